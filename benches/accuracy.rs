@@ -40,7 +40,8 @@ use flate2::read::MultiGzDecoder;
 use rayon::prelude::*;
 use serde_json::Value;
 use simdb::{
-    Change, Database, DocId, Document, Fingerprinter, Likeness, Normaliser, Recipe, Resemblance,
+    Change, Database, Decision, DocId, Document, Fingerprinter, Likeness, Normaliser, Recipe,
+    Resemblance,
 };
 
 /// The classes of length, in characters.
@@ -355,6 +356,7 @@ impl LabelledSet {
         let mut found = BTreeSet::new();
         for (id, text) in &self.texts {
             let query = database.text_query(&text.text).expect("a query");
+            let query = query.decision(Decision::Alike);
             let similar = snapshot.similar(&query).expect("answers");
             let others = similar.into_iter().filter(|similar| similar.id.0 != *id);
             found.extend(others.map(|similar| ordered(*id, similar.id.0)));

@@ -1,9 +1,16 @@
 //! The latency of a search for similar texts.
 //!
-//! `cargo bench --bench similar_query -- [DOCUMENTS] [--queries N]`, by default 100,000 documents
-//! and 1,000 queries.
+//! `cargo bench --bench similar_query -- [DOCUMENTS]... [--queries N] [--compared N]`, by default
+//! 100,000 documents and 1,000 queries.
 //!
-//! There are three corpora, each in its own database: English sentences of 3 to 8 words, English
+//! With the environment variable `SIMDB_BENCH_TEXTS`, the path of a file of JSON Lines with a field
+//! `text` (gzip if it ends in `.gz`), the bench measures these texts: a database of each number of
+//! documents, 64,000, 256,000 and 1,000,000 unless given. If the file has fewer texts, further ones are
+//! made of them by replaced words. The CPU time of a query is that of all threads, its snapshot in a
+//! warm cache. The first queries, 40 unless `--compared` says otherwise, are also compared with every
+//! text, which gives the recall. The bench fails if a found text is not similar.
+//!
+//! Without the variable there are three corpora, each in its own database: English sentences of 3 to 8 words, English
 //! articles of 80 to 200 words, and Chinese sentences of 10 to 40 characters. Words, or pairs of
 //! characters, are drawn from real texts with their real frequencies, so unrelated texts have as
 //! much in common as real ones. A query is a stored text with every tenth word replaced. The bench
@@ -12,7 +19,10 @@
 
 #![allow(clippy::print_stdout)]
 
+mod real_texts;
+
 use std::ops::RangeInclusive;
+use std::path::Path;
 use std::time::Duration;
 
 use bench_support::arguments::Usage;
@@ -21,19 +31,22 @@ use bench_support::keys::SplitMix;
 use bench_support::table::{Table, number, time};
 use bench_support::timing::{Latency, timed};
 use rayon::prelude::*;
+use real_texts::RealTexts;
 use serde_json::Value;
-use simdb::{Database, DocId, Document, Fingerprinter, Likeness, Normaliser, Recipe, Resemblance};
+use simdb::{
+    Database, Decision, DocId, Document, Fingerprinter, Likeness, Normaliser, Recipe, Resemblance,
+};
 
 const USAGE: Usage = Usage {
-    line: "cargo bench --bench similar_query -- [DOCUMENTS] [--queries N]",
+    line: "cargo bench --bench similar_query -- [DOCUMENTS]... [--queries N] [--compared N]",
     flags: &[],
-    options: &["--queries"],
+    options: &["--queries", "--compared"],
 };
 
 const CORPUS: &str = include_str!("../tests/data/quotes_and_news.jsonl");
 
 /// Documents that are fingerprinted at a time, on all cores.
-const BATCH_LEN: u64 = 10_000;
+const BATCH_LEN: usize = 10_000;
 
 const LOAD_MEMORY_BYTES: u64 = 512 << 20;
 
@@ -47,6 +60,15 @@ struct Kind {
 
 fn main() {
     let arguments = USAGE.arguments();
+    if let Some(path) = std::env::var_os("SIMDB_BENCH_TEXTS") {
+        let sizes = arguments.sizes(&[64_000, 256_000, 1_000_000]);
+        let queries = arguments.number("--queries", 1000) as usize;
+        let compared = arguments.number("--compared", 40) as usize;
+        let most = sizes.iter().max().map_or(0, |most| *most as usize);
+        let texts = RealTexts::read(Path::new(&path), most);
+        texts.measure(&sizes, queries, compared, load);
+        return;
+    }
     let documents = arguments.size(100_000);
     let queries = arguments.number("--queries", 1000).min(documents);
     let columns = ["p50", "p99", "queries/s", "found", "B a document", "load"];
@@ -108,7 +130,11 @@ impl Kind {
     fn measure(&self, documents: u64, queries: u64, table: &Table) {
         let folder = folder();
         let path = folder.path().join("similar.simdb");
-        let ((), loading) = timed(|| self.load(&path, documents));
+        let texts: Vec<String> = (0..documents)
+            .into_par_iter()
+            .map(|id| self.text(id))
+            .collect();
+        let ((), loading) = timed(|| load(&path, &texts));
         let bytes = std::fs::metadata(&path).expect("the file").len();
         let open = Database::builder().cache_bytes(cache_for(bytes));
         let database = open.open(&path).expect("open");
@@ -119,7 +145,10 @@ impl Kind {
             .map(|id| (id, self.edited(id)))
             .collect();
         let ask = |(id, text): &(u64, String)| -> bool {
-            let query = database.text_query(text).expect("a query");
+            let query = database
+                .text_query(text)
+                .expect("a query")
+                .decision(Decision::Alike);
             let found = snapshot.similar(&query).expect("answers");
             found.iter().any(|found| found.id.0 == *id)
         };
@@ -150,36 +179,6 @@ impl Kind {
                 time(loading),
             ],
         );
-    }
-
-    fn load(&self, path: &std::path::Path, documents: u64) {
-        let builder = Database::builder().similar(true);
-        let mut load = builder
-            .bulk_create(path, LOAD_MEMORY_BYTES)
-            .expect("a new file");
-        let fingerprinter = Fingerprinter::new(Recipe::ngram());
-        for first in (0..documents).step_by(BATCH_LEN as usize) {
-            let ids = first..(first + BATCH_LEN).min(documents);
-            let made: Vec<_> = ids
-                .into_par_iter()
-                .map(|id| {
-                    let text = self.text(id);
-                    let made = fingerprinter.fingerprint(&text).expect("a fingerprint");
-                    Document {
-                        reliable: made.reliable,
-                        text: Some(text),
-                        ..Document::new(DocId(id), made.fingerprint)
-                    }
-                })
-                .collect();
-            for document in made {
-                load.push(document).expect("push");
-            }
-        }
-        let report = load
-            .finish(|_| std::ops::ControlFlow::Continue(()))
-            .expect("load");
-        assert_eq!(report.inserted, documents);
     }
 
     /// Panics if a found text is not similar to its query, or if more than one in twenty similar
@@ -227,4 +226,37 @@ impl Kind {
             .map(|_| self.words[draws.next() as usize % self.words.len()].as_str())
             .collect()
     }
+}
+
+/// Bulk loads texts into a new database with bands; the id of a text is its index.
+fn load(path: &Path, texts: &[String]) {
+    let builder = Database::builder().similar(true);
+    let mut load = builder
+        .bulk_create(path, LOAD_MEMORY_BYTES)
+        .expect("a new file");
+    let fingerprinter = Fingerprinter::new(Recipe::ngram());
+    let mut first = 0;
+    for texts in texts.chunks(BATCH_LEN) {
+        let made: Vec<_> = texts
+            .par_iter()
+            .enumerate()
+            .map(|(nth, text)| {
+                let id = first + nth as u64;
+                let made = fingerprinter.fingerprint(text).expect("a fingerprint");
+                Document {
+                    reliable: made.reliable,
+                    text: Some(text.clone()),
+                    ..Document::new(DocId(id), made.fingerprint)
+                }
+            })
+            .collect();
+        first += texts.len() as u64;
+        for document in made {
+            load.push(document).expect("push");
+        }
+    }
+    let report = load
+        .finish(|_| std::ops::ControlFlow::Continue(()))
+        .expect("load");
+    assert_eq!(report.inserted, first);
 }

@@ -19,7 +19,8 @@ pub enum Advice {
     OtherProgram,
     /// Use a newer version of simdb, or rebuild the database.
     Upgrade,
-    /// Use the version of simdb that created the file, or rebuild the database.
+    /// Use the version of simdb that created the file, or export its documents with that version and load them
+    /// into a new database.
     Rebuild,
     /// Find out how much is damaged; then save what is left, or restore a backup.
     Salvage,
@@ -33,6 +34,8 @@ pub enum Advice {
     FindJournal,
     /// Name the recipe and the settings of the database to be salvaged.
     NameRecipe,
+    /// Check the arrival time and its unit, or accept times that lie farther ahead.
+    CheckTime,
 }
 
 impl fmt::Display for Advice {
@@ -51,8 +54,8 @@ impl fmt::Display for Advice {
                 "upgrade simdb, or load the documents into a new database with `Builder::bulk_create`"
             }
             Self::Rebuild => {
-                "use the simdb version that created the file, or load the documents into a new \
-                 database with `Builder::bulk_create`"
+                "use the simdb version that created the file, or export the documents with that \
+                 version and load them into a new database with `Builder::bulk_create`"
             }
             Self::Salvage => {
                 "find out how much is damaged with `Database::check`, then save what is left with \
@@ -73,6 +76,10 @@ impl fmt::Display for Advice {
             Self::NameRecipe => {
                 "name the recipe and the settings of the database, for example with \
                  `Builder::recipe` and `Builder::keep_texts`"
+            }
+            Self::CheckTime => {
+                "check the time and its unit, milliseconds since 1970, or create the database with \
+                 another `Retention::max_ahead`"
             }
         })
     }
@@ -117,7 +124,7 @@ impl fmt::Display for ForeignFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Folder => "it is a folder",
-            Self::Special => "it is no regular file",
+            Self::Special => "it is not a regular file",
             Self::Empty => "it is empty",
             Self::Redb => "it is a plain redb file, of another program",
             Self::Sqlite => "it is an SQLite database",

@@ -121,7 +121,7 @@ pub enum Error {
     #[error(
         "cannot open {}: its format is version {found}, this simdb reads version {supported}; \
          {}",
-        path.display(), Advice::Upgrade
+        path.display(), format_advice(*found, *supported)
     )]
     FormatVersion {
         /// The file.
@@ -368,8 +368,8 @@ pub enum Error {
     /// arrival. Nothing was changed. Times are written in RFC 3339.
     #[error(
         "document {id} has the arrival time {arrival}, more than {max_ahead:?} ahead of the system \
-         clock ({clock}) and of the latest arrival ({latest}); check the time and its unit, \
-         milliseconds since 1970, or create the database with another Retention::max_ahead"
+         clock ({clock}) and of the latest arrival ({latest}); {}",
+        Advice::CheckTime
     )]
     ArrivalAhead {
         /// The id of the document.
@@ -599,11 +599,23 @@ impl Error {
     pub fn advice(&self) -> Option<Advice> {
         match self {
             Self::NotADatabase { found, .. } => Some(found.advice()),
-            Self::FormatVersion { .. } => Some(Advice::Upgrade),
+            Self::FormatVersion {
+                found, supported, ..
+            } => Some(format_advice(*found, *supported)),
             Self::BandsMismatch { .. } => Some(Advice::Rebuild),
             Self::Corrupt { advice, .. } => Some(*advice),
             Self::JournalMissing { .. } => Some(Advice::FindJournal),
+            Self::ArrivalAhead { .. } => Some(Advice::CheckTime),
             _ => None,
         }
+    }
+}
+
+/// The next step after a file of another format version.
+fn format_advice(found: u32, supported: u32) -> Advice {
+    if found < supported {
+        Advice::Rebuild
+    } else {
+        Advice::Upgrade
     }
 }

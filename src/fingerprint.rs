@@ -40,6 +40,7 @@ pub struct Fingerprint128(u128);
 ///
 /// A [`Fingerprint`] converts into a reliable `TextFingerprint`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TextFingerprint {
     /// The fingerprint. A text without features has the fingerprint 0, except for recipes that
     /// imitate software with another result.

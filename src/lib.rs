@@ -115,7 +115,7 @@ pub use fingerprint::{Fingerprint, Fingerprint128, TextFingerprint};
 pub use ingest::ticket::Ticket;
 pub use ingest::{Change, Outcome};
 pub use progress::{Progress, Stage};
-pub use query::{Similar, TextQuery};
+pub use query::{Decision, OnExtended, Similar, SimilarRule, TextQuery};
 pub use recipe::{Fingerprinter, Recipe};
 pub use retention::Retention;
 pub use similarity::{Likeness, Resemblance};
@@ -141,8 +141,6 @@ const _: () = {
     shared::<TextQuery>();
     shared::<Error>();
     moved::<Ticket>();
-    moved::<Transaction<'static>>();
-    moved::<BulkLoad<'static>>();
 };
 
 /// Runs the example of the README as a test.

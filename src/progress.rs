@@ -370,6 +370,29 @@ mod tests {
     }
 
     #[test]
+    fn progress_does_not_fall_when_more_work_is_found() {
+        let (handler, reports) = recorded();
+        let handler = handler.for_operation(&[1, 1]);
+        let path = Path::new("docs.simdb");
+        let force = |stage: &mut ProgressReporter, share: f64| {
+            handler.operation.lock().last_report = None;
+            stage.advance_to_share(share).unwrap();
+        };
+        let mut first = ProgressReporter::new_shares(&handler, Stage::Pairs, path);
+        for share in [0.5, 0.25, 1.0] {
+            force(&mut first, share);
+        }
+        // A second handle of the operation whose stage lies before what was reported.
+        let mut repeated = ProgressReporter {
+            stage_index: 0,
+            ..ProgressReporter::new_shares(&handler, Stage::Clusters, path)
+        };
+        force(&mut repeated, 0.5);
+        let reports: Vec<_> = reports.lock().iter().map(|report| report.done).collect();
+        assert_eq!(reports, [SHARES / 2, SHARES / 2, SHARES, SHARES]);
+    }
+
+    #[test]
     fn steps_of_unknown_number_are_added() {
         let (handler, reports) = recorded();
         let handler = handler.for_operation(&[]);

@@ -1,7 +1,5 @@
 //! [`Retention`]: arrival times, and the window after which documents expire.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::document::DocId;
@@ -54,7 +52,8 @@ pub struct Retention {
     /// expires while none arrives.
     pub by_clock: bool,
     /// The longest time by which an arrival may lie ahead of both the system clock and the latest
-    /// arrival; 1 day by default. A document that arrives farther ahead is refused with
+    /// arrival; 1 day by default. The arrivals of stored documents count, and those of duplicates if
+    /// [`sliding`](Self::sliding) is set. A document that arrives farther ahead is refused with
     /// [`Error::ArrivalAhead`]: in microseconds instead of milliseconds, its time would expire every
     /// other document. `None` accepts any time, for feeds whose times are not those of this machine.
     /// Stored in milliseconds, rounded down.
@@ -144,59 +143,6 @@ fn later_by(time: Timestamp, duration: Duration) -> Timestamp {
     Timestamp(time.0.saturating_add(duration_ms(duration)))
 }
 
-/// Refuses arrivals that lie too far ahead, where documents enter a database. Clones share the latest
-/// arrival.
-///
-/// The latest arrival of a guard counts every document that was given, also duplicates that were not
-/// stored. So a change is refused by its caller, before it is queued, and the decision does not depend
-/// on the changes that are committed with it.
-#[derive(Clone, Debug)]
-pub(crate) struct ArrivalGuard {
-    retention: Option<Retention>,
-    /// In ms; 0 before the first arrival.
-    latest_ms: Arc<AtomicU64>,
-}
-
-impl ArrivalGuard {
-    pub(crate) fn new(retention: Option<Retention>, latest: Option<Timestamp>) -> Self {
-        Self {
-            retention,
-            latest_ms: Arc::new(AtomicU64::new(latest.map_or(0, |latest| latest.0))),
-        }
-    }
-
-    /// Checks arrivals in order, each as of the arrivals before it. If one is refused, none counts.
-    pub(crate) fn check(
-        &self,
-        arrivals: impl IntoIterator<Item = (DocId, Timestamp)>,
-        clock: impl Fn() -> Timestamp,
-    ) -> Result<()> {
-        let Some(retention) = &self.retention else {
-            return Ok(());
-        };
-        let before_ms = self.latest_ms.load(Ordering::Relaxed);
-        let mut latest_ms = before_ms;
-        for (id, arrival) in arrivals {
-            if arrival.0 > latest_ms {
-                let latest = (latest_ms > 0).then_some(Timestamp(latest_ms));
-                retention.check_arrival(id, arrival, clock(), latest)?;
-                latest_ms = arrival.0;
-            }
-        }
-        // Only a later arrival is recorded: the value that was read may have been reset since.
-        if latest_ms > before_ms {
-            self.latest_ms.fetch_max(latest_ms, Ordering::Relaxed);
-        }
-        Ok(())
-    }
-
-    /// Sets the latest arrival, which may go back.
-    pub(crate) fn reset(&self, latest: Option<Timestamp>) {
-        let latest_ms = latest.map_or(0, |latest| latest.0);
-        self.latest_ms.store(latest_ms, Ordering::Relaxed);
-    }
-}
-
 /// The expiry of documents by age, relative to the latest arrival.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Expiry {
@@ -268,20 +214,6 @@ mod tests {
         };
         let far = any.check_arrival(DocId(1), Timestamp(u64::MAX), Timestamp(0), None);
         assert!(far.is_ok());
-    }
-
-    #[test]
-    fn guard_counts_no_arrival_of_a_refused_call() {
-        let guard = ArrivalGuard::new(Some(Retention::default()), None);
-        let check = |arrivals: &[u64]| {
-            let arrivals = arrivals.iter().map(|time| (DocId(1), Timestamp(*time)));
-            guard.check(arrivals, || Timestamp(0))
-        };
-        assert!(check(&[DAY_MS, 3 * DAY_MS]).is_err());
-        assert!(check(&[2 * DAY_MS]).is_err());
-        assert!(check(&[DAY_MS, 2 * DAY_MS, 3 * DAY_MS]).is_ok());
-        guard.reset(None);
-        assert!(check(&[2 * DAY_MS]).is_err());
     }
 
     #[test]

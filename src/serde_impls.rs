@@ -92,10 +92,13 @@ mod tests {
 
     use super::*;
     use crate::api::database::Settings;
+    use crate::containment::{Containment, Weights};
     use crate::document::{DocId, Document, Match};
+    use crate::ingest::Outcome;
     use crate::query::{Clustering, Similar};
     use crate::retention::Retention;
     use crate::similarity::Resemblance;
+    use crate::text::Normaliser;
 
     /// Asserts that the value is written as `expected`, and read back from it.
     fn round_trip<T>(value: &T, expected: Value)
@@ -139,8 +142,14 @@ mod tests {
                 jaccard: 0.25,
                 comparable: true,
             },
+            containment: Some(Box::new(Containment::new(
+                &Normaliser::new(),
+                Weights::builtin(),
+                "The ferry was cancelled.",
+                "The ferry was not cancelled.",
+            ))),
         };
-        round_trip(&similar, serde_json::to_value(similar).unwrap());
+        round_trip(&similar, serde_json::to_value(&similar).unwrap());
         let clustering = Clustering::default();
         round_trip(&clustering, serde_json::to_value(clustering).unwrap());
     }
@@ -160,6 +169,16 @@ mod tests {
                 "arrival": "1970-01-01T00:00:00.000Z", "text": "text"
             }),
         );
+    }
+
+    #[test]
+    fn outcomes_are_read_back() {
+        let expired = Outcome::Expired {
+            cutoff: Timestamp(0),
+        };
+        let written = json!({"expired": {"cutoff": "1970-01-01T00:00:00.000Z"}});
+        round_trip(&expired, written);
+        round_trip(&Outcome::Missing, json!("missing"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Exit codes, errors, results on standard output, progress, and the files that commands write.
 
 mod advice;
+pub mod alignment;
 pub mod duplicate;
 pub mod file;
 pub mod interrupt;

@@ -16,8 +16,12 @@ mod load;
 mod measures;
 mod options;
 
+use std::any::TypeId;
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Command, Parser};
 
 /// Runs `simdb-cli` on the arguments of the process.
@@ -36,21 +40,34 @@ pub fn simdb_load() -> ExitCode {
 
 /// Reads the arguments of the process, or ends the process with a message.
 fn parse<T: Parser>() -> T {
-    let matches = taking_negative_numbers(T::command()).get_matches();
+    let matches = with_own_refusals(T::command()).get_matches();
     T::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
-/// The command, with arguments that take `-1` as a value. Their own parsers then refuse the number
-/// with the reason; clap would take it for an unknown option, and advise `-- -1`, which does not help.
-fn taking_negative_numbers(command: Command) -> Command {
+/// The command, with arguments that take `-1` and an empty path as values. Their own parsers then refuse
+/// the value with the reason; clap would take `-1` for an unknown option, and an empty path for a missing
+/// one.
+fn with_own_refusals(command: Command) -> Command {
     command
         .mut_args(|argument| {
             let takes_values = argument.get_action().takes_values();
-            if takes_values && !argument.is_allow_hyphen_values_set() {
+            let argument = if takes_values && !argument.is_allow_hyphen_values_set() {
                 argument.allow_negative_numbers(true)
+            } else {
+                argument
+            };
+            if argument.get_value_parser().type_id() == TypeId::of::<PathBuf>() {
+                argument.value_parser(OsStringValueParser::new().try_map(path))
             } else {
                 argument
             }
         })
-        .mut_subcommands(taking_negative_numbers)
+        .mut_subcommands(with_own_refusals)
+}
+
+fn path(value: OsString) -> Result<PathBuf, &'static str> {
+    if value.is_empty() {
+        return Err("the path is empty; give the path of a file");
+    }
+    Ok(value.into())
 }

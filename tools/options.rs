@@ -158,6 +158,18 @@ pub struct NewDatabase {
     /// Let the arrival of a duplicate renew the document that it duplicates
     #[arg(long, help_heading = "New database")]
     pub sliding: bool,
+
+    /// Refuse a document that arrives farther than this ahead of the clock and of the latest arrival
+    /// [default: 1d]
+    ///
+    /// One time in the wrong unit would otherwise expire all other documents.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        value_parser = parse_duration,
+        help_heading = "New database"
+    )]
+    pub max_ahead: Option<Duration>,
 }
 
 impl NewDatabase {
@@ -183,10 +195,12 @@ impl NewDatabase {
     }
 
     fn retention(&self) -> Option<Retention> {
+        let default = Retention::default();
         (self.arrivals || self.retention.is_some()).then_some(Retention {
             window: self.retention,
             sliding: self.sliding,
-            ..Retention::default()
+            max_ahead: self.max_ahead.or(default.max_ahead),
+            ..default
         })
     }
 
@@ -194,6 +208,9 @@ impl NewDatabase {
     pub fn check(&self) -> Result<()> {
         if self.sliding && self.retention().is_none() {
             bail!("--sliding needs --retention or --arrivals, which keep arrival times");
+        }
+        if self.max_ahead.is_some() && self.retention().is_none() {
+            bail!("--max-ahead needs --retention or --arrivals, which keep arrival times");
         }
         Ok(())
     }
@@ -206,6 +223,9 @@ impl NewDatabase {
             Some(window) => format!("--retention {}", duration(window)),
             None => "--arrivals".to_owned(),
         };
+        let max_ahead = self.max_ahead.map_or(String::new(), |max_ahead| {
+            format!("--max-ahead {}", duration(max_ahead))
+        });
         let is_other = |asked: Retention| kept.is_none_or(|kept| kept.window != asked.window);
         for (option, is_missing) in [
             ("--keep-texts", self.keep_texts && !settings.keep_texts),
@@ -214,6 +234,11 @@ impl NewDatabase {
             (
                 "--sliding",
                 self.sliding && !kept.is_some_and(|kept| kept.sliding),
+            ),
+            (
+                &max_ahead,
+                self.max_ahead.is_some()
+                    && kept.is_none_or(|kept| kept.max_ahead != self.max_ahead),
             ),
         ] {
             if is_missing {

@@ -1,5 +1,7 @@
 //! Keys and queries from fixed seeds, equal in every run, bench and peer.
 
+pub use test_support::SplitMix;
+
 /// Keys are the splitmix64 sequence of this seed. The id of a document is the index of its key,
 /// from 0.
 const KEY_SEED: u64 = 1;
@@ -8,32 +10,6 @@ const QUERY_SEED: u64 = 77;
 
 /// The increment of splitmix64.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// The generator splitmix64. The field is the seed.
-pub struct SplitMix(pub u64);
-
-impl SplitMix {
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "a sequence without end needs no Option"
-    )]
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(STEP);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A random number with exactly `count` bits set.
-    pub fn bits(&mut self, count: u32) -> u64 {
-        let mut bits = 0_u64;
-        while bits.count_ones() < count {
-            bits |= 1 << (self.next() % 64);
-        }
-        bits
-    }
-}
 
 /// The fingerprint of a document. Computed from the id, so no bench has to store keys.
 pub fn key(id: u64) -> u64 {

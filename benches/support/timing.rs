@@ -49,6 +49,24 @@ pub fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     (result, started.elapsed())
 }
 
+/// The result of `work`, and the CPU time of all threads of this process meanwhile. The elapsed time on
+/// systems other than Unix.
+pub fn cpu_timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    #[cfg(unix)]
+    {
+        use rustix::time::{ClockId, clock_gettime};
+        let used = || {
+            let used = clock_gettime(ClockId::ProcessCPUTime);
+            Duration::new(used.tv_sec.unsigned_abs(), used.tv_nsec as u32)
+        };
+        let before = used();
+        let result = work();
+        (result, used() - before)
+    }
+    #[cfg(not(unix))]
+    timed(work)
+}
+
 /// A time as a multiple of `floor`.
 pub fn time_ratio(time: Duration, floor: Duration) -> f64 {
     time.as_secs_f64() / floor.as_secs_f64()

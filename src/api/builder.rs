@@ -63,7 +63,9 @@ impl Builder {
 
     /// Sets the size of the cache in bytes; 1 GiB unless set.
     ///
-    /// One half is for pages of the file, the other half for the fingerprints that queries compare.
+    /// One half is for pages of the file, the other half for the fingerprints that queries compare. In a
+    /// database with bands, half of the latter is for the letters of texts that similar queries compare,
+    /// some 200 bytes for each text of one line.
     /// A cache of 64 bytes a document and 48 MiB holds all that queries at radius 3 read.
     /// Bookkeeping takes up to 12 MiB more.
     pub fn cache_bytes(mut self, bytes: usize) -> Self {

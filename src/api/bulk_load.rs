@@ -11,7 +11,6 @@ use crate::api::database::{Database, Handle};
 use crate::document::Document;
 use crate::error::{LockHolder, Result};
 use crate::progress::{Progress, ProgressHandler};
-use crate::retention::ArrivalGuard;
 use crate::store::bulk::Load;
 use crate::timestamp::Timestamp;
 
@@ -24,6 +23,8 @@ pub use crate::store::bulk::{BulkReport, Conflict};
 /// dropped, fails or is killed changes nothing; a killed load into a new file leaves a file
 /// `.simdb-XXXXXX.new`. A load can be repeated: documents that are stored with the same fingerprint
 /// stay as they are.
+///
+/// A load stays in its thread: like a [`Transaction`](crate::Transaction), it is not `Send`.
 ///
 /// Sorting takes the memory given, at least 16 MiB. More goes to temporary files in the folder of
 /// the database: up to 40 bytes a document, 80 with arrival times, and 660 more for the bands of a
@@ -49,11 +50,11 @@ pub use crate::store::bulk::{BulkReport, Conflict};
 #[must_use = "nothing is loaded before it is finished"]
 pub struct BulkLoad<'d> {
     load: Load,
-    arrival_guard: ArrivalGuard,
     progress: ProgressHandler,
     /// `None` for a load into a new file.
     _holder: Option<HolderName>,
-    database: PhantomData<&'d Database>,
+    /// The pointer makes the load `!Send`: the write lock knows its thread.
+    database: PhantomData<(&'d Database, *const ())>,
 }
 
 impl fmt::Debug for BulkLoad<'_> {
@@ -77,7 +78,6 @@ impl Builder {
         let header = self.header()?;
         Ok(BulkLoad {
             load: Load::create(&self.db_path(path), &header, memory_bytes)?,
-            arrival_guard: ArrivalGuard::new(header.retention, None),
             progress: self.progress,
             _holder: None,
             database: PhantomData,
@@ -87,21 +87,16 @@ impl Builder {
 
 impl Database {
     /// Begins a bulk load into this database. Other writers wait until the load is finished or
-    /// dropped. Expired documents are removed first, durably, so that their ids are free.
+    /// dropped. The load also removes the expired documents, so that their ids are free.
     ///
     /// # Errors
-    /// Those of [`merge`](Self::merge), and of [`apply`](Self::apply) if documents are expired.
+    /// Those of [`merge`](Self::merge).
     /// [`Error::TransactionOpen`](crate::Error::TransactionOpen) if this thread has a transaction
     /// or another bulk load.
     pub fn bulk_load(&self, memory_bytes: u64) -> Result<BulkLoad<'_>> {
-        let expired_before = self.transient_snapshot()?.expired_before();
-        if let Some(cutoff) = expired_before {
-            self.prune(cutoff)?;
-        }
         let handle = self.handle()?;
         Ok(BulkLoad {
             load: Load::into_existing(&handle.store, memory_bytes)?,
-            arrival_guard: handle.store.arrival_guard().clone(),
             progress: self.progress.clone(),
             _holder: Some(HolderName::new(handle)),
             database: PhantomData,
@@ -135,8 +130,18 @@ impl BulkLoad<'_> {
         self
     }
 
+    /// Counts `latest` as an arrival before the documents that are pushed, for arrivals that lie
+    /// ahead of the system clock. A load of the documents of another database, which come in the
+    /// order of their ids, passes [`Snapshot::now`](crate::Snapshot::now) of that database: each
+    /// arrival that the database holds is accepted then.
+    pub fn with_latest_arrival(mut self, latest: Timestamp) -> Self {
+        self.load.advance_latest_arrival(latest);
+        self
+    }
+
     /// Adds a document. Of several documents with one id, the first counts. If arrival times are
-    /// kept, a document without one gets the time at which the load began.
+    /// kept, a document without one gets the time at which the load began. The latest arrival that
+    /// the next one may lie ahead of counts all documents pushed.
     ///
     /// # Errors
     /// - [`Error::TextTooLong`](crate::Error::TextTooLong),
@@ -146,9 +151,7 @@ impl BulkLoad<'_> {
     ///   cannot be written: each further call returns
     ///   [`Error::TransactionFailed`](crate::Error::TransactionFailed)
     pub fn push(&mut self, document: Document) -> Result<()> {
-        let arrival = document.arrival.map(|arrival| (document.id, arrival));
-        let clock = || Timestamp::now();
-        self.arrival_guard.check(arrival, clock)?;
+        self.load.check_arrival(&document)?;
         self.load.push(document)
     }
 

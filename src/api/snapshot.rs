@@ -319,33 +319,39 @@ impl Snapshot {
         with_texts.take_while(move |document| !std::mem::replace(&mut failed, document.is_err()))
     }
 
-    /// Every candidate whose text is like that of the query by [`Likeness`](crate::Likeness), the
-    /// most alike first. Not exact: a document that is no candidate is not found.
+    /// Every candidate whose text is like that of the query by [`Likeness`](crate::Likeness) and,
+    /// unless the query [decides](TextQuery::decision) otherwise, says all that the query says, or
+    /// nothing that the query does not say. Not exact: a document that is no candidate is not found.
+    ///
+    /// The order is that of [`Similar`]: the texts that make the query redundant come first. Each
+    /// answer has the verdict and the missing words of both texts.
     ///
     /// | database | candidates | finds |
     /// |---|---|---|
     /// | with bands ([`Builder::similar`](crate::Builder::similar)) | same wording; one of 40 bands shared; within 3 bits | 99.5 % of texts with half of their shingles in common, 78 % with a third |
     /// | with texts only | within 12 bits | lightly edited texts; about half of short ones |
     ///
-    /// At most 8,192 candidates are compared: the 1,024 nearest fingerprints, and of each band the
-    /// 1,024 documents with the smallest ids.
+    /// All candidates are compared, however many they are.
     ///
     /// # Errors
     /// [`Error::KeepsNoTexts`]; [`Error::InvalidLikeness`]; those of [`within`](Self::within).
     ///
     /// # Cost
-    /// 41 look-ups for the bands, 81 for texts of about a hundred characters; then some ten
-    /// microseconds for each candidate with a short text.
+    /// 41 look-ups for the bands, 81 for texts of about a hundred characters; then less than a
+    /// microsecond for each candidate with a short text whose letters are
+    /// [cached](crate::Builder::cache_bytes), and some twenty microseconds for any other, and for each
+    /// that is alike. Memory: 8 bytes for each document of each band. A text of which a million
+    /// copies are stored has a million candidates.
     ///
     /// ```
-    /// use simdb::{Database, DocId};
+    /// use simdb::{Database, Decision, DocId};
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::builder().similar(true).create(folder.path().join("docs.simdb"))?;
     /// let inserted = db.insert(db.document(1, "你妈妈喊你回家吃饭哦，回家罗回家罗")?)?;
     /// assert!(inserted.is_inserted());
     ///
-    /// let query = db.text_query("你妈妈叫你回家吃饭啦，回家罗回家罗")?;
+    /// let query = db.text_query("你妈妈叫你回家吃饭啦，回家罗回家罗")?.decision(Decision::Alike);
     /// let found = db.snapshot()?.similar(&query)?;
     /// assert_eq!(found[0].id, DocId(1));
     /// assert_eq!(found[0].resemblance.edit_similarity, Some(1.0 - 2.0 / 16.0));
@@ -357,7 +363,7 @@ impl Snapshot {
             return Err(Error::KeepsNoTexts { path });
         }
         query.check()?;
-        query::similar(&self.view, query, |id| self.view.text(id))
+        query::similar(&self.view, query)
     }
 
     /// The answer of [`similar`](Self::similar) from texts that the caller stores. `text_of`
@@ -374,7 +380,7 @@ impl Snapshot {
         text_of: impl Fn(DocId) -> Option<String> + Sync,
     ) -> Result<Vec<Similar>> {
         query.check()?;
-        query::similar(&self.view, query, |id| Ok(text_of(id)))
+        query::similar_by(&self.view, query, text_of)
     }
 
     /// The largest id; `None` if no document is stored.

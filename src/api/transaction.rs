@@ -15,9 +15,18 @@ use crate::timestamp::Timestamp;
 /// Many calls of [`apply`](Self::apply) and one commit. A transaction that is dropped before
 /// [`commit`](Self::commit) changes nothing.
 ///
-/// The thread that began the transaction, or last called [`apply`](Self::apply), makes its changes
-/// through the transaction: other changes of this thread return [`Error::TransactionOpen`], because
-/// they would wait for the transaction.
+/// The thread that began the transaction makes its changes through the transaction: other changes of
+/// this thread return [`Error::TransactionOpen`], because they would wait for the transaction. So a
+/// transaction is not `Send`, like a guard of a [`Mutex`](std::sync::Mutex):
+///
+/// ```compile_fail,E0277
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let db = simdb::Database::create(folder.path().join("docs.simdb")).unwrap();
+/// let transaction = db.begin().unwrap();
+/// std::thread::scope(|scope| {
+///     scope.spawn(move || transaction.commit());
+/// });
+/// ```
 ///
 /// ```
 /// use simdb::{Change, Database, Document, Fingerprint, Outcome};
@@ -38,7 +47,8 @@ use crate::timestamp::Timestamp;
 #[must_use = "a transaction that is dropped before it is committed changes nothing"]
 pub struct Transaction<'d> {
     handle: Arc<Handle>,
-    database: PhantomData<&'d Database>,
+    /// The pointer makes the transaction `!Send`: the write lock knows its thread.
+    database: PhantomData<(&'d Database, *const ())>,
     /// `None` after an error.
     stage: Option<Stage>,
 }
@@ -58,17 +68,6 @@ enum Stage {
     Small(WriteGuard, Box<Batch>),
     /// The edits are in the tables, in a transaction that no reader sees before the commit.
     Large(Box<WriteTransaction>),
-}
-
-impl Stage {
-    /// Makes the calling thread the holder of the write lock: the transaction may have been begun by
-    /// another thread.
-    fn move_to_this_thread(&self) {
-        match self {
-            Self::Small(write_guard, _) => write_guard.move_to_this_thread(),
-            Self::Large(tables) => tables.move_to_this_thread(),
-        }
-    }
 }
 
 fn is_large(batch: &Batch, limits: Limits) -> bool {
@@ -95,7 +94,6 @@ impl Transaction<'_> {
     /// returns [`Error::TransactionFailed`], and the transaction can only be dropped.
     pub fn apply(&mut self, changes: impl IntoIterator<Item = Change>) -> Result<Vec<Outcome>> {
         let stage = self.stage.take().ok_or_else(|| self.has_failed())?;
-        stage.move_to_this_thread();
         let store = &self.handle.store;
         let mut changes = changes.into_iter();
         let mut outcomes = Vec::new();

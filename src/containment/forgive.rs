@@ -28,7 +28,7 @@ const MAX_GLUED: usize = 3;
 pub(super) fn is_misspelling(weights: &Weights, a: &Token<'_>, b: &Token<'_>) -> bool {
     let can_be =
         |token: &Token<'_>| token.class != Class::Number && !token.text.starts_with(is_cjk);
-    let (one, other) = (a.text, b.text);
+    let (one, other) = (&*a.text, &*b.text);
     if !can_be(a) || !can_be(b) || one.chars().next() != other.chars().next() || a.is_opposite(b) {
         return false;
     }
@@ -81,12 +81,12 @@ pub(super) fn end_of_glued(
     tokens: &[Token<'_>],
     at: usize,
 ) -> Option<usize> {
-    if !glued.text.starts_with(tokens[at].text) {
+    if !glued.text.starts_with(&*tokens[at].text) {
         return None;
     }
-    let mut joined = tokens[at].text.to_owned();
+    let mut joined = tokens[at].text.to_string();
     for (end, token) in tokens.iter().enumerate().skip(at + 1).take(MAX_GLUED - 1) {
-        joined.push_str(token.text);
+        joined.push_str(&token.text);
         if joined == glued.text || lexicon.stem(&joined) == glued.key {
             return Some(end + 1);
         }

@@ -54,9 +54,11 @@
 //! ```
 
 mod align;
+mod alignment;
 mod forgive;
 mod lexicon;
 mod names;
+mod prepared;
 mod side;
 mod tokens;
 mod weights;
@@ -68,10 +70,10 @@ use foldhash::fast::FixedState;
 use crate::similarity::Resemblance;
 use crate::text::Normaliser;
 use lexicon::Lexicon;
-use names::Names;
 use side::Sides;
-use tokens::{tokens, with_currencies};
 
+pub use alignment::{AlignedWord, Alignment};
+pub(crate) use prepared::Prepared;
 pub use weights::Weights;
 
 /// The largest weight, in nats, that the words of a contained text may lose: less than one ordinary
@@ -89,7 +91,12 @@ pub const MIN_STRONG: f64 = 5.0;
 const MIN_FRAME: f64 = 0.5;
 
 /// The decision about two texts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+///
+/// The order is that of answers to a query for text A: texts with nothing to add, texts that say all
+/// of A, texts that say a part of A.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Verdict {
     /// Each text says what the other says.
     Same,
@@ -108,6 +115,16 @@ impl Verdict {
     /// Returns `true` if one of the two texts may be deleted.
     pub fn is_removable(self) -> bool {
         matches!(self, Self::Same | Self::AInB | Self::BInA)
+    }
+
+    /// Returns `true` if the second text says all that the first text says.
+    pub fn is_a_in_b(self) -> bool {
+        matches!(self, Self::Same | Self::AInB)
+    }
+
+    /// Returns `true` if the first text says all that the second text says.
+    pub fn is_b_in_a(self) -> bool {
+        matches!(self, Self::Same | Self::BInA)
     }
 
     /// The verdict about the texts in the other order.
@@ -133,6 +150,7 @@ impl Verdict {
 
 /// A word of one text that the other text does not say.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Missing {
     /// The word as it is in the normalised text.
     pub word: String,
@@ -142,6 +160,7 @@ pub struct Missing {
 
 /// The words that two texts do not have in common, and the verdict.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Containment {
     /// The decision.
@@ -160,16 +179,13 @@ impl Containment {
     /// product of the numbers of words up to a million cells; longer texts are cut at words that
     /// occur once.
     pub fn new(normaliser: &Normaliser, weights: &Weights, a: &str, b: &str) -> Self {
-        let lexicon = Lexicon::builtin();
-        let names = [a, b].map(Names::of);
-        let [a, b] = [a, b].map(|text| normaliser.sentences(&with_currencies(text)));
-        // Of several alignments with one weight the order of the texts decides. So that the answer
-        // does not depend on it, the lesser text comes first.
-        if a > b {
-            let [one, other] = names;
-            return Self::in_order(lexicon, weights, [&b, &a], &[other, one]).swapped();
-        }
-        Self::in_order(lexicon, weights, [&a, &b], &names)
+        let [a, b] = [a, b].map(|text| Prepared::new(normaliser, text));
+        Self::between(weights, &a, &b)
+    }
+
+    /// Compares two prepared texts.
+    pub(crate) fn between(weights: &Weights, a: &Prepared, b: &Prepared) -> Self {
+        with_sides(weights, a, b, Self::of)
     }
 
     /// Compares two texts, and gives their resemblance too.
@@ -193,7 +209,8 @@ impl Containment {
         total(&self.missing_in_a)
     }
 
-    fn swapped(self) -> Self {
+    /// The comparison of the texts in the other order.
+    pub fn swapped(self) -> Self {
         Self {
             verdict: self.verdict.swapped(),
             missing_in_b: self.missing_in_a,
@@ -201,39 +218,18 @@ impl Containment {
         }
     }
 
-    fn in_order(
-        lexicon: &'static Lexicon,
-        weights: &Weights,
-        texts: [&str; 2],
-        names: &[Names; 2],
-    ) -> Self {
-        let [mut a, mut b] = texts.map(|text| tokens(lexicon, text));
-        names[0].restore(&mut a);
-        names[1].restore(&mut b);
-        let mut numbers: HashMap<&str, u32, FixedState> = HashMap::default();
-        let mut number = |key| {
-            let next = numbers.len() as u32;
-            *numbers.entry(key).or_insert(next)
+    fn of([a, b]: [usize; 2], sides: &Sides<'_, '_>) -> Self {
+        let [missing_in_b, missing_in_a] = [a, b].map(|side| sides.missing(side));
+        let is_contained = |side: usize, missing: &[Missing]| {
+            total(missing) <= MAX_MISSING && sides.has_enough_in_common(side)
         };
-        let keys = [&a, &b].map(|side| {
-            let keys = side.iter().map(|token| number(token.key.as_ref()));
-            keys.collect::<Vec<_>>()
-        });
-        let mut sides = Sides::new(lexicon, weights, [&a, &b], &keys, names);
-        sides.align();
-        sides.match_moved();
-        sides.match_forgiven();
-        sides.find_said_elsewhere();
-        sides.weigh();
-        let [missing_in_b, missing_in_a] = [0, 1].map(|side| sides.missing(side));
-        let is_contained = [0, 1].map(|side| {
-            total([&missing_in_b, &missing_in_a][side]) <= MAX_MISSING
-                && sides.has_enough_in_common(side)
-        });
-        let verdict = match is_contained {
-            [true, true] => Verdict::Same,
-            [true, false] => Verdict::AInB,
-            [false, true] => Verdict::BInA,
+        let verdict = match (
+            is_contained(a, &missing_in_b),
+            is_contained(b, &missing_in_a),
+        ) {
+            (true, true) => Verdict::Same,
+            (true, false) => Verdict::AInB,
+            (false, true) => Verdict::BInA,
             _ if sides.common_share() >= MIN_FRAME => Verdict::Template,
             _ => Verdict::Different,
         };
@@ -245,8 +241,44 @@ impl Containment {
     }
 }
 
+/// Compares two texts, and passes the indexes of both texts among the sides, and the sides.
+fn with_sides<R>(
+    weights: &Weights,
+    a: &Prepared,
+    b: &Prepared,
+    then: impl FnOnce([usize; 2], &Sides<'_, '_>) -> R,
+) -> R {
+    // Several alignments can have the same weight, and the order of the texts then selects one.
+    // The lesser text comes first, so the answer does not depend on the order of the arguments.
+    let order = if a.sentences > b.sentences {
+        [1, 0]
+    } else {
+        [0, 1]
+    };
+    let texts = order.map(|index| [a, b][index]);
+    let mut numbers: HashMap<&str, u32, FixedState> = HashMap::default();
+    let mut number = |key| {
+        let next = numbers.len() as u32;
+        *numbers.entry(key).or_insert(next)
+    };
+    let keys = texts.map(|text| {
+        let keys = text.tokens.iter().map(|token| number(token.key.as_ref()));
+        keys.collect::<Vec<_>>()
+    });
+    let tokens = texts.map(|text| &text.tokens[..]);
+    let names = texts.map(|text| &text.names);
+    let mut sides = Sides::new(Lexicon::builtin(), weights, tokens, &keys, names);
+    sides.align();
+    sides.match_moved();
+    sides.match_forgiven();
+    sides.find_said_elsewhere();
+    sides.weigh();
+    then(order, &sides)
+}
+
 fn total(missing: &[Missing]) -> f64 {
-    missing.iter().map(|word| word.weight).sum()
+    // The sum of no numbers is -0.0.
+    missing.iter().fold(0.0, |sum, word| sum + word.weight)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::tokens::Token;
 ///
 /// `PayPal` is a name by a capital letter within. A word with a capital letter that does not begin
 /// a sentence is a name, unless half of the words have capital letters, as in a title.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Names {
     names: HashSet<String, FixedState>,
 }
@@ -56,7 +56,7 @@ impl Names {
     /// Gives fillers that are names the class of a word: "Qt Quick".
     pub fn restore(&self, tokens: &mut [Token<'_>]) {
         for token in tokens {
-            if token.class == Class::Filler && self.contains(token.text) {
+            if token.class == Class::Filler && self.contains(&token.text) {
                 token.class = Class::Word;
             }
         }

@@ -10,7 +10,7 @@ use super::lexicon::{Class, Lexicon};
 use super::names::Names;
 use super::tokens::Token;
 use super::weights::Weights;
-use super::{MIN_REPLACED, MIN_STRONG, Missing};
+use super::{AlignedWord, MIN_REPLACED, MIN_STRONG, Missing};
 
 /// The weight of a filler, in nats. Ten fillers weigh as much as a contained text may lose.
 const FILLER: f64 = 0.3;
@@ -35,7 +35,8 @@ const MIN_WORD: f64 = 1.0;
 /// text count only together with the word before or after them.
 const MAX_LOOSE_TOKENS: usize = 30;
 
-/// At most 250,000 pairs of words are compared letter by letter, in some 25 ms.
+/// At most 250,000 pairs of words are compared letter by letter, in some 25 ms. In texts with more pairs,
+/// glued and misspelled words and acronyms count as missing.
 const MAX_FUZZY_PAIRS: usize = 250_000;
 
 /// The state of a token.
@@ -57,7 +58,7 @@ pub(super) struct Sides<'s, 't> {
     weights: &'s Weights,
     tokens: [&'s [Token<'t>]; 2],
     keys: &'s [Vec<u32>; 2],
-    names: &'s [Names; 2],
+    names: [&'s Names; 2],
     states: [Vec<State>; 2],
     /// The number of aligned pairs before each token. Tokens with one number are in one place.
     gaps: [Vec<usize>; 2],
@@ -70,7 +71,7 @@ impl<'s, 't> Sides<'s, 't> {
         weights: &'s Weights,
         tokens: [&'s [Token<'t>]; 2],
         keys: &'s [Vec<u32>; 2],
-        names: &'s [Names; 2],
+        names: [&'s Names; 2],
     ) -> Self {
         Self {
             lexicon,
@@ -201,11 +202,12 @@ impl<'s, 't> Sides<'s, 't> {
     /// Matches tokens of one text with several tokens of the other text.
     fn match_glued(&mut self, side: usize) {
         let other = 1 - side;
-        let open = self.open(other);
-        if open.is_empty() {
+        let (unmatched, open) = (self.open(side), self.open(other));
+        // Long texts with little in common: the product would take minutes.
+        if unmatched.len().saturating_mul(open.len()) > MAX_FUZZY_PAIRS {
             return;
         }
-        for at in self.open(side) {
+        for at in unmatched {
             let glued = &self.tokens[side][at];
             // Two CJK characters are always two tokens.
             if glued.text.len() < 2 || glued.class == Class::Stop {
@@ -232,7 +234,7 @@ impl<'s, 't> Sides<'s, 't> {
         let is_word = |side: usize, at: &usize| {
             let token = &self.tokens[side][*at];
             let may_be = !matches!(token.class, Class::Stop | Class::Number);
-            may_be && token.text.len() > 4 && !self.names[side].contains(token.text)
+            may_be && token.text.len() > 4 && !self.names[side].contains(&token.text)
         };
         let [mut a, mut b] = [self.open(0), self.open(1)];
         a.retain(|at| is_word(0, at));
@@ -263,13 +265,15 @@ impl<'s, 't> Sides<'s, 't> {
 
     fn match_acronyms(&mut self, side: usize) {
         let other = 1 - side;
-        for at in self.open(side) {
+        let tokens = self.tokens[other];
+        let mut acronyms = self.open(side);
+        acronyms.retain(|at| can_be_acronym(&self.tokens[side][*at]));
+        if acronyms.len().saturating_mul(tokens.len()) > MAX_FUZZY_PAIRS {
+            return;
+        }
+        for at in acronyms {
             let token = &self.tokens[side][at];
-            if !can_be_acronym(token) {
-                continue;
-            }
-            let tokens = self.tokens[other];
-            let found = (0..tokens.len()).find_map(|from| spelled_out(token.text, tokens, from));
+            let found = (0..tokens.len()).find_map(|from| spelled_out(&token.text, tokens, from));
             // Most of its words are missing. Others would spell an acronym by chance.
             let mut open = found.unwrap_or_default();
             let words = open.len();
@@ -421,6 +425,19 @@ impl<'s, 't> Sides<'s, 't> {
         }
     }
 
+    /// All words of a text, in text order.
+    pub fn words(&self, side: usize) -> Vec<AlignedWord> {
+        let word = |(at, token): (usize, &Token<'_>)| AlignedWord {
+            word: token.text.to_string(),
+            weight: self.losses[side][at],
+            counterpart: match self.states[side][at] {
+                State::At(place) => Some(place),
+                _ => None,
+            },
+        };
+        self.tokens[side].iter().enumerate().map(word).collect()
+    }
+
     /// The missing words of a text, in text order, each word once.
     pub fn missing(&self, side: usize) -> Vec<Missing> {
         let mut heaviest: HashMap<u32, f64, FixedState> = HashMap::default();
@@ -432,7 +449,7 @@ impl<'s, 't> Sides<'s, 't> {
         let missing = tokens.filter_map(|(token, key)| {
             let weight = heaviest.remove(key).filter(|weight| *weight > 0.0)?;
             Some(Missing {
-                word: token.text.to_owned(),
+                word: token.text.to_string(),
                 weight,
             })
         });

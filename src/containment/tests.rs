@@ -12,94 +12,28 @@ fn compare(a: &str, b: &str) -> Containment {
     NORMALISER.with(|normaliser| Containment::new(normaliser, Weights::builtin(), a, b))
 }
 
-#[track_caller]
-fn assert_verdicts(probes: &[(&str, &str)], expected: &[Verdict]) {
-    for (a, b) in probes {
+/// The probes are grouped by the kind of difference.
+#[test]
+fn probes_have_their_verdicts() {
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    let lines = crate::text::table_lines(include_str!("probes.txt"));
+    for line in lines.filter(|line| !line.is_empty()) {
+        let [expected, a, b] = line.split(" | ").collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
         let found = compare(a, b);
-        assert!(expected.contains(&found.verdict), "{a} | {b}: {found:?}");
+        let is_right = match expected {
+            "apart" => !found.verdict.is_removable(),
+            expected => found.verdict.name() == expected,
+        };
+        if !is_right {
+            wrong.push(format!("{line}: {found:?}"));
+        }
+        count += 1;
     }
-}
-
-#[test]
-fn cosmetic_differences_are_forgiven() {
-    let probes = [
-        ("The Ferry: cancelled!", "the ferry, cancelled"),
-        ("漢語詞典的閱讀器", "汉语词典阅读器"),
-        ("a web site for sailors", "A website for sailors"),
-        (
-            "Weather forecast of the harbour",
-            "weather forcast of the harbours",
-        ),
-        (
-            "Convert files to JSON",
-            "A tool that converts a file to JSON",
-        ),
-        ("AI agents in production", "Production AI agents"),
-        (
-            "Client of the Streaming Text Oriented Messaging Protocol",
-            "STOMP client",
-        ),
-        ("create a simple harbour", "Build harbours easily"),
-        ("documentation of the harbour", "harbour docs"),
-        ("三个港口的天气", "3个港口的天气"),
-        ("a crawler for harbours", "crawls a harbour"),
-    ];
-    assert_verdicts(&probes, &[Verdict::Same]);
-}
-
-#[test]
-fn weighty_differences_are_kept_apart() {
-    let probes = [
-        ("The ferry was cancelled.", "The ferry was not cancelled."),
-        ("The ferry was cancelled.", "The ferry wasn't cancelled."),
-        ("渡轮取消了", "渡轮没有取消"),
-        ("the shop is open on Sunday", "the shop is closed on Sunday"),
-        ("Turn the light on", "Turn the light off"),
-        ("Tickets before noon", "Tickets after noon"),
-        ("打开港口的灯", "关闭港口的灯"),
-        ("Bus 12 to the harbour", "Bus 13 to the harbour"),
-        ("Meeting on 5 May 2020", "Meeting on 6 May 2020"),
-        ("Meeting on Monday", "Meeting on Tuesday"),
-        ("三月的会议", "四月的会议"),
-        ("看见一个女人", "看见六个女人"),
-        ("a ticket to Calais", "two tickets to Calais"),
-        ("the trip is 50 km long", "the trip is 50 miles long"),
-        ("a ticket for $5", "a ticket for €5"),
-        ("票价5元", "票价5美元"),
-        ("Python 3.10 runtime", "Python 3.11 runtime"),
-        ("Qt 5 Sensors module", "Qt 6 Sensors module"),
-        (
-            "see https://example.org/ferry",
-            "see https://example.org/train",
-        ),
-        (
-            "MongoDB component for Plone",
-            "Memcached component for Plone",
-        ),
-        ("Ann Smith sails", "Ann Jones sails"),
-        ("Convert JSON to YAML", "Convert YAML to JSON"),
-        ("3 cats and 5 dogs", "5 cats and 3 dogs"),
-        ("a client of PayPal", "a client of PayPay"),
-        ("import of invoices", "export of invoices"),
-        ("FAQ of the C compiler", "FAQ of the C++ compiler"),
-        ("redis 的封装", "sql 的封装"),
-        ("it is -5 degrees", "it is 5 degrees"),
-    ];
-    assert_verdicts(&probes, &[Verdict::Template, Verdict::Different]);
-}
-
-#[test]
-fn text_with_more_words_contains_the_shorter_text() {
-    let probes = [
-        ("Ferry to Calais", "The ferry to Calais leaves at noon"),
-        ("HTML minifier", "A minifier for CSS, HTML and JavaScript"),
-        ("微信消息工具", "微信消息工具，支持群聊和定时任务"),
-        (
-            "The ferry was cancelled.",
-            "The ferry was cancelled. No refund is offered.",
-        ),
-    ];
-    assert_verdicts(&probes, &[Verdict::AInB]);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count >= 80, "{count}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::text::{is_cjk, is_letter_or_digit, is_mark};
 #[derive(Debug, Clone)]
 pub(super) struct Token<'t> {
     /// The token as it is in the normalised text.
-    pub text: &'t str,
+    pub text: Cow<'t, str>,
     /// The stem, or the representative of equal words. Tokens with one key say the same.
     pub key: Cow<'t, str>,
     pub class: Class,
@@ -17,6 +17,15 @@ pub(super) struct Token<'t> {
 }
 
 impl Token<'_> {
+    /// The token without a borrow of its text.
+    pub fn into_owned(self) -> Token<'static> {
+        Token {
+            text: self.text.into_owned().into(),
+            key: self.key.into_owned().into(),
+            ..self
+        }
+    }
+
     /// Returns `true` for words and characters, numbers, negations and kinds.
     pub fn is_content(&self) -> bool {
         !matches!(self.class, Class::Stop | Class::Filler)
@@ -115,7 +124,7 @@ fn token<'t>(lexicon: &'static Lexicon, text: &'t str) -> Token<'t> {
         _ => stem,
     };
     Token {
-        text,
+        text: text.into(),
         key,
         class,
         entry,

@@ -129,7 +129,7 @@ impl Weights {
             let keys: HashSet<&str, FixedState> =
                 tokens.iter().map(|token| token.key.as_ref()).collect();
             for script in [true, false] {
-                let has = tokens.iter().any(|token| is_in_cjk(token.text) == script);
+                let has = tokens.iter().any(|token| is_in_cjk(&token.text) == script);
                 totals[usize::from(script)] += u32::from(has);
             }
             for key in keys.into_iter().filter(|key| key.len() <= MAX_WORD_BYTES) {
@@ -197,7 +197,7 @@ impl Weights {
     /// The weight of a token without regard to its class.
     pub(super) fn of_token(&self, token: &Token<'_>) -> f64 {
         if token.class == Class::Word
-            && is_in_cjk(token.text)
+            && is_in_cjk(&token.text)
             && !self.steps.contains_key(&*token.key)
         {
             // A listed word that the collection does not have: its characters.

@@ -8,7 +8,7 @@ use super::{Change, Outcome, PreparedChange};
 use crate::document::{DocId, Document, Match};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::query::{self, Similar, TextQuery};
+use crate::query::{self, OnExtended, Similar, TextQuery};
 use crate::store::{
     DocumentEdit, FingerprintSource, SnapshotTables, StoredDocument, TextEdit, View,
 };
@@ -109,6 +109,7 @@ impl<T: FingerprintSource> Batch<T> {
     /// Decides one change as of its arrival. A change that fails edits nothing.
     fn decide(&mut self, prepared: &PreparedChange) -> Result<Outcome> {
         self.decided += 1;
+        self.check_arrival(prepared)?;
         let expiry = self.view.expiry();
         // A change is decided as of its own arrival, which may expire documents.
         let mut advanced = expiry;
@@ -116,7 +117,8 @@ impl<T: FingerprintSource> Batch<T> {
         self.view.set_expiry(advanced);
         let outcome = self.decide_at_arrival(prepared);
         let keeps_arrival = match outcome {
-            Ok(Outcome::Inserted { .. } | Outcome::Replaced { .. }) => true,
+            Ok(Outcome::Replaced { .. }) => true,
+            Ok(ref outcome) if outcome.is_inserted() => true,
             Ok(Outcome::Duplicate(_) | Outcome::Similar(_)) => self.view.is_sliding(),
             _ => false,
         };
@@ -128,6 +130,21 @@ impl<T: FingerprintSource> Batch<T> {
             self.view.set_expiry(expiry);
         }
         outcome
+    }
+
+    /// Refuses an arrival that is too far ahead of the clock and of the latest arrival that is stored
+    /// or refreshed, by a commit or by this batch. The arrival of a duplicate that refreshes no document
+    /// does not count, so a decision depends neither on the grouping of changes nor on their history.
+    fn check_arrival(&self, prepared: &PreparedChange) -> Result<()> {
+        let (Some(retention), Some(arrival)) = (self.view.retention(), prepared.arrival) else {
+            return Ok(());
+        };
+        let latest = self.latest_arrival.max(self.view.latest_arrival());
+        // The clock is read only for an arrival that advances the latest one.
+        if Some(arrival) <= latest {
+            return Ok(());
+        }
+        retention.check_arrival(prepared.change.id(), arrival, Timestamp::now(), latest)
     }
 
     fn decide_at_arrival(&mut self, prepared: &PreparedChange) -> Result<Outcome> {
@@ -172,13 +189,14 @@ impl<T: FingerprintSource> Batch<T> {
                 if let Some(outcome) = self.expired_outcome(prepared) {
                     return Ok(outcome);
                 }
-                if let Some((duplicate, outcome)) = self.duplicate_of(prepared)? {
+                let found = self.duplicate_of(prepared)?;
+                if let Some((duplicate, Outcome::Duplicate(_) | Outcome::Similar(_))) = &found {
                     // With sliding retention a document lives as long as duplicates arrive.
-                    self.refresh(duplicate, document.arrival)?;
-                    return Ok(outcome);
+                    self.refresh(*duplicate, document.arrival)?;
+                } else {
+                    self.put(document, prepared.text.clone());
                 }
-                self.put(document, prepared.text.clone());
-                Ok(inserted(document))
+                Ok(found.map_or(inserted(document), |(_, outcome)| outcome))
             }
         }
     }
@@ -189,23 +207,46 @@ impl<T: FingerprintSource> Batch<T> {
         (prepared.arrival? < cutoff).then_some(Outcome::Expired { cutoff })
     }
 
-    /// The stored document that a new document duplicates, and the outcome that names it.
+    /// The stored document that a new document duplicates or extends, and the outcome that names it.
+    /// Removes the documents that a new document supersedes.
     fn duplicate_of(&mut self, prepared: &PreparedChange) -> Result<Option<(DocId, Outcome)>> {
         match (&prepared.change, &prepared.query) {
             (Change::InsertUnique { document, radius }, _) if document.reliable => {
                 let nearest = self.nearest(document.fingerprint, *radius)?;
                 Ok(nearest.map(|found| (found.id, Outcome::Duplicate(found))))
             }
-            (
-                Change::InsertUnlessSimilar { document, .. }
-                | Change::InsertUnique { document, .. },
-                Some(query),
-            ) => {
-                let most_similar = self.most_similar(document.id, query)?;
-                Ok(most_similar.map(|found| (found.id, Outcome::Similar(found))))
+            (change, Some(query)) => {
+                let Some(found) = self.most_similar(change.id(), query)? else {
+                    return Ok(None);
+                };
+                let id = found.id;
+                let outcome = match change {
+                    _ if !found.is_extended() => Outcome::Similar(found),
+                    Change::InsertUnlessSimilar { rule, .. }
+                        if rule.on_extended == OnExtended::Replace =>
+                    {
+                        Outcome::Supersedes(self.remove_extended(query)?)
+                    }
+                    _ => Outcome::Extends(found),
+                };
+                Ok(Some((id, outcome)))
             }
             _ => Ok(None),
         }
+    }
+
+    /// Removes the documents whose texts are contained in the text of a query that no stored text
+    /// contains. A removal for each new document keeps the stored texts free of contained texts.
+    fn remove_extended(&mut self, query: &TextQuery) -> Result<Vec<Similar>> {
+        // The prefetched answer has the first documents only.
+        let extended = query::similar_sequential(&self.view, query)?;
+        for document in &extended {
+            self.look_up(document.id)?;
+        }
+        for document in &extended {
+            self.remove(document.id);
+        }
+        Ok(extended)
     }
 
     /// The state of a document; `None` if the document is missing or expired.
@@ -318,12 +359,11 @@ impl<T: FingerprintSource> Batch<T> {
             && let Some(first) = self.first_valid(&answer)?
         {
             let edited = query::similar_in_overlay(&self.view, query)?;
-            let edited = edited.first().copied();
+            let edited = edited.into_iter().next();
             return Ok(first.into_iter().chain(edited).min_by(Similar::order));
         }
-        Ok(query::similar_sequential(&self.view, query)?
-            .first()
-            .copied())
+        let found = query::similar_sequential(&self.view, query)?;
+        Ok(found.into_iter().next())
     }
 
     /// The first document of a prefetched answer that is still valid. `Some(None)` if no document of a
@@ -342,11 +382,11 @@ impl<T: FingerprintSource> Batch<T> {
             let state = match self.edits.get(&document.id()) {
                 Some(edit) => edit.after.filter(|_| document.is_unchanged_by(edit)),
                 // Neither edited nor expired since: saves a read of the tables.
-                None if answer.cutoff == cutoff => return Ok(Some(Some(*document))),
+                None if answer.cutoff == cutoff => return Ok(Some(Some(document.clone()))),
                 None => self.view.stored(document.id())?,
             };
             if state.is_some_and(|state| !self.has_expired(&state)) {
-                return Ok(Some(Some(*document)));
+                return Ok(Some(Some(document.clone())));
             }
         }
         Ok(answer.is_complete.then_some(None))

@@ -5,8 +5,7 @@ use std::fmt;
 use crate::document::{DocId, Document, Match};
 use crate::error::Result;
 use crate::fingerprint::{Fingerprint, check_radius};
-use crate::query::Similar;
-use crate::similarity::Likeness;
+use crate::query::{Similar, SimilarRule};
 use crate::timestamp::Timestamp;
 
 /// A change of one document.
@@ -31,18 +30,20 @@ pub enum Change {
         /// The largest Hamming distance at which another document is a duplicate.
         radius: u32,
     },
-    /// Stores the document unless its id is taken or its text is like the text of another document.
-    /// The document must have a text, and the database must keep texts.
+    /// Stores the document unless its id is taken or a stored text says the same or more: see
+    /// [`SimilarRule`]. The document must have a text, and the database must keep texts.
     ///
-    /// The bounds of [`Snapshot::similar`](crate::Snapshot::similar) apply twice: to the documents
-    /// stored before the call, and to the documents that the call stores. Documents that the call
-    /// removes, or that expire during the call, may still fill the 1,024 candidates of a band. After
-    /// thousands of removals that share bands with the document, insert it in a separate call.
+    /// A stored text that says less than the new text is no reason to refuse the new text. The
+    /// outcome names such documents ([`Outcome::Extends`]), or the change removes them
+    /// ([`OnExtended::Replace`](crate::OnExtended::Replace), [`Outcome::Supersedes`]).
+    ///
+    /// The document is compared with all candidates of [`Snapshot::similar`](crate::Snapshot::similar),
+    /// so an insert into a collection of many texts of one template takes longer.
     InsertUnlessSimilar {
         /// The document, with its text.
         document: Document,
-        /// The least likeness at which another text is a duplicate.
-        likeness: Likeness,
+        /// The rule by which another text is a duplicate.
+        rule: SimilarRule,
     },
     /// Stores the document, and replaces a stored document with its id. The text is replaced too: if
     /// the new document has no text, the stored text is removed.
@@ -74,25 +75,14 @@ impl Change {
     pub(super) fn check(&self) -> Result<()> {
         match self {
             Self::InsertUnique { radius, .. } => check_radius(*radius),
-            Self::InsertUnlessSimilar { likeness, .. } => likeness.check(),
+            Self::InsertUnlessSimilar { rule, .. } => rule.likeness.check(),
             Self::Insert(_) | Self::Upsert(_) | Self::Remove(_) | Self::RemoveOlder { .. } => {
                 Ok(())
             }
         }
     }
 
-    /// The document to be stored; `None` for a removal.
-    pub(super) fn document(&self) -> Option<&Document> {
-        match self {
-            Self::Insert(document)
-            | Self::Upsert(document)
-            | Self::InsertUnique { document, .. }
-            | Self::InsertUnlessSimilar { document, .. } => Some(document),
-            Self::Remove(_) | Self::RemoveOlder { .. } => None,
-        }
-    }
-
-    /// [`document`](Self::document), to be completed.
+    /// The document to be stored, to be completed; `None` for a removal.
     pub(super) fn document_mut(&mut self) -> Option<&mut Document> {
         match self {
             Self::Insert(document)
@@ -108,7 +98,9 @@ impl Change {
 ///
 /// A document whose id is taken is [`Exists`](Self::Exists), even if the document is also expired or a
 /// duplicate. An expired document is [`Expired`](Self::Expired), even if it is also a duplicate.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[must_use = "a document may not have been stored"]
 #[non_exhaustive]
 pub enum Outcome {
@@ -126,10 +118,18 @@ pub enum Outcome {
     /// The document was not stored: a match lies within the radius. The nearest match, ties by
     /// smallest id.
     Duplicate(Match),
-    /// The document was not stored: a stored text is like its text. The document with the most
-    /// similar text. From [`Change::InsertUnlessSimilar`], and from [`Change::InsertUnique`] of an
-    /// unreliable document whose wording is stored.
+    /// The document was not stored: a stored text says the same or more or, with
+    /// [`Decision::Alike`](crate::Decision::Alike), is like its text. The first such document in the
+    /// order of [`Similar`]. From [`Change::InsertUnlessSimilar`], and from [`Change::InsertUnique`]
+    /// of an unreliable document whose wording is stored.
     Similar(Similar),
+    /// The document is new and stored, and says more than stored texts, which stay. The first such
+    /// document in the order of [`Similar`]. From [`Change::InsertUnlessSimilar`] with
+    /// [`OnExtended::KeepBoth`](crate::OnExtended::KeepBoth).
+    Extends(Similar),
+    /// The document is new and stored, and says more than these documents, which were removed. From
+    /// [`Change::InsertUnlessSimilar`] with [`OnExtended::Replace`](crate::OnExtended::Replace).
+    Supersedes(Vec<Similar>),
     /// The document was not stored: it arrived before the retention window. An upsert leaves the
     /// stored document as it is.
     Expired {
@@ -154,7 +154,10 @@ pub enum Outcome {
 impl Outcome {
     /// Returns `true` if the document is new and stored.
     pub fn is_inserted(&self) -> bool {
-        matches!(self, Self::Inserted { .. })
+        matches!(
+            self,
+            Self::Inserted { .. } | Self::Extends(_) | Self::Supersedes(_)
+        )
     }
 }
 
@@ -170,6 +173,12 @@ impl fmt::Display for Outcome {
                 write!(f, "duplicate of document {id} at distance {distance}")
             }
             Self::Similar(Similar { id, .. }) => write!(f, "text similar to document {id}"),
+            Self::Extends(Similar { id, .. }) => write!(f, "inserted, extends document {id}"),
+            Self::Supersedes(removed) => {
+                f.write_str("inserted, removed extended documents")?;
+                let mut ids = removed.iter().map(|removed| removed.id);
+                ids.try_for_each(|id| write!(f, " {id}"))
+            }
             Self::Expired { cutoff } => write!(f, "expired, arrived before {cutoff}"),
             Self::Replaced { stored } => write!(f, "replaced fingerprint {stored}"),
             Self::Removed { stored } => write!(f, "removed, fingerprint {stored}"),
@@ -179,9 +188,9 @@ impl fmt::Display for Outcome {
 }
 
 /// The outcome of a call with one change.
-pub(crate) fn one(outcomes: Vec<Outcome>) -> Outcome {
-    match outcomes[..] {
-        [outcome] => outcome,
-        _ => unreachable!("one change has {} outcomes", outcomes.len()),
+pub(crate) fn one(mut outcomes: Vec<Outcome>) -> Outcome {
+    match (outcomes.pop(), outcomes.len()) {
+        (Some(outcome), 0) => outcome,
+        (_, others) => unreachable!("one change has {others} more outcomes"),
     }
 }

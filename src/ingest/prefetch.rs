@@ -47,7 +47,7 @@ pub(super) struct PrefetchedAnswer<A> {
     pub(super) cutoff: Option<Timestamp>,
 }
 
-pub(super) trait PrefetchedDocument: Copy {
+pub(super) trait PrefetchedDocument: Clone {
     fn id(&self) -> DocId;
 
     /// Returns `true` if the document still belongs to the answer after this edit.
@@ -150,7 +150,7 @@ impl PrefetchCache {
             }
         }
         let similar = |(id, query): (DocId, Option<&TextQuery>)| {
-            let found = query::similar(view, query?, |id| view.text(id)).ok()?;
+            let found = query::similar(view, query?).ok()?;
             Some((id, PrefetchedAnswer::from_similar(found, cutoff)))
         };
         // Drops the answers for earlier changes: each of them serves only its own change.

@@ -47,9 +47,11 @@ impl PreparedChange {
         let arrival = document.arrival;
         // The fingerprint of the document need not be that of its text, if it was made elsewhere.
         let query = match (&change, &text) {
-            (Change::InsertUnlessSimilar { document, likeness }, Some(text)) => {
+            (Change::InsertUnlessSimilar { document, rule }, Some(text)) => {
                 let query = TextQuery::new(&BandMaker, text, Some(document.text_fingerprint()));
-                Some(Box::new(query.likeness(*likeness)))
+                Some(Box::new(
+                    query.likeness(rule.likeness).decision(rule.decision),
+                ))
             }
             // No fingerprint recognises a copy of an unreliable text. Its wording has a band key.
             (Change::InsertUnique { document, .. }, Some(text))
@@ -125,11 +127,6 @@ pub(crate) fn prepare_all(changes: Vec<Change>, store: &Store) -> Result<Vec<Pre
     let is_costly = |change: &Change| {
         store.header().bands.is_some() || matches!(change, Change::InsertUnlessSimilar { .. })
     };
-    // Before any change is queued: a refused arrival refuses its own call only.
-    let arrivals = changes.iter().filter_map(Change::document);
-    let arrivals = arrivals.filter_map(|document| Some((document.id, document.arrival?)));
-    let clock = || Timestamp::now();
-    store.arrival_guard().check(arrivals, clock)?;
     let prepare = |change| PreparedChange::new(change, store);
     if changes.len() < MIN_PARALLEL_CHANGES || !changes.iter().any(is_costly) {
         return changes.into_iter().map(prepare).collect();

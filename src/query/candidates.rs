@@ -58,8 +58,8 @@ fn probe<S: FingerprintSource>(
     })
 }
 
-/// Of a bucket that is too large for the cache, at most 1,024 parts are read: the ranges that can hold
-/// matches owned by the block. If more parts are needed, the bucket is read whole.
+/// A bucket that is too large for the cache is read in parts, the ranges that can hold matches owned
+/// by the block. If more than 1,024 parts are needed, the bucket is read whole.
 const MAX_BUCKET_PARTS: u64 = 1024;
 
 /// Appends the fingerprints of a bucket within the radius to `near`. Skips some fingerprints that

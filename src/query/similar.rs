@@ -1,27 +1,18 @@
 //! The documents whose texts are like the text of a query. Candidates share a band or have a near
 //! fingerprint; the comparison of texts decides.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::HashSet;
+use std::cmp::Ordering;
 
 use rayon::prelude::*;
 
+use super::decision::{DecidingText, Decision};
 use super::single::within;
-use crate::document::{DocId, Match};
+use crate::containment::{Containment, Verdict};
+use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::{Fingerprint, TextFingerprint, check_radius};
-use crate::similarity::{Likeness, Resemblance, Wording};
+use crate::similarity::{Likeness, PackedComparison, PackedWording, Resemblance, Wording};
 use crate::store::{BandMaker, FingerprintSource, View};
-
-/// At most 1,024 documents of one band are candidates, those with the smallest ids. A band of more
-/// documents is boilerplate, and a near-duplicate shares other bands too.
-const MAX_PER_BAND: usize = 1024;
-
-/// At most 1,024 documents are candidates by their fingerprints, the nearest ones.
-const MAX_BY_FINGERPRINT: usize = 1024;
-
-/// At most 8,192 texts are read and compared: near fingerprints first, then most shared bands.
-const MAX_COMPARED: usize = 8192;
 
 /// The radius of candidates in a database without bands. At least half of the near-duplicates that
 /// differ in more than case and punctuation lie within this radius, and few other documents.
@@ -42,11 +33,13 @@ const MIN_PARALLEL_TEXTS: usize = 16;
 pub struct TextQuery {
     bands: BandMaker,
     wording: Wording,
+    text: DecidingText,
     /// The band keys of the text.
     keys: Vec<u64>,
     /// `None` if the recipe makes no fingerprints of texts.
     fingerprint: Option<TextFingerprint>,
     likeness: Likeness,
+    decision: Decision,
     radius: Option<u32>,
     uses_bands: bool,
 }
@@ -58,17 +51,26 @@ impl TextQuery {
         Self {
             keys: banding.query_keys(text, wording.letters()),
             wording,
+            text: DecidingText::new(text),
             bands: bands.clone(),
             fingerprint,
             likeness: Likeness::default(),
+            decision: Decision::default(),
             radius: None,
             uses_bands: true,
         }
     }
 
-    /// The least likeness of a near-duplicate; [`Likeness::default`] unless set.
+    /// The least likeness of texts that are alike; [`Likeness::default`] unless set.
     pub fn likeness(mut self, likeness: Likeness) -> Self {
         self.likeness = likeness;
+        self
+    }
+
+    /// The measure that decides about texts which are alike; [`Decision::Contained`] unless set: the
+    /// answer has the documents of which one text contains the other.
+    pub fn decision(mut self, decision: Decision) -> Self {
+        self.decision = decision;
         self
     }
 
@@ -110,7 +112,7 @@ impl TextQuery {
             reliable: false,
             ..made
         });
-        self.likeness(Likeness {
+        self.decision(Decision::Alike).likeness(Likeness {
             edit_similarity: f64::INFINITY,
             jaccard: f64::INFINITY,
         })
@@ -136,7 +138,7 @@ impl TextQuery {
 
     /// Bytes of the prepared text and its band keys.
     pub(crate) fn len_bytes(&self) -> usize {
-        self.wording.len_bytes() + size_of_val(self.keys.as_slice())
+        self.wording.len_bytes() + self.text.len_bytes() + size_of_val(self.keys.as_slice())
     }
 
     /// The band keys of candidates; empty without bands in the query or in the database.
@@ -170,22 +172,38 @@ impl TextQuery {
         self.wording.compare(normaliser, text, &self.likeness)
     }
 
-    fn to_similar(&self, id: DocId, fingerprint: Fingerprint, resemblance: Resemblance) -> Similar {
+    /// The containment of the text of the query and a text that is alike; `None` if the document
+    /// does not belong to the answer.
+    fn containment(&self, text: &str) -> Option<Box<Containment>> {
+        let normaliser = self.bands.banding().normaliser();
+        let found = self.text.containment(normaliser, text);
+        found.verdict.is_removable().then(|| Box::new(found))
+    }
+
+    fn to_similar(
+        &self,
+        id: DocId,
+        fingerprint: Fingerprint,
+        resemblance: Resemblance,
+        containment: Option<Box<Containment>>,
+    ) -> Similar {
         let own = self.fingerprint.map(|fingerprint| fingerprint.fingerprint);
         Similar {
             id,
             fingerprint,
             distance: own.map(|own| own.distance(fingerprint)),
             resemblance,
+            containment,
         }
     }
 }
 
 /// A document whose text is like the text of a query.
 ///
-/// Answers are ordered: documents with the same wording, then by the highest
-/// [score](Resemblance::score), then by the smallest id.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Answers are ordered: texts that say all of the text of the query before texts that say a part; then
+/// texts with the same wording; then by the verdict, texts that say the same before texts that say
+/// more; then by the highest [score](Resemblance::score); then by the smallest id.
+#[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Similar {
     /// The id of the document.
@@ -197,30 +215,55 @@ pub struct Similar {
     pub distance: Option<u32>,
     /// The resemblance of the two texts.
     pub resemblance: Resemblance,
+    /// The verdict and the missing words: A is the text of the query or of the new document, B the
+    /// text of this document. `None` with [`Decision::Alike`].
+    pub containment: Option<Box<Containment>>,
 }
 
 impl Similar {
+    /// The verdict: A is the text of the query or of the new document, B the text of this document.
+    /// `None` with [`Decision::Alike`].
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.containment.as_ref().map(|found| found.verdict)
+    }
+
+    /// Returns `true` if the text of the query says more than the text of this document.
+    pub(crate) fn is_extended(&self) -> bool {
+        self.verdict() == Some(Verdict::BInA)
+    }
+
     pub(crate) fn order(&self, other: &Self) -> Ordering {
         let (own, others) = (&self.resemblance, &other.resemblance);
-        (others.same_wording.cmp(&own.same_wording))
+        (self.is_extended().cmp(&other.is_extended()))
+            .then_with(|| others.same_wording.cmp(&own.same_wording))
+            .then_with(|| self.verdict().cmp(&other.verdict()))
             .then_with(|| others.score().total_cmp(&own.score()))
             .then_with(|| self.id.cmp(&other.id))
     }
 }
 
 /// The candidates whose texts are like the text of the query, the most similar first.
-pub(crate) fn similar(
+pub(crate) fn similar(view: &View, query: &TextQuery) -> Result<Vec<Similar>> {
+    let candidates = candidates(view, query)?;
+    let comparison = PackedComparison::new(&query.wording, &query.likeness);
+    let (alike, unpacked) = compare_packed(view, query, &comparison, &candidates);
+    let mut found = in_parallel(view, &alike, |alike| decide(view, query, alike))?;
+    let compare = |id: &DocId| compare_stored(view, query, &comparison, *id);
+    found.extend(in_parallel(view, &unpacked, compare)?);
+    found.sort_unstable_by(Similar::order);
+    Ok(found)
+}
+
+/// The answer of [`similar`] by texts that the caller stores.
+pub(crate) fn similar_by(
     view: &View,
     query: &TextQuery,
-    text_of: impl Fn(DocId) -> Result<Option<String>> + Sync,
+    text_of: impl Fn(DocId) -> Option<String> + Sync,
 ) -> Result<Vec<Similar>> {
-    let candidates = candidates(view, query)?;
-    let compare = |id: &DocId| compare(view, query, *id, text_of(*id)?);
-    if candidates.len() < MIN_PARALLEL_TEXTS {
-        return sort_answers(candidates.iter().map(compare));
-    }
-    let in_parallel = || candidates.par_iter().map(compare).collect::<Vec<_>>();
-    sort_answers(view.tables.in_parallel(in_parallel).into_iter())
+    let compare = |id: &DocId| compare(view, query, *id, text_of(*id));
+    let mut found = in_parallel(view, &candidates(view, query)?, compare)?;
+    found.sort_unstable_by(Similar::order);
+    Ok(found)
 }
 
 /// The answer of [`similar`] by the stored texts, on one thread, because the tables of a write
@@ -229,7 +272,7 @@ pub(crate) fn similar_sequential(
     view: &View<impl FingerprintSource>,
     query: &TextQuery,
 ) -> Result<Vec<Similar>> {
-    compare_sequentially(view, query, candidates(view, query)?)
+    compare_sequentially(view, query, &candidates(view, query)?)
 }
 
 /// The answer of [`similar_sequential`], limited to documents with a text in the overlay of the view.
@@ -237,72 +280,160 @@ pub(crate) fn similar_in_overlay(
     view: &View<impl FingerprintSource>,
     query: &TextQuery,
 ) -> Result<Vec<Similar>> {
-    let near = match query.fingerprint_and_radius(view.keeps_bands()) {
-        Some((fingerprint, radius)) => view.in_overlay(fingerprint, radius, MAX_BY_FINGERPRINT),
-        None => Vec::new(),
-    };
-    let keys = query.band_keys(view.keeps_bands());
-    let in_bands = view.in_overlay_bands(keys, MAX_PER_BAND);
-    compare_sequentially(view, query, rank_candidates(near, in_bands))
+    let mut candidates = view.in_overlay_bands(query.band_keys(view.keeps_bands()));
+    if let Some((fingerprint, radius)) = query.fingerprint_and_radius(view.keeps_bands()) {
+        let near = view.in_overlay(fingerprint, radius, usize::MAX);
+        candidates.extend(near.into_iter().map(|near| near.id));
+    }
+    candidates.sort_unstable();
+    candidates.dedup();
+    compare_sequentially(view, query, &candidates)
 }
 
 fn compare_sequentially(
     view: &View<impl FingerprintSource>,
     query: &TextQuery,
-    candidates: Vec<DocId>,
+    candidates: &[DocId],
 ) -> Result<Vec<Similar>> {
-    sort_answers(
-        candidates
-            .into_iter()
-            .map(|id| compare(view, query, id, view.text(id)?)),
-    )
+    let comparison = PackedComparison::new(&query.wording, &query.likeness);
+    let (alike, unpacked) = compare_packed(view, query, &comparison, candidates);
+    let mut found = Vec::new();
+    for alike in &alike {
+        found.extend(decide(view, query, alike)?);
+    }
+    for id in unpacked {
+        found.extend(compare_stored(view, query, &comparison, id)?);
+    }
+    found.sort_unstable_by(Similar::order);
+    Ok(found)
 }
 
-/// Compares a candidate, given its text. `None` if the texts are not alike.
+/// Compares candidates on all cores if they are many.
+fn in_parallel<T: Sync>(
+    view: &View,
+    candidates: &[T],
+    compare: impl Fn(&T) -> Result<Option<Similar>> + Sync,
+) -> Result<Vec<Similar>> {
+    if candidates.len() < MIN_PARALLEL_TEXTS {
+        let found = candidates.iter().map(compare);
+        return found.filter_map(Result::transpose).collect();
+    }
+    let compare = &compare;
+    view.tables.in_parallel(|| {
+        let found = candidates.par_iter().map(compare);
+        found.filter_map(Result::transpose).collect()
+    })
+}
+
+/// A document whose text is alike.
+struct Alike {
+    id: DocId,
+    fingerprint: Fingerprint,
+    resemblance: Resemblance,
+}
+
+/// Compares the candidates whose packed wordings are in memory. Returns the documents that are alike,
+/// and the candidates that are not in memory.
+fn compare_packed(
+    view: &View<impl FingerprintSource>,
+    query: &TextQuery,
+    comparison: &PackedComparison<'_>,
+    candidates: &[DocId],
+) -> (Vec<Alike>, Vec<DocId>) {
+    let mut alike = Vec::new();
+    let normaliser = query.bands.banding().normaliser();
+    let unpacked = view.visit_wordings(normaliser, candidates, |id, fingerprint, packed| {
+        let resemblance = comparison.compare(packed);
+        alike.extend(resemblance.map(|resemblance| Alike {
+            id,
+            fingerprint,
+            resemblance,
+        }));
+    });
+    (alike, unpacked)
+}
+
+/// Decides about a document that is alike. Its text is read only if the words decide.
+fn decide(
+    view: &View<impl FingerprintSource>,
+    query: &TextQuery,
+    alike: &Alike,
+) -> Result<Option<Similar>> {
+    let text = match query.decision {
+        Decision::Alike => None,
+        Decision::Contained => view.text(alike.id)?,
+    };
+    Ok(decide_by(query, alike, text.as_deref()))
+}
+
+/// Decides about a document that is alike, given its text if the words decide.
+fn decide_by(query: &TextQuery, alike: &Alike, text: Option<&str>) -> Option<Similar> {
+    let containment = match query.decision {
+        Decision::Alike => None,
+        Decision::Contained => Some(query.containment(text?)?),
+    };
+    Some(query.to_similar(alike.id, alike.fingerprint, alike.resemblance, containment))
+}
+
+/// Compares a candidate by its stored text, and keeps its packed wording in memory.
+fn compare_stored(
+    view: &View<impl FingerprintSource>,
+    query: &TextQuery,
+    comparison: &PackedComparison<'_>,
+    id: DocId,
+) -> Result<Option<Similar>> {
+    let text = view.text(id)?;
+    if let Some(text) = &text
+        && view.keeps_wording(id)
+        && let Some(packed) = Wording::new(query.bands.banding().normaliser(), text).pack()
+    {
+        let Some(state) = view.stored(id)? else {
+            return Ok(None);
+        };
+        view.keep_wording(id, state.fingerprint, &packed);
+        let resemblance = PackedWording::new(&packed).and_then(|packed| comparison.compare(packed));
+        let alike = resemblance.map(|resemblance| Alike {
+            id,
+            fingerprint: state.fingerprint,
+            resemblance,
+        });
+        return Ok(alike.and_then(|alike| decide_by(query, &alike, Some(text))));
+    }
+    compare(view, query, id, text)
+}
+
+/// Compares a candidate, given its text. `None` if the document does not belong to the answer.
 fn compare(
     view: &View<impl FingerprintSource>,
     query: &TextQuery,
     id: DocId,
     text: Option<String>,
 ) -> Result<Option<Similar>> {
-    let Some(resemblance) = text.and_then(|text| query.compare(&text)) else {
+    let Some(text) = text else { return Ok(None) };
+    let Some(resemblance) = query.compare(&text) else {
         return Ok(None);
     };
     // Read after the comparison: a candidate that is not similar needs no fingerprint.
-    let state = view.stored(id)?;
-    Ok(state.map(|state| query.to_similar(id, state.fingerprint, resemblance)))
-}
-
-fn sort_answers(found: impl Iterator<Item = Result<Option<Similar>>>) -> Result<Vec<Similar>> {
-    let mut found: Vec<_> = found.filter_map(Result::transpose).collect::<Result<_>>()?;
-    found.sort_unstable_by(Similar::order);
-    Ok(found)
-}
-
-fn candidates(view: &View<impl FingerprintSource>, query: &TextQuery) -> Result<Vec<DocId>> {
-    let near = match query.fingerprint_and_radius(view.keeps_bands()) {
-        Some((fingerprint, radius)) => within(view, fingerprint, radius, MAX_BY_FINGERPRINT)?,
-        None => Vec::new(),
+    let Some(state) = view.stored(id)? else {
+        return Ok(None);
     };
-    let bands = view.documents_in_bands(query.band_keys(view.keeps_bands()), MAX_PER_BAND)?;
-    let in_bands = bands.into_iter().flat_map(|band| band.documents).collect();
-    Ok(rank_candidates(near, in_bands))
+    let alike = Alike {
+        id,
+        fingerprint: state.fingerprint,
+        resemblance,
+    };
+    Ok(decide_by(query, &alike, Some(&text)))
 }
 
-/// Candidates in the order of comparison, each once: documents with near fingerprints, then documents
-/// that share bands, most bands first. `in_bands` has a document once for each shared band.
-fn rank_candidates(near: Vec<Match>, mut in_bands: Vec<DocId>) -> Vec<DocId> {
-    let mut ranked: Vec<DocId> = near.into_iter().map(|near| near.id).collect();
-    let is_near: HashSet<DocId> = ranked.iter().copied().collect();
-    // Near fingerprints first: documents of a crowded band must not displace them at the limit.
-    in_bands.retain(|id| !is_near.contains(id));
-    in_bands.sort_unstable();
-    let mut by_bands: Vec<(Reverse<usize>, DocId)> = in_bands
-        .chunk_by(|a, b| a == b)
-        .map(|group| (Reverse(group.len()), group[0]))
-        .collect();
-    by_bands.sort_unstable();
-    ranked.extend(by_bands.into_iter().map(|(_, id)| id));
-    ranked.truncate(MAX_COMPARED);
-    ranked
+/// The documents with near fingerprints, and the documents that share bands, each once, by id.
+fn candidates(view: &View<impl FingerprintSource>, query: &TextQuery) -> Result<Vec<DocId>> {
+    let keys = query.band_keys(view.keeps_bands());
+    let mut candidates = view.candidates_in_bands(keys)?;
+    if let Some((fingerprint, radius)) = query.fingerprint_and_radius(view.keeps_bands()) {
+        let near = within(view, fingerprint, radius, usize::MAX)?;
+        candidates.extend(near.into_iter().map(|near| near.id));
+        candidates.sort();
+        candidates.dedup();
+    }
+    Ok(candidates)
 }

@@ -86,10 +86,10 @@ impl LazyFingerprinter {
 
 /// The tables of a recipe.
 enum RecipeTables {
-    Ngram(Ngram),
-    Jieba(Jieba),
+    Ngram(Box<Ngram>),
+    Jieba(Box<Jieba>),
     PythonSimhash(PythonSimhash),
-    Cppjieba(Cppjieba),
+    Cppjieba(Box<Cppjieba>),
     JavaStringHash,
     Weighted,
     /// The recipe needs the dictionary of jieba, and this build does not have the dictionary.
@@ -102,17 +102,21 @@ impl Fingerprinter {
         let traditional = recipe.kind.constants().traditional;
         let tables = match recipe.kind {
             RecipeKind::Ngram | RecipeKind::NgramTraditional => {
-                RecipeTables::Ngram(Ngram::new(traditional))
+                RecipeTables::Ngram(Box::new(Ngram::new(traditional)))
             }
             RecipeKind::Jieba | RecipeKind::JiebaTraditional => {
                 Jieba::load(traditional, &recipe.files)
-                    .map_or(RecipeTables::NoDictionary, RecipeTables::Jieba)
+                    .map_or(RecipeTables::NoDictionary, |jieba| {
+                        RecipeTables::Jieba(Box::new(jieba))
+                    })
             }
             RecipeKind::PythonSimhash => {
                 RecipeTables::PythonSimhash(PythonSimhash::new(recipe.characters.clone()))
             }
             RecipeKind::Cppjieba => Cppjieba::load(recipe.top, &recipe.files)
-                .map_or(RecipeTables::NoDictionary, RecipeTables::Cppjieba),
+                .map_or(RecipeTables::NoDictionary, |cppjieba| {
+                    RecipeTables::Cppjieba(Box::new(cppjieba))
+                }),
             RecipeKind::JavaStringHash => RecipeTables::JavaStringHash,
             RecipeKind::Weighted => RecipeTables::Weighted,
         };
@@ -476,8 +480,10 @@ impl fmt::Debug for Fingerprinter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(feature = "jieba")]
     use crate::recipe::jieba;
 
+    #[cfg(feature = "jieba")]
     #[test]
     fn texts_with_too_little_content_are_unreliable() {
         let ngram = Fingerprinter::new(Recipe::ngram());
@@ -516,12 +522,27 @@ mod tests {
         assert!(jieba.fingerprint(text).unwrap().reliable);
     }
 
+    #[cfg(not(feature = "jieba"))]
+    #[test]
+    fn recipe_without_its_dictionary_is_refused_and_others_work() {
+        for recipe in Recipe::all().into_iter().filter(Recipe::takes_texts) {
+            let needs_dictionary =
+                ["jieba", "jieba-traditional", "cppjieba"].contains(&recipe.name());
+            match Fingerprinter::new(recipe).fingerprint("生存还是毁灭，这是个问题") {
+                Err(Error::NoDictionary { .. }) => assert!(needs_dictionary),
+                made => assert!(!needs_dictionary && made.is_ok()),
+            }
+        }
+    }
+
     /// All recipes that take texts.
+    #[cfg(feature = "jieba")]
     fn text_recipes() -> impl Iterator<Item = Fingerprinter> {
         let recipes = Recipe::all().into_iter().filter(Recipe::takes_texts);
         recipes.map(Fingerprinter::new)
     }
 
+    #[cfg(feature = "jieba")]
     #[test]
     fn empty_text_gives_zero_or_value_of_imitated_software() {
         for fingerprinter in text_recipes() {
@@ -540,6 +561,7 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "jieba")]
     #[test]
     fn features_of_text_give_its_fingerprint() {
         let text = "美国51区雇员称内部有9架飞碟，曾看见灰色外星人。The cat sat on the mat.";
@@ -569,6 +591,7 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "jieba")]
     #[test]
     fn fingerprint_is_unreliable_exactly_if_reason_exists() {
         let filler = "哈哈哈".repeat(1000);
@@ -624,6 +647,7 @@ mod tests {
         assert_eq!(shown(weighted.features("text").map(drop)), refused);
     }
 
+    #[cfg(feature = "jieba")]
     #[test]
     fn keywords_are_the_twenty_heaviest() {
         let by_words = Fingerprinter::new(Recipe::jieba());
@@ -641,6 +665,7 @@ mod tests {
         assert_eq!(by_words.features(&long).unwrap().len(), jieba::KEYWORDS);
     }
 
+    #[cfg(feature = "jieba")]
     #[test]
     fn words_are_normalised_and_rare_words_have_a_larger_idf() {
         let jieba = Fingerprinter::new(Recipe::jieba());

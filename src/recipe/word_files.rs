@@ -159,7 +159,7 @@ impl<T> WordFile<T> {
             return Err(error_at(1, "the file has no word".to_owned()));
         }
         Ok(Self {
-            // Of the bytes, not the entries: the user can compute the hash with a tool.
+            // A hash of the bytes of the file, so that the user can compute it with a tool.
             hash: xxh3_64(bytes),
             entries: entries.into(),
         })

@@ -39,6 +39,7 @@
 
 mod edit;
 mod jaccard;
+mod packed;
 mod phrases;
 
 use crate::error::{Error, Result};
@@ -50,6 +51,7 @@ use phrases::phrases;
 
 pub use edit::{edit_similarity, edit_similarity_at_least};
 pub use jaccard::{shingle_jaccard, shingles, tokens};
+pub(crate) use packed::{PackedComparison, PackedWording};
 
 /// Edit similarity is computed for texts of at most 8,192 characters. Two such texts take 3 to
 /// 14 ms, and the time grows with the product of the lengths.
@@ -407,6 +409,57 @@ mod tests {
         assert!(found.jaccard > 0.99 && found.is_enough(&Likeness::default()));
     }
 
+    /// Texts of few or many characters, words and scripts, and edited copies of them.
+    fn pairs() -> impl Strategy<Value = (String, String)> {
+        let word = "[a-d]{1,4}|[一二三四]{1,3}|[Éßあい]{1,4}|[0-9]{1,3}|[a-z一-龥]{1,9}";
+        let words = prop_oneof![
+            prop::collection::vec(word, 0..12),
+            prop::collection::vec("[a-z]{2,8}", 0..40),
+            prop::collection::vec(word, 30..120),
+        ];
+        let edits = prop::collection::vec((any::<prop::sample::Index>(), word), 0..12);
+        (words, edits, any::<bool>()).prop_map(|(words, edits, is_moved)| {
+            let mut edited = words.clone();
+            for (at, word) in edits.into_iter().filter(|_| !words.is_empty()) {
+                edited[at.index(words.len())] = word;
+            }
+            if is_moved {
+                edited.rotate_left(words.len() / 3);
+            }
+            (words.join(" "), edited.join(" "))
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn packed_comparison_equals_comparison_of_texts(
+            (a, b) in pairs(),
+            least in (0.0..=1.0, 0.0..=1.0),
+        ) {
+            let normaliser = Normaliser::new();
+            let wording = Wording::new(&normaliser, &a);
+            let likenesses = [
+                Likeness::default(),
+                Likeness { edit_similarity: least.0, jaccard: least.1 },
+                Likeness { edit_similarity: f64::INFINITY, jaccard: f64::INFINITY },
+                Likeness { edit_similarity: 1.0, jaccard: 0.0 },
+                Likeness { edit_similarity: 0.0, jaccard: 1.0 },
+            ];
+            for other in [&a, &b, &b.to_uppercase()] {
+                let Some(packed) = Wording::new(&normaliser, other).pack() else {
+                    continue;
+                };
+                let packed = PackedWording::new(&packed).unwrap();
+                for likeness in &likenesses {
+                    prop_assert_eq!(
+                        PackedComparison::new(&wording, likeness).compare(packed),
+                        wording.compare(&normaliser, other, likeness)
+                    );
+                }
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn compare_agrees_with_resemblance(
@@ -431,7 +484,8 @@ mod tests {
             let likeness = Likeness::default();
             let wording = Wording::new(&normaliser, &a);
             let has_little = wording.shingle_jaccard(&normaliser.letters(&b)) < MIN_SHINGLE_JACCARD;
-            match wording.compare(&normaliser, &b, &likeness) {
+            let compared = wording.compare(&normaliser, &b, &likeness);
+            match compared {
                 Some(found) => {
                     prop_assert!(measured.is_enough(&likeness));
                     prop_assert_eq!(found.jaccard, measured.jaccard);

@@ -24,7 +24,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use crate::error::{Error, Result};
-use crate::retention::ArrivalGuard;
 use crate::timestamp::Timestamp;
 use bulk::new_file::NewFile;
 use commit::Committer;
@@ -53,7 +52,6 @@ pub(crate) use view::table_store::HeldSnapshot;
 /// An open database.
 pub(crate) struct Store {
     committer: Committer,
-    arrival_guard: ArrivalGuard,
 }
 
 impl fmt::Debug for Store {
@@ -104,14 +102,8 @@ impl Store {
         // redb panics at some damaged pages.
         db_path.catch_panics(|| {
             let tables = TableStore::open(db_path, cache_bytes, limits, writable)?;
-            let retention = tables.header.retention;
-            let committer = Committer::recover(tables)?;
-            // A damaged file can be opened, to be checked. Its guard then knows the system clock only.
-            let counts = committer.read().map(|view| view.counts());
-            let latest_arrival = counts.ok().and_then(|counts| counts.latest_arrival);
             Ok(Self {
-                committer,
-                arrival_guard: ArrivalGuard::new(retention, latest_arrival),
+                committer: Committer::recover(tables)?,
             })
         })
     }
@@ -159,11 +151,6 @@ impl Store {
     /// The settings that were fixed at creation.
     pub(crate) fn header(&self) -> &Header {
         &self.tables().header
-    }
-
-    /// Refuses arrivals that are too far ahead. Callers ask before they change the database.
-    pub(crate) fn arrival_guard(&self) -> &ArrivalGuard {
-        &self.arrival_guard
     }
 
     pub(crate) fn limits(&self) -> Limits {

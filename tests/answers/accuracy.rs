@@ -6,7 +6,7 @@ use std::io::Read;
 
 use flate2::read::GzDecoder;
 use serde_json::Value;
-use simdb::{Change, Database, DocId};
+use simdb::{Change, Database, Decision, DocId};
 
 const CORPUS: &str = include_str!("../data/quotes_and_news.jsonl");
 const PAIRS: &str = include_str!("../data/quotes_and_news.pairs.jsonl");
@@ -109,7 +109,9 @@ fn edited_texts_are_found_by_similar_search() {
 
         let mut found = BTreeSet::new();
         for line in &documents {
-            for near in db.similar_text(line["text"].as_str().unwrap()).unwrap() {
+            let query = db.text_query(line["text"].as_str().unwrap()).unwrap();
+            let query = query.decision(Decision::Alike);
+            for near in db.snapshot().unwrap().similar(&query).unwrap() {
                 found.insert(ordered(id(line, "id"), near.id.0));
             }
         }

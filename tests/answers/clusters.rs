@@ -7,10 +7,11 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crate::history::{database_of, later_changes, steps};
+use crate::visits::stop_at_each_event;
 use proptest::prelude::*;
 use simdb::{
-    Change, Cluster, Clustering, ClustersEvent, Database, DocId, Document, Error, Fingerprint,
-    Keep, Likeness, Member, Resemblance, Shape, Snapshot, Timestamp,
+    Change, Cluster, Clustering, ClustersEvent, Database, Decision, DocId, Document, Error,
+    Fingerprint, Keep, Likeness, Member, Resemblance, Shape, Snapshot, Timestamp,
 };
 use test_support::{Model, SplitMix, builder, document, documents, folder, planted, window};
 
@@ -464,6 +465,7 @@ fn text_verification_splits_unlike_texts() {
             let clustering = Clustering {
                 keep,
                 likeness: Some(likeness),
+                decision: Decision::Alike,
                 ..clustering(3, shape)
             };
             let (found, _) = collect_clusters(&snapshot, &clustering);
@@ -523,27 +525,9 @@ fn visitor_can_stop_at_any_event_and_query_meanwhile() {
     let (database, _) = stored(&folder, all);
     let snapshot = database.snapshot().unwrap();
     let clustering = clustering(3, Shape::Connected { most_documents: 5 });
-    let mut last = usize::MAX;
-    for most in 1.. {
-        let mut events = 0;
-        let ended = snapshot.clusters(&clustering, |_| {
-            events += 1;
-            match events >= most {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
-        });
-        if events >= most {
-            assert!(matches!(ended, Err(Error::Interrupted { .. })), "{ended:?}");
-        } else {
-            ended.unwrap();
-        }
-        assert!(events <= most);
-        if std::mem::replace(&mut last, events) == events {
-            break;
-        }
-    }
-    assert!(last > 100, "{last}");
+    let events =
+        stop_at_each_event(|on_event| snapshot.clusters(&clustering, |_| on_event()).map(drop));
+    assert!(events > 100, "{events}");
 
     let mut met = 0;
     snapshot

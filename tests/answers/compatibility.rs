@@ -1,4 +1,4 @@
-//! Databases of format 4 that an earlier version wrote open and answer. The fixtures in
+//! Databases of format 5 that an earlier version wrote open and answer. The fixtures in
 //! `tests/data` were written once, by the version that introduced the format, and are never
 //! rewritten.
 //!
@@ -13,7 +13,7 @@ use test_support::{
 };
 
 /// Folder of the fixtures of the current format.
-const FIXTURES: &str = "tests/data/format-4";
+const FIXTURES: &str = "tests/data/format-5";
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -53,11 +53,11 @@ fn arrival_is_no_duplicate_of_document_expired_by_then() {
         let outcomes = if together {
             database.apply(changes).unwrap()
         } else {
-            let one = |change| database.apply([change]).unwrap()[0];
+            let one = |change| database.apply([change]).unwrap().remove(0);
             changes.into_iter().map(one).collect()
         };
         assert!(matches!(outcomes[1], Outcome::Duplicate(of) if of.id == DocId(1)));
-        assert_eq!([outcomes[0], outcomes[2], outcomes[3]], [INSERTED; 3]);
+        assert_eq!([&outcomes[0], &outcomes[2], &outcomes[3]], [&INSERTED; 3]);
         assert_eq!(ids(&database), [1]);
     }
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use simdb::{
-    Change, Database, DocId, Document, Fingerprint, Likeness, Outcome, Retention, Timestamp,
+    Change, Database, Decision, DocId, Document, Fingerprint, OnExtended, Outcome, Retention,
+    SimilarRule, Timestamp,
 };
 use test_support::{assert_sound, builder, folder};
 
@@ -14,11 +15,12 @@ const CENTRES: [u64; 3] = [0, u64::MAX, 0x0123_4567_89ab_cdef];
 const WINDOW_MS: u64 = 1_000;
 
 /// Texts 0 to 2 are similar to each other, so are 3 and 4, and the last two.
-const TEXTS: [&str; 8] = [
+const TEXTS: [&str; 9] = [
     "The ferry to the islands was cancelled this morning due to heavy fog.",
     "The ferries to the islands were cancelled this morning because of fog.",
     "the FERRY to the islands was cancelled this morning, due to heavy fog!",
     "Three grey cats sat on the warm stove and would not be moved by anyone.",
+    "Three grey cats and a parrot sat on the warm stove and would not be moved by anyone.",
     "Three grey cats sat on a warm stove and would not be moved by anybody.",
     "A quiet train crossed the long bridge while the town looked elsewhere.",
     "短文一篇关于海岛渡轮因大雾停航的消息今天早上发布",
@@ -48,15 +50,21 @@ fn document() -> impl Strategy<Value = Document> {
 }
 
 fn change() -> impl Strategy<Value = Change> {
-    let unlike = |document| Change::InsertUnlessSimilar {
-        document,
-        likeness: Likeness::default(),
-    };
+    let rule = (
+        prop::sample::select(vec![Decision::Contained, Decision::Alike]),
+        prop::sample::select(vec![OnExtended::KeepBoth, OnExtended::Replace]),
+    )
+        .prop_map(|(decision, on_extended)| SimilarRule {
+            decision,
+            on_extended,
+            ..SimilarRule::default()
+        });
+    let unlike = |(document, rule)| Change::InsertUnlessSimilar { document, rule };
     prop_oneof![
         2 => document().prop_map(Change::Insert),
         4 => (document(), 0..=5_u32)
             .prop_map(|(document, radius)| Change::InsertUnique { document, radius }),
-        4 => document().prop_map(unlike),
+        4 => (document(), rule).prop_map(unlike),
         2 => document().prop_map(Change::Upsert),
         3 => (0..IDS).prop_map(|id| Change::Remove(DocId(id))),
         1 => (0..IDS, 0..600_u64).prop_map(|(id, than)| {
@@ -78,9 +86,9 @@ fn at(change: Change, time: u64) -> Change {
             document: moved(document),
             radius,
         },
-        Change::InsertUnlessSimilar { document, likeness } => Change::InsertUnlessSimilar {
+        Change::InsertUnlessSimilar { document, rule } => Change::InsertUnlessSimilar {
             document: moved(document),
-            likeness,
+            rule,
         },
         Change::RemoveOlder { id, than } => Change::RemoveOlder {
             id,
@@ -95,7 +103,7 @@ type Apply = fn(&Database, Vec<Change>) -> Vec<Outcome>;
 
 const WAYS: [(&str, Apply); 4] = [
     ("one by one", |database, group| {
-        let one = |change| database.apply([change]).unwrap()[0];
+        let one = |change| database.apply([change]).unwrap().remove(0);
         group.into_iter().map(one).collect()
     }),
     ("at once", |database, group| database.apply(group).unwrap()),

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use simdb::{
     Change, Clustering, Database, DocId, Document, Error, Fingerprint, ForeignFile, Likeness,
+    SimilarRule,
 };
 use test_support::{builder, folder};
 
@@ -101,7 +102,10 @@ fn threshold_that_is_not_from_0_to_1_is_refused_by_every_call() {
             document.text.get_or_insert_default();
             let change = || Change::InsertUnlessSimilar {
                 document: document.clone(),
-                likeness,
+                rule: SimilarRule {
+                    likeness,
+                    ..SimilarRule::default()
+                },
             };
             let query = database.text_query("text").unwrap().likeness(likeness);
             let clustering = Clustering {

@@ -3,12 +3,14 @@
 //! each test program links the whole library.
 
 mod history;
+mod visits;
 
 mod accuracy;
 mod arrivals;
 mod batch;
 mod clusters;
 mod compatibility;
+mod decision;
 mod expiry;
 mod golden;
 mod groups;

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use std::time::{Duration, SystemTime};
 
 use simdb::{
-    Builder, Change, Database, DocId, Document, Error, Likeness, Outcome, Retention, Timestamp,
+    Builder, Change, Database, Decision, DocId, Document, Error, Outcome, Retention, SimilarRule,
+    Timestamp,
 };
 use test_support::{INSERTED, assert_sound, builder, document, folder, insert, window};
 
@@ -50,7 +51,7 @@ fn document_before_the_window_is_reported_expired_and_not_stored() {
 
     assert_eq!(database.insert(late(3)).unwrap(), expired);
     assert_eq!(database.insert_unique(late(3), 3).unwrap(), expired);
-    let unless_similar = database.insert_unless_similar(late(3), Likeness::default());
+    let unless_similar = database.insert_unless_similar(late(3), SimilarRule::default());
     assert_eq!(unless_similar.unwrap(), expired);
     assert_eq!(database.upsert(late(3)).unwrap(), expired);
     // A taken id is reported first: it shows a repetition.
@@ -104,14 +105,61 @@ fn bulk_load_counts_documents_before_the_window() {
         assert_eq!((report.inserted, report.expired), (2, 2));
         let mut database = builder().open(&path).unwrap();
         assert_eq!(database.snapshot().unwrap().documents().count(), 2);
+        assert_eq!(database.snapshot().unwrap().stored_len(), 2);
+        assert_sound(&mut database);
 
         let mut load = database.bulk_load(16 << 20).unwrap();
         load.push(at(7 * HOUR_MS, 50, 50 << 20)).unwrap();
         load.push(at(8 * HOUR_MS, 51, 51 << 20)).unwrap();
         let report = load.finish(|_| ControlFlow::Continue(())).unwrap();
         assert_eq!((report.inserted, report.expired), (1, 1));
+        assert_eq!(database.snapshot().unwrap().stored_len(), 3);
         assert_sound(&mut database);
     }
+}
+
+#[test]
+fn bulk_load_removes_expired_documents_with_its_commit() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let mut database = builder()
+        .similar(true)
+        .retention(TWO_HOURS)
+        .create(path)
+        .unwrap();
+    let load_of = |database: &Database, documents: [Document; 2], is_finished: bool| {
+        let mut load = database.bulk_load(16 << 20).unwrap();
+        for document in documents {
+            load.push(document).unwrap();
+        }
+        is_finished.then(|| load.finish(|_| ControlFlow::Continue(())).unwrap())
+    };
+    let of_text = |hour, id| {
+        let document = database.document(id, TEXT).unwrap();
+        document.with_arrival(hour * HOUR_MS)
+    };
+    insert(&database, of_text(1, 1));
+    insert(&database, of_text(9, 2));
+    database.merge().unwrap();
+    let stored_len = || database.snapshot().unwrap().stored_len();
+    assert_eq!(stored_len(), 2);
+    let documents = || [of_text(10, 1), of_text(6, 3)];
+    load_of(&database, documents(), false);
+    assert_eq!(stored_len(), 2);
+    // The id of the expired document is free, and document 3 arrived before the window.
+    let report = load_of(&database, documents(), true).unwrap();
+    assert_eq!(
+        (report.inserted, report.expired, report.conflicts),
+        (1, 1, 0)
+    );
+    assert_eq!(stored_len(), 2);
+    assert_eq!(ids(&database), [1, 2]);
+    let similar = database.similar_text(TEXT).unwrap();
+    assert_eq!(
+        similar.iter().map(|found| found.id.0).collect::<Vec<_>>(),
+        [1, 2]
+    );
+    assert_sound(&mut database);
 }
 
 // ---- arrivals too far ahead ----
@@ -147,7 +195,7 @@ fn arrival_too_far_ahead_of_both_clocks_is_refused() {
     let changes = [at(now, 3, 3), at(bad, 4, 4)].map(Change::Insert);
     assert_ahead(database.apply(changes.clone()), 4, bad);
     let ticket = database.submit([Change::Insert(at(now, 5, 5))]).unwrap();
-    assert_ahead(database.submit(changes).map(drop), 4, bad);
+    assert_ahead(database.submit(changes).unwrap().wait(), 4, bad);
     assert_eq!(ticket.wait().unwrap(), [INSERTED]);
 
     let mut transaction = database.begin().unwrap();
@@ -170,6 +218,104 @@ fn arrival_too_far_ahead_of_both_clocks_is_refused() {
         now + 3 * DAY_MS,
     );
     assert_sound(&mut database);
+}
+
+#[test]
+fn only_arrivals_that_are_kept_count_for_the_next() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let mut database = builder()
+        .retention(Retention::default())
+        .create(path)
+        .unwrap();
+    let now = now_ms();
+    insert(&database, at(now, 1, 7));
+    let (ahead, too_far) = (now + DAY_MS / 2, now + DAY_MS * 5 / 4);
+    // A call that fails for another reason.
+    let needs_text = Change::InsertUnlessSimilar {
+        document: at(now, 3, 3 << 20),
+        rule: SimilarRule::default(),
+    };
+    let failed = database.apply([Change::Insert(at(ahead, 2, 2 << 20)), needs_text]);
+    assert!(matches!(failed, Err(Error::KeepsNoTexts { .. })));
+    assert_ahead(database.insert(at(too_far, 4, 4 << 20)), 4, too_far);
+    // A call that fails at its second document, and a duplicate that is not stored.
+    let changes = [at(ahead, 2, 2 << 20), at(now * 1000, 3, 3 << 20)].map(Change::Insert);
+    assert_ahead(database.apply(changes), 3, now * 1000);
+    let duplicate = database.insert_unique(at(ahead, 5, 7), 3).unwrap();
+    assert!(matches!(duplicate, Outcome::Duplicate(_)), "{duplicate}");
+    assert_ahead(database.insert(at(too_far, 4, 4 << 20)), 4, too_far);
+
+    // Documents before it in the same call count.
+    let changes = [at(ahead, 2, 2 << 20), at(too_far, 4, 4 << 20)].map(Change::Insert);
+    assert_eq!(database.apply(changes).unwrap(), [INSERTED; 2]);
+    assert_sound(&mut database);
+}
+
+#[test]
+fn bad_time_that_waits_for_a_reset_of_the_clock_does_not_return() {
+    let folder = folder();
+    let now = now_ms();
+    for round in 0..10 {
+        let path = folder.path().join(format!("{round}.simdb"));
+        let mut database = builder().retention(TWO_HOURS).create(path).unwrap();
+        insert(&database, at(now, 1, 1 << 20));
+        for day in 1..5 {
+            insert(
+                &database,
+                at(now + day * DAY_MS - HOUR_MS, 1 + day, day << 30),
+            );
+        }
+        let transaction = database.begin().unwrap();
+        let ticket = database.submit([Change::Insert(at(now + 4 * DAY_MS, 9, 9 << 20))]);
+        std::thread::scope(|scope| {
+            let reset = scope.spawn(|| database.reset_clock().unwrap());
+            // Reset and commit wait for the transaction, and follow in any order.
+            std::thread::sleep(Duration::from_millis(20));
+            drop(transaction);
+            reset.join().unwrap();
+        });
+        match ticket.unwrap().wait() {
+            Ok(outcomes) => assert_eq!(outcomes, [INSERTED]),
+            Err(refused) => assert!(matches!(refused, Error::ArrivalAhead { .. }), "{refused}"),
+        }
+        assert_eq!(database.get(DocId(9)).unwrap(), None);
+        let clock = database.snapshot().unwrap().now();
+        assert_eq!(clock, Some(Timestamp(now + DAY_MS - HOUR_MS)));
+        assert_sound(&mut database);
+    }
+}
+
+#[test]
+fn bulk_load_accepts_what_another_database_has_accepted() {
+    let folder = folder();
+    let builder = || builder().retention(TWO_HOURS);
+    let source = builder()
+        .create(folder.path().join("source.simdb"))
+        .unwrap();
+    let now = now_ms();
+    let latest = now + 2 * DAY_MS;
+    for (id, time) in [(3, now), (2, now + DAY_MS), (1, latest)] {
+        insert(&source, at(time, id, id << 20));
+    }
+    let path = folder.path().join("copy.simdb");
+    let mut load = builder().bulk_create(&path, 16 << 20).unwrap();
+    assert_ahead_of_one_clock(load.push(at(latest, 1, 1 << 20)));
+    let snapshot = source.snapshot().unwrap();
+    let mut load = load.with_latest_arrival(snapshot.now().unwrap());
+    for document in snapshot.documents() {
+        load.push(document.unwrap()).unwrap();
+    }
+    let report = load.finish(|_| ControlFlow::Continue(())).unwrap();
+    assert_eq!((report.inserted, report.expired), (1, 0));
+    assert_eq!(ids(&builder().open(&path).unwrap()), [1]);
+}
+
+fn assert_ahead_of_one_clock<T: std::fmt::Debug>(refused: Result<T, Error>) {
+    assert!(
+        matches!(refused, Err(Error::ArrivalAhead { .. })),
+        "{refused:?}"
+    );
 }
 
 #[test]
@@ -367,6 +513,9 @@ fn copy_of_an_unreliable_text_is_recognised_by_its_wording_where_bands_are_kept(
             .unwrap();
         assert_eq!(outcomes[0], unreliable);
         assert_eq!(outcomes[1].is_inserted(), !bands);
+        // Every reliable document is within 64 bits, and the text of the query is unreliable.
+        insert(&database, database.document(9, TEXT).unwrap());
+        assert_eq!(database.within_text(TEXT, 64).unwrap().len(), 1);
         assert!(database.within_text("13800138000", 64).unwrap().is_empty());
         assert_sound(&mut database);
     }
@@ -399,12 +548,14 @@ fn edited_unreliable_text_is_no_copy_though_its_texts_are_alike() {
     let edited = database
         .document(3, &TEXT.replace("heavy", "thick"))
         .unwrap();
-    assert!(
-        !database
-            .similar_text(edited.text.as_deref().unwrap())
-            .unwrap()
-            .is_empty()
-    );
+    let query = database
+        .text_query(edited.text.as_deref().unwrap())
+        .unwrap();
+    let alike = database
+        .snapshot()
+        .unwrap()
+        .similar(&query.decision(Decision::Alike));
+    assert!(!alike.unwrap().is_empty());
     let unreliable = Document {
         reliable: false,
         ..edited

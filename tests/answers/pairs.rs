@@ -6,9 +6,10 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crate::history::{database_of, later_changes, steps};
+use crate::visits::stop_at_each_event;
 use proptest::prelude::*;
 use simdb::{
-    Change, Database, DocId, Document, Error, Fingerprint, Pair, PairsEvent, Snapshot, Timestamp,
+    Change, Database, DocId, Document, Fingerprint, Pair, PairsEvent, Snapshot, Timestamp,
 };
 use test_support::{Model, SplitMix, builder, document, documents, folder, planted, window};
 
@@ -262,27 +263,8 @@ fn visitor_can_stop_at_any_event_and_query_meanwhile() {
     let folder = folder();
     let (database, _) = stored(&folder, near_each_other(12, 0, 2000));
     let snapshot = database.snapshot().unwrap();
-    let mut last = usize::MAX;
-    for most in 1.. {
-        let mut events = 0;
-        let ended = snapshot.pairs(3, |_| {
-            events += 1;
-            match events >= most {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
-        });
-        if events >= most {
-            assert!(matches!(ended, Err(Error::Interrupted { .. })), "{ended:?}");
-        } else {
-            ended.unwrap();
-        }
-        assert!(events <= most);
-        if std::mem::replace(&mut last, events) == events {
-            break;
-        }
-    }
-    assert!(last > 10, "{last}");
+    let events = stop_at_each_event(|on_event| snapshot.pairs(3, |_| on_event()).map(drop));
+    assert!(events > 10, "{events}");
 
     let mut met = 0;
     snapshot

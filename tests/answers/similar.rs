@@ -6,8 +6,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use simdb::similarity::{edit_similarity, shingle_jaccard};
 use simdb::{
-    Change, Database, DocId, Document, Error, Fingerprint, Likeness, Normaliser, Outcome,
-    Resemblance, Similar, TextFingerprint,
+    Change, Database, Decision, DocId, Document, Error, Fingerprint, Likeness, Normaliser,
+    OnExtended, Outcome, Resemblance, Similar, SimilarRule, TextFingerprint,
 };
 use test_support::{INSERTED, SplitMix, assert_sound, builder, caught, copy_open, folder, window};
 
@@ -21,6 +21,17 @@ const WORDS: [&str; 64] = [
     "walnut", "zipper", "anchor", "basket", "cotton", "dragon", "ember", "falcon", "guitar",
     "hazel",
 ];
+
+/// The thresholds decide: what is found does not depend on the words.
+const ALIKE: SimilarRule = SimilarRule {
+    decision: Decision::Alike,
+    likeness: Likeness {
+        edit_similarity: 0.65,
+        jaccard: 0.55,
+    },
+    on_extended: OnExtended::KeepBoth,
+};
+
 const HAN: &str = "天地玄黄宇宙洪荒日月盈昃辰宿列张寒来暑往秋收冬藏闰余成岁律吕调阳云腾致雨露结为霜金生丽水玉出昆冈剑号巨阙珠称夜光果珍李柰菜重芥姜海咸河淡鳞潜羽翔龙师火帝鸟官人皇";
 
 /// A text of `words` words, or of twice as many Han characters.
@@ -67,7 +78,8 @@ fn characters_in_common(normaliser: &Normaliser, a: &str, b: &str) -> f64 {
 }
 
 fn similar(database: &Database, text: &str) -> Vec<Similar> {
-    database.similar_text(text).unwrap()
+    let query = database.text_query(text).unwrap().decision(Decision::Alike);
+    database.snapshot().unwrap().similar(&query).unwrap()
 }
 
 fn ids(found: &[Similar]) -> Vec<u64> {
@@ -76,16 +88,14 @@ fn ids(found: &[Similar]) -> Vec<u64> {
 
 fn insert_unless_similar(database: &Database, id: u64, text: &str) -> Outcome {
     let document = database.document(id, text).unwrap();
-    database
-        .insert_unless_similar(document, Likeness::default())
-        .unwrap()
+    database.insert_unless_similar(document, ALIKE).unwrap()
 }
 
 /// A change that stores a text unless a similar text is stored.
 fn unless_similar(database: &Database, id: u64, text: &str) -> Change {
     Change::InsertUnlessSimilar {
         document: database.document(DocId(id), text).unwrap(),
-        likeness: Likeness::default(),
+        rule: ALIKE,
     }
 }
 
@@ -126,7 +136,12 @@ fn texts_that_share_half_are_found_and_matches_are_similar() {
         let per_mille = 10 + sequence.below(140);
         let query = edited(&mut sequence, text, per_mille);
         let found = snapshot
-            .similar(&database.text_query(&query).unwrap())
+            .similar(
+                &database
+                    .text_query(&query)
+                    .unwrap()
+                    .decision(Decision::Alike),
+            )
             .unwrap();
         let resemblance = Resemblance::new(&normaliser, &query, text);
         if resemblance.is_enough(&likeness)
@@ -575,7 +590,7 @@ fn equal_fingerprint_with_unlike_text_hides_no_match() {
             text: Some(text.to_owned()),
             ..Document::new(DocId(id), Fingerprint::from_bits(77))
         },
-        likeness: Likeness::default(),
+        rule: ALIKE,
     };
     let changes = [change(1, CAT), change(2, FERRY), change(3, FERRIES)];
     let outcomes = database.apply(changes).unwrap();
@@ -597,7 +612,7 @@ fn expired_document_causes_no_refusal_and_a_live_one_does() {
             arrival: Some((UNIX_EPOCH + Duration::from_secs(seconds)).into()),
             ..database.document(DocId(id), text).unwrap()
         },
-        likeness: Likeness::default(),
+        rule: ALIKE,
     };
     for place in 0..2 {
         let (from, id) = (10_000 + 1_000 * place, 10 * place);
@@ -725,7 +740,7 @@ fn texts_stored_by_the_caller_are_compared() {
         Err(Error::KeepsNoTexts { .. })
     ));
     assert!(matches!(
-        database.insert_unless_similar(database.document(5, FERRY).unwrap(), Likeness::default()),
+        database.insert_unless_similar(database.document(5, FERRY).unwrap(), ALIKE),
         Err(Error::KeepsNoTexts { .. })
     ));
     assert_eq!(database.len().unwrap(), 2);
@@ -737,7 +752,7 @@ fn comparison_without_text_is_an_error() {
     let database = new_database(&folder);
     let change = Change::InsertUnlessSimilar {
         document: Document::new(DocId(3), Fingerprint::from_bits(3)),
-        likeness: Likeness::default(),
+        rule: ALIKE,
     };
     assert!(matches!(
         database.apply([change.clone()]),
@@ -757,7 +772,10 @@ fn query_obeys_likeness_radius_and_given_fingerprint() {
     let folder = folder();
     let database = new_database(&folder);
     test_support::insert_text(&database, 1, FERRY);
-    let query = database.text_query(FERRIES).unwrap();
+    let query = database
+        .text_query(FERRIES)
+        .unwrap()
+        .decision(Decision::Alike);
     let snapshot = database.snapshot().unwrap();
     let ask = |query| ids(&snapshot.similar(&query).unwrap());
     let edit_similarity = edit_similarity(
@@ -873,7 +891,7 @@ fn expired_documents_hide_no_match_in_their_band() {
         assert_eq!(ids(&similar(&database, "ok")), [30_000]);
         let change = Change::InsertUnlessSimilar {
             document: arriving(40_000, "ok", 10_150),
-            likeness: Likeness::default(),
+            rule: ALIKE,
         };
         assert_eq!(
             refused_by(&database.apply([change]).unwrap()[0]),

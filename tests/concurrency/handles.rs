@@ -50,6 +50,24 @@ fn close_beside_snapshots_says_how_many_and_succeeds_after_their_drop() {
 }
 
 #[test]
+fn close_beside_a_running_close_is_refused() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let database = builder().create(&path).unwrap();
+    let transaction = database.begin().unwrap();
+    std::thread::scope(|scope| {
+        // Waits for the transaction.
+        let first = scope.spawn(|| database.close());
+        wait_until(|| matches!(database.len(), Err(Error::Closed { .. })));
+        let second = database.close();
+        assert!(matches!(second, Err(Error::Closed { .. })), "{second:?}");
+        drop(transaction);
+        first.join().unwrap().unwrap();
+    });
+    assert_eq!(builder().open(&path).unwrap().len().unwrap(), 0);
+}
+
+#[test]
 fn first_change_that_meets_a_close_is_refused_and_leaves_the_file_unlocked() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
@@ -334,48 +352,27 @@ fn queue_takes_the_bytes_of_texts_that_the_builder_sets() {
 }
 
 #[test]
-fn transaction_goes_to_another_thread_with_its_right_to_write() {
+fn transaction_keeps_other_threads_waiting_and_not_its_own() {
     let folder = folder();
     let database = builder().create(folder.path().join("docs.simdb")).unwrap();
-    let mut transaction = database.begin().unwrap();
+    let transaction = database.begin().unwrap();
     std::thread::scope(|scope| {
-        let database = &database;
-        let other = scope.spawn(move || {
-            transaction.apply([insert(1)]).unwrap();
-            assert_open(database.insert(Document::new(2, Fingerprint::from_bits(2))));
-            transaction
-        });
-        let transaction = other.join().unwrap();
-        let timeout = Duration::from_millis(20);
-        let started = Instant::now();
-        let refused = database.begin_timeout(timeout);
-        assert!(
-            matches!(refused, Err(Error::TimedOut { .. })),
-            "{refused:?}"
-        );
-        assert!(started.elapsed() >= timeout);
-        transaction.commit().unwrap();
-        let transaction = database.begin_timeout(Duration::from_secs(600)).unwrap();
-        transaction.commit().unwrap();
-    });
-    assert_eq!(database.len().unwrap(), 1);
-}
-
-#[test]
-fn bulk_load_goes_to_another_thread_with_its_right_to_write() {
-    let folder = folder();
-    let database = builder().create(folder.path().join("docs.simdb")).unwrap();
-    let mut load = database.bulk_load(16 << 20).unwrap();
-    std::thread::scope(|scope| {
-        let database = &database;
-        let other = scope.spawn(move || {
-            load.push(document(1, 1)).unwrap();
-            assert_open(database.insert(document(2, 2)));
-            load.finish(|_| ControlFlow::Continue(())).unwrap();
+        let other = scope.spawn(|| {
+            let timeout = Duration::from_millis(20);
+            let started = Instant::now();
+            let refused = database.begin_timeout(timeout).map(drop);
+            assert!(
+                matches!(refused, Err(Error::TimedOut { .. })),
+                "{refused:?}"
+            );
+            assert!(started.elapsed() >= timeout);
         });
         other.join().unwrap();
     });
-    assert_eq!(database.len().unwrap(), 1);
+    assert_open(database.begin_timeout(Duration::from_secs(600)));
+    transaction.commit().unwrap();
+    let transaction = database.begin_timeout(Duration::from_secs(600)).unwrap();
+    transaction.commit().unwrap();
 }
 
 // ---- the number of documents ----

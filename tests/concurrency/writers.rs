@@ -78,7 +78,7 @@ fn concurrent_near_duplicates_store_one_of_each_pair() {
     for pair in 0..pairs {
         let (one, other) = (2 * pair, 2 * pair + 1);
         // Exactly one is stored, and the refusal of the other names the stored one.
-        let (winner, of) = match (answers[&one], answers[&other]) {
+        let (winner, of) = match (&answers[&one], &answers[&other]) {
             (Outcome::Inserted { .. }, Outcome::Duplicate(of)) => (one, of),
             (Outcome::Duplicate(of), Outcome::Inserted { .. }) => (other, of),
             answers => panic!("pair {pair}: {answers:?}"),

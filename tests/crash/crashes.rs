@@ -317,7 +317,7 @@ fn journal_of_later_version_is_refused_by_name() {
 }
 
 #[test]
-fn foreign_journals_beside_closed_database_are_harmless() {
+fn foreign_journals_beside_closed_database_are_kept() {
     let folder = folder();
     let (path, other) = (
         folder.path().join("docs.simdb"),
@@ -339,15 +339,31 @@ fn foreign_journals_beside_closed_database_are_harmless() {
     let reading = builder().open_read_only(&path).unwrap();
     assert_holds(&reading.snapshot().unwrap(), &model);
     drop(reading);
+    let refuse_and_remove = |model: &Model| {
+        let mut database = builder().open(&path).unwrap();
+        assert_holds(&database.snapshot().unwrap(), model);
+        assert_sound(&mut database);
+        let refused = database.apply(inserts(&documents(9, 1 << 40, 1)));
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("docs.simdb.journal-"), "{refused}");
+        assert!(refused.contains("move that journal"), "{refused}");
+        drop(database);
+        let commits = std::fs::read(journal(other.path(), 1)).unwrap();
+        for number in [1, 2] {
+            let name = journal(&path, number);
+            assert!(std::fs::read(&name).unwrap() == commits);
+            std::fs::remove_file(name).unwrap();
+        }
+    };
+    refuse_and_remove(&model);
     let mut database = builder().open(&path).unwrap();
-    assert_holds(&database.snapshot().unwrap(), &model);
-    assert_sound(&mut database);
     // Enough changes to begin a second journal as well.
     for round in 0..12 {
         if round == 6 {
             assert_sound(&mut database);
             database.close().unwrap();
             stale();
+            refuse_and_remove(&model);
             database = builder().open(&path).unwrap();
         }
         let more = documents(3 + round, (1 + round) << 20, 16_000);

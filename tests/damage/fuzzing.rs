@@ -74,6 +74,12 @@ fn any_page_with_right_checksum_is_refused_or_answered() {
 }
 
 #[test]
+fn any_chunk_with_right_checksum_is_refused_or_answered() {
+    replay("chunks");
+    search("chunks", 20, edits(0..2_u8, 4));
+}
+
+#[test]
 fn any_journal_with_right_checksums_is_refused_or_answered() {
     replay("journal");
     search("journal", 20, edits(any::<u8>(), 4));
@@ -99,7 +105,7 @@ fn any_text_is_found_by_its_fingerprint() {
     search("text", 100, inputs);
 }
 
-/// Rewrites the databases that the inputs of `pages`, `journal` and `open` edit.
+/// Rewrites the databases that the inputs of `pages`, `chunks`, `journal` and `open` edit.
 #[test]
 #[ignore = "changes the meaning of the stored fuzz inputs"]
 fn write_bases() {

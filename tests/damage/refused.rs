@@ -110,7 +110,7 @@ fn other_format_version_is_refused_with_both_versions() {
     let path = folder.path().join("docs.simdb");
     damageable(&path);
     let sound = std::fs::read(&path).unwrap();
-    for version in [1_u32, 2, 77, u32::MAX] {
+    for version in [1_u32, 4, 77, u32::MAX] {
         let mut other = sound.clone();
         other[12..16].copy_from_slice(&version.to_le_bytes());
         let crc = crc32fast::hash(&other[..16]);
@@ -119,15 +119,21 @@ fn other_format_version_is_refused_with_both_versions() {
         let refused = refused(&path);
         let Error::FormatVersion {
             found,
-            supported: 4,
+            supported: 5,
             ..
         } = refused
         else {
             panic!("{refused:?}")
         };
         assert_eq!(found, version);
-        let message = format!("its format is version {version}, this simdb reads version 4");
+        let message = format!("its format is version {version}, this simdb reads version 5");
         assert!(refused.to_string().contains(&message), "{refused}");
+        let advice = if version < 5 {
+            "export the documents with that version"
+        } else {
+            "upgrade simdb"
+        };
+        assert!(refused.to_string().contains(advice), "{refused}");
     }
     std::fs::write(&path, &sound).unwrap();
     assert_eq!(builder().open(&path).unwrap().len().unwrap(), 3_000);

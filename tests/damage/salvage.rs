@@ -142,7 +142,7 @@ fn lost_page_loses_only_data_stored_once() {
     let mut ways = SalvageCounts::default();
     // Damage the pages at both ends more often: the roots are there.
     let is_near_an_end = |page: usize| page < 24 || page + 24 >= pages;
-    for page in (0..pages).filter(|page| is_near_an_end(*page) || page % 6 == 0) {
+    for page in (0..pages).filter(|page| is_near_an_end(*page) || page % 4 == 0) {
         let mut damaged = sound.clone();
         damaged[page * PAGE_BYTES..(page + 1) * PAGE_BYTES].fill(0);
         std::fs::write(&path, &damaged).unwrap();
@@ -560,15 +560,14 @@ fn report_counts_documents_lost_with_each_page() {
         sums.from_text += found.from_text;
         sums.without_fingerprint += found.without_fingerprint;
         sums.without_text += found.without_text;
-        sums.without_arrival += found.without_arrival;
     }
     assert!(by_tables > 5, "{by_tables}");
+    // Arrival times are in two tables of few pages each, and are hardly ever lost in both.
     for count in [
         sums.from_one_table,
         sums.from_text,
         sums.without_fingerprint,
         sums.without_text,
-        sums.without_arrival,
     ] {
         assert!(count > 0, "{by_tables}: {sums:?}");
     }

@@ -6,8 +6,8 @@
 //!     -rss_limit_mb=1024 -timeout=30 -detect_leaks=0 -max_total_time=600
 //! ```
 //!
-//! (Ending threads look like leaks.) The targets are `open`, `pages`, `journal`, `operations`,
-//! `text` and `parsers`. New inputs go to the first folder, failing inputs to
+//! (Ending threads look like leaks.) The targets are `open`, `pages`, `chunks`, `journal`,
+//! `operations`, `text` and `parsers`. New inputs go to the first folder, failing inputs to
 //! `tests/fuzz/artifacts`. Add an input that failed to `tests/data/fuzz`: `cargo test fuzzing`
 //! replays these on the stable toolchain.
 

@@ -23,7 +23,7 @@ pub mod timing;
 pub mod trial;
 pub mod vectors;
 
-/// The splitmix64 sequence of a seed.
+/// The generator splitmix64. The field is the seed.
 pub struct SplitMix(pub u64);
 
 impl SplitMix {
@@ -37,6 +37,15 @@ impl SplitMix {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
+    }
+
+    /// A random number with exactly `count` bits set.
+    pub fn bits(&mut self, count: u32) -> u64 {
+        let mut bits = 0_u64;
+        while bits.count_ones() < count {
+            bits |= 1 << (self.next() % 64);
+        }
+        bits
     }
 
     /// A number below `bound`.

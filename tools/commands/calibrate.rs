@@ -108,7 +108,8 @@ impl Calibrate {
         // From here on Ctrl-C must remove a temporary folder.
         let interrupt = Interrupt::listen()?;
         let pairs = corpus.pairs.len();
-        find_pairs(&mut corpus, &recipe, self.likeness.likeness(), &interrupt)?;
+        let rule = (self.likeness.likeness(), self.likeness.decision());
+        find_pairs(&mut corpus, &recipe, rule, &interrupt)?;
         let (classes, unlisted) = scores(&corpus, self.precision);
         if let Some(svg) = svg {
             let mut file = OutputFile::create(svg)?;

@@ -8,13 +8,14 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use simdb::containment::{Containment, Weights};
+use simdb::containment::{Alignment, Weights};
 use simdb::similarity;
 use simdb::{Error, Fingerprinter, Normaliser, Recipe};
 
-use self::containment::{compare_pairs, rows, weights_of, word_list};
+use self::containment::{compare_pairs, weights_of};
 use super::STRICT_RADIUS;
 use super::text_input::two_texts;
+use crate::console::alignment::{picture, rows, verdict_line};
 use crate::console::rows::{cells, yes_or_no};
 use crate::console::table::Align::{Left, Right};
 use crate::console::table::Table;
@@ -24,7 +25,12 @@ use crate::options::RecipeOptions;
 
 /// Compares two texts by every measure of similarity
 ///
-/// Prints the columns measure, value and meaning. All measures compare normalised texts, as recipes
+/// The first lines say if one text may be deleted: the verdict (same, a_in_b, b_in_a, template,
+/// different), and both texts, one below the other. Words in brackets are missing in the other text,
+/// with their weights in nats. A text is contained in the other if its missing words weigh at most 3.
+/// Case, misspellings, word forms and order do not count.
+///
+/// Then follow the columns measure, value and meaning. All measures compare normalised texts, as recipes
 /// do: without punctuation, case, width, and the difference of traditional and simplified
 /// characters. Similarities are from 0, nothing in common, to 1, equal; the distance of SimHash is
 /// a number of bits. Two empty texts are equal; an empty text and another text have nothing in
@@ -34,11 +40,6 @@ use crate::options::RecipeOptions;
 /// distance and reliable, edit_similarity (null if it would take too long), shingle_jaccard,
 /// bloom_jaccard, cosine_tokens, cosine_words, cosine_words_tf_idf, longest_sentences_equal, verdict,
 /// missing_in_b, missing_in_a.
-///
-/// The last rows say if one text may be deleted: the verdict (same, a_in_b, b_in_a, template,
-/// different), and the words of each text that the other does not say, with their weights in nats. A
-/// text is contained in the other if its missing words weigh at most 3. Case, misspellings, word
-/// forms and order do not count.
 ///
 /// --pairs compares each line {"a": text, "b": text} of a file in this way, and prints one object per
 /// line: verdict, missing_in_b and missing_in_a (lists of word and weight), edit_similarity and
@@ -110,7 +111,7 @@ struct Measures {
     missing_in_b: serde_json::Value,
     missing_in_a: serde_json::Value,
     #[serde(skip)]
-    containment: Containment,
+    alignment: Alignment,
     #[serde(skip)]
     longer_characters: usize,
     #[serde(skip)]
@@ -134,7 +135,7 @@ impl Compare {
         let texts = two_texts(one, other, self.files)?;
         let texts = texts.each_ref().map(String::as_str);
         let measures = Measures::new(&Fingerprinter::new(recipe), &weights, texts)?;
-        output.print(self.json, || &measures, || measures.table())
+        output.print(self.json, || &measures, || measures.text())
     }
 }
 
@@ -179,7 +180,8 @@ impl Measures {
             Err(Error::Only64Bits { .. }) => None,
             Err(error) => return Err(error.into()),
         };
-        let containment = Containment::new(&normaliser, weights, texts[0], texts[1]);
+        let alignment = Alignment::new(&normaliser, weights, texts[0], texts[1]);
+        let containment = &alignment.containment;
         Ok(Self {
             recipe: fingerprinter.recipe().name(),
             simhash64: simhash(made.fingerprint.distance(other_made.fingerprint)),
@@ -194,10 +196,17 @@ impl Measures {
             verdict: containment.verdict.name(),
             missing_in_b: rows(&containment.missing_in_b),
             missing_in_a: rows(&containment.missing_in_a),
-            containment,
+            alignment,
             longer_characters: lengths[0].max(lengths[1]),
             bloom_bits,
         })
+    }
+
+    /// The verdict and the alignment, then the measures.
+    fn text(&self) -> String {
+        let [a, b] = picture(&self.alignment);
+        let verdict = verdict_line(&self.alignment.containment);
+        format!("{verdict}\n{a}\n{b}\n\n{}", self.table())
     }
 
     fn table(&self) -> Table {
@@ -259,22 +268,6 @@ impl Measures {
         let not = if equal { "" } else { "not " };
         let meaning = format!("the {LONGEST_SENTENCES} longest sentences are {not}the same");
         table.row(["longest sentences", yes_or_no(equal), &meaning]);
-        let found = &self.containment;
-        table.row(["verdict", self.verdict, "by the words that are missing"]);
-        for (side, weight, missing) in [
-            (
-                "missing in B",
-                found.weight_missing_in_b(),
-                &found.missing_in_b,
-            ),
-            (
-                "missing in A",
-                found.weight_missing_in_a(),
-                &found.missing_in_a,
-            ),
-        ] {
-            table.row(cells![side, format!("{weight:.1}"), word_list(missing)]);
-        }
         table
     }
 }

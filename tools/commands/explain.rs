@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
+use simdb::containment::{Alignment, Weights};
 use simdb::{Database, Fingerprinter, Normaliser, Recipe, Resemblance, Snapshot};
 
 use self::features::FeatureComparison;
@@ -19,11 +20,15 @@ use crate::options::{LikenessOptions, RecipeOptions};
 
 /// Explains why two texts are, or are not, near-duplicates
 ///
-/// Prints both fingerprints in four blocks, the blocks that are equal, and the radius from which on
+/// First prints the verdict (same, a_in_b, b_in_a, template, different), and both texts, one below the
+/// other: words in brackets are missing in the other text, with their weights in nats. A text is
+/// contained in the other text if its missing words weigh at most 3.
+///
+/// Then prints both fingerprints in four blocks, the blocks that are equal, and the radius from which on
 /// a query finds one text by the other; the features that both texts share; for each bit that
 /// differs, the sums of both texts, and the heaviest features that pull the bit to 1 and to 0; the
 /// similarity of the wording; and two decisions: strict (fingerprints within radius 3) and similar
-/// (by the wording). A sum is the weight of the features with a 1 in that bit, minus the weight of
+/// (by the wording and the verdict, see --decide). A sum is the weight of the features with a 1 in that bit, minus the weight of
 /// the other features. If a sum is small compared with chance (the square root of the sum of
 /// squared weights), a small edit may flip the bit.
 ///
@@ -31,10 +36,10 @@ use crate::options::{LikenessOptions, RecipeOptions};
 /// if the database keeps no texts, only bits are compared. Similar search also needs the pair among
 /// its candidates, which explain does not check: see calibrate.
 ///
-/// The exit code is 0 if the texts are near-duplicates by their wording (without texts: within
-/// radius 3), 1 if not, 2 after an error. --json prints one object: recipe, a, b, distance, blocks,
-/// features, bits, wording, strict, similar, near_duplicates; lists of features hold the 1,000
-/// heaviest.
+/// The exit code is 0 if similar search would answer one text with the other (without texts: if they
+/// lie within radius 3), 1 if not, 2 after an error. --json prints one object: recipe, a, b, distance, blocks,
+/// features, bits, wording, containment (verdict, missing_in_b, missing_in_a), strict, similar,
+/// near_duplicates; lists of features hold the 1,000 heaviest.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -103,9 +108,11 @@ impl Explain {
         sides: [Side; 2],
         output: &mut Output,
     ) -> Result<()> {
-        let (mut features, mut resemblance) = (None, None);
+        let (mut features, mut resemblance, mut alignment) = (None, None, None);
         if let [Some(one), Some(other)] = sides.each_ref().map(|side| side.text.as_deref()) {
-            resemblance = Some(Resemblance::new(&Normaliser::new(), one, other));
+            let normaliser = Normaliser::new();
+            resemblance = Some(Resemblance::new(&normaliser, one, other));
+            alignment = Some(Alignment::new(&normaliser, Weights::builtin(), one, other));
             if sides.iter().all(|side| side.is_made_of_text) {
                 let both = [fingerprinter.features(one)?, fingerprinter.features(other)?];
                 features = Some(FeatureComparison::new(both));
@@ -116,7 +123,9 @@ impl Explain {
             sides,
             features,
             resemblance,
+            alignment,
             likeness: self.likeness.likeness(),
+            decision: self.likeness.decision(),
         };
         output.decide(explanation.near_duplicates());
         output.print(self.json, || explanation.json(), || explanation.text())

@@ -2,12 +2,12 @@
 
 use anyhow::{Result, bail};
 use clap::Args;
-use serde_json::json;
+use serde::Serialize;
 use simdb::{Change, DocId, Document, Fingerprint, Outcome};
 
 use super::DatabaseOptions;
 use crate::console::Output;
-use crate::console::duplicate::DuplicateOf;
+use crate::console::duplicate::{Alike, DuplicateOf, Extended};
 use crate::formats::parse_id;
 use crate::options::UniqueOptions;
 
@@ -19,7 +19,9 @@ use crate::options::UniqueOptions;
 /// arrives outside the retention window. Use simdb-load for many documents.
 ///
 /// --json prints id, fingerprint and outcome (inserted, present, replaced, duplicate, expired); for a
-/// duplicate duplicate_of and distance; with --unique similar edit_similarity and jaccard.
+/// duplicate duplicate_of and distance; with --unique similar edit_similarity, jaccard, containment
+/// (same or a_in_b), missing_in_b and missing_in_a, where B is the stored text; for an inserted
+/// document that says more than stored ones extends, or with --on-extended replace replaces.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -47,6 +49,20 @@ pub struct Insert {
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
+}
+
+/// The line of `--json`.
+#[derive(Serialize)]
+struct InsertLine {
+    id: u64,
+    fingerprint: String,
+    outcome: &'static str,
+    duplicate_of: Option<u64>,
+    distance: Option<u32>,
+    #[serde(flatten)]
+    alike: Option<Alike>,
+    #[serde(flatten)]
+    extended: Extended,
 }
 
 #[derive(Debug, Args)]
@@ -85,6 +101,7 @@ impl Insert {
         };
         let outcome = database.apply_one(change)?;
         let duplicate = DuplicateOf::in_outcome(&outcome);
+        let extended = Extended::in_outcome(&outcome);
         let name = match outcome {
             Outcome::Exists { stored } if stored == fingerprint => "present",
             Outcome::Exists { stored } => bail!(
@@ -97,27 +114,29 @@ impl Insert {
             _ => "inserted",
         };
         output.decide(duplicate.is_none() && name != "expired");
+        let distance = duplicate.as_ref().and_then(|duplicate| duplicate.distance);
+        let duplicate_of = duplicate.as_ref().map(|duplicate| duplicate.id);
         let alike = duplicate.and_then(|duplicate| duplicate.alike);
-        let distance = duplicate.and_then(|duplicate| duplicate.distance);
-        let json = || {
-            let mut line = json!({
-                "id": id.0,
-                "fingerprint": fingerprint.to_string(),
-                "outcome": name,
-                "duplicate_of": duplicate.map(|duplicate| duplicate.id.0),
-                "distance": distance,
-            });
-            if let Some(alike) = alike {
-                line["edit_similarity"] = json!(alike.edit_similarity);
-                line["jaccard"] = json!(alike.jaccard);
-            }
-            line
+        let json = || InsertLine {
+            id: id.0,
+            fingerprint: fingerprint.to_string(),
+            outcome: name,
+            duplicate_of: duplicate_of.map(|id| id.0),
+            distance,
+            alike: alike.clone(),
+            extended: extended.clone(),
         };
         let text = || {
-            let of = duplicate.map(|duplicate| format!("  of {}", duplicate.id));
+            let of = duplicate_of.map(|id| format!("  of {id}"));
             let at = distance.map(|distance| format!(" at distance {distance}"));
-            let alike = alike.map(|alike| format!(", {alike}"));
-            let resemblance = [of, at, alike].into_iter().flatten().collect::<String>();
+            let alike = alike.as_ref().map(|alike| format!(", {alike}"));
+            let extends = extended.extends.first();
+            let extends = extends.map(|id| format!("  extends {id}"));
+            let replaced = extended.replaces.iter().map(u64::to_string);
+            let replaced = replaced.collect::<Vec<_>>().join(", ");
+            let replaces = (!replaced.is_empty()).then(|| format!("  replaces {replaced}"));
+            let parts = [of, at, alike, extends, replaces].into_iter();
+            let resemblance = parts.flatten().collect::<String>();
             format!("{name}  {id}  {fingerprint}{resemblance}")
         };
         output.print(self.json, json, text)

@@ -28,13 +28,12 @@ use crate::options::{LikenessOptions, note_without_bands};
 /// of --id is not among its own matches. A text with too little content (too short, or one phrase
 /// over and over) has no matches. Without --limit all matches are printed, in parts; a match takes
 /// 24 bytes of memory during the search, and columns are aligned within a part. With --similar and
-/// --verify a match takes 64 bytes, a query has at most 8,192 matches, and columns are aligned in
-/// all of them.
+/// --verify a match takes 64 bytes, and columns are aligned in all of them.
 ///
 /// --similar finds documents whose texts are like the text of the query, at any distance of their
 /// fingerprints: documents that share a MinHash band with the query, or are near it, are compared
 /// by --edit-similarity and --jaccard, and one of the two is enough. --verify compares only the
-/// documents within the radius, at most the nearest 1,024. Both need a database that keeps texts,
+/// documents within the radius. Both need a database that keeps texts,
 /// and a query that is a text, a document with a text, or a file of lines with "text". The most
 /// similar documents come first, and documents with the same wording before all others.
 ///
@@ -144,6 +143,7 @@ impl Query {
             snapshot: &snapshot,
             way,
             likeness: self.likeness.likeness(),
+            decision: self.likeness.decision(),
             most: self.limit.or(self.nearest).unwrap_or(usize::MAX),
             json: self.json,
             is_numbered: self.query.file.is_some(),

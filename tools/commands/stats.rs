@@ -80,6 +80,9 @@ fn json_of(stats: &Stats, settings: &Settings) -> Value {
         "keep_arrivals": settings.retention.is_some(),
         "retention_seconds": window.map(|window| window.as_secs_f64()),
         "sliding": settings.retention.is_some_and(|retention| retention.sliding),
+        "max_ahead_seconds": (settings.retention)
+            .and_then(|retention| retention.max_ahead)
+            .map(|max_ahead| max_ahead.as_secs_f64()),
         "oldest_arrival": stats.oldest_arrival.map(|time| time.to_string()),
         "latest_arrival": stats.latest_arrival.map(|time| time.to_string()),
         "frozen": settings.frozen,
@@ -116,6 +119,10 @@ fn text_of(stats: &Stats, settings: &Settings) -> String {
         let window = retention.window.map_or("for ever".to_owned(), duration);
         lines.row(cells!["keeps documents", window]);
         lines.row(["sliding", yes_or_no(retention.sliding)]);
+        let max_ahead = retention
+            .max_ahead
+            .map_or("without limit".to_owned(), duration);
+        lines.row(cells!["accepts arrivals ahead", max_ahead]);
         lines.row(cells!["oldest arrival", or_dash(stats.oldest_arrival)]);
         lines.row(cells!["latest arrival", or_dash(stats.latest_arrival)]);
     }

@@ -32,8 +32,8 @@ fn step(advice: Advice) -> Option<&'static str> {
             "upgrade simdb, or load the documents into a new database with `simdb-load`"
         }
         Advice::Rebuild => {
-            "use the simdb version that created the file, or load the documents into a new database \
-             with `simdb-load`"
+            "use the simdb version that created the file, or export the documents with that version \
+             and load them into a new database with `simdb-load`"
         }
         Advice::Salvage => {
             "find out how much is damaged with `simdb-cli check`, then save what is left with \
@@ -49,6 +49,9 @@ fn step(advice: Advice) -> Option<&'static str> {
         }
         Advice::NameRecipe => {
             "name its recipe and settings, for example `--recipe ngram --keep-texts`"
+        }
+        Advice::CheckTime => {
+            "check the time and its unit, or create the database with a longer --max-ahead"
         }
         _ => return None,
     })
@@ -68,6 +71,7 @@ mod tests {
             Advice::RemoveNewerJournal,
             Advice::FindJournal,
             Advice::NameRecipe,
+            Advice::CheckTime,
             Advice::NameAFile,
             Advice::RestoreEmpty,
             Advice::OtherProgram,
@@ -75,8 +79,9 @@ mod tests {
             Advice::CheckDisk,
         ] {
             let of_library = advice.to_string();
-            let names_function =
-                of_library.contains("Builder::") || of_library.contains("Database::");
+            let names_function = ["Builder::", "Database::", "Retention::"]
+                .iter()
+                .any(|name| of_library.contains(name));
             assert_eq!(names_function, step(advice).is_some(), "{advice:?}");
             let error = Error::Corrupt {
                 path: "docs.simdb".into(),

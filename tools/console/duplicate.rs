@@ -1,21 +1,52 @@
 //! [`DuplicateOf`]: the stored document that a new document duplicates.
 
 use serde::Serialize;
-use simdb::{DocId, Match, Outcome, Resemblance, Similar};
+use serde_json::Value;
+use simdb::containment::Containment;
+use simdb::{DocId, Match, Outcome, Similar};
 
-/// The resemblance of two texts, with the field names of JSON lines.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+use super::alignment::{missing_words, rows};
+
+/// The comparison of two texts, with the field names of JSON lines.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Alike {
     /// `None` for very long texts, whose edit distance would take too long.
     pub edit_similarity: Option<f64>,
     pub jaccard: f64,
+    /// `None` if the thresholds alone have decided.
+    #[serde(flatten)]
+    pub contained: Option<Contained>,
 }
 
-impl From<Resemblance> for Alike {
-    fn from(resemblance: Resemblance) -> Self {
+/// The words of two texts that the other text does not say: A is the new text or the query, B the
+/// stored text.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Contained {
+    /// `verdict` is a field of the answers of watch.
+    pub containment: &'static str,
+    pub missing_in_b: Value,
+    pub missing_in_a: Value,
+    #[serde(skip)]
+    words: Option<String>,
+}
+
+impl From<&Containment> for Contained {
+    fn from(found: &Containment) -> Self {
         Self {
-            edit_similarity: resemblance.edit_similarity,
-            jaccard: resemblance.jaccard,
+            containment: found.verdict.name(),
+            missing_in_b: rows(&found.missing_in_b),
+            missing_in_a: rows(&found.missing_in_a),
+            words: missing_words(found),
+        }
+    }
+}
+
+impl From<&Similar> for Alike {
+    fn from(similar: &Similar) -> Self {
+        Self {
+            edit_similarity: similar.resemblance.edit_similarity,
+            jaccard: similar.resemblance.jaccard,
+            contained: similar.containment.as_deref().map(Contained::from),
         }
     }
 }
@@ -27,12 +58,18 @@ impl std::fmt::Display for Alike {
         write!(
             f,
             "edit similarity {edit_similarity}, Jaccard index {jaccard}"
-        )
+        )?;
+        let Some(found) = &self.contained else {
+            return Ok(());
+        };
+        write!(f, ", {}", found.containment)?;
+        let words = found.words.as_ref();
+        words.map_or(Ok(()), |words| write!(f, ": {words}"))
     }
 }
 
 /// The stored document that a new document duplicates.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DuplicateOf {
     pub id: DocId,
     /// The Hamming distance; `None` if the recipe makes no fingerprints of texts.
@@ -44,22 +81,13 @@ pub struct DuplicateOf {
 impl DuplicateOf {
     /// The stored document that prevented a change; `None` if the change was made.
     pub fn in_outcome(outcome: &Outcome) -> Option<Self> {
-        match *outcome {
+        match outcome {
             Outcome::Duplicate(Match { id, distance, .. }) => Some(Self {
-                id,
-                distance: Some(distance),
+                id: *id,
+                distance: Some(*distance),
                 alike: None,
             }),
-            Outcome::Similar(Similar {
-                id,
-                distance,
-                resemblance,
-                ..
-            }) => Some(Self {
-                id,
-                distance,
-                alike: Some(resemblance.into()),
-            }),
+            Outcome::Similar(similar) => Some(similar.into()),
             _ => None,
         }
     }
@@ -67,11 +95,62 @@ impl DuplicateOf {
     /// The difference of both documents in millionths: of their texts if these were compared,
     /// otherwise of their fingerprints.
     pub fn unlikeness(&self) -> u32 {
-        let share = match self.alike {
+        let share = match &self.alike {
             Some(alike) => 1.0 - alike.edit_similarity.unwrap_or(0.0).max(alike.jaccard),
             None => f64::from(self.distance.unwrap_or(0)) / 64.0,
         };
         (share * 1e6) as u32
+    }
+}
+
+/// The stored documents whose texts say less than a new document, with the field names of JSON lines.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Extended {
+    /// The document that stays.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub extends: Vec<u64>,
+    /// The documents that were removed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub replaces: Vec<u64>,
+}
+
+impl Extended {
+    pub fn in_outcome(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Extends(stored) => Self {
+                extends: vec![stored.id.0],
+                ..Self::default()
+            },
+            Outcome::Supersedes(removed) => Self {
+                replaces: removed.iter().map(|removed| removed.id.0).collect(),
+                ..Self::default()
+            },
+            _ => Self::default(),
+        }
+    }
+}
+
+impl DuplicateOf {
+    /// The new document, for the report of a stored document that it has replaced.
+    pub fn replacing(removed: &Similar, new: DocId) -> Self {
+        // In the line of a removed document, A is the removed text.
+        let containment = removed.containment.clone();
+        let swapped = Similar {
+            id: new,
+            containment: containment.map(|found| Box::new(found.swapped())),
+            ..removed.clone()
+        };
+        Self::from(&swapped)
+    }
+}
+
+impl From<&Similar> for DuplicateOf {
+    fn from(similar: &Similar) -> Self {
+        Self {
+            id: similar.id,
+            distance: similar.distance,
+            alike: Some(similar.into()),
+        }
     }
 }
 
@@ -121,6 +200,7 @@ mod tests {
             Some(Alike {
                 edit_similarity,
                 jaccard,
+                contained: None,
             })
         };
         assert!(of(3, None).unlikeness() > of(2, None).unlikeness());

@@ -28,7 +28,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     if let Ok(duration) = duration_of(text) {
         return Ok(duration);
     }
-    // The same text with small numbers shows if only the size of a number is wrong.
+    // A text that is valid with small numbers has a number that is too large.
     let mut shortened = text.replace(|digit: char| digit.is_ascii_digit(), "1");
     while shortened.contains("11") {
         shortened = shortened.replace("11", "1");

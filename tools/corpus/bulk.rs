@@ -4,11 +4,12 @@ use std::ops::ControlFlow;
 
 use anyhow::Result;
 use indicatif::ProgressBar;
-use simdb::{BulkLoad, BulkReport, Conflict, DocId, Error, Fingerprint};
+use simdb::{BulkLoad, BulkReport, Conflict, DocId, Document, Error, Fingerprint};
 
 use super::pipeline::{Pipeline, PipelineRecord};
 use super::positions::RecordPositions;
 use super::statistics::Statistics;
+use crate::console::error_text;
 use crate::console::interrupt::{Interrupt, interrupted};
 use crate::console::progress::{ProgressMode, handler};
 use crate::formats::Reject;
@@ -32,18 +33,23 @@ pub fn load(
             match entry {
                 PipelineRecord::Reject(reject) => statistics.reject(batch.input, &reject)?,
                 PipelineRecord::Document(number, document) => {
-                    let (id, reliable) = (document.id, document.reliable);
+                    let Document {
+                        id,
+                        reliable,
+                        arrival,
+                        ..
+                    } = document;
                     match bulk.push(document) {
                         // The load can go on without the document.
                         Err(error @ Error::ArrivalAhead { .. }) => {
-                            let (id, reason) = (Some(id), error.to_string());
+                            let (id, reason) = (Some(id), error_text(&error));
                             let reject = Reject { number, id, reason };
                             statistics.reject(batch.input, &reject)?;
                             continue;
                         }
                         pushed => pushed?,
                     }
-                    statistics.counts.unreliable += u64::from(!reliable);
+                    statistics.accept(reliable, arrival);
                     positions.push(batch.input, unit, number);
                 }
             }

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, BufWriter, Seek, Write};
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
-use simdb::{DocId, Fingerprint};
+use simdb::{DocId, Fingerprint, Timestamp};
 use tempfile::SpooledTempFile;
 
 use super::inputs::{Input, Location};
@@ -24,6 +24,8 @@ pub struct RecordCounts {
     pub inserted: u64,
     /// Documents dropped as near-duplicates.
     pub duplicates: u64,
+    /// Stored documents removed for new documents that say more. They are not records of the input.
+    pub replaced: u64,
     /// Bad records that were left out.
     pub rejected: u64,
     /// Documents stored before with the same fingerprint.
@@ -60,6 +62,8 @@ pub struct Statistics {
     /// The bad records, if a later step needs them.
     pub rejected: Option<Rejected>,
     on_error: OnError,
+    /// The number of documents that arrive after the system clock, and the latest of their times.
+    ahead: Option<(u64, Timestamp)>,
     report: Option<RecordReport>,
     /// The lines of the report, while they are put aside to be sorted.
     deferred: Option<DeferredRejects>,
@@ -116,9 +120,21 @@ impl Statistics {
             counts: RecordCounts::default(),
             rejected: None,
             on_error,
+            ahead: None,
             report: report.map(RecordReport::create).transpose()?,
             deferred: None,
         })
+    }
+
+    /// Counts what a good record says: an unreliable fingerprint, an arrival time in the future.
+    pub fn accept(&mut self, reliable: bool, arrival: Option<Timestamp>) {
+        self.counts.unreliable += u64::from(!reliable);
+        if let Some(arrival) = arrival
+            && arrival > Timestamp::now()
+        {
+            let (documents, latest) = self.ahead.unwrap_or((0, arrival));
+            self.ahead = Some((documents + 1, latest.max(arrival)));
+        }
     }
 
     /// Counts and reports a bad record. An error with `--on-error abort`.
@@ -220,8 +236,19 @@ impl Statistics {
         Ok(())
     }
 
-    /// Publishes the report of bad records, or prints the number of those that were not shown.
+    /// Warns of times in the future. Publishes the report of bad records, or prints the number of
+    /// those that were not shown.
     pub fn finish(&mut self) -> Result<()> {
+        if let Some((documents, latest)) = self.ahead {
+            note(format_args!(
+                "warning: {} later than the clock of this machine, the last at {latest}; ages in the \
+                 retention window are counted back from the latest arrival",
+                match documents {
+                    1 => "1 document arrives".to_owned(),
+                    _ => format!("{} arrive", counted(documents, "document")),
+                }
+            ));
+        }
         if let Some(report) = self.report.take() {
             return report.publish();
         }

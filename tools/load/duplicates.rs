@@ -86,7 +86,7 @@ impl DuplicateReport {
                 fingerprint: document.fingerprint.to_string(),
                 duplicate_of: of.id.0,
                 distance: of.distance,
-                alike: of.alike,
+                alike: of.alike.clone(),
                 location,
                 text: document.text.as_deref(),
             })?;
@@ -119,7 +119,7 @@ impl DuplicateReport {
             let kept = snapshot.get(of.id)?.and_then(|document| document.text);
             let kept = kept.map(|text| one_line(&text, SHOWN_COLUMNS));
             let (kept, dropped) = where_they_differ(kept, document.text, text_columns());
-            output.line(of)?;
+            output.line(&of)?;
             let mut table = Table::new(&[Align::Left, Align::Right, Align::Left]);
             table.row(["  kept".to_owned(), of.id.to_string(), kept]);
             table.row(["  dropped".to_owned(), document.id.to_string(), dropped]);

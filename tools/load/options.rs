@@ -111,8 +111,10 @@ pub struct Options {
     ///
     /// With --unique, documents are applied in groups of up to a quarter of this memory. A group of
     /// unsorted ids or fingerprints touches the whole database, so a small value slows large loads.
-    /// Not included, with --unique: up to 32 MiB for the list of changes of the transaction. Not
-    /// included in any load: the fingerprint of a long text, 25 to 40 times its bytes.
+    /// Not included, with --unique: up to 32 MiB for the list of changes of the transaction, and the
+    /// texts of the duplicates that --show-duplicates prints. Not included in any load: the
+    /// fingerprint of a long text, 25 to 40 times its bytes; a row group of Parquet; the dictionary
+    /// of jieba.
     #[arg(
         long,
         value_name = "SIZE",
@@ -198,16 +200,21 @@ Summary (--json): read = inserted + duplicates + present + expired + rejected
   read                  documents and bad records in the inputs
   inserted              documents that are new in the database
   duplicates            documents dropped by --unique
+  replaced              stored documents removed by --on-extended replace
   rejected              records left out by --on-error skip
   present               documents stored before with the same id and fingerprint
   expired               documents that arrived before the retention window
   unreliable            documents whose text is too short, or repeats one phrase: --unique RADIUS
-                        never drops them, --unique similar drops equal texts (and similar ones if
-                        longer runs of letters tell them apart)
+                        drops only equal texts, in a database with --similar; --unique similar
+                        drops equal texts, and similar ones if longer runs of letters tell them
+                        apart
   seconds, documents_per_second, file_bytes
 
 Lines of --duplicates:  id, fingerprint, duplicate_of, distance, file, line, byte, row, text, and
-                        with --unique similar edit_similarity (null for very long texts) and jaccard
+                        with --unique similar edit_similarity (null for very long texts), jaccard,
+                        containment (same or a_in_b), missing_in_b and missing_in_a, the words and
+                        weights that the kept text B and the dropped text A lack. A document that
+                        --on-extended replace has removed: the record that replaced it, and no text
 Lines of --rejects:     file, line, byte, row, id, reason
   Both files appear when the load has succeeded; with --force they replace existing files.
   line counts from 1. Records of raw have byte, an offset, instead; records of npy and parquet have

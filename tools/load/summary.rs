@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
+use simdb::Decision;
 
 use super::options::Options;
 use crate::console::table::{Align, Table};
@@ -62,12 +63,20 @@ fn table(options: &Options, rule: Option<DuplicateRule>, summary: &LoadSummary) 
     if let Some(rule) = rule {
         let reason = match rule {
             DuplicateRule::Within(radius) => format!("within radius {radius} of"),
-            DuplicateRule::Similar(_) => "like the text of".to_owned(),
+            DuplicateRule::Similar(rule) if rule.decision == Decision::Alike => {
+                "like the text of".to_owned()
+            }
+            DuplicateRule::Similar(_) => "says no more than".to_owned(),
         };
         let remark = format!("dropped: {reason} a document that is kept");
         table.row(["duplicates".to_owned(), grouped(counts.duplicates), remark]);
     }
     for (name, count, remark) in [
+        (
+            "replaced",
+            counts.replaced,
+            "stored documents removed for new ones that say more",
+        ),
         (
             "rejected",
             counts.rejected,

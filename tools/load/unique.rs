@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 
 use anyhow::Result;
-use simdb::{Change, Database, Document, Error, Outcome, Settings, Transaction};
+use simdb::{Change, Database, Document, Error, Outcome, Settings, Timestamp, Transaction};
 
 use super::duplicates::{DuplicateReport, ReportedDocument};
 use super::plan::LoadTarget;
@@ -48,8 +48,9 @@ pub struct UniqueLoad<'l> {
 /// Documents that are not applied yet.
 #[derive(Default)]
 struct Waiting {
-    /// For each document the index of its input, its number there, and the parts that are reported.
-    documents: Vec<(usize, u64, ReportedDocument)>,
+    /// For each document the index of its input, its number there, its arrival, and the parts that are
+    /// reported.
+    documents: Vec<(usize, u64, Option<Timestamp>, ReportedDocument)>,
     /// Bad records among the documents, each with the index of its input and the number of documents
     /// before it. They wait so that the report has the order of the input.
     rejects: Vec<(usize, usize, Reject)>,
@@ -90,7 +91,12 @@ impl UniqueLoad<'_> {
         self.apply_all(&database)?;
         let builder = self.memory.builder(settings);
         let mut bulk = builder.bulk_create(path, self.memory.sort_bytes())?;
-        for document in database.snapshot()?.documents() {
+        let snapshot = database.snapshot()?;
+        // Each arrival was checked with its line of the input.
+        if let Some(latest) = snapshot.now() {
+            bulk = bulk.with_latest_arrival(latest);
+        }
+        for document in snapshot.documents() {
             bulk.push(document?)?;
             self.interrupt.check()?;
         }
@@ -116,6 +122,9 @@ impl UniqueLoad<'_> {
                         self.put_aside(&mut waiting, input, reject)?
                     }
                     PipelineRecord::Document(number, document) => {
+                        if arrivals.depends_on_outcomes(&document) {
+                            self.apply(&mut waiting, &mut transaction, &mut arrivals)?;
+                        }
                         let checked = self.rule.check_text(&document);
                         if let Err(reason) = checked.and_then(|()| arrivals.check(&document)) {
                             let id = Some(document.id);
@@ -123,7 +132,7 @@ impl UniqueLoad<'_> {
                             self.put_aside(&mut waiting, input, reject)?;
                             continue;
                         }
-                        self.statistics.counts.unreliable += u64::from(!document.reliable);
+                        self.statistics.accept(document.reliable, document.arrival);
                         self.wait(&mut waiting, (input, number), document, keep_texts);
                     }
                 }
@@ -131,11 +140,11 @@ impl UniqueLoad<'_> {
                 if waiting.changes.len() >= APPLY_DOCUMENTS
                     || waiting.bytes as u64 >= self.memory.waiting_bytes()
                 {
-                    self.apply(&mut waiting, &mut transaction)?;
+                    self.apply(&mut waiting, &mut transaction, &mut arrivals)?;
                 }
             }
         }
-        self.apply(&mut waiting, &mut transaction)?;
+        self.apply(&mut waiting, &mut transaction, &mut arrivals)?;
         let bar = self.progress.work();
         bar.set_prefix("writing");
         transaction.commit()?;
@@ -173,17 +182,24 @@ impl UniqueLoad<'_> {
         if self.rule.needs_texts() {
             waiting.bytes += SIMILAR_BYTES;
         }
-        waiting.documents.push((input, number, reported));
+        let arrival = document.arrival;
+        waiting.documents.push((input, number, arrival, reported));
         waiting.changes.push(self.rule.change(document));
     }
 
     /// Applies the waiting documents, and counts and reports the outcome of each.
-    fn apply(&mut self, waiting: &mut Waiting, transaction: &mut Transaction<'_>) -> Result<()> {
+    fn apply(
+        &mut self,
+        waiting: &mut Waiting,
+        transaction: &mut Transaction<'_>,
+        arrivals: &mut ArrivalCheck,
+    ) -> Result<()> {
         waiting.bytes = 0;
         let outcomes = transaction.apply(waiting.changes.drain(..))?;
         let mut rejects = std::mem::take(&mut waiting.rejects).into_iter().peekable();
         let documents = waiting.documents.drain(..).zip(outcomes);
-        for (before, ((input, number, document), outcome)) in documents.enumerate() {
+        for (before, ((input, number, arrival, document), outcome)) in documents.enumerate() {
+            arrivals.decided(arrival, &outcome);
             while let Some((input, _, reject)) = rejects.next_if(|(_, at, _)| *at <= before) {
                 self.statistics.reject(input, &reject)?;
             }
@@ -202,9 +218,24 @@ impl UniqueLoad<'_> {
                     self.statistics.conflict(input, number, id, stored)?;
                 }
                 (None, Outcome::Expired { .. }) => counts.expired += 1,
+                (None, Outcome::Supersedes(removed)) => {
+                    counts.inserted += 1;
+                    counts.replaced += removed.len() as u64;
+                    let location = self.statistics.inputs[input].location(number);
+                    for removed in removed {
+                        let of = DuplicateOf::replacing(&removed, document.id);
+                        let reported = ReportedDocument {
+                            id: removed.id,
+                            fingerprint: removed.fingerprint,
+                            text: None,
+                        };
+                        self.duplicates.push(reported, of, location)?;
+                    }
+                }
                 (None, _) => counts.inserted += 1,
             }
         }
+        arrivals.all_decided();
         for (input, _, reject) in rejects {
             self.statistics.reject(input, &reject)?;
         }

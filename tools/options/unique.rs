@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use clap::Args;
-use simdb::{Change, Document, Likeness, Settings};
+use clap::{Args, ValueEnum};
+use simdb::{Change, Decision, Document, Likeness, OnExtended, Settings, SimilarRule};
 
 use super::FieldNames;
 use crate::console::note;
@@ -23,7 +23,8 @@ pub struct UniqueOptions {
     /// with `similar`, a similar text
     ///
     /// The first of several near-duplicates is kept. `similar` also finds edited and short texts, whose
-    /// fingerprints differ in many bits. It needs a database that keeps texts, and finds fewer in one that
+    /// fingerprints differ in many bits, and drops a document only if a stored text says the same or
+    /// more: see --decide. It needs a database that keeps texts, and finds fewer in one that
     /// was created without --similar; a new database gets both options. A text that is too short (a
     /// number, a single word) is similar to equal texts only.
     #[arg(
@@ -34,21 +35,57 @@ pub struct UniqueOptions {
     )]
     unique: Option<Unique>,
 
+    /// With --unique similar, the treatment of stored documents whose texts say less than a new document
+    /// [default: keep-both]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "TREATMENT",
+        help_heading = "Duplicates"
+    )]
+    on_extended: Option<ExtendedRule>,
+
     #[command(flatten)]
     likeness: LikenessOptions,
+}
+
+/// The treatment of stored documents whose texts say less than a new document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ExtendedRule {
+    /// Both stay.
+    KeepBoth,
+    /// The change that stores the new document removes the others.
+    Replace,
+}
+
+/// The decision about texts that are alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DecisionRule {
+    /// The words that would be lost: names, numbers and negations keep texts apart.
+    Contained,
+    /// The thresholds alone.
+    Alike,
 }
 
 /// The thresholds of similar texts.
 #[derive(Debug, Args)]
 pub struct LikenessOptions {
-    /// Texts are similar from this edit similarity on, from 0 to 1 [default: 0.65]
+    /// The decision about texts that are alike [default: contained]
+    ///
+    /// contained: a document is a near-duplicate only if all words of its text that weigh much are in
+    /// the text that is kept. alike: the thresholds of --edit-similarity and --jaccard decide alone,
+    /// so texts of one template that differ in a name are near-duplicates.
+    #[arg(long, value_enum, value_name = "RULE", help_heading = "Duplicates")]
+    decide: Option<DecisionRule>,
+
+    /// Texts are alike from this edit similarity on, from 0 to 1 [default: 0.65]
     ///
     /// At 0.65, about two thirds of the letters and digits of the longer text are in the other text, in
-    /// the same order. Texts that reach --edit-similarity or --jaccard are similar.
+    /// the same order. Texts that reach --edit-similarity or --jaccard are alike.
     #[arg(long, value_name = "X", value_parser = parse_share, help_heading = "Duplicates")]
     edit_similarity: Option<f64>,
 
-    /// Texts are similar from this Jaccard index on, from 0 to 1 [default: 0.55]
+    /// Texts are alike from this Jaccard index on, from 0 to 1 [default: 0.55]
     ///
     /// The index of the sets of three words (or CJK characters) in a row. Moved parts hardly change it.
     #[arg(long, value_name = "Y", value_parser = parse_share, help_heading = "Duplicates")]
@@ -61,21 +98,34 @@ pub enum DuplicateRule {
     /// A stored fingerprint is within this radius.
     Within(u32),
     /// A stored text is similar.
-    Similar(Likeness),
+    Similar(SimilarRule),
 }
 
 impl UniqueOptions {
     /// The rule; `None` if no document is dropped.
     pub fn rule(&self) -> Result<Option<DuplicateRule>> {
-        if self.likeness.is_given() && self.unique != Some(Unique::Similar) {
+        let is_given = self.likeness.is_given() || self.on_extended.is_some();
+        if is_given && self.unique != Some(Unique::Similar) {
             bail!(
-                "--edit-similarity and --jaccard decide which texts are similar; they need --unique \
-                 similar"
+                "--decide, --edit-similarity, --jaccard and --on-extended decide which texts are \
+                 similar; they need --unique similar"
+            );
+        }
+        if self.on_extended.is_some() && self.likeness.decision() == Decision::Alike {
+            bail!(
+                "--on-extended needs --decide contained: thresholds do not say which text says less"
             );
         }
         Ok(self.unique.map(|unique| match unique {
             Unique::Within(radius) => DuplicateRule::Within(radius),
-            Unique::Similar => DuplicateRule::Similar(self.likeness.likeness()),
+            Unique::Similar => DuplicateRule::Similar(SimilarRule {
+                decision: self.likeness.decision(),
+                likeness: self.likeness.likeness(),
+                on_extended: match self.on_extended {
+                    Some(ExtendedRule::Replace) => OnExtended::Replace,
+                    Some(ExtendedRule::KeepBoth) | None => OnExtended::KeepBoth,
+                },
+            }),
         }))
     }
 }
@@ -90,9 +140,17 @@ impl LikenessOptions {
         }
     }
 
-    /// Returns `true` if an option gives a threshold.
+    /// The given decision, or the default.
+    pub fn decision(&self) -> Decision {
+        match self.decide {
+            Some(DecisionRule::Alike) => Decision::Alike,
+            Some(DecisionRule::Contained) | None => Decision::Contained,
+        }
+    }
+
+    /// Returns `true` if an option gives a decision or a threshold.
     pub fn is_given(&self) -> bool {
-        self.edit_similarity.is_some() || self.jaccard.is_some()
+        self.decide.is_some() || self.edit_similarity.is_some() || self.jaccard.is_some()
     }
 }
 
@@ -106,7 +164,7 @@ impl DuplicateRule {
     pub fn change(&self, document: Document) -> Change {
         match *self {
             Self::Within(radius) => Change::InsertUnique { document, radius },
-            Self::Similar(likeness) => Change::InsertUnlessSimilar { document, likeness },
+            Self::Similar(rule) => Change::InsertUnlessSimilar { document, rule },
         }
     }
 

@@ -127,13 +127,20 @@ fn pair_is_found_from_its_distance_on_and_verify_drops_unlike_texts() {
         lines(&[json!({"a": SHIPS, "b": edited, "label": 1})]),
     );
     let distance = folder
-        .cli(&["explain", SHIPS, &edited, "--json"])
+        .cli(&["explain", SHIPS, &edited, "--json", "--decide", "alike"])
         .ends(0)
         .one_json();
     let distance = distance["distance"].as_u64().expect("a distance") as usize;
     assert!((1..=16).contains(&distance), "{distance}");
     let run = |edits: &str| {
-        let wording = ["--edit-similarity", edits, "--jaccard", "1"];
+        let wording = [
+            "--edit-similarity",
+            edits,
+            "--jaccard",
+            "1",
+            "--decide",
+            "alike",
+        ];
         let line = folder.cli(&[&["calibrate", "pairs.jsonl", "--json"][..], &wording].concat());
         line.ends(0).one_json()
     };

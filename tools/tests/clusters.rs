@@ -195,13 +195,15 @@ fn verify_splits_clusters_by_text() {
         sizes
     };
     assert_eq!(sizes(&[]), [3]);
-    assert_eq!(sizes(&["--verify"]), [2]);
-    assert_eq!(sizes(&["--verify", "--shape", "connected"]), [2]);
+    let alike = ["--verify", "--decide", "alike"];
+    assert_eq!(sizes(&alike), [2]);
+    let connected = [&alike[..], &["--shape", "connected"]].concat();
+    assert_eq!(sizes(&connected), [2]);
     let none: [Value; 0] = [];
-    assert_eq!(
-        sizes(&["--verify", "--edit-similarity", "0.99", "--jaccard", "0.99"]),
-        none
-    );
+    let thresholds = ["--edit-similarity", "0.99", "--jaccard", "0.99"];
+    assert_eq!(sizes(&[&alike[..], &thresholds].concat()), none);
+    // Both texts say something of their own.
+    assert_eq!(sizes(&["--verify"]), none);
     clusters(&folder, &["--jaccard", "0.9"]).fails(&["--verify"]);
 }
 

@@ -428,7 +428,10 @@ fn verify_keeps_unlike_texts() {
         ran.ends(0).one_json()["removed"].clone()
     };
     assert_eq!(removed("1.jsonl", &[]), 2);
-    assert_eq!(removed("2.jsonl", &["--text", "text", "--verify"]), 1);
+    let verify = ["--text", "text", "--verify"];
+    assert_eq!(removed("2.jsonl", &verify), 0);
+    let alike = [&verify[..], &["--decide", "alike"]].concat();
+    assert_eq!(removed("4.jsonl", &alike), 1);
     dedup(
         &folder,
         &[

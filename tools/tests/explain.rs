@@ -44,6 +44,14 @@ fn wording_of_worked_example_equals_hand_count() {
     let folder = Folder::new();
     let line = folder.cli(&["explain", MUM, OTHER_MUM, "--json"]);
     let line = line.ends(0).one_json();
+    assert_eq!(line["containment"]["verdict"], json!("same"));
+    assert_eq!(line["containment"]["missing_in_b"], json!([]));
+    assert_eq!(
+        line["similar"]["because"],
+        json!("the edit similarity is 0.875, and 0.65 is enough; the verdict is same")
+    );
+    let line = folder.cli(&["explain", MUM, OTHER_MUM, "--json", "--decide", "alike"]);
+    let line = line.ends(0).one_json();
     // 2 of 16 characters; 7 of 13 phrases are in both, and each text has 6 others.
     assert_near(&line["wording"]["edit_similarity"], 14.0 / 16.0);
     assert_near(&line["wording"]["jaccard"], 7.0 / 19.0);
@@ -214,6 +222,8 @@ fn similarity_options_set_the_thresholds() {
             "--jaccard",
             phrases,
             "--json",
+            "--decide",
+            "alike",
         ])
     };
     explain("0.875", "1").ends(0);

@@ -83,7 +83,6 @@ fn each_foreign_file_is_refused_with_its_own_sentence() {
             "is not a simdb database: it is an SQLite database",
         ),
         ("a.jsonl", "is not a simdb database: it is a text file"),
-        ("", "a value is required for '<DATABASE>'"),
         ("none", "there is no database none"),
     ] {
         folder.cli(&["stats", name]).fails(&[said]);
@@ -260,4 +259,16 @@ fn lines_that_an_unterminated_quotation_mark_swallowed_are_named() {
         "a.csv:2",
         "lines 2 to 4 were read as one record, because of a quotation mark",
     ]);
+}
+
+#[test]
+fn empty_path_is_refused_with_its_own_sentence() {
+    let folder = Folder::new();
+    folder.write("a.csv", "id,text\n1,alpha\n");
+    let said = "the path is empty; give the path of a file";
+    folder.cli(&["stats", ""]).fails(&[said, "DATABASE"]);
+    folder.load(&["", "a.csv"]).fails(&[said, "DATABASE"]);
+    folder
+        .load(&["a.simdb", "a.csv", "--duplicates", "", "--unique", "3"])
+        .fails(&[said]);
 }

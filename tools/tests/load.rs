@@ -768,6 +768,15 @@ fn retention_cannot_be_changed() {
     load("times.simdb", &["--arrivals", "--sliding"]).ends(0);
     load("times.simdb", &["--arrivals"]).ends(0);
     load("times.simdb", &["--retention", "2d"]).fails(&["without --retention 2d"]);
+    let stats = folder
+        .cli(&["stats", "window.simdb", "--json"])
+        .ends(0)
+        .json();
+    assert_eq!(stats[0]["max_ahead_seconds"], 86_400.0);
+    load("window.simdb", &["--max-ahead", "1d"]).fails(&["--max-ahead needs"]);
+    load("window.simdb", &["--retention", "2d", "--max-ahead", "24h"]).ends(0);
+    load("window.simdb", &["--retention", "2d", "--max-ahead", "3d"])
+        .fails(&["without --max-ahead 3d"]);
     load("new.simdb", &["--sliding"]).fails(&["--sliding needs"]);
     load("new.simdb", &["--retention", "0s"]).fails(&["retention window"]);
     load("new.simdb", &["--retention", "soon"]).ends(2);
@@ -1168,7 +1177,7 @@ fn raw_records(first: u64, count: u64) -> Vec<u8> {
 fn load_on_a_full_disk_says_what_is_there_and_to_free_space() {
     let folder = Folder::new();
     folder.write("some.raw", raw_records(0, 1_000));
-    folder.write("many.raw", raw_records(1_000, 150_000));
+    folder.write("many.raw", raw_records(1_000, 300_000));
     for options in [&[][..], &["--unique", "0"]] {
         let Some(disk) = SmallDisk::new("8m") else {
             return;

@@ -80,6 +80,61 @@ fn watch_reports_expired_lines_and_rejects_arrivals_far_ahead() {
 }
 
 #[test]
+fn load_warns_of_times_in_the_future() {
+    for rule in [&[][..], &["--unique", "3"]] {
+        let folder = Folder::new();
+        let now = now();
+        folder.write(
+            "a.jsonl",
+            [line(1, now - HOUR), line(2, now + HOUR)].concat(),
+        );
+        let load = ["a.simdb", "a.jsonl", "--retention", "2h"];
+        let ran = folder.load(&[&load[..], &FIELDS, rule].concat()).ends(0);
+        let warned =
+            "warning: 1 document arrives later than the clock of this machine, the last at 20";
+        assert!(ran.stderr.contains(warned), "{}", ran.stderr);
+        folder.write("b.jsonl", line(3, now));
+        let ran = folder
+            .load(&[&["a.simdb", "b.jsonl"], &FIELDS[..], rule].concat())
+            .ends(0);
+        assert!(!ran.stderr.contains("warning"), "{}", ran.stderr);
+        assert_eq!(ids(&folder), [1, 2, 3]);
+    }
+}
+
+#[test]
+fn unique_load_refuses_arrivals_with_their_line_and_never_later() {
+    let later = |hours| now() + hours * HOUR;
+    let duplicate = line(3, later(60)).replace("\"id\":3", "\"id\":4");
+    let input = [
+        line(3, later(0)),
+        line(2, later(20)),
+        line(1, later(40)),
+        // Not stored, so its time does not count for document 5.
+        duplicate,
+        line(5, later(70)),
+        line(6, later(60)),
+    ];
+    let options = "a.simdb a.jsonl --arrivals --unique 3 --json --on-error skip --rejects r.jsonl";
+    for more in [&[][..], &["--frozen"]] {
+        let folder = Folder::new();
+        folder.write("a.jsonl", input.concat());
+        let mut options: Vec<&str> = options.split(' ').collect();
+        options.extend(FIELDS.iter().chain(more));
+        let summary = folder.load(&options).ends(0).one_json();
+        for (name, count) in [("inserted", 4), ("duplicates", 1), ("rejected", 1)] {
+            assert_eq!(summary[name], count, "{name}: {summary}");
+        }
+        let rejects = folder.read_json("r.jsonl");
+        assert_eq!(
+            (&rejects[0]["line"], &rejects[0]["id"]),
+            (&json!(5), &json!(5))
+        );
+        assert_eq!(ids(&folder), [1, 2, 3, 6]);
+    }
+}
+
+#[test]
 fn load_counts_expired_documents_and_rejects_arrivals_far_ahead() {
     for rule in [&[][..], &["--unique", "3"]] {
         let folder = Folder::new();

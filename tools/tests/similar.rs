@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 const FERRY: &str = "The ferry to the islands was cancelled this morning due to heavy fog.";
 /// The news of `FERRY` in other words, far more than three bits away.
 const FERRIES: &str = "The ferries to the islands were cancelled this morning because of fog.";
+/// The thresholds decide: the documents of a group differ in words.
+const ALIKE: [&str; 4] = ["--unique", "similar", "--decide", "alike"];
 const CAT: &str = "Three grey cats sat on the warm stove and would not be moved by anyone.";
 
 /// A JSON line with a text.
@@ -61,7 +63,11 @@ fn similar_finds_edited_text_beyond_radius() {
     assert_eq!(cells[1], "1");
     assert_eq!(cells[2], cells[3], "the score is the edit similarity");
     assert!(cells[2] > "0.64" && cells[4] < "0.55");
-    assert_eq!(cells[5], "The");
+    assert_eq!(cells[5], "a_in_b");
+    assert_eq!(cells[6], "The");
+    assert_eq!(found["containment"], "a_in_b");
+    assert_eq!(found["missing_in_b"], json!([]));
+    assert_eq!(found["missing_in_a"][1][0], "heavy");
 
     let nothing = [
         "query",
@@ -156,7 +162,16 @@ fn query_lines_are_answered_in_order() {
         expected.push(id);
     }
     folder.write("q.jsonl", &lines);
-    let query = ["query", "a.simdb", "--file", "q.jsonl", "--similar"];
+    // The numbers make the texts say something of their own.
+    let query = [
+        "query",
+        "a.simdb",
+        "--file",
+        "q.jsonl",
+        "--similar",
+        "--decide",
+        "alike",
+    ];
     let answers = folder
         .cli(&[&query[..], &["--json"]].concat())
         .ends(0)
@@ -360,7 +375,7 @@ fn load_keeps_first_of_each_group_and_reports_rest() {
     for frozen in [&[][..], &["--frozen"]] {
         let folder = Folder::new();
         folder.write("a.jsonl", groups.lines.concat());
-        let fixed = ["a.simdb", "a.jsonl", "--unique", "similar", "--json"];
+        let fixed = [&["a.simdb", "a.jsonl", "--json"], &ALIKE[..]].concat();
         let report = ["--duplicates", "d.jsonl"];
         let ran = folder.load(&[&fixed[..], &report, frozen].concat()).ends(0);
         assert_eq!(ran.stderr, "");
@@ -395,7 +410,7 @@ fn second_load_compares_with_documents_of_first() {
         ("b.jsonl", &groups.lines[half..]),
     ] {
         folder.write(name, lines.concat());
-        let load = ["a.simdb", name, "--unique", "similar", "--json"];
+        let load = [&["a.simdb", name, "--json"], &ALIKE[..]].concat();
         let summary = folder.load(&load).ends(0).one_json();
         inserted += summary["inserted"].as_u64().expect("a number");
         assert_eq!(summary["read"], half);
@@ -413,7 +428,7 @@ fn second_load_compares_with_documents_of_first() {
 fn watch_keeps_first_of_each_group() {
     let groups = groups(600, 3);
     let folder = Folder::new();
-    let watch = ["watch", "a.simdb", "--unique", "similar"];
+    let watch = [&["watch", "a.simdb"], &ALIKE[..]].concat();
     let half = groups.lines.len() / 2;
     let first = groups.lines[..half].concat();
     let second = groups.lines[half..].concat();
@@ -466,10 +481,10 @@ fn duplicates_are_shown_with_kept_document() {
     );
     assert_eq!(
         lines[4],
-        "0 bits apart, edit similarity 1.00, Jaccard index 1.00"
+        "0 bits apart, edit similarity 1.00, Jaccard index 1.00, same"
     );
     assert!(
-        shown.contains("like the text of a document that is kept"),
+        shown.contains("says no more than a document that is kept"),
         "{shown}"
     );
 }
@@ -588,4 +603,66 @@ fn database_without_bands_drops_light_edits_with_warning() {
     let ran = folder.cli_from(&watch, line(6, &near).as_bytes()).ends(0);
     assert!(ran.stderr.contains("without --similar"), "{ran:?}");
     assert_eq!(ran.one_json()["verdict"], "duplicate");
+}
+
+/// A text that differs in a number or a negation is stored beside the other text. A longer text is
+/// stored too, or replaces the shorter text.
+#[test]
+fn extended_document_is_kept_or_replaced() {
+    let more = FERRY.replace("morning", "morning at 7:30");
+    let not = FERRY.replace("was", "was not");
+    let lines = line(1, FERRY) + &line(2, &not) + &line(3, &more) + &line(4, FERRIES);
+    let unique = ["--unique", "similar"];
+    let replace = ["--on-extended", "replace"];
+
+    let folder = Folder::new();
+    folder.write("a.jsonl", &lines);
+    let load = [&["a.simdb", "a.jsonl", "--json"], &unique[..]].concat();
+    let summary = folder.load(&load).ends(0).one_json();
+    let counts = ["inserted", "duplicates", "replaced"].map(|name| summary[name].as_u64());
+    assert_eq!(counts, [Some(3), Some(1), Some(0)]);
+    let watch = [&["watch", "b.simdb", "--create"], &unique[..]].concat();
+    let answers = folder.cli_from(&watch, lines.as_bytes()).ends(0).json();
+    assert_eq!(answers[1]["verdict"], "new");
+    assert_eq!(
+        (&answers[2]["verdict"], &answers[2]["extends"]),
+        (&json!("new"), &json!([1]))
+    );
+    assert_eq!(answers[3]["verdict"], "duplicate");
+    assert_eq!(answers[3]["containment"], "a_in_b");
+    assert!(answers[0]["extends"].is_null());
+
+    let folder = Folder::new();
+    folder.write("a.jsonl", &lines);
+    let report = ["a.simdb", "a.jsonl", "--json", "--duplicates", "d.jsonl"];
+    let summary = folder.load(&[&report, &unique[..], &replace].concat());
+    let summary = summary.ends(0).one_json();
+    let counts = ["inserted", "duplicates", "replaced"].map(|name| summary[name].as_u64());
+    assert_eq!(counts, [Some(3), Some(1), Some(1)]);
+    let dropped = folder.read_json("d.jsonl");
+    assert_eq!(
+        (&dropped[0]["id"], &dropped[0]["duplicate_of"]),
+        (&json!(1), &json!(3))
+    );
+    assert_eq!(dropped[0]["containment"], "a_in_b");
+    assert_eq!(dropped[0]["missing_in_b"], json!([]));
+    folder.cli(&["get", "a.simdb", "1"]).ends(1);
+    let watch = [&["watch", "b.simdb", "--create"], &unique[..], &replace].concat();
+    let answers = folder.cli_from(&watch, lines.as_bytes()).ends(0).json();
+    assert_eq!(answers[2]["replaces"], json!([1]));
+    let insert = [
+        &["insert", "b.simdb", "9", "--json", "--text"][..],
+        &[&more],
+        &unique,
+    ]
+    .concat();
+    let said = folder.cli(&insert).ends(1).one_json();
+    assert_eq!(
+        (&said["outcome"], &said["containment"]),
+        (&json!("duplicate"), &json!("same"))
+    );
+    let alike = [&watch[..], &["--decide", "alike"]].concat();
+    folder
+        .cli(&alike)
+        .fails(&["--on-extended", "--decide contained"]);
 }

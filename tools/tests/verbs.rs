@@ -606,12 +606,13 @@ fn with_damage() -> Folder {
         .collect();
     let folder = with_fingerprints(&pairs);
     let mut bytes = std::fs::read(folder.file("a.simdb")).expect("the database");
-    // The bytes of an id and its fingerprint occur in a page of a packed table.
-    let wanted = pairs[10_000].1.to_le_bytes();
+    // A chunk of ids has each fingerprint less the least one: the difference of two neighbours is kept.
+    let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("8 bytes"));
+    let step = pairs[10_001].1.wrapping_sub(pairs[10_000].1);
     let place = bytes
-        .windows(8)
-        .position(|window| window == wanted)
-        .expect("the fingerprint");
+        .windows(16)
+        .position(|window| number(&window[8..]).wrapping_sub(number(&window[..8])) == step)
+        .expect("the fingerprints");
     bytes[place] ^= 1;
     folder.write("a.simdb", bytes);
     folder

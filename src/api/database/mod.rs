@@ -208,7 +208,7 @@ impl Database {
     /// - [`Error::Corrupt`], [`Error::Storage`], [`Error::WritesFailed`]: the database is closed
     /// - [`Error::NotAllWritten`] if changes were refused since the last [`flush`](Self::flush);
     ///   all others are written, and the file is closed
-    /// - [`Error::Closed`] after an earlier call
+    /// - [`Error::Closed`] after an earlier call, which may still be running in another thread
     ///
     /// # Cost
     /// That of [`merge`](Self::merge).
@@ -224,8 +224,7 @@ impl Database {
                 State::Open(handle) => {
                     let (lock, held_snapshots) =
                         (handle.store.file_lock().id(), handle.store.held_snapshots());
-                    *state = State::Held(lock, Arc::clone(&held_snapshots));
-                    // Unlocked: the other threads get `Closed` meanwhile.
+                    // Unlocked: the other threads get `Closed` meanwhile, also from `close`.
                     drop(state);
                     // Made if there is none, so that a first change in another thread cannot start it
                     // after it was stopped.

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::ingest::group_commit::GroupCommit;
 use crate::ingest::ticket::Ticket;
 use crate::ingest::{Change, Outcome, one, prepare_all};
-use crate::similarity::Likeness;
+use crate::query::SimilarRule;
 use crate::store::maintenance::reset_clock::{self, ClockReset};
 use crate::timestamp::Timestamp;
 
@@ -63,7 +63,7 @@ impl Database {
         self.apply_one(Change::InsertUnique { document, radius })
     }
 
-    /// Stores a document under a new id, unless a stored text is like its text: see
+    /// Stores a document under a new id, unless a stored text says the same or more: see
     /// [`Change::InsertUnlessSimilar`]. Query and insert are one transaction.
     ///
     /// Without bands ([`Builder::similar`](crate::Builder::similar)), a text whose fingerprint is
@@ -73,24 +73,31 @@ impl Database {
     /// [`Error::KeepsNoTexts`], [`Error::TextMissing`]; those of [`apply`](Self::apply).
     ///
     /// ```
-    /// use simdb::{Database, DocId, Likeness, Outcome};
+    /// use simdb::{Database, DocId, Outcome, SimilarRule};
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::builder().similar(true).create(folder.path().join("docs.simdb"))?;
     /// let text = "The ferry to the islands was cancelled due to heavy fog.";
     /// assert!(db.insert(db.document(1, text)?)?.is_inserted());
+    /// let insert = |id, text| db.insert_unless_similar(db.document(id, text)?, SimilarRule::default());
     ///
     /// // Far more than three bits away, and the same news.
-    /// let edited = "Ferries to the islands were cancelled because of heavy fog.";
-    /// let document = db.document(2, edited)?;
-    /// let outcome = db.insert_unless_similar(document, Likeness::default())?;
+    /// let outcome = insert(2, "Ferries to the islands cancelled due to a heavy fog")?;
     /// let Outcome::Similar(like) = outcome else { panic!("{outcome}") };
     /// assert_eq!(like.id, DocId(1));
     /// assert!(like.resemblance.edit_similarity > Some(0.65));
+    ///
+    /// // As alike, and not the same news.
+    /// let outcome = insert(3, "The ferry to the islands was not cancelled due to heavy fog.")?;
+    /// assert!(outcome.is_inserted());
+    ///
+    /// // The stored text and more.
+    /// let outcome = insert(4, "The ferry to the islands was cancelled on Monday due to heavy fog.")?;
+    /// assert!(matches!(outcome, Outcome::Extends(of) if of.id == DocId(1)));
     /// # Ok::<(), simdb::Error>(())
     /// ```
-    pub fn insert_unless_similar(&self, document: Document, likeness: Likeness) -> Result<Outcome> {
-        self.apply_one(Change::InsertUnlessSimilar { document, likeness })
+    pub fn insert_unless_similar(&self, document: Document, rule: SimilarRule) -> Result<Outcome> {
+        self.apply_one(Change::InsertUnlessSimilar { document, rule })
     }
 
     /// Removes a document: [`Outcome::Removed`], or [`Outcome::Missing`] if there was no such
@@ -159,9 +166,9 @@ impl Database {
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`], [`Error::KeepsNoTexts`],
     /// [`Error::TextMissing`], [`Error::InvalidRadius`], [`Error::InvalidLikeness`],
-    /// [`Error::ArrivalAhead`], [`Error::Closed`]; [`Error::TransactionOpen`] if the queue is full in
-    /// the thread of a transaction; [`Error::Io`] if the commit thread cannot be started. All other
-    /// errors are those of [`Ticket::wait`].
+    /// [`Error::Closed`]; [`Error::TransactionOpen`] if the queue is full in the thread of a
+    /// transaction; [`Error::Io`] if the commit thread cannot be started. All other errors are those
+    /// of [`Ticket::wait`], [`Error::ArrivalAhead`] among them.
     ///
     /// ```
     /// use simdb::{Change, Database, DocId, Document, Fingerprint, Outcome};
@@ -193,7 +200,8 @@ impl Database {
         }
     }
 
-    /// Waits until all submitted changes are durable.
+    /// Waits until all submitted changes are durable. Any error reports the changes that were refused
+    /// since the last call: no later call of `flush` or [`close`](Self::close) reports them again.
     ///
     /// # Errors
     /// Those of [`apply`](Self::apply); [`Error::NotAllWritten`] if changes were refused since the

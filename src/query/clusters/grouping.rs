@@ -119,7 +119,7 @@ impl<'g> Grouping<'g> {
                 report()?;
             }
             let near = self.candidates_near(document);
-            let mut taken = self.filter_alike(document, near, report)?;
+            let mut taken = self.filter_by_text(document, near, report)?;
             for document in &taken {
                 self.keepers[*document as usize] = keeper;
             }
@@ -163,9 +163,9 @@ impl<'g> Grouping<'g> {
         found
     }
 
-    /// Returns the candidates whose texts are like the text of a document; all candidates without a
+    /// Returns the candidates that the text of a document makes redundant; all candidates without a
     /// text filter. Counts the refusals of the other candidates.
-    fn filter_alike(
+    fn filter_by_text(
         &mut self,
         document: u32,
         candidates: Vec<u32>,
@@ -177,21 +177,21 @@ impl<'g> Grouping<'g> {
         if candidates.is_empty() {
             return Ok(candidates);
         }
-        let wording = text_filter.wording(self.graph.id(document))?;
-        let mut alike = Vec::new();
+        let text = text_filter.text(self.graph.id(document))?;
+        let mut taken = Vec::new();
         // A node may have a million documents, whose texts take long to compare: report in between.
         for candidates in candidates.chunks(self.limits.texts_per_report) {
             let ids: Vec<DocId> = candidates.iter().map(|each| self.graph.id(*each)).collect();
-            let are_alike = text_filter.are_alike(wording.as_ref(), &ids)?;
-            for (candidate, is_alike) in candidates.iter().zip(are_alike) {
-                if is_alike {
-                    alike.push(*candidate);
+            let are_redundant = text_filter.are_redundant(text.as_ref(), &ids)?;
+            for (candidate, is_redundant) in candidates.iter().zip(are_redundant) {
+                if is_redundant {
+                    taken.push(*candidate);
                 } else {
                     self.refusals[*candidate as usize] += 1;
                 }
             }
             report()?;
         }
-        Ok(alike)
+        Ok(taken)
     }
 }

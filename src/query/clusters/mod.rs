@@ -15,6 +15,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::str::FromStr;
 
+use super::decision::Decision;
 use super::limits::QueryLimits;
 use super::pairs::{PairsEvent, pairs};
 use crate::document::DocId;
@@ -41,6 +42,10 @@ pub struct Clustering {
     /// The least likeness of the texts of two near documents; `None`, the default, compares no texts.
     /// With a likeness, a document without a text is near no document.
     pub likeness: Option<Likeness>,
+    /// With a likeness, the measure that decides about texts which are alike. With
+    /// [`Decision::Contained`], the default, a document joins a cluster only if its text is contained
+    /// in that of the keeper or, in a connected cluster, of the member that it is near to.
+    pub decision: Decision,
 }
 
 impl Default for Clustering {
@@ -50,6 +55,7 @@ impl Default for Clustering {
             shape: Shape::Star,
             keep: Keep::First,
             likeness: None,
+            decision: Decision::default(),
         }
     }
 }
@@ -159,7 +165,7 @@ pub(crate) fn clusters(
     let mut progress = ProgressReporter::new_shares(progress, Stage::Clusters, view.path());
     let text_filter = clustering
         .likeness
-        .map(|likeness| TextFilter::new(view, likeness));
+        .map(|likeness| TextFilter::new(view, likeness, clustering.decision));
     let mut grouping = Grouping::new(&graph, text_filter, limits);
     grouping.run(&order, clustering.shape, &mut progress)?;
     let mut members = grouping.members();

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use crate::document::DocId;
 use crate::error::Result;
+use crate::query::decision::{DecidingText, Decision};
 use crate::similarity::{Likeness, Wording};
 use crate::store::{FingerprintSource, View};
 use crate::text::Normaliser;
@@ -11,49 +12,66 @@ use crate::text::Normaliser;
 /// From 8 candidates on, texts are compared on all cores.
 const MIN_PARALLEL_TEXTS: usize = 8;
 
-/// The texts of a database, and the likeness that near documents must have.
+/// The texts of a database, and the rule by which near documents are compared.
 pub(super) struct TextFilter<'v> {
     view: &'v View,
     normaliser: Normaliser,
     likeness: Likeness,
+    decision: Decision,
+}
+
+/// A text that is compared with many texts.
+pub(super) struct FilterText {
+    wording: Wording,
+    text: DecidingText,
 }
 
 impl<'v> TextFilter<'v> {
-    pub(super) fn new(view: &'v View, likeness: Likeness) -> Self {
+    pub(super) fn new(view: &'v View, likeness: Likeness, decision: Decision) -> Self {
         Self {
             view,
             normaliser: Normaliser::new(),
             likeness,
+            decision,
         }
     }
 
     /// Returns the prepared text of a document; `None` if the document has no text.
-    pub(super) fn wording(&self, document: DocId) -> Result<Option<Wording>> {
+    pub(super) fn text(&self, document: DocId) -> Result<Option<FilterText>> {
         let text = self.view.text(document)?;
-        Ok(text.map(|text| Wording::new(&self.normaliser, &text)))
+        Ok(text.map(|text| FilterText {
+            wording: Wording::new(&self.normaliser, &text),
+            text: DecidingText::new(&text),
+        }))
     }
 
-    /// Returns `true` for each candidate whose text is like `wording`. A candidate without a text is
-    /// like no text.
-    pub(super) fn are_alike(
+    /// Returns `true` for each candidate that `text` makes redundant. A candidate without a text is
+    /// never redundant.
+    pub(super) fn are_redundant(
         &self,
-        wording: Option<&Wording>,
+        text: Option<&FilterText>,
         candidates: &[DocId],
     ) -> Result<Vec<bool>> {
-        let Some(wording) = wording else {
+        let Some(FilterText { wording, text }) = text else {
             return Ok(vec![false; candidates.len()]);
         };
-        let is_alike = |id: &DocId| {
-            let text = self.view.text(*id)?;
-            let resemblance =
-                text.and_then(|text| wording.compare(&self.normaliser, &text, &self.likeness));
-            Ok(resemblance.is_some())
+        let is_redundant = |id: &DocId| {
+            let Some(other) = self.view.text(*id)? else {
+                return Ok(false);
+            };
+            let resemblance = wording.compare(&self.normaliser, &other, &self.likeness);
+            Ok(resemblance.is_some()
+                && (self.decision == Decision::Alike
+                    || text
+                        .containment(&self.normaliser, &other)
+                        .verdict
+                        .is_b_in_a()))
         };
         if candidates.len() < MIN_PARALLEL_TEXTS {
-            candidates.iter().map(is_alike).collect()
+            candidates.iter().map(is_redundant).collect()
         } else {
             let tables = &self.view.tables;
-            tables.in_parallel(|| candidates.par_iter().map(is_alike).collect())
+            tables.in_parallel(|| candidates.par_iter().map(is_redundant).collect())
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use crate::error::{Error, Result};
 use crate::store::bulk::new_file::NewFile;
 use crate::store::bulk::worker::Worker;
-use crate::store::tables::packed::chunk::pair;
+use crate::store::tables::packed::entry::pair;
 
 /// Entries per batch for the writer thread: 256 KiB.
 const ENTRIES_PER_BATCH: usize = 16 << 10;

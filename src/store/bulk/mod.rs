@@ -27,7 +27,7 @@ mod worker;
 
 use std::path::{Path, PathBuf};
 
-use crate::document::Document;
+use crate::document::{DocId, Document};
 use crate::error::{Error, Result};
 use crate::progress::ProgressHandler;
 use crate::retention::Retention;
@@ -39,6 +39,7 @@ use crate::store::bulk::reporter::{LoadReporter, OnConflict};
 use crate::store::bulk::sort::SortContext;
 use crate::store::bulk::table_writer::{TableWriter, Target};
 use crate::store::bulk::text_writer::{BandSorter, TextWriter};
+use crate::store::commit::write_transaction::{MAX_REMOVED_AT_ONCE, WriteTransaction};
 use crate::store::disk::folder::folder_of;
 use crate::store::disk::path::DbPath;
 use crate::store::tables::bands::BandMaker;
@@ -57,6 +58,7 @@ pub(super) const MIN_MEMORY_BYTES: u64 = 16 << 20;
 
 /// The result of a bulk load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BulkReport {
     /// New documents, expired ones excepted.
     pub inserted: u64,
@@ -65,7 +67,7 @@ pub struct BulkReport {
     /// Documents left out: see [`Conflict`].
     pub conflicts: u64,
     /// New documents that arrived before the retention window, as of the latest arrival after the
-    /// load. No query finds them, and later writes remove them. Not counted in `inserted`.
+    /// load. They are not stored, and not counted in `inserted`.
     pub expired: u64,
 }
 
@@ -81,6 +83,8 @@ pub(crate) struct Load {
     keeps: Keeps,
     /// The default arrival time.
     now: Timestamp,
+    /// The latest arrival of the database and of the documents pushed.
+    latest_arrival: Option<Timestamp>,
     path: PathBuf,
     retention: Option<Retention>,
     /// The memory of one sort.
@@ -119,9 +123,13 @@ impl Load {
 
     pub(crate) fn into_existing(store: &Store, memory_bytes: u64) -> Result<Self> {
         let memory_bytes = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
-        let target = Target::Existing(Box::new(store.begin_write()?));
+        let mut transaction = store.begin_write()?;
+        remove_expired(store, &mut transaction)?;
+        let latest_arrival = transaction.counts().latest_arrival;
+        let target = Target::Existing(Box::new(transaction));
         let bands = store.tables().bands().cloned();
         let mut load = Self::new(store.path(), memory_bytes, store.header(), bands);
+        load.latest_arrival = latest_arrival;
         load.stage = Some(PushStage::Sorting(target));
         Ok(load)
     }
@@ -145,10 +153,35 @@ impl Load {
             documents: 0,
             keeps,
             now: Timestamp::now(),
+            latest_arrival: None,
             path: path.to_path_buf(),
             retention: header.retention,
             sorter_bytes,
             context,
+        }
+    }
+
+    /// Stores expired documents too.
+    pub(crate) fn keeping_expired(self) -> Self {
+        Self {
+            retention: None,
+            ..self
+        }
+    }
+
+    /// Counts `latest` as an arrival before the documents that are pushed.
+    pub(crate) fn advance_latest_arrival(&mut self, latest: Timestamp) {
+        self.latest_arrival = self.latest_arrival.max(Some(latest));
+    }
+
+    /// [`Error::ArrivalAhead`] if the document arrives too far ahead.
+    pub(crate) fn check_arrival(&self, document: &Document) -> Result<()> {
+        match (self.retention, document.arrival) {
+            (Some(retention), Some(arrival)) if Some(arrival) > self.latest_arrival => {
+                let (id, clock) = (document.id, Timestamp::now());
+                retention.check_arrival(id, arrival, clock, self.latest_arrival)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -163,10 +196,6 @@ impl Load {
         }
         if let Some(text) = document.text.as_ref().filter(|_| self.keeps.texts) {
             refuse_too_long(document.id, text)?;
-        }
-        if let Some(PushStage::Sorting(Target::Existing(transaction))) = &self.stage {
-            // The load may have been begun by another thread.
-            transaction.move_to_this_thread();
         }
         let taken = self.take(document);
         if taken.is_err() {
@@ -184,7 +213,9 @@ impl Load {
             text,
         } = document;
         let text = text.filter(|_| self.keeps.texts);
-        let arrival = (self.keeps.arrivals).then(|| arrival.unwrap_or(self.now).0);
+        let arrival = (self.keeps.arrivals).then(|| arrival.unwrap_or(self.now));
+        self.latest_arrival = self.latest_arrival.max(arrival);
+        let arrival = arrival.map(|arrival| arrival.0);
         let document = PushedDocument {
             position: self.documents,
             id,
@@ -254,5 +285,20 @@ impl Load {
             now: self.now,
         };
         writer.run(self.new_documents, self.pushed, self.texts)
+    }
+}
+
+/// Removes the expired documents, so that their ids are free.
+fn remove_expired(store: &Store, transaction: &mut WriteTransaction) -> Result<()> {
+    let Some(cutoff) = store.view_of(transaction)?.expiry().cutoff() else {
+        return Ok(());
+    };
+    loop {
+        let first = (0, DocId(0));
+        let expired = (transaction.tables()?).find_arrivals(cutoff, first, MAX_REMOVED_AT_ONCE)?;
+        if expired.is_empty() {
+            return Ok(());
+        }
+        transaction.remove_documents(expired.into_iter().map(|(_, id)| id))?;
     }
 }

@@ -9,7 +9,7 @@ use crate::fingerprint::Fingerprint;
 use crate::store::bulk::BulkReport;
 use crate::store::bulk::reporter::{Conflict, LoadReporter};
 use crate::store::bulk::sort::{SortContext, Sorted, Sorter};
-use crate::store::tables::packed::chunk::pair;
+use crate::store::tables::packed::entry::pair;
 
 /// A pushed document without its text.
 #[derive(Clone, Copy)]

@@ -8,6 +8,7 @@
 use redb::ReadableTable;
 
 use crate::block::BLOCK_BITS;
+use crate::document::DocId;
 use crate::error::Result;
 use crate::retention::{Expiry, Retention};
 use crate::store::bulk::BulkReport;
@@ -16,8 +17,8 @@ use crate::store::bulk::new_file::NewFile;
 use crate::store::bulk::reporter::LoadReporter;
 use crate::store::bulk::sort::{Record, SortContext, Sorted, Sorter};
 use crate::store::bulk::text_writer::TextWriter;
-use crate::store::commit::write_transaction::WriteTransaction;
-use crate::store::tables::packed::chunk::{Entry, pair, swapped};
+use crate::store::commit::write_transaction::{MAX_REMOVED_AT_ONCE, WriteTransaction};
+use crate::store::tables::packed::entry::{Entry, pair, swapped};
 use crate::store::tables::packed::{Op, Packed, VisitFlow};
 use crate::store::tables::{ARRIVALS_TABLE, BANDS_TABLE, ROTATED_TABLES, TIMES_TABLE, TableOf};
 use crate::timestamp::Timestamp;
@@ -100,12 +101,15 @@ impl TableWriter<'_> {
             |tables| &mut tables.unreliable,
             new_documents.unreliable.sorted()?,
         )?;
-        let mut expired = 0;
+        // Few documents, except in a load of old documents.
+        let mut expired = Sorter::new(self.sorter_bytes / 64, &self.context);
         if let Some(times) = new_documents.times {
             let by_time = self.write_and_sort(TIMES_TABLE, times, swapped)?;
             let cutoff = self.cutoff(new_documents.latest_arrival)?;
             let entries = feeding(by_time.sorted()?, |entry| {
-                expired += u64::from(Some(Timestamp(entry.first())) < cutoff);
+                if Some(Timestamp(entry.first())) < cutoff {
+                    expired.push(entry.second())?;
+                }
                 Ok(())
             });
             self.write(ARRIVALS_TABLE, entries)?;
@@ -119,12 +123,28 @@ impl TableWriter<'_> {
             counters.latest_arrival = counters.latest_arrival.max(new_documents.latest_arrival);
             Ok(())
         })?;
+        report.expired = expired.len();
+        report.inserted -= report.expired;
+        self.remove(expired)?;
         self.reporter.finish()?;
         self.target.commit()?;
-        // The counters count an expired document until it is removed.
-        report.inserted -= expired;
-        report.expired = expired;
         Ok(report)
+    }
+
+    /// Removes loaded documents. The latest arrival, which expires documents, is known only at the end
+    /// of the load.
+    fn remove(&mut self, expired: Sorter<u64>) -> Result<()> {
+        let mut ids = expired.sorted()?;
+        loop {
+            let part = ids.by_ref().take(MAX_REMOVED_AT_ONCE);
+            let part = part.collect::<Result<Vec<u64>>>()?;
+            if part.is_empty() {
+                return Ok(());
+            }
+            (self.target).in_transaction(|transaction| {
+                transaction.remove_documents(part.into_iter().map(DocId))
+            })?;
+        }
     }
 
     /// The arrival time before which documents are expired after the load; `None` if no document is.

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::store::bulk::sort::{SortContext, Sorter};
 use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::tables::bands::BandMaker;
-use crate::store::tables::packed::chunk::pair;
+use crate::store::tables::packed::entry::pair;
 use crate::store::tables::texts::Encoder;
 use crate::store::view::source::FingerprintSource;
 

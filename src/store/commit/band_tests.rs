@@ -219,6 +219,10 @@ impl CheckedStore {
     }
 
     fn bulk_load(&mut self, documents: &[(u64, Option<usize>)]) {
+        // The load removes expired documents, so their ids are free.
+        let expiry = self.store().read().unwrap().expiry();
+        self.stored
+            .retain(|_, (state, _)| !expiry.is_expired(state.arrival));
         let mut load = Load::into_existing(self.store(), MEMORY_BYTES).unwrap();
         let mut pushed = Vec::new();
         for (id, number) in documents {
@@ -312,18 +316,15 @@ impl CheckedStore {
                 expected.entry(*key).or_default().push(DocId(*id));
             }
         }
-        let keys: Vec<u64> = expected.keys().rev().copied().collect();
-        for limit in [0, 3, usize::MAX] {
-            let found = view.documents_in_bands(&keys, limit).unwrap();
-            assert_eq!(found.len(), expected.len());
-            for (found, (key, documents)) in found.iter().zip(&expected) {
-                let first = &documents[..limit.min(documents.len())];
-                assert_eq!((found.key, &*found.documents), (*key, first));
-                assert_eq!(found.has_more, documents.len() > limit);
-            }
+        for (key, documents) in &expected {
+            let found = view.candidates_in_bands(&[*key]).unwrap();
+            assert_eq!(found, *documents);
         }
-        let of_unknown_key = view.documents_in_band(7, usize::MAX).unwrap();
-        assert_eq!(of_unknown_key, (Vec::new(), false));
+        let keys: Vec<u64> = expected.keys().rev().copied().collect();
+        let all: BTreeSet<DocId> = expected.into_values().flatten().collect();
+        let found = view.candidates_in_bands(&keys).unwrap();
+        assert!(found.iter().eq(&all));
+        assert_eq!(view.candidates_in_bands(&[7]).unwrap(), []);
     }
 }
 
@@ -483,7 +484,8 @@ fn bulk_loaded_file_holds_bands_of_its_texts() -> Result<()> {
         let expected: usize = checked.stored.values().map(keys).sum();
         assert_eq!(bands.entries, expected as u64);
         if frozen {
-            assert!(bands.fill > 0.99, "{}", bands.fill);
+            // A chunk of one key ends where the next key would make all its entries wider.
+            assert!(bands.fill > 0.75, "{}", bands.fill);
             drop(store);
             let store = open(&checked.path);
             assert_eq!(check::check(&store, &ProgressHandler::default())?, [""; 0]);

@@ -25,7 +25,7 @@ use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::journal::Journal;
 use crate::store::tables::edit::{DocumentEdit, TextEdit};
 use crate::store::tables::packed::Op;
-use crate::store::tables::packed::chunk::Entry;
+use crate::store::tables::packed::entry::Entry;
 use crate::store::tables::schema::JournalMark;
 
 /// At most 16 MiB of texts per flush transaction.
@@ -160,7 +160,12 @@ impl Committer {
             // The two files take turns, so the last two generations name both.
             let last = memtables.generation;
             for generation in [last.saturating_sub(1), last] {
-                Journal::remove(&self.file, generation, &self.tables.db_path)?;
+                // A database of one generation may have a journal of another database beside it.
+                match Journal::owner_of(&self.file, generation, &self.tables.db_path) {
+                    Ok(Some(owner)) if owner.database != self.identity => {}
+                    Ok(_) => Journal::remove(&self.file, generation, &self.tables.db_path)?,
+                    Err(error) => log::warn!("a file that is no journal is left: {error}"),
+                }
             }
         }
         Ok(())
@@ -264,7 +269,7 @@ fn flush_blocks(
         })?;
     }
     drop(block0);
-    // An entry takes 8 bytes, half of an entry of `block0`.
+    // An entry takes about half the bytes of an entry of `block0`.
     let per_transaction = 2 * options.entries_per_transaction();
     for block in 1..BLOCKS {
         for slice in rotated_changes(block, &distinct).chunks(per_transaction) {

@@ -5,7 +5,7 @@ use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
 use crate::store::tables::edit::{DocumentEdit, StoredDocument};
 use crate::store::tables::packed::Op;
-use crate::store::tables::packed::chunk::pair;
+use crate::store::tables::packed::entry::pair;
 
 /// The changes of `block0`: reliable documents only.
 pub(super) fn block0_changes(edits: &[DocumentEdit]) -> Vec<(u128, Op)> {

@@ -32,13 +32,8 @@ pub(crate) struct WriteHolder(AtomicU64);
 impl WriteHolder {
     /// Returns `true` if the calling thread holds the lock, so that a wait for it would not end.
     pub(crate) fn is_this_thread(&self) -> bool {
-        // Relaxed: only this thread stores its own number, and a transaction that another thread hands
-        // over is handed over by means that synchronise.
+        // Relaxed: only this thread stores its own number.
         self.0.load(Ordering::Relaxed) == this_thread()
-    }
-
-    fn set_to_this_thread(&self) {
-        self.0.store(this_thread(), Ordering::Relaxed);
     }
 }
 
@@ -69,7 +64,7 @@ impl WriteLock {
             None => self.state.lock_arc(),
             Some(deadline) => self.state.try_lock_arc_until(deadline)?,
         };
-        self.holder.set_to_this_thread();
+        self.holder.0.store(this_thread(), Ordering::Relaxed);
         Some(WriteGuard {
             holder: Arc::clone(&self.holder),
             state,
@@ -81,13 +76,6 @@ impl WriteLock {
 pub(crate) struct WriteGuard {
     holder: Arc<WriteHolder>,
     state: ArcMutexGuard<RawFairMutex, Option<ActiveLog>>,
-}
-
-impl WriteGuard {
-    /// Makes the calling thread the holder, after the guard has moved from another thread.
-    pub(crate) fn move_to_this_thread(&self) {
-        self.holder.set_to_this_thread();
-    }
 }
 
 impl Drop for WriteGuard {
@@ -114,7 +102,7 @@ impl DerefMut for WriteGuard {
 /// The journal and the memtable that commits are appended to.
 pub(crate) struct ActiveLog {
     pub(crate) journal: Journal,
-    /// The same commits as in the journal.
+    /// Holds the commits that are in the journal.
     pub(crate) memtable: Arc<Memtable>,
     /// The totals of the database, with the memtable.
     pub(crate) counts: Counts,

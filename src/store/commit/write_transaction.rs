@@ -17,12 +17,21 @@ use crate::store::pager::abort_on_drop::AbortOnDrop;
 use crate::store::tables::WriteTables;
 use crate::store::tables::bands::{BandChanges, BandMaker};
 use crate::store::tables::edit::{Counts, DocumentEdit, TextEdit};
-use crate::store::tables::packed::chunk::{Entry, pair, swapped};
+use crate::store::tables::packed::entry::{Entry, pair, swapped};
 use crate::store::tables::packed::{ApplyCounts, Op};
 use crate::store::tables::schema::{self, Counters, JournalMark, Keeps};
 use crate::store::tables::texts;
+use crate::store::view::source::FingerprintSource;
 use crate::store::view::table_store::TableStore;
+use crate::store::view::wording_cache::WordingCache;
 use crate::timestamp::Timestamp;
+
+/// At most 8,192 documents are removed at a time, to bound memory.
+pub(crate) const MAX_REMOVED_AT_ONCE: usize = 8 << 10;
+
+/// At most 1 Mi edited documents, 8 MiB, are collected. A transaction with more empties the cache of
+/// wordings.
+const MAX_EDITED_DOCUMENTS: usize = 1 << 20;
 
 pub(crate) struct WriteTransaction {
     transaction: AbortOnDrop,
@@ -34,6 +43,8 @@ pub(crate) struct WriteTransaction {
     /// `true` if a table or a counter was changed.
     is_changed: bool,
     bucket_changes: BucketChanges,
+    /// The stored documents that the transaction edits; `None` if they may be any.
+    edited_documents: Option<Vec<DocId>>,
     /// The open database, for its bucket cache. `None` for a new file, which has no readers yet.
     store: Option<Arc<TableStore>>,
     /// Keeps other writers out until the transaction ends; `None` if the caller holds the lock.
@@ -72,6 +83,7 @@ impl WriteTransaction {
             counters,
             is_changed: false,
             bucket_changes: BucketChanges::default(),
+            edited_documents: Some(Vec::new()),
             store: None,
             write_guard: None,
         })
@@ -79,13 +91,6 @@ impl WriteTransaction {
 
     pub(super) fn set_write_guard(&mut self, write_guard: WriteGuard) {
         self.write_guard = Some(write_guard);
-    }
-
-    /// Makes the calling thread the holder of the write lock, if the transaction has the lock.
-    pub(crate) fn move_to_this_thread(&self) {
-        if let Some(write_guard) = &self.write_guard {
-            write_guard.move_to_this_thread();
-        }
     }
 
     /// The tables with the changes so far, for reading.
@@ -99,6 +104,7 @@ impl WriteTransaction {
         self.is_changed = true;
         // The caller's writes bypass `record_bucket_changes`.
         self.bucket_changes.add_unknown();
+        self.edited_documents = None;
         self.tables()
     }
 
@@ -130,6 +136,23 @@ impl WriteTransaction {
             self.apply_rotated(block, &rotated_changes(block, &distinct))?;
         }
         Ok(())
+    }
+
+    /// Removes documents with their texts. Callers with many documents pass
+    /// [`MAX_REMOVED_AT_ONCE`] at a time.
+    pub(crate) fn remove_documents(&mut self, ids: impl Iterator<Item = DocId>) -> Result<()> {
+        let tables = self.tables()?;
+        let edit = |id| {
+            Ok(DocumentEdit {
+                id,
+                before: tables.document(id)?,
+                after: None,
+                text: TextEdit::Remove,
+            })
+        };
+        let edits = ids.map(edit).collect::<Result<Vec<_>>>()?;
+        drop(tables);
+        self.apply(edits)
     }
 
     /// The changes that edits make in table `bands`. The entries to remove are computed from the stored
@@ -186,6 +209,8 @@ impl WriteTransaction {
             return Ok(());
         }
         self.is_changed = true;
+        let stored = edits.iter().filter(|edit| edit.before.is_some());
+        self.record_edited(stored.map(|edit| edit.id));
         let fingerprints = table_changes(edits, |id, state| {
             Some(pair(id.0, state.fingerprint.bits()))
         });
@@ -266,6 +291,15 @@ impl WriteTransaction {
         }
     }
 
+    fn record_edited(&mut self, ids: impl Iterator<Item = DocId>) {
+        if let Some(edited) = &mut self.edited_documents {
+            edited.extend(ids);
+            if edited.len() > MAX_EDITED_DOCUMENTS {
+                self.edited_documents = None;
+            }
+        }
+    }
+
     fn apply_texts(&mut self, edits: &[DocumentEdit]) -> Result<ApplyCounts> {
         let mut applied = ApplyCounts::default();
         if !self.keeps.texts {
@@ -331,6 +365,7 @@ impl WriteTransaction {
         mut remove_band: impl FnMut(u128) -> Result<()>,
     ) -> Result<()> {
         let mut removed = 0;
+        self.edited_documents = None;
         {
             let mut table = self.open_texts()?;
             for id in ids {
@@ -393,6 +428,9 @@ impl WriteTransaction {
         if let Some(store) = &self.store {
             let commit = self.counters.commits;
             self.bucket_changes.apply(&store.buckets, commit);
+            if let Some(wordings) = &store.wordings {
+                wordings.apply_changes(self.edited_documents.as_deref(), commit);
+            }
         }
         let header_writes = || {
             let store = self.store.as_ref()?;
@@ -403,6 +441,7 @@ impl WriteTransaction {
             // The cached buckets now hold changes that may not have been committed.
             if let Some(store) = &self.store {
                 store.buckets.clear();
+                store.wordings.iter().for_each(WordingCache::clear);
             }
             if before.is_some() && before == header_writes() {
                 self.db_path.writing(cause)

@@ -79,24 +79,51 @@ pub(super) fn refuse_unless_older(
     db_path: &DbPath,
 ) -> Result<()> {
     match Reader::new(file, path, db_path)?.owner()? {
-        LogOwner::Known(found)
-            if found.database != new.database || found.generation >= new.generation =>
-        {
-            Err(db_path.corrupt_advising(
-                format!(
-                    "its journal {} is of generation {} of database {:016x}, but must be older than \
-                     generation {} of database {:016x}",
-                    path.display(),
-                    found.generation,
-                    found.database,
-                    new.generation,
-                    new.database
-                ),
-                Advice::MoveJournal,
-            ))
+        LogOwner::Known(found) if !is_older(found, new) => {
+            Err(must_be_older(path, found, new, db_path))
         }
         _ => Ok(()),
     }
+}
+
+/// Returns an error if the file at `path` may not be removed for a new generation: it is no journal,
+/// or it holds commits and is not of an older generation of the same database.
+pub(super) fn refuse_with_commits(path: &Path, new: Identity, db_path: &DbPath) -> Result<()> {
+    let Some(file) = open_existing(path, db_path, false)? else {
+        return Ok(());
+    };
+    let mut reader = Reader::new(&*file, path, db_path)?;
+    let LogOwner::Known(found) = reader.owner()? else {
+        return Ok(());
+    };
+    if is_older(found, new) {
+        return Ok(());
+    }
+    // A journal that cannot be read to its end may hold commits.
+    match reader.replay(found, &mut |_, _| Ok(())) {
+        Ok(log_end) if log_end.records == 0 => Ok(()),
+        _ => Err(must_be_older(path, found, new, db_path)),
+    }
+}
+
+/// Returns `true` for an older generation of the same database.
+fn is_older(found: Identity, new: Identity) -> bool {
+    found.database == new.database && found.generation < new.generation
+}
+
+fn must_be_older(path: &Path, found: Identity, new: Identity, db_path: &DbPath) -> Error {
+    db_path.corrupt_advising(
+        format!(
+            "its journal {} is of generation {} of database {:016x}, but must be older than \
+             generation {} of database {:016x}",
+            path.display(),
+            found.generation,
+            found.database,
+            new.generation,
+            new.database
+        ),
+        Advice::MoveJournal,
+    )
 }
 
 /// Extends a short file to [`MIN_FILE_BYTES`], then writes the header of a new generation, both

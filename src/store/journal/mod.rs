@@ -28,7 +28,8 @@ use crate::store::disk::folder::sync_folder;
 use crate::store::disk::path::DbPath;
 use crate::store::tables::edit::{Counts, DocumentEdit};
 use file::{
-    ChecksumWriter, create_like, open_existing, refuse_unless_older, write_header, write_zeros,
+    ChecksumWriter, create_like, open_existing, refuse_unless_older, refuse_with_commits,
+    write_header, write_zeros,
 };
 use frame::{FIRST_RECORD, HEADER_BYTES, RecordHeader};
 use reader::{LogEnd, LogOwner, Reader};
@@ -97,9 +98,14 @@ impl Journal {
 
     /// Creates the journal of a generation that has no journal yet.
     pub(crate) fn begin(database: &Path, identity: Identity, db_path: &DbPath) -> Result<Self> {
-        // A file that `create` refuses is left over from a crash, a full disk, or a deleted database
-        // that had the same path. The file may be removed, because recovery has replayed or refused
-        // each journal of this database that holds commits that the tables lack.
+        // Commits of another database may be in its journal only.
+        refuse_with_commits(
+            &Self::path(database, identity.generation),
+            identity,
+            db_path,
+        )?;
+        // A file that `create` refuses then is left over from a crash or a full disk, or is the journal
+        // without commits of a deleted database that had the same path.
         Self::create(database, identity, db_path).or_else(|_| {
             Self::remove(database, identity.generation, db_path)?;
             let created = Self::create(database, identity, db_path);
@@ -357,9 +363,16 @@ impl Journal {
 
     /// The error of a failed seal, or of a record that was refused before it was written.
     fn write_error(&self, cause: std::io::Error) -> Error {
+        // Links are resolved: the journal is beside the file itself.
+        let named = self.db_path.path();
+        let database = self
+            .db_path
+            .disk()
+            .resolve(named)
+            .unwrap_or_else(|_| named.into());
         Error::Storage {
             action: "write",
-            path: self.db_path.path().to_path_buf(),
+            path: Self::path(&database, self.identity.generation),
             source: Box::new(cause),
         }
     }

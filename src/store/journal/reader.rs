@@ -7,6 +7,7 @@ use super::frame::{
     MIN_FILE_BYTES, RecordHeader,
 };
 use super::payload;
+use crate::advice::Advice;
 use crate::error::{Error, Result};
 use crate::store::disk::DiskFile;
 use crate::store::disk::page::crc32_append;
@@ -82,7 +83,13 @@ impl<'f> Reader<'f> {
                 found,
                 supported: FORMAT_VERSION,
             }),
-            FileHeader::Foreign => Err(self.corrupt("does not begin with a journal header")),
+            FileHeader::Foreign => Err(self.db_path.corrupt_advising(
+                format!(
+                    "its journal {} does not begin with a journal header",
+                    self.path.display()
+                ),
+                Advice::MoveJournal,
+            )),
         }
     }
 

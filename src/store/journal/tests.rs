@@ -441,6 +441,42 @@ fn foreign_file_is_refused_and_unchanged() {
     assert_eq!(std::fs::read_to_string(folder.file()).unwrap(), letter);
 }
 
+#[test]
+fn new_generation_takes_the_place_of_journals_without_commits_only() {
+    let folder = Folder::new();
+    let begin = |identity| Journal::begin(&folder.database, identity, &folder.db_path);
+    let other = Identity {
+        database: DATABASE + 1,
+        generation: 1,
+    };
+    folder.journal_of(&batches_of(&[5]));
+    let held = std::fs::read(folder.file()).unwrap();
+    for identity in [other, generation(1)] {
+        let refused = begin(identity).unwrap_err().to_string();
+        assert!(refused.contains("docs.simdb.journal-1"), "{refused}");
+        assert!(refused.contains("move that journal"), "{refused}");
+    }
+    // Damage to the only commit.
+    let mut damaged = held.clone();
+    damaged[100] ^= 1;
+    std::fs::write(folder.file(), &damaged).unwrap();
+    assert!(begin(other).is_err());
+    assert_eq!(std::fs::read(folder.file()).unwrap(), damaged);
+    // Generation 1 is in the tables when generation 3 begins.
+    std::fs::write(folder.file(), &held).unwrap();
+    drop(begin(generation(3)).unwrap());
+    // Without commits.
+    drop(begin(other).unwrap());
+    drop(begin(generation(1)).unwrap());
+    assert!(folder.batches().unwrap().is_empty());
+
+    let letter = "Dear reader, this is not a journal of anything.";
+    std::fs::write(folder.file(), letter).unwrap();
+    let refused = begin(generation(1)).unwrap_err().to_string();
+    assert!(refused.contains("move that journal"), "{refused}");
+    assert_eq!(std::fs::read_to_string(folder.file()).unwrap(), letter);
+}
+
 #[cfg(unix)]
 #[test]
 fn link_is_not_followed() {

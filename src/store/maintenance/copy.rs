@@ -13,7 +13,7 @@ use crate::store::Store;
 use crate::store::bulk::new_file::{FinishedFile, NewFile};
 use crate::store::disk::path::{DbPath, RedbResult};
 use crate::store::tables::packed::Packed;
-use crate::store::tables::packed::chunk::Entry;
+use crate::store::tables::packed::entry::Entry;
 use crate::store::tables::{
     ARRIVALS_TABLE, BANDS_TABLE, ROTATED_TABLES, TIMES_TABLE, TableOf, texts,
 };

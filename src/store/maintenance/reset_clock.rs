@@ -2,14 +2,12 @@
 
 use crate::error::{Error, Result};
 use crate::store::Store;
-use crate::store::tables::edit::{DocumentEdit, TextEdit};
+use crate::store::commit::write_transaction::MAX_REMOVED_AT_ONCE;
 use crate::timestamp::Timestamp;
-
-/// At most 8,192 documents are removed at a time, to bound memory.
-const MAX_REMOVED_AT_ONCE: usize = 8 << 10;
 
 /// The report of [`Database::reset_clock`](crate::Database::reset_clock).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ClockReset {
     /// The latest arrival before the reset; `None` if no document had arrived.
@@ -35,28 +33,14 @@ pub(crate) fn reset_clock(store: &Store, system_clock: Timestamp) -> Result<Cloc
     let before = transaction.counts().latest_arrival;
     let mut removed = 0;
     loop {
-        let edits = {
-            let view = store.view_of(&transaction)?;
-            let ahead = view.tables.arrivals_after(limit, MAX_REMOVED_AT_ONCE)?;
-            let edit = |(_, id)| {
-                Ok(DocumentEdit {
-                    id,
-                    before: view.stored(id)?,
-                    after: None,
-                    text: TextEdit::Remove,
-                })
-            };
-            ahead.into_iter().map(edit).collect::<Result<Vec<_>>>()?
-        };
-        if edits.is_empty() {
+        let ahead = (transaction.tables()?).arrivals_after(limit, MAX_REMOVED_AT_ONCE)?;
+        if ahead.is_empty() {
             break;
         }
-        removed += edits.len() as u64;
-        transaction.apply(edits)?;
+        removed += ahead.len() as u64;
+        transaction.remove_documents(ahead.into_iter().map(|(_, id)| id))?;
     }
     let after = transaction.tables()?.latest_arrival_until(limit)?;
-    // Before the commit releases the lock: a later change may advance the guard again.
-    store.arrival_guard().reset(after);
     if removed > 0 || before != after {
         transaction.counters_mut().latest_arrival = after.map_or(0, |after| after.0);
         transaction.commit().inspect_err(|_| store.poison())?;

@@ -7,8 +7,9 @@ use redb::ReadOnlyTable;
 use crate::block;
 use crate::document::DocId;
 use crate::error::Result;
+use crate::store::disk::page::PAGE_BYTES;
 use crate::store::tables::packed::Packed;
-use crate::store::tables::packed::chunk::Entry;
+use crate::store::tables::packed::entry::Entry;
 use crate::store::view::View;
 use crate::timestamp::Timestamp;
 
@@ -51,7 +52,7 @@ pub struct TableStats {
     pub entries: u64,
     /// Chunks, of one page each.
     pub chunks: u64,
-    /// The used share of the chunks, from 0 to 1.
+    /// The used share of the bytes of the chunks, from 0 to 1.
     pub fill: f64,
 }
 
@@ -160,15 +161,15 @@ impl Stats {
             visitor(entry?);
         }
         let chunks = table.chunks()?;
-        let capacity = chunks * E::CAPACITY as u64;
+        let (chunk_bytes, table_bytes) = table.bytes()?;
         self.tables.push(TableStats {
             name: table.id().name,
             entries,
             chunks,
             // An empty table has no chunks.
-            fill: entries as f64 / capacity.max(1) as f64,
+            fill: chunk_bytes as f64 / (chunks * PAGE_BYTES as u64).max(1) as f64,
         });
-        self.packed_bytes += table.bytes()?;
+        self.packed_bytes += table_bytes;
         Ok(())
     }
 }

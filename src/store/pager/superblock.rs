@@ -15,7 +15,7 @@ use crate::store::disk::page::{PAGE_BYTES, crc32_append};
 use crate::store::disk::path::DbPath;
 
 /// The version of the file format that this library reads and writes.
-pub(crate) const FORMAT_VERSION: u32 = 4;
+pub(crate) const FORMAT_VERSION: u32 = 5;
 
 /// The name, then as in PNG a non-ASCII byte, CR LF, the DOS end-of-file character, and LF.
 const MAGIC: &[u8; 12] = b"simdb\x89\r\n\x1a\n\0\0";

@@ -11,7 +11,7 @@ use crate::document::DocId;
 use crate::error::Result;
 use crate::minhash::Banding;
 use crate::store::tables::Tables;
-use crate::store::tables::packed::chunk::{Entry, pair};
+use crate::store::tables::packed::entry::{Entry, pair};
 
 /// Makes the band keys of texts.
 #[derive(Clone, Debug, Default)]
@@ -92,25 +92,17 @@ impl<P, S, C> Tables<P, S, C>
 where
     P: ReadableTable<u128, &'static [u8]>,
 {
-    /// See
-    /// [`FingerprintSource::documents_in_band`](crate::store::FingerprintSource::documents_in_band).
-    pub(crate) fn find_in_band(
-        &self,
-        key: u64,
-        from: DocId,
-        most: usize,
-    ) -> Result<(Vec<DocId>, bool)> {
+    /// The documents of each key, ascending by id for each key. Empty if the database keeps no bands.
+    pub(crate) fn documents_in_bands(&self, keys: &[u64]) -> Result<Vec<DocId>> {
         let mut documents = Vec::new();
-        let mut has_more = false;
         if let Some(bands) = &self.bands {
-            bands.visit_entries(pair(key, from.0), pair(key, u64::MAX), |entry| {
-                has_more = documents.len() == most;
-                if !has_more {
+            for key in keys {
+                bands.visit_entries(pair(*key, 0), pair(*key, u64::MAX), |entry| {
                     documents.push(DocId(entry.second()));
-                }
-                !has_more
-            })?;
+                    true
+                })?;
+            }
         }
-        Ok((documents, has_more))
+        Ok(documents)
     }
 }

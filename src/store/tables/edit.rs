@@ -1,9 +1,11 @@
 //! The stored state of a document, and the edit of one document: the states before and after.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
+use crate::similarity::{PackedWording, Wording};
+use crate::text::Normaliser;
 use crate::timestamp::Timestamp;
 
 /// The stored state of a document, without its text.
@@ -35,12 +37,22 @@ pub(crate) enum TextEdit {
 }
 
 /// A text to be stored, with its band keys.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct BandedText {
     pub(crate) text: Box<str>,
     /// Ascending and distinct; empty in a database that keeps no bands.
     keys: Box<[u64]>,
+    /// The packed wording, made by the first comparison.
+    packed: OnceLock<Option<Box<[u8]>>>,
 }
+
+impl PartialEq for BandedText {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text && self.keys == other.keys
+    }
+}
+
+impl Eq for BandedText {}
 
 impl BandedText {
     /// Sorts the keys and removes duplicates.
@@ -50,7 +62,18 @@ impl BandedText {
         Arc::new(Self {
             text: text.into(),
             keys: keys.into(),
+            packed: OnceLock::new(),
         })
+    }
+
+    /// The packed wording; `None` for a text that is compared as a whole.
+    pub(crate) fn packed(&self, normaliser: &Normaliser) -> Option<PackedWording<'_>> {
+        let pack = || {
+            Wording::new(normaliser, &self.text)
+                .pack()
+                .map(Vec::into_boxed_slice)
+        };
+        PackedWording::new(self.packed.get_or_init(pack).as_deref()?)
     }
 
     pub(crate) fn keys(&self) -> &[u64] {

@@ -16,7 +16,7 @@ use redb::ReadableTable;
 use crate::error::Result;
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
-use crate::store::tables::packed::chunk::pair;
+use crate::store::tables::packed::entry::pair;
 use crate::store::tables::packed::{Packed, TableId};
 use crate::store::tables::schema::{
     ARRIVALS, BANDS, BLOCK0, FINGERPRINTS, Keeps, ROTATED, TIMES, UNRELIABLE,

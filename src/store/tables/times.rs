@@ -5,7 +5,7 @@ use redb::ReadableTable;
 use crate::document::DocId;
 use crate::error::Result;
 use crate::store::tables::Tables;
-use crate::store::tables::packed::chunk::{Entry, pair};
+use crate::store::tables::packed::entry::{Entry, pair};
 use crate::timestamp::Timestamp;
 
 impl<P, S, C> Tables<P, S, C>

@@ -98,6 +98,9 @@ pub(crate) fn touch<'c>(buckets: impl Iterator<Item = &'c CachedBucket>) {
 /// A cached bucket takes 104 bytes besides its fingerprints: the cache entry and the reference counts.
 const OVERHEAD_BYTES: u64 = 104;
 
+/// All buckets take 27 MB besides their fingerprints: most of what the buckets of a small database take.
+pub(crate) const MAX_BOOKKEEPING_BYTES: u64 = (BLOCKS * KEYS_PER_BLOCK) as u64 * OVERHEAD_BYTES;
+
 /// Each shard of the cache has a lock of its own, and space for at least 16 of the largest buckets.
 const MIN_BUCKETS_PER_SHARD: u64 = 16;
 const MAX_SHARDS: u64 = 64;

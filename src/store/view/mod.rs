@@ -21,6 +21,8 @@ mod scan;
 pub(crate) mod snapshot_tables;
 pub(crate) mod source;
 pub(crate) mod table_store;
+pub(crate) mod wording_cache;
+mod wordings;
 
 use std::sync::OnceLock;
 
@@ -43,8 +45,7 @@ pub(crate) struct View<T = SnapshotTables> {
     memtables: MemtableView,
     counts: Counts,
     expiry: Expiry,
-    /// `true` if a duplicate renews the arrival of the document that it duplicates.
-    is_sliding: bool,
+    retention: Option<Retention>,
     /// `true` if the tables hold an expired document; computed on first use.
     has_expired: OnceLock<bool>,
     /// The ids of edited documents, ascending; computed on first use.
@@ -64,7 +65,7 @@ impl<T: FingerprintSource> View<T> {
         Self {
             counts,
             expiry: Expiry::new(retention, counts.latest_arrival.max(clock)),
-            is_sliding: retention.is_some_and(|retention| retention.sliding),
+            retention,
             has_expired: OnceLock::new(),
             tables,
             memtables,
@@ -76,8 +77,18 @@ impl<T: FingerprintSource> View<T> {
         self.expiry
     }
 
+    /// The latest arrival of all commits.
+    pub(crate) fn latest_arrival(&self) -> Option<Timestamp> {
+        self.counts.latest_arrival
+    }
+
+    pub(crate) fn retention(&self) -> Option<Retention> {
+        self.retention
+    }
+
+    /// Returns `true` if a duplicate renews the arrival of the document that it duplicates.
     pub(crate) fn is_sliding(&self) -> bool {
-        self.is_sliding
+        self.retention.is_some_and(|retention| retention.sliding)
     }
 
     /// A document without its text, even if it is expired.

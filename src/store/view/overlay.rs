@@ -32,12 +32,12 @@ impl<T: FingerprintSource> View<T> {
         overlay.within_limit(query, radius, limit, |state| self.answers(state))
     }
 
-    /// The documents of the overlay whose new text has one of these band keys: for each key the first
-    /// `limit`, by id. A document with several keys is repeated.
-    pub(crate) fn in_overlay_bands(&self, keys: &[u64], limit: usize) -> Vec<DocId> {
+    /// The documents of the overlay whose new text has one of these band keys. A document with several
+    /// keys is repeated.
+    pub(crate) fn in_overlay_bands(&self, keys: &[u64]) -> Vec<DocId> {
         let overlay = self.memtables.overlay_only();
         keys.iter()
-            .flat_map(|key| overlay.in_band(*key, limit, |state| self.answers(state)))
+            .flat_map(|key| overlay.in_band(*key, usize::MAX, |state| self.answers(state)))
             .collect()
     }
 

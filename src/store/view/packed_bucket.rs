@@ -9,8 +9,7 @@
 //! | middle | 32 to 39 | 1 byte for each fingerprint |
 //! | high | 40 to 47 | 1 byte for each fingerprint; or unary, 1 bit for each and 255 bits |
 //!
-//! The high bytes of sorted fingerprints ascend. The unary form (Elias-Fano) sets bit *value + index* for
-//! each of them, so bit *n* is the `index`-th set bit if the value is *n − index*.
+//! The high bytes of sorted fingerprints ascend, as [`unary`] numbers must.
 //!
 //! The number of differing bits in one plane is a lower bound of the distance. A query compares the low
 //! plane, and reads the other planes only for the fingerprints that are near in the low plane: at radius 3
@@ -19,10 +18,9 @@
 
 use std::sync::Arc;
 
-use multiversion::multiversion;
-
 use crate::block::{self, BLOCK_BITS};
 use crate::hamming;
+use crate::store::tables::packed::unary;
 
 /// Up to 8 differing bits, the low plane is compared: at most 0.4 % of random fingerprints are near in it.
 const MAX_RADIUS_OF_LOW: u32 = 8;
@@ -71,8 +69,7 @@ impl PackedBucket {
             middle[index] = (fingerprint >> 32) as u8;
             let high_byte = (fingerprint >> 40) as u8;
             if is_high_unary {
-                let bit = usize::from(high_byte) + index;
-                high[bit / 8] |= 1 << (bit % 8);
+                unary::set(high, index, usize::from(high_byte));
             } else {
                 high[index] = high_byte;
             }
@@ -136,10 +133,10 @@ impl PackedBucket {
     /// `radius` is without the bits in which the keys differ.
     fn push_within_of(&self, indices: &[u32], query: u64, radius: u32, found: &mut Vec<u64>) {
         let (low, middle, high) = self.planes();
-        let high_bytes = if self.is_high_unary {
-            let mut values = Vec::with_capacity(indices.len());
-            select_unary(high, indices, &mut values);
-            values
+        let high_bytes: Vec<u8> = if self.is_high_unary {
+            let mut numbers = Vec::with_capacity(indices.len());
+            unary::select(high, indices, &mut numbers);
+            numbers.into_iter().map(|number| number as u8).collect()
         } else {
             indices.iter().map(|index| high[*index as usize]).collect()
         };
@@ -180,88 +177,15 @@ impl PackedBucket {
         if !self.is_high_unary {
             return high;
         }
-        decode_unary(high, self.len(), decoded);
+        let mut numbers = Vec::new();
+        unary::decode(high, self.len(), &mut numbers);
+        decoded.extend(numbers.iter().map(|number| *number as u8));
         decoded
     }
 }
 
 fn assemble(key: u16, high: u8, middle: u8, low: u32) -> u64 {
     u64::from(key) << 48 | u64::from(high) << 40 | u64::from(middle) << 32 | u64::from(low)
-}
-
-/// For each byte, the number of zero bits below each of its set bits, in a byte each, lowest first.
-static ZEROS_BELOW: [[u8; 8]; 256] = {
-    let mut table = [[0; 8]; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let (mut bit, mut ones) = (0, 0);
-        while bit < 8 {
-            if byte >> bit & 1 == 1 {
-                table[byte][ones] = (bit - ones) as u8;
-                ones += 1;
-            }
-            bit += 1;
-        }
-        byte += 1;
-    }
-    table
-};
-
-/// Replaces `values` by the first `len` bytes of a unary plane.
-#[multiversion(targets("x86_64+popcnt+bmi1+bmi2", "aarch64+neon"))]
-fn decode_unary(unary: &[u8], len: usize, values: &mut Vec<u8>) {
-    decode_unary_portable(unary, len, values);
-}
-
-// Inlined, so that each version of the caller compiles this loop for its own processor.
-#[inline(always)]
-fn decode_unary_portable(unary: &[u8], len: usize, values: &mut Vec<u8>) {
-    const ONE_IN_EACH_BYTE: u64 = u64::MAX / 255;
-    values.clear();
-    values.resize(len + 8, 0);
-    let (mut index, mut zeros) = (0, 0_u64);
-    for byte in unary {
-        // Writes 8 values without a branch. The next byte overwrites those behind the last set bit. Only
-        // behind the last value of all can there be more than 255 zeros.
-        let Some(next) = values[index..].first_chunk_mut::<8>() else {
-            break;
-        };
-        let zeros_below = u64::from_le_bytes(ZEROS_BELOW[usize::from(*byte)]);
-        let sums = zeros_below.wrapping_add(zeros.wrapping_mul(ONE_IN_EACH_BYTE));
-        *next = sums.to_le_bytes();
-        let ones = byte.count_ones();
-        index += ones as usize;
-        zeros += u64::from(8 - ones);
-    }
-    values.truncate(len);
-}
-
-/// Appends the bytes of a unary plane with these ascending indices to `values`.
-#[multiversion(targets("x86_64+popcnt+bmi1+bmi2", "aarch64+neon"))]
-fn select_unary(unary: &[u8], indices: &[u32], values: &mut Vec<u8>) {
-    select_unary_portable(unary, indices, values);
-}
-
-#[inline(always)]
-fn select_unary_portable(unary: &[u8], indices: &[u32], values: &mut Vec<u8>) {
-    let (words, _) = unary.as_chunks::<8>();
-    let mut words = (0..).zip(words.iter().map(|bytes| u64::from_le_bytes(*bytes)));
-    let (mut first_bit, mut word) = (0, 0_u64);
-    // The set bits below the current word, and below the next word.
-    let (mut before, mut up_to) = (0, 0);
-    for index in indices {
-        while up_to <= *index
-            && let Some((number, next)) = words.next()
-        {
-            (first_bit, word) = (64 * number, next);
-            (before, up_to) = (up_to, up_to + next.count_ones());
-        }
-        let mut bits = word;
-        for _ in before..*index {
-            bits &= bits.wrapping_sub(1);
-        }
-        values.push((first_bit + bits.trailing_zeros() - index) as u8);
-    }
 }
 
 #[cfg(test)]
@@ -397,33 +321,6 @@ mod tests {
             let query = fingerprints.first().copied().unwrap_or(0) ^ (flips & flips >> 7 & flips << 9);
             let radii: Vec<u32> = (0..=64).collect();
             assert_equals_plain_scan("any", &fingerprints, query, &radii);
-        }
-
-        #[test]
-        fn selected_processor_version_equals_portable_version(
-            mut values in proptest::collection::vec(any::<u8>(), 1..900),
-            every in 1_usize..40,
-        ) {
-            values.sort_unstable();
-            let mut unary = vec![0_u8; (values.len() + MAX_HIGH).div_ceil(64) * 8];
-            for (index, value) in values.iter().enumerate() {
-                let bit = index + usize::from(*value);
-                unary[bit / 8] |= 1 << (bit % 8);
-            }
-            let (mut selected, mut portable) = (Vec::new(), Vec::new());
-            decode_unary(&unary, values.len(), &mut selected);
-            decode_unary_portable(&unary, values.len(), &mut portable);
-            prop_assert_eq!(&selected, &values);
-            prop_assert_eq!(&portable, &values);
-
-            let indices: Vec<u32> = (0..values.len() as u32).step_by(every).collect();
-            let expected: Vec<u8> = values.iter().copied().step_by(every).collect();
-            selected.clear();
-            portable.clear();
-            select_unary(&unary, &indices, &mut selected);
-            select_unary_portable(&unary, &indices, &mut portable);
-            prop_assert_eq!(&selected, &expected);
-            prop_assert_eq!(&portable, &expected);
         }
     }
 }

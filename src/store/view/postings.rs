@@ -6,7 +6,8 @@ use crate::document::DocId;
 use crate::error::Result;
 use crate::store::tables::Tables;
 use crate::store::tables::packed::VisitFlow;
-use crate::store::tables::packed::chunk::{Chunk, Entry, pair};
+use crate::store::tables::packed::chunk::Chunk;
+use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::view::pages::Page;
 use crate::store::view::source::DocumentLookup;
 
@@ -110,8 +111,7 @@ fn documents_in(chunk: &Chunk<'_, u128>, fingerprint: u64) -> impl Iterator<Item
 /// Returns `true` if a fingerprint behind a chunk is probably in one of the next [`MAX_CHUNKS_AHEAD`]
 /// chunks.
 fn is_near(chunk: &Chunk<'_, u128>, fingerprint: u64) -> bool {
-    let mut entries = chunk.entries();
-    let (Some(first), Some(last)) = (entries.next(), entries.next_back()) else {
+    let (Some(first), Some(last)) = (chunk.first(), chunk.last()) else {
         return true;
     };
     // Assumes that the next chunks span as large a range as this one: fingerprints are spread evenly.

@@ -8,7 +8,8 @@ use crate::document::DocId;
 use crate::error::Result;
 use crate::store::tables::Tables;
 use crate::store::tables::packed::VisitFlow;
-use crate::store::tables::packed::chunk::{Chunk, Entry, pair};
+use crate::store::tables::packed::chunk::Chunk;
+use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::view::bucket_cache::{Bucket, Fingerprints};
 
 impl<P, S, C> Tables<P, S, C>
@@ -27,7 +28,7 @@ where
         let mut cursor = RangeCursor::new(from, to);
         if let Some(position) = block.checked_sub(1) {
             return self.rotated[position].visit(from, to, |_, chunk| {
-                cursor.load(chunk.firsts());
+                cursor.load(&chunk);
                 cursor.visit(visitor)
             });
         }
@@ -35,7 +36,7 @@ where
         // the repetitions within a chunk. The cursor skips a fingerprint that the chunk before ended with.
         let (from, to) = (pair(from, 0), pair(to, u64::MAX));
         self.block0.visit(from, to, |_, chunk| {
-            cursor.load(chunk.firsts());
+            cursor.load(&chunk);
             cursor.fingerprints.dedup();
             Ok(match cursor.visit(visitor)? {
                 VisitFlow::SeekTo(fingerprint) => VisitFlow::SeekTo(pair(fingerprint, 0)),
@@ -121,8 +122,7 @@ where
 /// The next step in `block0` after a chunk. If the chunk holds one fingerprint only, the step seeks past
 /// that fingerprint, because the copies of a fingerprint that fills a chunk may fill thousands.
 fn next_fingerprint(chunk: &Chunk<'_, u128>, to: u128) -> VisitFlow<u128> {
-    let mut entries = chunk.entries();
-    match (entries.next(), entries.next_back()) {
+    match (chunk.first(), chunk.last()) {
         (Some(first), Some(last)) if first.first() == last.first() => {
             let next = pair(last.first(), u64::MAX).checked_add(1);
             next.filter(|next| *next <= to)
@@ -132,7 +132,7 @@ fn next_fingerprint(chunk: &Chunk<'_, u128>, to: u128) -> VisitFlow<u128> {
     }
 }
 
-/// The position in a range of fingerprints, and the fingerprints of the current chunk.
+/// The position in a range of fingerprints, and the fingerprints of the current chunk in the rest of the range.
 struct RangeCursor {
     /// The start of the rest of the range.
     from: u64,
@@ -145,27 +145,22 @@ impl RangeCursor {
         Self {
             from,
             to,
-            fingerprints: Vec::with_capacity(u64::CAPACITY),
+            fingerprints: Vec::new(),
         }
     }
 
-    /// Loads the fingerprints of a chunk: the first 8 bytes of each entry.
-    fn load(&mut self, firsts: &[u8]) {
-        let (firsts, _) = firsts.as_chunks::<8>();
+    /// Loads the fingerprints of the chunk that are in the rest of the range.
+    fn load<E: Entry>(&mut self, chunk: &Chunk<'_, E>) {
         self.fingerprints.clear();
-        self.fingerprints
-            .extend(firsts.iter().map(|bytes| u64::from_le_bytes(*bytes)));
+        chunk.push_firsts_within(self.from, self.to, &mut self.fingerprints);
     }
 
-    /// Visits the fingerprints of the chunk that are in the rest of the range.
+    /// Visits the loaded fingerprints.
     fn visit(
         &mut self,
         visitor: &mut dyn FnMut(&[u64]) -> Result<VisitFlow<u64>>,
     ) -> Result<VisitFlow<u64>> {
-        let start = self.fingerprints.partition_point(|each| *each < self.from);
-        let end = self.fingerprints.partition_point(|each| *each <= self.to);
-        // `SeekTo` may have moved `from` beyond `to`, and then `start` can be after `end`.
-        let visited = &self.fingerprints[start.min(end)..end];
+        let visited = self.fingerprints.as_slice();
         let Some(last) = visited.last() else {
             return Ok(VisitFlow::Next);
         };

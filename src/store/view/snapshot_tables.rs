@@ -11,12 +11,13 @@ use crate::fingerprint::Fingerprint;
 use crate::store::disk::path::RedbResult;
 use crate::store::tables::ReadTables;
 use crate::store::tables::packed::VisitFlow;
-use crate::store::tables::packed::chunk::{Entry, pair};
+use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::{self, Counters};
 use crate::store::view::bucket_cache::{self, Bucket, Fingerprints, KEYS_PER_BLOCK};
 use crate::store::view::pages::Page;
 use crate::store::view::source::{DocumentLookup, FingerprintSource, SCAN_BLOCK};
 use crate::store::view::table_store::TableStore;
+use crate::store::view::wording_cache::WordingCache;
 use crate::timestamp::Timestamp;
 
 /// The tables as of one redb commit.
@@ -212,6 +213,14 @@ impl FingerprintSource for SnapshotTables {
 
     fn as_tables(&self) -> &Self {
         self
+    }
+
+    fn wordings(&self) -> Option<(&WordingCache, u64)> {
+        let SnapshotContext { store, counters } = &self.context;
+        store
+            .wordings
+            .as_ref()
+            .map(|cache| (cache, counters.commits))
     }
 
     fn in_parallel<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {

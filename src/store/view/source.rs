@@ -7,14 +7,15 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::tables::edit::StoredDocument;
 use crate::store::tables::packed::VisitFlow;
-use crate::store::tables::packed::chunk::{Entry, pair};
+use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::{Tables, WriteTables, texts};
 use crate::store::view::bucket_cache::{Bucket, Fingerprints};
 use crate::store::view::limits::MAX_BUCKET_LEN;
-use crate::store::view::pages::{Page, paged};
+use crate::store::view::pages::paged;
+use crate::store::view::wording_cache::WordingCache;
 
-/// The block whose table a scan reads. The table has 8 bytes for each distinct fingerprint; `block0` has
-/// 16 bytes for each document.
+/// The block whose table a scan reads. The table has 5 to 7 bytes for each distinct fingerprint;
+/// `block0` has 8 to 17 bytes for each document.
 pub(crate) const SCAN_BLOCK: usize = 1;
 
 /// The tables as queries read them: of a snapshot, with a bucket cache and on all cores, or of a write
@@ -100,14 +101,9 @@ pub(crate) trait FingerprintSource: Sized {
         })
     }
 
-    /// The documents whose text has this band key, by id. Reads `per_page` documents at a time. Empty if
-    /// the database keeps no bands.
-    fn documents_in_band(&self, key: u64, per_page: usize) -> impl Iterator<Item = Result<DocId>> {
-        paged(DocId(0), move |from| {
-            let (ids, has_more) = self.as_tables().find_in_band(key, from, per_page)?;
-            let last = ids.last().copied();
-            Ok(Page::new(ids, last, has_more))
-        })
+    /// The packed wordings in memory, and the commit that the tables show; `None` if there are none.
+    fn wordings(&self) -> Option<(&WordingCache, u64)> {
+        None
     }
 
     /// A document without its text.

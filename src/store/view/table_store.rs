@@ -11,12 +11,14 @@ use crate::store::disk::path::DbPath;
 use crate::store::pager::backend::Backend;
 use crate::store::tables::bands::BandMaker;
 use crate::store::tables::schema::{self, Header};
-use crate::store::view::bucket_cache::BucketCache;
+use crate::store::view::bucket_cache::{BucketCache, MAX_BOOKKEEPING_BYTES};
 use crate::store::view::limits::Limits;
 use crate::store::view::pool::Pool;
+use crate::store::view::wording_cache::WordingCache;
 
-/// All buckets take at most a half of the file: 22 of its 57 bytes a document, or of 74.
-const FILE_BYTES_PER_BUCKET_BYTE: u64 = 2;
+/// The fingerprints of all buckets take at most three quarters of the file: 20 to 25 of its 33 bytes a
+/// document, or of 43.
+const FINGERPRINT_PERCENT_OF_FILE: u64 = 75;
 /// At least 1/16 of the cache memory is for redb's pages: the inner pages, and those that a flush changes.
 const MIN_PAGE_CACHE_SHARE: usize = 16;
 
@@ -29,6 +31,8 @@ type MetaTable = redb::ReadOnlyTable<&'static str, &'static [u8]>;
 pub(crate) struct TableStore {
     pub(crate) backend: Backend,
     pub(crate) buckets: BucketCache,
+    /// `None` if the database keeps no bands.
+    pub(crate) wordings: Option<WordingCache>,
     pub(crate) pool: Pool,
     pub(crate) db_path: DbPath,
     pub(crate) header: Header,
@@ -67,8 +71,12 @@ impl TableStore {
         let backend = Backend::open(db_path, cache_bytes - bucket_bytes, writable)?;
         let header = schema::read_header(&open_meta(&backend, db_path)?, db_path)?;
         refuse_other_bands(&header, db_path)?;
+        // A file with bands has eight to forty times the bytes of its buckets.
+        let wording_bytes = header.bands.as_ref().map(|_| bucket_bytes / 2);
+        let bucket_bytes = bucket_bytes - wording_bytes.unwrap_or(0);
         Ok(Self {
             backend,
+            wordings: wording_bytes.map(WordingCache::new),
             buckets: BucketCache::new(bucket_bytes as u64, limits.max_bucket_len),
             pool: Pool::default(),
             db_path: db_path.clone(),
@@ -104,7 +112,8 @@ impl TableStore {
 /// The part of the cache memory for buckets. A query at radius 3 reads four buckets, and a page for each
 /// match, so buckets come first. If the buckets of the file fit in a half, pages get the other half.
 fn bucket_cache_bytes(cache_bytes: usize, file_bytes: u64) -> usize {
-    let wanted = usize::try_from(file_bytes / FILE_BYTES_PER_BUCKET_BYTE).unwrap_or(usize::MAX);
+    let wanted = file_bytes / 100 * FINGERPRINT_PERCENT_OF_FILE + MAX_BOOKKEEPING_BYTES;
+    let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
     wanted.clamp(
         cache_bytes / 2,
         cache_bytes - cache_bytes / MIN_PAGE_CACHE_SHARE,
@@ -147,8 +156,10 @@ mod tests {
     #[test]
     fn buckets_get_a_half_of_the_cache_and_more_if_the_file_is_large() {
         assert_eq!(bucket_cache_bytes(1 << 30, 0), 1 << 29);
-        assert_eq!(bucket_cache_bytes(1 << 30, 1 << 30), 1 << 29);
-        assert_eq!(bucket_cache_bytes(1 << 30, 3 << 29), 3 << 28);
+        assert_eq!(bucket_cache_bytes(1 << 30, 1 << 29), 1 << 29);
+        let with_bookkeeping = 750_000_000 + MAX_BOOKKEEPING_BYTES as usize;
+        assert_eq!(bucket_cache_bytes(1 << 30, 1_000_000_000), with_bookkeeping);
+        assert_eq!(bucket_cache_bytes(1 << 30, 3 << 29), 15 << 26);
         assert_eq!(bucket_cache_bytes(1 << 30, 1 << 40), 15 << 26);
         for cache_bytes in 0..100 {
             for file_bytes in [0, 10, 100, u64::MAX] {

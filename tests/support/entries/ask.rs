@@ -150,11 +150,9 @@ fn write(database: &Database) {
     ]));
     answered(database.merge());
     let text = "what was written into the file as document 3";
-    answered(
-        database.document(9_000, text).and_then(|document| {
-            database.insert_unless_similar(document, simdb::Likeness::default())
-        }),
-    );
+    answered(database.document(9_000, text).and_then(|document| {
+        database.insert_unless_similar(document, simdb::SimilarRule::default())
+    }));
     answered(database.remove(DocId(1)));
     answered(database.prune(Timestamp(1_700_000_000_003)));
     answered(database.merge());

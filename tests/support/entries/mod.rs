@@ -5,6 +5,7 @@
 
 mod ask;
 pub mod bases;
+mod chunks;
 mod edits;
 mod journal;
 mod memory;
@@ -17,9 +18,10 @@ mod text;
 type Entry = fn(&[u8]);
 
 /// The entry points by name.
-pub const ALL: [(&str, Entry); 5] = [
+pub const ALL: [(&str, Entry); 6] = [
     ("open", open::run),
     ("pages", pages::run),
+    ("chunks", chunks::run),
     ("journal", journal::run),
     ("operations", operations::run),
     ("text", text::run),

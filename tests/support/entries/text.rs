@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use simdb::similarity::{edit_similarity, edit_similarity_at_least, shingle_jaccard};
 use simdb::{
     Database, DocId, Fingerprint, Fingerprinter, Likeness, Normaliser, Recipe, Resemblance,
+    SimilarRule,
 };
 
 use super::ask::{builder, path};
@@ -217,7 +218,7 @@ fn store(one: &str, other: &str) {
     );
     let document = database.document(2, other).unwrap();
     let kept = database
-        .insert_unless_similar(document, Likeness::default())
+        .insert_unless_similar(document, SimilarRule::default())
         .unwrap();
     let stored = database
         .get(DocId(2))

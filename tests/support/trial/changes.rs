@@ -1,9 +1,9 @@
 //! Random changes.
 
-use simdb::{Change, DocId, Document, Fingerprint, Likeness, Timestamp};
+use simdb::{Change, DocId, Document, Fingerprint, Timestamp};
 
 use super::expected::Expected;
-use super::pool::Pool;
+use super::pool::{ALIKE, Pool};
 use super::settings::Settings;
 use crate::SplitMix;
 
@@ -90,7 +90,7 @@ impl Changes {
                 self.give_text(&mut document, sequence);
                 Change::InsertUnlessSimilar {
                     document,
-                    likeness: Likeness::default(),
+                    rule: ALIKE,
                 }
             }
             4..=6 => Change::Upsert(document),

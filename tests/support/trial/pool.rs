@@ -2,11 +2,24 @@
 
 use std::sync::OnceLock;
 
-use simdb::{Likeness, Normaliser, Resemblance, TextFingerprint, TextQuery};
+use simdb::{
+    Decision, Likeness, Normaliser, OnExtended, Resemblance, SimilarRule, TextFingerprint,
+    TextQuery,
+};
 
 use super::settings::Settings;
 use crate::SplitMix;
 use crate::disk::SimDisk;
+
+/// The thresholds decide: all variants of a family are near-duplicates.
+pub const ALIKE: SimilarRule = SimilarRule {
+    decision: Decision::Alike,
+    likeness: Likeness {
+        edit_similarity: 0.65,
+        jaccard: 0.55,
+    },
+    on_extended: OnExtended::KeepBoth,
+};
 
 const FAMILIES: usize = 6;
 const VARIANTS: usize = 3;
@@ -50,6 +63,7 @@ impl Pool {
                 words[5 + variant] = word(&mut sequence);
                 let text = words.join(" ");
                 let query = database.text_query(&text).unwrap();
+                let query = query.decision(Decision::Alike);
                 let made = query.fingerprint().unwrap();
                 texts.push(Text { text, made, query });
             }

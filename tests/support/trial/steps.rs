@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use simdb::{BulkReport, Change, DocId, Document, Error, Outcome, Result, Ticket, Timestamp};
 
 use super::expected::Prediction;
+use super::pool::ALIKE;
 use super::step::Step;
 use super::world::{Known, World};
 
@@ -134,11 +135,10 @@ impl World {
         let document = self.changes.document(&mut self.sequence);
         let radius = self.sequence.below(6) as u32;
         let by_text = document.text.is_some() && self.settings.similar;
-        let likeness = simdb::Likeness::default();
         let change = match by_text {
             true => Change::InsertUnlessSimilar {
                 document: document.clone(),
-                likeness,
+                rule: ALIKE,
             },
             false => Change::InsertUnique {
                 document: document.clone(),
@@ -149,7 +149,7 @@ impl World {
         let prediction = tried.apply(&change);
         self.changed += 1;
         let inserted = match by_text {
-            true => self.database().insert_unless_similar(document, likeness),
+            true => self.database().insert_unless_similar(document, ALIKE),
             false => self.database().insert_unique(document, radius),
         };
         let outcome = self.conclude(tried, inserted)?;

@@ -103,8 +103,8 @@ impl World {
         result
     }
 
-    /// The same world on a copy of the disk, as another process finds it. The database must be
-    /// closed.
+    /// A copy of the world with a copy of the disk, as another process finds it. The database must
+    /// be closed.
     pub fn copy(&self) -> Self {
         assert!(!self.is_open() && self.held.is_empty() && self.possible.is_none());
         Self {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use rayon::prelude::*;
-use simdb::{Database, DocId, Document, Fingerprinter, Likeness, Recipe, Snapshot};
+use simdb::{Database, Decision, DocId, Document, Fingerprinter, Likeness, Recipe, Snapshot};
 
 use super::corpus::{LabelledCorpus, LabelledText, PairKey, key};
 use crate::console::interrupt::Interrupt;
@@ -29,7 +29,7 @@ enum Sighting {
 pub(super) fn find_pairs(
     corpus: &mut LabelledCorpus,
     recipe: &Recipe,
-    likeness: Likeness,
+    (likeness, decision): (Likeness, Decision),
     interrupt: &Interrupt,
 ) -> Result<()> {
     let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
@@ -45,7 +45,7 @@ pub(super) fn find_pairs(
     let sightings = asked.into_par_iter().map(|index| {
         interrupt.check()?;
         let text = &corpus.documents[index as usize].text;
-        let found = near(&database, &snapshot, text, likeness)?.into_iter();
+        let found = near(&database, &snapshot, text, (likeness, decision))?.into_iter();
         let pairs = found.map(|(id, sighting)| (key(index, id.0 as u32), sighting));
         let is_counted = |key: &PairKey| corpus.is_closed || corpus.pairs.contains_key(key);
         let pairs = pairs.filter(|(key, _)| key.0 != key.1 && is_counted(key));
@@ -97,9 +97,12 @@ fn near(
     database: &Database,
     snapshot: &Snapshot,
     text: &str,
-    likeness: Likeness,
+    (likeness, decision): (Likeness, Decision),
 ) -> Result<Vec<(DocId, Sighting)>> {
-    let query = database.text_query(text)?.likeness(likeness);
+    let query = database
+        .text_query(text)?
+        .likeness(likeness)
+        .decision(decision);
     let mut found = Vec::new();
     if let Some(made) = query.fingerprint().filter(|made| made.reliable) {
         let alone = snapshot.within(made.fingerprint, MAX_RADIUS)?.into_iter();

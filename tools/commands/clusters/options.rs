@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use simdb::{Clustering, Database, DocId, Keep, Likeness, Shape};
+use simdb::{Clustering, Database, Decision, DocId, Keep, Likeness, Shape};
 
 use crate::console::grouped;
 use crate::options::LikenessOptions;
@@ -28,10 +28,11 @@ pub struct ClusterOptions {
     #[arg(long, value_name = "N", help_heading = "Duplicates")]
     cap: Option<u64>,
 
-    /// Compare the texts too: near-duplicates must also be alike by --edit-similarity or --jaccard
+    /// Compare the texts too: near-duplicates must also be alike by --edit-similarity or --jaccard, and
+    /// the text of the keeper must say what a member says: see --decide
     ///
-    /// In a star each member is compared with its keeper. A document without a text is alike to no
-    /// other.
+    /// In a star each member is compared with its keeper, in a connected cluster with the member that
+    /// it is near to. A document without a text is alike to no other.
     #[arg(long, help_heading = "Duplicates")]
     pub verify: bool,
 
@@ -71,7 +72,7 @@ impl ClusterOptions {
             bail!("--cap needs --shape connected: stars have no limit");
         }
         if self.likeness.is_given() && !self.verify {
-            bail!("--edit-similarity and --jaccard need --verify, which compares texts");
+            bail!("--decide, --edit-similarity and --jaccard need --verify, which compares texts");
         }
         Ok(())
     }
@@ -100,6 +101,11 @@ impl ClusterOptions {
         self.verify.then(|| self.likeness.likeness())
     }
 
+    /// The decision about texts that are alike.
+    pub fn decision(&self) -> Decision {
+        self.likeness.decision()
+    }
+
     /// The clustering of these options.
     pub fn clustering(&self, keep: KeepRule) -> Clustering {
         Clustering {
@@ -116,6 +122,7 @@ impl ClusterOptions {
                 KeepRule::Longest => Keep::Longest,
             },
             likeness: self.likeness(),
+            decision: self.decision(),
         }
     }
 

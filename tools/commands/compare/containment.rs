@@ -4,12 +4,13 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 use serde_json::{Map, Value, json};
-use simdb::containment::{Containment, Missing, Weights};
+use simdb::containment::{Containment, Weights};
 use simdb::{Database, Normaliser};
 
 use crate::commands::json_object::for_each_object;
 use crate::commands::open_to_read;
 use crate::console::Output;
+use crate::console::alignment::rows;
 use crate::formats::input::{LineReader, Source, extension_of};
 use crate::formats::{MAX_LINE_BYTES, MAX_TEXT_BYTES, text_of, utf8};
 use crate::options::OnError;
@@ -98,27 +99,4 @@ fn text(fields: &Map<String, Value>, name: &str) -> Result<String, String> {
         Some(Value::String(text)) => text_of(text.clone(), MAX_TEXT_BYTES),
         _ => Err(format!("the field \"{name}\" is missing, or no string")),
     }
-}
-
-/// The words with their weights in hundredths of a nat.
-pub(super) fn rows(missing: &[Missing]) -> Value {
-    let rows = missing.iter();
-    rows.map(|missing| json!([missing.word, rounded(missing.weight)]))
-        .collect()
-}
-
-/// The words with their weights, for a line of a table.
-pub(super) fn word_list(missing: &[Missing]) -> String {
-    if missing.is_empty() {
-        return "nothing".to_owned();
-    }
-    let words = missing.iter();
-    let words: Vec<_> = words
-        .map(|missing| format!("{} ({:.1})", missing.word, missing.weight))
-        .collect();
-    words.join(", ")
-}
-
-fn rounded(weight: f64) -> f64 {
-    (weight * 100.0).round() / 100.0
 }

@@ -114,8 +114,8 @@ impl Dedup {
         let is_folder = is_folder(&self.output, Format::Parquet);
         if !is_folder && !Format::of(&self.output).is_ok_and(|named| named == Format::Parquet) {
             bail!(
-                "{output} is neither: a name that ends in .parquet is one file, a name without an \
-                 extension a folder with a file for each input"
+                "{output} names neither a Parquet file nor a folder; a name that ends in .parquet is \
+                 one file, a name without an extension is a folder with a file for each input"
             );
         }
         let fields = self.document_fields()?;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use anyhow::Result;
+use simdb::containment::Verdict;
 use simdb::{
     Change, ClustersEvent, Database, DocId, Document, Fingerprint, Snapshot, TextFingerprint,
 };
@@ -175,9 +176,14 @@ impl Decisions {
                         reliable: true,
                     };
                     let query = against.text_query(text)?.with_fingerprint(made);
-                    let query = query.likeness(likeness).without_bands().radius(radius);
-                    let similar = stored.similar(&query)?;
-                    similar.first().map(|similar| {
+                    let query = query
+                        .likeness(likeness)
+                        .decision(options.clustering.decision());
+                    let similar = stored.similar(&query.without_bands().radius(radius))?;
+                    let mut says_all = similar
+                        .iter()
+                        .filter(|similar| similar.verdict().is_none_or(Verdict::is_a_in_b));
+                    says_all.next().map(|similar| {
                         let distance = document.fingerprint.distance(similar.fingerprint);
                         (similar.id, distance)
                     })

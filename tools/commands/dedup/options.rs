@@ -18,8 +18,8 @@ use crate::options::{FieldNames, OnError, RecipeOptions};
 
 /// Copies a corpus without its near-duplicates, or marks them
 ///
-/// Records are copied byte for byte, in order. Of a cluster of near-duplicates one document is
-/// kept, by --keep. The other documents are left out, or, with --mark, copied with the id of their
+/// Records are copied byte for byte, in order. Each cluster of near-duplicates keeps one document,
+/// chosen by --keep. The other documents are left out, or, with --mark, copied with the id of their
 /// keeper and their distance from it. --radius and --shape define near-duplicates, as for
 /// `simdb-cli clusters`. A document that says too little to be compared (a number, a single word)
 /// is kept, and counted.
@@ -28,7 +28,7 @@ use crate::options::{FieldNames, OnError, RecipeOptions};
 /// then near-duplicates among the remaining documents. --add puts the kept documents into that
 /// database.
 ///
-/// Of Parquet, all columns of the kept rows are copied, with their compression. An INPUT may be a
+/// Parquet rows are copied with all their columns and their compression. An INPUT may be a
 /// folder: its files named .parquet are read, in order of their names. If OUTPUT ends in .parquet,
 /// the output is one file, and all inputs must have the same columns. If OUTPUT has no extension,
 /// the output is a folder with a file for each input, of the same name; then inputs may differ in

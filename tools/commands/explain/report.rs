@@ -3,10 +3,12 @@
 use anyhow::Result;
 use serde::Serialize;
 use serde_json::{Value, json};
+use simdb::containment::{Alignment, Containment};
 use simdb::{Document, Fingerprinter, Likeness, Resemblance, TextFingerprint, UnreliableReason};
 
 use super::features::{BITS, FeatureComparison, SharedFeature};
 use crate::commands::STRICT_RADIUS;
+use crate::console::alignment::{picture, rows, verdict_line};
 use crate::console::counted;
 use crate::console::rows::{cells, or_dash, yes_or_no};
 use crate::console::table::Align::{Left, Right};
@@ -39,7 +41,9 @@ pub(super) struct Explanation {
     pub features: Option<FeatureComparison>,
     /// `None` unless both texts are known.
     pub resemblance: Option<Resemblance>,
+    pub alignment: Option<Alignment>,
     pub likeness: Likeness,
+    pub decision: simdb::Decision,
 }
 
 /// The answer to the question if two texts are near-duplicates, and the reason.
@@ -193,11 +197,23 @@ impl Explanation {
                  would"
             )
         };
-        let near_duplicates = found.is_enough(&self.likeness);
+        let is_alike = found.is_enough(&self.likeness);
+        let Some(found) = self.deciding().filter(|_| is_alike) else {
+            return Some(Decision {
+                near_duplicates: is_alike,
+                because,
+            });
+        };
         Some(Decision {
-            near_duplicates,
-            because,
+            near_duplicates: found.verdict.is_removable(),
+            because: format!("{because}; the verdict is {}", found.verdict.name()),
         })
+    }
+
+    /// The containment of both texts, unless the thresholds alone decide.
+    fn deciding(&self) -> Option<&Containment> {
+        let alignment = self.alignment.as_ref()?;
+        (self.decision == simdb::Decision::Contained).then_some(&alignment.containment)
     }
 
     pub fn json(&self) -> Value {
@@ -229,6 +245,11 @@ impl Explanation {
             "features": self.features.as_ref().map(FeatureComparison::json),
             "bits": bits,
             "wording": wording,
+            "containment": self.alignment.as_ref().map(|alignment| json!({
+                "verdict": alignment.containment.verdict.name(),
+                "missing_in_b": rows(&alignment.containment.missing_in_b),
+                "missing_in_a": rows(&alignment.containment.missing_in_a),
+            })),
             "strict": self.strict(),
             "similar": self.similar(),
             "near_duplicates": self.near_duplicates(),
@@ -236,7 +257,12 @@ impl Explanation {
     }
 
     pub fn text(&self) -> String {
-        let mut text = format!("{}\n{}\n\n", self.fingerprints(), self.at_radius());
+        let mut text = String::new();
+        if let Some(alignment) = &self.alignment {
+            let [a, b] = picture(alignment);
+            text += &format!("{}\n{a}\n{b}\n\n", verdict_line(&alignment.containment));
+        }
+        text += &format!("{}\n{}\n\n", self.fingerprints(), self.at_radius());
         if let Some(features) = &self.features {
             text += &format!("{}\n\n", groups(features));
             if self.distance() > 0 {

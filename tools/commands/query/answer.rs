@@ -9,7 +9,7 @@ use simdb::Fingerprint;
 
 use super::search::{Answered, Matches, Searcher};
 use crate::console::Output;
-use crate::console::duplicate::share;
+use crate::console::duplicate::{Contained, share};
 use crate::console::rows::{displayed, or_dash};
 use crate::console::table::Align::{Left, Right};
 use crate::console::table::{Table, columns, one_line};
@@ -61,6 +61,8 @@ struct WordingScores {
     edit_similarity: Option<f64>,
     jaccard: f64,
     same_wording: bool,
+    #[serde(flatten)]
+    contained: Option<Contained>,
     #[serde(skip)]
     score: f64,
 }
@@ -90,7 +92,7 @@ impl Searcher<'_> {
         if !self.json {
             let (numbers, rows) = match &answered.matches {
                 Matches::Near(_) => (2, MAX_TABLE_MATCHES),
-                Matches::Similar(_) => (5, count.max(1)),
+                Matches::Similar(_) => (6, count.max(1)),
             };
             let numbers = numbers + usize::from(self.is_numbered);
             return Box::new((0..count).step_by(rows).map(move |first| {
@@ -129,6 +131,7 @@ impl Searcher<'_> {
                 share(wording.score),
                 or_dash(wording.edit_similarity.map(share)),
                 share(wording.jaccard),
+                or_dash(wording.contained.map(|found| found.containment)),
             ]),
         }
         if self.database.settings().keep_texts {
@@ -140,19 +143,14 @@ impl Searcher<'_> {
 
     /// A match, with its text if the database keeps texts.
     fn found(&self, answered: &Answered, index: usize) -> Result<QueryMatch> {
-        let (id, fingerprint, distance, resemblance) = match &answered.matches {
+        let (id, fingerprint, distance, similar) = match &answered.matches {
             Matches::Near(matches) => {
                 let found = matches[index];
                 (found.id, found.fingerprint, Some(found.distance), None)
             }
             Matches::Similar(matches) => {
-                let found = matches[index];
-                (
-                    found.id,
-                    found.fingerprint,
-                    found.distance,
-                    Some(found.resemblance),
-                )
+                let found = &matches[index];
+                (found.id, found.fingerprint, found.distance, Some(found))
             }
         };
         let keeps_texts = self.database.settings().keep_texts;
@@ -161,11 +159,12 @@ impl Searcher<'_> {
             id: id.0,
             fingerprint,
             distance,
-            wording: resemblance.map(|resemblance| WordingScores {
-                edit_similarity: resemblance.edit_similarity,
-                jaccard: resemblance.jaccard,
-                same_wording: resemblance.same_wording,
-                score: resemblance.score(),
+            wording: similar.map(|similar| WordingScores {
+                edit_similarity: similar.resemblance.edit_similarity,
+                jaccard: similar.resemblance.jaccard,
+                same_wording: similar.resemblance.same_wording,
+                contained: similar.containment.as_deref().map(Contained::from),
+                score: similar.resemblance.score(),
             }),
             text: document.flatten().and_then(|document| document.text),
         })

@@ -1,7 +1,9 @@
 //! The search for the documents that match one query.
 
 use anyhow::{Result, bail};
-use simdb::{Database, DocId, Likeness, Match, Similar, Snapshot, TextFingerprint, TextQuery};
+use simdb::{
+    Database, Decision, DocId, Likeness, Match, Similar, Snapshot, TextFingerprint, TextQuery,
+};
 
 use super::file::QueryContent;
 
@@ -31,6 +33,7 @@ pub(super) struct Searcher<'q> {
     pub snapshot: &'q Snapshot,
     pub way: Way,
     pub likeness: Likeness,
+    pub decision: Decision,
     pub most: usize,
     /// `true` to print JSON.
     pub json: bool,
@@ -146,7 +149,7 @@ impl Searcher<'_> {
                 text_query.with_fingerprint(self.fingerprint(query)?)
             }
         };
-        let text_query = text_query.likeness(self.likeness);
+        let text_query = text_query.likeness(self.likeness).decision(self.decision);
         Ok(match self.way {
             Way::Verify(radius) => text_query.without_bands().radius(radius),
             Way::Similar(Some(radius)) => text_query.radius(radius),

@@ -9,7 +9,7 @@ use simdb::{Fingerprint, Outcome};
 use super::documents::{SubmittedGroup, aborted};
 use super::lines::Room;
 use crate::console::Output;
-use crate::console::duplicate::{Alike, DuplicateOf};
+use crate::console::duplicate::{Alike, DuplicateOf, Extended};
 use crate::options::OnError;
 
 /// The number of lines with each verdict.
@@ -35,7 +35,7 @@ struct AnswerLine<'a> {
 #[derive(Serialize)]
 #[serde(tag = "verdict", rename_all = "lowercase")]
 enum Verdict<'a> {
-    New,
+    New(Extended),
     Duplicate {
         of: u64,
         distance: Option<u32>,
@@ -147,7 +147,7 @@ impl Answers<'_> {
 impl VerdictCounts {
     fn of(&mut self, verdict: &Verdict<'_>) -> &mut u64 {
         match verdict {
-            Verdict::New => &mut self.new,
+            Verdict::New(_) => &mut self.new,
             Verdict::Duplicate { .. } => &mut self.duplicates,
             Verdict::Exists { .. } => &mut self.exist,
             Verdict::Expired { .. } => &mut self.expired,
@@ -177,7 +177,7 @@ impl Verdict<'_> {
             Outcome::Expired { cutoff } => Self::Expired {
                 cutoff: cutoff.to_string(),
             },
-            _ => Self::New,
+            outcome => Self::New(Extended::in_outcome(&outcome)),
         }
     }
 }

@@ -200,7 +200,7 @@ fn copy_values<T: DataType>(
     writer: &mut SerializedColumnWriter<'_>,
     kept: &[bool],
 ) -> Result<()> {
-    const UNEQUAL: &str = "it is damaged: it has not as many rows as its row group";
+    const UNEQUAL: &str = "it is damaged: a column has fewer or more rows than its row group";
     for run in kept.chunk_by(|a, b| a == b) {
         if !run[0] {
             ensure!(reader.skip_records(run.len())? == run.len(), UNEQUAL);

@@ -11,7 +11,7 @@ use crate::formats::catch_panics::catch_panics;
 /// At most 1024 values of each column are held in memory.
 pub(super) const BATCH_ROWS: usize = 1024;
 
-const UNEQUAL: &str = "it is damaged: a row group has not as many rows as it says";
+const UNEQUAL: &str = "it is damaged: a row group has fewer or more rows than its metadata says";
 
 /// A value of a column.
 #[derive(Clone, Debug)]

@@ -121,12 +121,12 @@ fn options_not_for_parquet_are_refused() {
         (&["a.parquet", "-o", "o.parquet.gz"][..], "without .gz"),
         (&["a.parquet", "-o", "o.parquet", "--no-id"], "--no-id"),
         (&["a.parquet", "a.parquet", "-o", "o"], "would be one file"),
-        (&["a.parquet", "-o", "o.pq"], "o.pq is neither"),
+        (&["a.parquet", "-o", "o.pq"], "o.pq names neither"),
         (
             &["a.parquet", "-o", "o.parquet", "--score", "text.x"],
             "there is no column \"text.x\"",
         ),
-        (&["a.parquet", "-o", "o.csv"], "o.csv is neither"),
+        (&["a.parquet", "-o", "o.csv"], "o.csv names neither"),
         (
             &["-", "--format", "parquet", "-o", "o.parquet"],
             "name a file",
@@ -452,7 +452,7 @@ fn bad_rows_are_reported_by_file_and_row() {
 #[test]
 fn given_clusters_decide_rows() {
     let folder = corpus();
-    // Of 1 and 12 the later one is kept; 21 and its keeper are not in the corpus.
+    // The later document of 1 and 12 is kept; 21 and its keeper are not in the corpus.
     folder.write(
         "c.csv",
         "cluster,id,keeper,distance\n1,1,12,0\n1,12,12,0\n11,22,11,0\n20,21,20,2\n",

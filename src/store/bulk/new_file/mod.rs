@@ -18,7 +18,7 @@ use crate::store::disk::page::PAGE_BYTES;
 use crate::store::disk::path::{DbPath, RedbResult};
 use crate::store::pager::{CowFile, PageFile};
 use crate::store::tables::bands::BandMaker;
-use crate::store::tables::packed::chunk::Entry;
+use crate::store::tables::packed::entry::Entry;
 use crate::store::tables::packed::{Fill, encode_chunks};
 use crate::store::tables::schema::{self, Counters, Header, JournalMark};
 use crate::store::tables::{ReadTables, TableOf, WriteTables};

@@ -6,7 +6,7 @@ use super::{NAMED, TableCheck, both, holds};
 use crate::block::{self, BLOCKS};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::tables::packed::chunk::{Entry, pair};
+use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::Counters;
 use crate::store::view::snapshot_tables::SnapshotTables;
 

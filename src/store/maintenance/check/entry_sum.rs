@@ -1,6 +1,6 @@
 //! [`EntrySum`]: compares sets of entries without sorting them.
 
-use crate::store::tables::packed::chunk::{Entry, pair};
+use crate::store::tables::packed::entry::{Entry, pair};
 
 /// The count and the sum of a set of scrambled entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

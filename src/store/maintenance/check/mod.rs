@@ -20,16 +20,20 @@ use crate::error::{Error, Result};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::Store;
 use crate::store::tables::packed::Packed;
-use crate::store::tables::packed::chunk::{Entry, pair};
 use crate::store::tables::packed::damaged_ranges::{Damaged, KeyInt, Part};
+use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::Counters;
 use crate::store::view::snapshot_tables::SnapshotTables;
+use crate::store::view::wording_cache::WordingCache;
 
 /// At most 10 entries are named for each kind of damage.
 const NAMED: usize = 10;
 
 /// The check of redb's pages waits at most a second for running queries.
 const MAX_WAIT_FOR_QUERIES: Duration = Duration::from_secs(1);
+
+/// An entry of table `bands` takes 8 to 14 bytes.
+const BYTES_PER_BAND: u64 = 8;
 
 type PackedTable<E> = Packed<ReadOnlyTable<E, &'static [u8]>>;
 
@@ -42,6 +46,7 @@ pub(crate) fn check(store: &Store, progress: &ProgressHandler) -> Result<Vec<Str
     let mut write_guard = store.committer.lock_for_maintenance(None)?;
     // Cached buckets may hide damage that came after they were read.
     store.tables().buckets.clear();
+    store.tables().wordings.iter().for_each(WordingCache::clear);
     let mut damage = Vec::new();
     let is_flushed = store
         .db_path()
@@ -113,7 +118,7 @@ pub(crate) fn steps(tables: &SnapshotTables) -> Result<u64> {
     } = tables.counters();
     let tables_by_document = if tables.times.is_some() { 4 } else { 2 };
     let bands = match &tables.bands {
-        Some(bands) => bands.chunks()?.saturating_mul(u128::CAPACITY as u64),
+        Some(bands) => bands.bytes()?.0 / BYTES_PER_BAND,
         None => 0,
     };
     Ok(documents

@@ -4,7 +4,7 @@ use super::entry_sum::EntrySum;
 use super::{PackedTable, TableCheck, both, has_document, holds};
 use crate::error::Result;
 use crate::store::tables::Times;
-use crate::store::tables::packed::chunk::{pair, swapped};
+use crate::store::tables::packed::entry::{pair, swapped};
 use crate::store::view::snapshot_tables::SnapshotTables;
 use crate::timestamp::Timestamp;
 

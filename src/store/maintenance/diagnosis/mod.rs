@@ -164,9 +164,11 @@ fn count_fingerprints(view: &View) -> Result<([Box<[Count]>; BLOCKS], Duplicates
     // the other blocks are parts of that.
     let (mut last, mut documents) = (0, 0);
     let block0 = &view.tables.block0;
+    let mut fingerprints = Vec::new();
     block0.visit(u128::MIN, u128::MAX, |_, chunk| {
-        for fingerprint in chunk.firsts().as_chunks::<8>().0 {
-            let fingerprint = u64::from_le_bytes(*fingerprint);
+        fingerprints.clear();
+        chunk.push_firsts_within(0, u64::MAX, &mut fingerprints);
+        for &fingerprint in &fingerprints {
             if fingerprint != last {
                 add_group(last, documents);
                 (last, documents) = (fingerprint, 0);

@@ -6,8 +6,8 @@ use crate::fingerprint::Fingerprint;
 use crate::store::disk::path::{DbPath, message_without_path};
 use crate::store::maintenance::salvage::source::Table;
 use crate::store::tables::packed::Packed;
-use crate::store::tables::packed::chunk::{Entry, pair};
 use crate::store::tables::packed::damaged_ranges::{Damaged, Part};
+use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::UNRELIABLE;
 use crate::timestamp::Timestamp;
 

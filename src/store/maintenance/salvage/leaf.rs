@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use crate::store::tables::packed::chunk::Entry;
+use crate::store::tables::packed::entry::Entry;
 
 const LEAF: u8 = 1;
 /// 512 MiB, the largest page for a text. A larger offset belongs to no leaf.

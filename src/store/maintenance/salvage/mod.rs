@@ -73,7 +73,8 @@ impl DamagedFile {
         fingerprint: impl Fn(&str) -> Option<(Fingerprint, bool)>,
         progress: &ProgressHandler,
     ) -> Result<Salvage> {
-        let mut load = Load::create(target, header, memory_bytes)?;
+        // A bad arrival time may have expired documents that a reset of the clock brings back.
+        let mut load = Load::create(target, header, memory_bytes)?.keeping_expired();
         let mut overlay = self.wal_overlay();
         let Self {
             db_path,
@@ -150,7 +151,7 @@ impl DamagedFile {
         salvage.damage = damage;
         // The join yields each id once, so there are no conflicts.
         let report = load.finish(progress, &mut |_| ControlFlow::Continue(()))?;
-        salvage.documents = report.inserted + report.expired;
+        salvage.documents = report.inserted;
         Ok(salvage)
     }
 }

@@ -17,8 +17,9 @@ use crate::store::disk::folder::folder_of;
 use crate::store::disk::page::{PAGE_BYTES, verify_crc};
 use crate::store::disk::path::DbPath;
 use crate::store::pager::PageFile;
-use crate::store::tables::packed::chunk::{Chunk, Entry, pair, swapped};
+use crate::store::tables::packed::chunk::Chunk;
 use crate::store::tables::packed::damaged_ranges::Part;
+use crate::store::tables::packed::entry::{Entry, pair, swapped};
 use crate::store::tables::schema::{ARRIVALS, BLOCK0, FINGERPRINTS, TIMES, UNRELIABLE};
 use crate::timestamp::Timestamp;
 

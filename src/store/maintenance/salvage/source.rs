@@ -12,7 +12,7 @@ use crate::store::disk::lock::FileLock;
 use crate::store::disk::path::{DbPath, RedbResult, message_without_path};
 use crate::store::pager::PageFile;
 use crate::store::pager::backend::Backend;
-use crate::store::tables::packed::chunk::Entry;
+use crate::store::tables::packed::entry::Entry;
 use crate::store::tables::packed::{Packed, TableId};
 use crate::store::tables::schema::{self, Header, JournalMark};
 use crate::timestamp::Timestamp;

@@ -10,8 +10,8 @@ use crate::store::bulk::MIN_MEMORY_BYTES;
 use crate::store::bulk::sort::{SortContext, Sorted, Sorter};
 use crate::store::disk::folder::folder_of;
 use crate::store::disk::path::DbPath;
-use crate::store::tables::packed::chunk::{Entry, swapped};
 use crate::store::tables::packed::damaged_ranges::{Damaged, KeyInt, Part};
+use crate::store::tables::packed::entry::{Entry, swapped};
 use crate::store::tables::packed::{Packed, TableId};
 use crate::store::tables::schema::{
     ARRIVALS, BLOCK0, FINGERPRINTS, Keeps, TEXTS, TIMES, UNRELIABLE,

@@ -1,26 +1,24 @@
-//! The write path of a packed table. [`Packed::apply`] merges sorted changes into chunks;
-//! [`encode_chunks`] makes the chunks of a bulk load.
+//! The write path of a packed table: merges sorted changes into chunks.
 
 use std::iter::Peekable;
 use std::ops::Bound;
 
 use redb::ReadableTable;
 
-use super::{Packed, TableId};
+use super::{Fill, Packed};
 use crate::error::Result;
 use crate::store::disk::path::RedbResult;
-use crate::store::tables::packed::chunk::{ChunkWriter, Entry};
+use crate::store::tables::packed::chunk::{ChunkShape, ChunkWriter, capacity_bytes};
+use crate::store::tables::packed::entry::Entry;
 
 /// A chunk less than 60 % full after a removal is merged with a neighbour, if the two fit.
 const MERGE_BELOW_PERCENT: usize = 60;
 /// Two chunks are merged if they fill at most 90 % of one chunk, so that the next insert does not
 /// split it again.
 const MAX_MERGED_PERCENT: usize = 90;
-/// The fill of chunks with room for inserts, drawn anew for each chunk. With one fill for all
-/// chunks, all chunks would split at the same time ("Waves of Misery After Index Creation",
-/// Glombiewski, Seeger, Graefe, BTW 2019).
-const BULK_FILL_PERCENT: std::ops::RangeInclusive<u64> = 60..=95;
-
+/// Entries of four chunks are held before one chunk is written. So memory is bounded for any number of
+/// changes, and at least three chunks of entries remain to be divided evenly.
+const MAX_OPEN_CHUNKS: usize = 4;
 /// A change of one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
@@ -37,39 +35,43 @@ pub(crate) struct ApplyCounts {
     pub(crate) removed: u64,
 }
 
-/// The fill factor of new chunks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fill {
-    /// 100 %: no later inserts are expected.
-    Full,
-    /// [`BULK_FILL_PERCENT`]: leaves room for later inserts.
-    Room,
+/// A decoded chunk, to be changed and written back.
+struct OpenChunk<E> {
+    entries: Vec<E>,
+    shape: ChunkShape<E>,
+    /// The fence of the next chunk; `None` for the last chunk.
+    upper: Option<E>,
 }
 
-impl Fill {
-    /// Entries in the `number`-th chunk, of at most `capacity`.
-    fn entries(self, capacity: usize, number: u64) -> usize {
-        match self {
-            Self::Full => capacity,
-            Self::Room => {
-                let (low, high) = BULK_FILL_PERCENT.into_inner();
-                // The finaliser of splitmix64 as a hash of the number. A random source would give
-                // another file in each run.
-                let mut draw = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                draw = (draw ^ (draw >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-                draw = (draw ^ (draw >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-                capacity * (low + (draw ^ (draw >> 31)) % (high - low + 1)) as usize / 100
-            }
+impl<E: Entry> OpenChunk<E> {
+    fn new(fence: E, entries: Vec<E>, upper: Option<E>) -> Self {
+        Self {
+            shape: ChunkShape::new(fence).with_all(&entries),
+            entries,
+            upper,
         }
+    }
+
+    fn push(&mut self, entry: E) {
+        self.shape = self.shape.with(entry);
+        self.entries.push(entry);
+    }
+
+    /// Removes all entries.
+    fn take(&mut self) -> Vec<E> {
+        self.shape = ChunkShape::new(self.shape.fence());
+        std::mem::take(&mut self.entries)
     }
 }
 
-/// A decoded chunk, to be changed and written back.
-struct OpenChunk<E> {
-    fence: E,
-    entries: Vec<E>,
-    /// The fence of the next chunk; `None` for the last chunk.
-    upper: Option<E>,
+/// Returns `true` if a chunk of this shape is to be merged with a neighbour.
+fn is_small<E: Entry>(shape: &ChunkShape<E>) -> bool {
+    shape.bytes() * 100 < capacity_bytes::<E>() * MERGE_BELOW_PERCENT
+}
+
+/// Returns `true` if two chunks may be merged to a chunk of this shape.
+fn may_be_merged<E: Entry>(shape: &ChunkShape<E>) -> bool {
+    shape.bytes() * 100 <= capacity_bytes::<E>() * MAX_MERGED_PERCENT
 }
 
 impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
@@ -118,19 +120,11 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
         match cursor.peek_prev().reading(&self.db_path)? {
             Some((fence, bytes)) => {
                 let fence = fence.value();
-                let entries = self.decode(fence, bytes.value())?.entries().collect();
-                Ok(OpenChunk {
-                    fence,
-                    entries,
-                    upper,
-                })
+                let entries = self.verified(fence, bytes.value(), upper, &mut None)?;
+                Ok(OpenChunk::new(fence, entries, upper))
             }
             None => match upper {
-                None => Ok(OpenChunk {
-                    fence: E::MIN,
-                    entries: Vec::new(),
-                    upper,
-                }),
+                None => Ok(OpenChunk::new(E::MIN, Vec::new(), upper)),
                 Some(fence) => Err(self.damaged(fence, "it is the first, but its fence is not 0")),
             },
         }
@@ -145,7 +139,7 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
         counts: &mut ApplyCounts,
         writer: &mut ChunkWriter,
     ) -> Result<()> {
-        let old = std::mem::take(&mut open.entries);
+        let old = open.take();
         // Changes behind the last entry of the table append to it, as ascending ids do. Later entries
         // come behind them too, so their chunks need no room.
         let is_append = match (open.upper, old.last(), peek(changes)?) {
@@ -162,44 +156,46 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
             // Consumes the change that `peek` returned.
             changes.next();
             while let Some(kept) = old.next_if(|kept| *kept < entry) {
-                open.entries.push(kept);
+                open.push(kept);
             }
             let present = old.next_if_eq(&entry).is_some();
             match op {
                 Op::Put => {
-                    open.entries.push(entry);
+                    open.push(entry);
                     counts.added += u64::from(!present);
                 }
                 Op::Remove => counts.removed += u64::from(present),
             }
-            // With the entries of four chunks, one chunk is written. So memory is bounded for any
-            // number of changes, and at least three chunks of entries remain to be divided evenly.
-            if open.entries.len() >= 4 * E::CAPACITY {
+            if open.shape.bytes() >= MAX_OPEN_CHUNKS * capacity_bytes::<E>() {
                 written += 1;
-                self.split_off(open, fill.entries(E::CAPACITY, written), writer)?;
+                self.split_off(open, fill.bytes::<E>(written), writer)?;
             }
         }
-        open.entries.extend(old);
-        while is_append && open.entries.len() > E::CAPACITY {
-            self.split_off(open, E::CAPACITY, writer)?;
+        old.for_each(|kept| open.push(kept));
+        while is_append && !open.shape.fits() {
+            self.split_off(open, capacity_bytes::<E>(), writer)?;
         }
         Ok(())
     }
 
-    /// Writes the first `size` entries as a chunk; the other entries stay open.
+    /// Writes the first entries as a chunk of at most `max_bytes`; the other entries stay open.
     fn split_off(
         &mut self,
         open: &mut OpenChunk<E>,
-        size: usize,
+        max_bytes: usize,
         writer: &mut ChunkWriter,
     ) -> Result<()> {
-        let rest = open.entries.split_off(size);
-        self.write(open.fence, &open.entries, writer)?;
+        let fence = open.shape.fence();
+        let mut shape = ChunkShape::new(fence);
+        let fitting = open.entries.iter().take_while(|entry| {
+            shape = shape.with(**entry);
+            shape.bytes() <= max_bytes
+        });
+        let rest = open.entries.split_off(fitting.count());
+        self.write(fence, &open.entries, writer)?;
         // The fence of the new chunk is its first entry, and never changes again.
-        open.entries = rest;
-        if let Some(first) = open.entries.first() {
-            open.fence = *first;
-        }
+        let fence = rest.first().copied().unwrap_or(fence);
+        *open = OpenChunk::new(fence, rest, open.upper);
         Ok(())
     }
 
@@ -209,21 +205,23 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
         let Some(upper) = open.upper else {
             return Ok(false);
         };
-        if open.entries.len() * 100 >= E::CAPACITY * MERGE_BELOW_PERCENT {
+        if !is_small(&open.shape) {
             return Ok(false);
         }
         let next = self.open_chunk(upper)?;
-        if (open.entries.len() + next.entries.len()) * 100 > E::CAPACITY * MAX_MERGED_PERCENT {
+        // The open chunk keeps its fence, which also bounds the absorbed entries from below.
+        let merged = open.shape.with_all(&next.entries);
+        if !may_be_merged(&merged) {
             return Ok(false);
         }
-        // The open chunk keeps its fence, which also bounds the absorbed entries from below.
         self.delete(upper)?;
+        open.shape = merged;
         open.entries.extend(next.entries);
         open.upper = next.upper;
         Ok(true)
     }
 
-    /// Writes the open chunk: divided evenly if it is too large, and after removals merged into the
+    /// Writes the open chunk: in halves if it is too large, and after removals merged into the
     /// chunk before if it is small, or deleted if it is empty.
     fn put_back(
         &mut self,
@@ -231,31 +229,35 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
         has_removals: bool,
         writer: &mut ChunkWriter,
     ) -> Result<()> {
+        let fence = open.shape.fence();
         // The first chunk has fence 0 and stays, even if empty: a fence never changes.
-        if has_removals
-            && open.entries.len() * 100 < E::CAPACITY * MERGE_BELOW_PERCENT
-            && open.fence > E::MIN
-        {
-            let previous = self.chunk_before(open.fence)?;
-            let together = previous.entries.len() + open.entries.len();
-            if together * 100 <= E::CAPACITY * MAX_MERGED_PERCENT || open.entries.is_empty() {
-                self.delete(open.fence)?;
-                if open.entries.is_empty() {
-                    return Ok(());
-                }
-                let mut entries = previous.entries;
-                entries.append(&mut open.entries);
-                return self.write(previous.fence, &entries, writer);
+        if has_removals && is_small(&open.shape) && fence > E::MIN {
+            if open.entries.is_empty() {
+                return self.delete(fence);
+            }
+            let mut previous = self.chunk_before(fence)?;
+            let merged = previous.shape.with_all(&open.entries);
+            if may_be_merged(&merged) {
+                self.delete(fence)?;
+                previous.entries.append(&mut open.entries);
+                return self.write(merged.fence(), &previous.entries, writer);
             }
         }
-        // Even parts leave room in each. A full first part would split at the next insert.
-        let mut parts = open.entries.len().div_ceil(E::CAPACITY).max(1);
-        while parts > 1 {
-            let size = open.entries.len().div_ceil(parts);
-            self.split_off(&mut open, size, writer)?;
-            parts -= 1;
+        self.write_in_halves(fence, &open.entries, writer)
+    }
+
+    /// Writes entries as one chunk, or half of them as one and half as another, until all fit. Halves leave
+    /// room in each; a full first part would split at the next insert. A part with a far id is wider than the
+    /// others, so an even number of bytes for each would take more passes.
+    fn write_in_halves(&mut self, fence: E, entries: &[E], writer: &mut ChunkWriter) -> Result<()> {
+        let (left, right) = entries.split_at(entries.len() / 2);
+        match right.first() {
+            Some(middle) if !ChunkShape::new(fence).with_all(entries).fits() => {
+                self.write_in_halves(fence, left, writer)?;
+                self.write_in_halves(*middle, right, writer)
+            }
+            _ => self.write(fence, entries, writer),
         }
-        self.write(open.fence, &open.entries, writer)
     }
 
     fn chunk_before(&self, fence: E) -> Result<OpenChunk<E>> {
@@ -266,12 +268,8 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
         match cursor.peek_prev().reading(&self.db_path)? {
             Some((previous, bytes)) => {
                 let previous = previous.value();
-                let entries = self.decode(previous, bytes.value())?.entries().collect();
-                Ok(OpenChunk {
-                    fence: previous,
-                    entries,
-                    upper: Some(fence),
-                })
+                let entries = self.verified(previous, bytes.value(), Some(fence), &mut None)?;
+                Ok(OpenChunk::new(previous, entries, Some(fence)))
             }
             None => Err(self.damaged(fence, "it is the first, but its fence is not 0")),
         }
@@ -303,31 +301,6 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
     }
 }
 
-/// Encodes a whole table as fence and bytes of each chunk. `entries` are ascending and distinct.
-pub(crate) fn encode_chunks<E: Entry>(
-    id: TableId,
-    fill: Fill,
-    mut entries: impl Iterator<Item = Result<E>>,
-) -> impl Iterator<Item = Result<(E, Vec<u8>)>> {
-    let mut writer = ChunkWriter::default();
-    let mut part = Vec::with_capacity(E::CAPACITY);
-    let mut number = 0;
-    std::iter::from_fn(move || {
-        part.clear();
-        for entry in entries.by_ref().take(fill.entries(E::CAPACITY, number)) {
-            match entry {
-                Ok(entry) => part.push(entry),
-                Err(error) => return Some(Err(error)),
-            }
-        }
-        let first = *part.first()?;
-        let fence = if number == 0 { E::MIN } else { first };
-        number += 1;
-        let bytes = writer.encode(id.number, fence, &part);
-        Some(Ok((fence, bytes.to_vec())))
-    })
-}
-
 /// The next change; consumes and returns an error.
 fn peek<E: Copy>(
     changes: &mut Peekable<impl Iterator<Item = Result<(E, Op)>>>,
@@ -349,8 +322,9 @@ mod tests {
     use redb::ReadableDatabase;
 
     use super::*;
+    use crate::store::disk::page::PAGE_BYTES;
     use crate::store::disk::path::DbPath;
-    use crate::store::tables::packed::TableId;
+    use crate::store::tables::packed::{TableId, encode_chunks};
 
     const KIND: TableId = TableId {
         name: "packed",
@@ -408,13 +382,13 @@ mod tests {
                 assert_eq!(packed.first_in(*entry, *entry).unwrap(), Some(*entry));
             }
             let chunks = packed.chunks().unwrap();
-            let bytes = packed.bytes().unwrap();
+            let (stored, bytes) = packed.bytes().unwrap();
             // One chunk takes one page. The other pages are inner pages of the B-tree.
             assert!(
                 bytes <= (chunks + chunks / 50 + 2) * 4096,
                 "{bytes} bytes for {chunks} chunks"
             );
-            self.plain.len() as f64 / (chunks * E::CAPACITY as u64).max(1) as f64
+            stored as f64 / (chunks * PAGE_BYTES as u64).max(1) as f64
         }
     }
 
@@ -476,7 +450,7 @@ mod tests {
     fn ascending_entries_fill_chunks() {
         let mut twin = Twin::<u64>::new();
         for start in (0..100_000).step_by(1_000) {
-            let changes: Vec<_> = (start..start + 1_000).map(|n| (n, Op::Put)).collect();
+            let changes: Vec<_> = (start..start + 1_000).map(|n| (n << 40, Op::Put)).collect();
             twin.apply(&changes);
         }
         let fill = twin.compare();
@@ -493,6 +467,64 @@ mod tests {
         // The same batch again changes nothing.
         twin.apply(&changes);
         assert_eq!(twin.compare(), fill);
+    }
+
+    /// The ids of a chunk are as wide as the farthest needs. The values of the most entries that fit with
+    /// narrow ids do not fit with a wide one.
+    #[test]
+    fn far_ids_split_chunks_of_near_ids() {
+        let near = |first: u64, second: u64| u128::from_lanes(first << 38, second);
+        for seconds in [0, 1 << 40] {
+            let mut twin = Twin::<u128>::new();
+            let dense: Vec<_> = (0..5_000)
+                .map(|n| (near(n, seconds + n % 1_000), Op::Put))
+                .collect();
+            twin.apply(&dense);
+            let before = twin.compare();
+            for n in (0..5_000).step_by(400) {
+                twin.apply(&[(near(n, u64::MAX - n), Op::Put)]);
+                twin.apply(&[(u128::from_lanes(n << 38 | 7, n << 50), Op::Put)]);
+            }
+            assert!(before > 0.6 && twin.compare() > 0.4);
+            for n in (0..5_000).step_by(400) {
+                twin.apply(&[(near(n, u64::MAX - n), Op::Remove)]);
+            }
+            twin.compare();
+        }
+    }
+
+    #[test]
+    fn uneven_entries_equal_plain_set() {
+        // Runs of equal first lanes; both ends of the range; one high half; dense with holes.
+        let kinds: [fn(u64) -> u128; 4] = [
+            |n| u128::from_lanes((n % 7) << 60, n),
+            |n| u128::from_lanes(if n % 2 == 0 { n } else { !n }, draw(n)),
+            |n| u128::from_lanes(5 << 48 | draw(n) >> 32, n),
+            |n| u128::from_lanes(n + n / 100, draw(n)),
+        ];
+        for kind in kinds {
+            let mut twin = Twin::<u128>::new();
+            for start in [0, 20_000, 4_000] {
+                let puts: Vec<_> = (start..start + 6_000).map(|n| (kind(n), Op::Put)).collect();
+                twin.apply(&puts);
+                twin.compare();
+                let removals: Vec<_> = (start..start + 6_000)
+                    .filter(|n| draw(*n).is_multiple_of(3))
+                    .map(|n| (kind(n), Op::Remove))
+                    .collect();
+                twin.apply(&removals);
+                twin.compare();
+            }
+            let rest: Vec<_> = twin
+                .plain
+                .iter()
+                .map(|entry| (*entry, Op::Remove))
+                .collect();
+            for part in rest.chunks(700) {
+                twin.apply(part);
+            }
+            twin.compare();
+        }
     }
 
     #[test]
@@ -514,7 +546,7 @@ mod tests {
             }
             let full = twin.compare();
             assert!(if fill == Fill::Full {
-                full > 0.99
+                full > 0.98
             } else {
                 (0.7..0.85).contains(&full)
             });

@@ -7,7 +7,11 @@
 mod apply;
 pub(crate) mod chunk;
 pub(crate) mod damaged_ranges;
+pub(crate) mod entry;
+mod fields;
+mod fill;
 mod parts;
+pub(crate) mod unary;
 
 use std::ops::Bound;
 
@@ -16,9 +20,11 @@ use redb::{ReadableTable, ReadableTableMetadata};
 use crate::error::{Error, Result};
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
-use crate::store::tables::packed::chunk::{Chunk, Entry};
+use crate::store::tables::packed::chunk::Chunk;
+use crate::store::tables::packed::entry::Entry;
 
-pub(crate) use apply::{ApplyCounts, Fill, Op, encode_chunks};
+pub(crate) use apply::{ApplyCounts, Op};
+pub(crate) use fill::{Fill, encode_chunks};
 
 /// The name and number of a packed table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,12 +88,14 @@ impl<T: ReadableTableMetadata> Packed<T> {
             .catch_failed_reads(|| self.table.len().reading(&self.db_path))
     }
 
-    /// Bytes of all pages of the table.
-    pub(crate) fn bytes(&self) -> Result<u64> {
+    /// Bytes of all chunks with their keys, and bytes of all pages of the table.
+    pub(crate) fn bytes(&self) -> Result<(u64, u64)> {
         let stats = self
             .db_path
             .catch_failed_reads(|| self.table.stats().reading(&self.db_path))?;
-        Ok(stats.stored_bytes() + stats.metadata_bytes() + stats.fragmented_bytes())
+        let stored = stats.stored_bytes();
+        let pages = stored + stats.metadata_bytes() + stats.fragmented_bytes();
+        Ok((stored, pages))
     }
 }
 

@@ -5,10 +5,10 @@ use redb::ReadableTable;
 use super::Packed;
 use crate::error::{Error, Result};
 use crate::store::disk::path::RedbResult;
-use crate::store::tables::packed::chunk::Entry;
 use crate::store::tables::packed::damaged_ranges::{
     Damaged, KeyInt, Part, end_of_damage, split_damage, successor,
 };
+use crate::store::tables::packed::entry::Entry;
 
 type ChunkRow<E> = (E, Vec<u8>);
 

@@ -1,0 +1,63 @@
+//! [`Alignment`]: two texts word by word, for a picture of their differences.
+
+use super::{Containment, Prepared, Weights, with_sides};
+use crate::text::Normaliser;
+
+/// The words of two texts side by side, and the decision about the texts.
+///
+/// # Examples
+///
+/// ```
+/// use simdb::Normaliser;
+/// use simdb::containment::{Alignment, Weights};
+///
+/// let alignment = Alignment::new(
+///     &Normaliser::new(),
+///     Weights::builtin(),
+///     "the MongoDB component",
+///     "components of Memcached",
+/// );
+/// let [the, mongodb, component] = &alignment.a[..] else { panic!() };
+/// assert_eq!((the.weight, the.counterpart), (0.0, None));
+/// assert!(mongodb.weight > 4.0);
+/// assert_eq!(component.counterpart, Some(0));
+/// assert_eq!(alignment.b[0].word, "components");
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Alignment {
+    /// The decision, and the missing words of both texts.
+    pub containment: Containment,
+    /// The words of the first text, in text order.
+    pub a: Vec<AlignedWord>,
+    /// The words of the second text, in text order.
+    pub b: Vec<AlignedWord>,
+}
+
+/// A word of one of two texts.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct AlignedWord {
+    /// The word as it is in the normalised text.
+    pub word: String,
+    /// The weight in nats; 0 if the word is not missing in the other text, or says nothing.
+    pub weight: f64,
+    /// The index of the word of the other text that says the same; `None` for missing words, for
+    /// words that the other text says in several words, and for repetitions.
+    pub counterpart: Option<usize>,
+}
+
+impl Alignment {
+    /// Aligns two texts.
+    ///
+    /// # Cost
+    /// The cost of [`Containment::new`].
+    pub fn new(normaliser: &Normaliser, weights: &Weights, a: &str, b: &str) -> Self {
+        let [a, b] = [a, b].map(|text| Prepared::new(normaliser, text));
+        with_sides(weights, &a, &b, |[a, b], sides| Self {
+            containment: Containment::of([a, b], sides),
+            a: sides.words(a),
+            b: sides.words(b),
+        })
+    }
+}

@@ -1,0 +1,75 @@
+//! The decision about a text that is alike: the thresholds decide, or the words that would be lost.
+
+use std::sync::OnceLock;
+
+use crate::containment::{Containment, Prepared, Weights};
+use crate::similarity::Likeness;
+use crate::text::Normaliser;
+
+/// The measure that decides about two texts which [`Likeness`] calls alike.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum Decision {
+    /// The words that a text would lose: see [`containment`](crate::containment). Texts of one
+    /// template that differ in a name are alike, and neither contains the other.
+    #[default]
+    Contained,
+    /// The thresholds alone.
+    Alike,
+}
+
+/// The treatment of stored documents whose texts are contained in a new document.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum OnExtended {
+    /// The stored documents stay.
+    #[default]
+    KeepBoth,
+    /// The change that stores the new document removes the stored documents.
+    Replace,
+}
+
+/// The rule by which [`Change::InsertUnlessSimilar`](crate::Change::InsertUnlessSimilar) stores a
+/// document or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct SimilarRule {
+    /// The measure that decides about texts which are alike.
+    pub decision: Decision,
+    /// The least likeness of texts that are alike.
+    pub likeness: Likeness,
+    /// The treatment of stored documents that are contained in the new document, with
+    /// [`Decision::Contained`].
+    pub on_extended: OnExtended,
+}
+
+/// A text and its words, which are cut at the first candidate: most queries have no candidate.
+#[derive(Clone, Debug)]
+pub(crate) struct DecidingText {
+    text: Box<str>,
+    prepared: OnceLock<Box<Prepared>>,
+}
+
+impl DecidingText {
+    pub(crate) fn new(text: &str) -> Self {
+        Self {
+            text: text.into(),
+            prepared: OnceLock::new(),
+        }
+    }
+
+    /// The containment of this text, A, and another text, B.
+    pub(crate) fn containment(&self, normaliser: &Normaliser, other: &str) -> Containment {
+        let prepare = || Box::new(Prepared::new(normaliser, &self.text));
+        let prepared = self.prepared.get_or_init(prepare);
+        let other = Prepared::new(normaliser, other);
+        Containment::between(Weights::builtin(), prepared, &other)
+    }
+
+    /// Bytes of the text. The words are not counted: they are cut when the query runs.
+    pub(crate) fn len_bytes(&self) -> usize {
+        self.text.len()
+    }
+}

@@ -1,0 +1,285 @@
+//! [`PackedWording`]: a stored text in the form in which a query compares it, without reading and
+//! normalising the text again.
+//!
+//! | bytes | content |
+//! |---|---|
+//! | 32 | the counts of the characters in 32 classes, at most 255 each |
+//! | 8 | a bit for each phrase |
+//! | 2, 2, 2 | the numbers of characters, of bytes of the letters, and of distinct phrases |
+//! | 2 | [`IS_INFORMATIVE`], [`IS_ASCII`] |
+//! | bytes of the letters | the normalised letters and digits |
+//! | characters, 0 if ASCII | a byte for each character |
+//! | 8 × phrases | the hashes of the distinct phrases, ascending |
+
+use rapidfuzz::distance::levenshtein::{Args, BatchComparator};
+
+use super::jaccard::jaccard_index;
+use super::{Likeness, MAX_EDIT_CHARACTERS, MIN_SHINGLE_JACCARD, Resemblance, Wording};
+
+/// Classes of characters. A class is the low five bits of the code of a character.
+const CLASSES: usize = 32;
+
+const PHRASE_BITS: usize = CLASSES;
+const COUNTS: usize = PHRASE_BITS + 8;
+const HEADER_BYTES: usize = COUNTS + 8;
+
+const IS_INFORMATIVE: u16 = 1;
+const IS_ASCII: u16 = 2;
+
+/// The packed form of a [`Wording`].
+#[derive(Clone, Copy)]
+pub(crate) struct PackedWording<'b> {
+    header: &'b [u8; HEADER_BYTES],
+    /// The letters, the codes of the characters, and the phrases.
+    content: &'b [u8],
+}
+
+impl<'b> PackedWording<'b> {
+    /// `None` if the bytes are too short.
+    pub(crate) fn new(bytes: &'b [u8]) -> Option<Self> {
+        let (header, content) = bytes.split_first_chunk()?;
+        Some(Self { header, content })
+    }
+
+    fn class_counts(&self) -> &'b [u8] {
+        &self.header[..CLASSES]
+    }
+
+    fn phrase_bits(&self) -> u64 {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&self.header[PHRASE_BITS..COUNTS]);
+        u64::from_le_bytes(bytes)
+    }
+
+    fn count(&self, index: usize) -> u16 {
+        let at = COUNTS + 2 * index;
+        u16::from_le_bytes([self.header[at], self.header[at + 1]])
+    }
+
+    fn characters(&self) -> usize {
+        self.count(0).into()
+    }
+
+    fn phrase_count(&self) -> usize {
+        self.count(2).into()
+    }
+
+    fn has(&self, flag: u16) -> bool {
+        self.count(3) & flag != 0
+    }
+
+    fn letters(&self) -> &'b [u8] {
+        &self.content[..usize::from(self.count(1))]
+    }
+
+    /// A byte for each character: equal characters have equal codes.
+    fn codes(&self) -> &'b [u8] {
+        if self.has(IS_ASCII) {
+            return self.letters();
+        }
+        &self.content[self.letters().len()..][..self.characters()]
+    }
+
+    fn phrases(&self) -> impl Iterator<Item = u64> + use<'b> {
+        let start = self.content.len() - size_of::<u64>() * self.phrase_count();
+        let hashes = self.content[start..].as_chunks().0;
+        hashes.iter().map(|hash| u64::from_le_bytes(*hash))
+    }
+}
+
+/// The code of a character: an ASCII character itself, otherwise seven bits of a hash.
+fn code(character: char) -> u8 {
+    match u8::try_from(character) {
+        Ok(byte) if byte.is_ascii() => byte,
+        _ => 0x80 | (u32::from(character).wrapping_mul(0x9e37_79b1) >> 25) as u8,
+    }
+}
+
+fn class_counts(codes: impl Iterator<Item = u8>) -> [u8; CLASSES] {
+    let mut counts = [0_u8; CLASSES];
+    for code in codes {
+        let count = &mut counts[usize::from(code) % CLASSES];
+        *count = count.saturating_add(1);
+    }
+    counts
+}
+
+/// A bit for each phrase. The phrases of two texts are compared only if enough bits are equal.
+fn phrase_bits(phrases: &[u64]) -> u64 {
+    phrases
+        .iter()
+        .fold(0, |bits, hash| bits | 1 << (hash >> 58))
+}
+
+impl Wording {
+    /// The bytes of the [`PackedWording`]; `None` for a text without letters and digits, or with more
+    /// than 65,535 bytes of them.
+    pub(crate) fn pack(&self) -> Option<Vec<u8>> {
+        let count = |count: usize| u16::try_from(count).ok().map(u16::to_le_bytes);
+        let is_ascii = self.letters.is_ascii();
+        let is_informative = if self.is_informative {
+            IS_INFORMATIVE
+        } else {
+            0
+        };
+        let flags = is_informative | if is_ascii { IS_ASCII } else { 0 };
+        let codes = || self.letters.chars().map(code);
+        if self.letters.is_empty() {
+            return None;
+        }
+        let phrase_bytes = size_of_val(&*self.phrases);
+        let codes_len = if is_ascii { 0 } else { self.characters };
+        let len = HEADER_BYTES + self.letters.len() + codes_len + phrase_bytes;
+        let mut packed = Vec::with_capacity(len);
+        packed.extend(class_counts(codes()));
+        packed.extend(phrase_bits(&self.phrases).to_le_bytes());
+        packed.extend(count(self.characters)?);
+        packed.extend(count(self.letters.len())?);
+        packed.extend(count(self.phrases.len())?);
+        packed.extend(flags.to_le_bytes());
+        packed.extend(self.letters.as_bytes());
+        packed.extend(codes().take(codes_len));
+        packed.extend(self.phrases.iter().flat_map(|hash| hash.to_le_bytes()));
+        Some(packed)
+    }
+}
+
+/// The comparison of one text with many packed ones. Finds what [`Wording::compare`] finds.
+pub(crate) struct PackedComparison<'w> {
+    wording: &'w Wording,
+    likeness: Likeness,
+    class_counts: [u8; CLASSES],
+    phrase_bits: u64,
+    codes: BatchComparator<u8>,
+    characters: BatchComparator<char>,
+    is_ascii: bool,
+}
+
+impl<'w> PackedComparison<'w> {
+    pub(crate) fn new(wording: &'w Wording, likeness: &Likeness) -> Self {
+        let codes: Vec<u8> = wording.letters.chars().map(code).collect();
+        let is_ascii = wording.letters.is_ascii();
+        // Two ASCII texts are compared by their codes alone.
+        let characters: Vec<char> = match is_ascii {
+            true => Vec::new(),
+            false => wording.letters.chars().collect(),
+        };
+        Self {
+            wording,
+            likeness: *likeness,
+            class_counts: class_counts(codes.iter().copied()),
+            phrase_bits: phrase_bits(&wording.phrases),
+            codes: BatchComparator::new(codes),
+            characters: BatchComparator::new(characters),
+            is_ascii,
+        }
+    }
+
+    /// The similarity of the text and a packed text; `None` unless they are near-duplicates.
+    pub(crate) fn compare(&self, other: PackedWording<'_>) -> Option<Resemblance> {
+        let own = self.wording;
+        let longer = own.characters.max(other.characters());
+        // The most edits that leave the texts alike, or one more: `distance` decides exactly.
+        let most_edits = match self.likeness.edit_similarity {
+            least if least <= 1.0 && longer <= MAX_EDIT_CHARACTERS => {
+                Some((longer as f64 * (1.0 - least)) as usize + 1)
+            }
+            _ => None,
+        };
+        let may_have_edits = most_edits.is_some_and(|most| self.least_edits(other) <= most);
+        let may_have_phrases = jaccard_index(
+            self.most_common_phrases(other),
+            own.phrases.len(),
+            other.phrase_count(),
+        ) >= self.likeness.jaccard;
+        if !may_have_edits && !may_have_phrases {
+            // Texts of the same wording have no edits, but thresholds above 1 refuse all other texts.
+            return self.same_wording(other);
+        }
+        if let Some(same) = self.same_wording(other) {
+            return Some(same);
+        }
+        if !own.is_informative || !other.has(IS_INFORMATIVE) {
+            return None;
+        }
+        let jaccard = || {
+            let is_own = |hash: &u64| own.phrases.binary_search(hash).is_ok();
+            let both = other.phrases().filter(is_own).count();
+            jaccard_index(both, own.phrases.len(), other.phrase_count())
+        };
+        let similarity = |distance: usize| 1.0 - distance as f64 / longer as f64;
+        let (jaccard, edit_similarity) = match may_have_phrases.then(jaccard) {
+            Some(jaccard) if jaccard >= self.likeness.jaccard => {
+                let are_short = longer <= MAX_EDIT_CHARACTERS;
+                let distance = are_short
+                    .then(|| self.distance(other, usize::MAX))
+                    .flatten();
+                (jaccard, distance.map(similarity))
+            }
+            found => {
+                let distance = most_edits.and_then(|most| self.distance(other, most));
+                let similarity = distance.map(similarity);
+                let similarity =
+                    similarity.filter(|found| *found >= self.likeness.edit_similarity)?;
+                (found.unwrap_or_else(jaccard), Some(similarity))
+            }
+        };
+        self.shares_shingles(other).then_some(Resemblance {
+            same_wording: false,
+            edit_similarity,
+            jaccard,
+            comparable: true,
+        })
+    }
+
+    fn same_wording(&self, other: PackedWording<'_>) -> Option<Resemblance> {
+        let is_same = self.wording.letters.as_bytes() == other.letters();
+        is_same.then(|| self.wording.itself())
+    }
+
+    /// A lower bound of the edit distance: the characters that one text has more often than the other.
+    fn least_edits(&self, other: PackedWording<'_>) -> usize {
+        let (mut missing, mut surplus) = (0_u16, 0_u16);
+        for (own, other) in self.class_counts.iter().zip(other.class_counts()) {
+            missing += u16::from(own.saturating_sub(*other));
+            surplus += u16::from(other.saturating_sub(*own));
+        }
+        let lengths = self.wording.characters.abs_diff(other.characters());
+        lengths.max(missing.max(surplus).into())
+    }
+
+    /// An upper bound of the number of common phrases: a phrase whose bit the other text lacks is missing
+    /// there.
+    fn most_common_phrases(&self, other: PackedWording<'_>) -> usize {
+        let (own_bits, other_bits) = (self.phrase_bits, other.phrase_bits());
+        let missing = |bits: u64| bits.count_ones() as usize;
+        let own = self.wording.phrases.len() - missing(own_bits & !other_bits);
+        own.min(other.phrase_count() - missing(other_bits & !own_bits))
+    }
+
+    /// The edit distance of the letters, if it is at most `most`.
+    fn distance(&self, other: PackedWording<'_>, most: usize) -> Option<usize> {
+        // Different characters may have one code, so the distance of the codes may be too small.
+        let by_codes = self.codes.distance_with_args(
+            other.codes().iter().copied(),
+            &Args::default().score_cutoff(most),
+        )?;
+        if self.is_ascii && other.has(IS_ASCII) {
+            return Some(by_codes);
+        }
+        let letters = str::from_utf8(other.letters()).ok()?;
+        let args = Args::default().score_cutoff(most);
+        if self.is_ascii {
+            let own = self.wording.letters.chars();
+            return BatchComparator::new(own).distance_with_args(letters.chars(), &args);
+        }
+        self.characters.distance_with_args(letters.chars(), &args)
+    }
+
+    /// Returns `true` if the Jaccard index of the shingles of characters is at least
+    /// [`MIN_SHINGLE_JACCARD`].
+    fn shares_shingles(&self, other: PackedWording<'_>) -> bool {
+        str::from_utf8(other.letters())
+            .is_ok_and(|letters| self.wording.shingle_jaccard(letters) >= MIN_SHINGLE_JACCARD)
+    }
+}

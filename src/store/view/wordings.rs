@@ -1,0 +1,58 @@
+//! The packed wordings of documents: of the memtables, and of the cache.
+
+use super::View;
+use crate::document::DocId;
+use crate::fingerprint::Fingerprint;
+use crate::similarity::PackedWording;
+use crate::store::tables::edit::TextEdit;
+use crate::store::view::source::FingerprintSource;
+use crate::text::Normaliser;
+
+impl<T: FingerprintSource> View<T> {
+    /// Calls `visitor` with the fingerprint and the packed wording of each of these documents that is in
+    /// memory. Returns the other documents, whose texts must be read.
+    pub(crate) fn visit_wordings(
+        &self,
+        normaliser: &Normaliser,
+        documents: &[DocId],
+        mut visitor: impl FnMut(DocId, Fingerprint, PackedWording<'_>),
+    ) -> Vec<DocId> {
+        let (mut others, mut in_tables) = (Vec::new(), Vec::new());
+        let in_tables = if self.memtables.is_empty() {
+            documents
+        } else {
+            for id in documents {
+                let Some(latest) = self.memtables.latest(*id) else {
+                    in_tables.push(*id);
+                    continue;
+                };
+                let banded = match &latest.text {
+                    TextEdit::Put(banded) => banded.packed(normaliser),
+                    TextEdit::Keep | TextEdit::Remove => None,
+                };
+                match (latest.state, banded) {
+                    (Some(state), Some(packed)) => visitor(*id, state.fingerprint, packed),
+                    _ => others.push(*id),
+                }
+            }
+            &in_tables
+        };
+        match self.tables.wordings() {
+            Some((cache, commit)) => others.extend(cache.visit(in_tables, commit, visitor)),
+            None => others.extend(in_tables),
+        }
+        others
+    }
+
+    /// Returns `true` if [`keep_wording`](Self::keep_wording) may keep the wording of a document.
+    pub(crate) fn keeps_wording(&self, id: DocId) -> bool {
+        self.tables.wordings().is_some() && self.is_in_tables(id)
+    }
+
+    /// Keeps the packed wording of a document of the tables in memory.
+    pub(crate) fn keep_wording(&self, id: DocId, fingerprint: Fingerprint, packed: &[u8]) {
+        if let Some((cache, commit)) = self.tables.wordings() {
+            cache.insert(id, commit, fingerprint, packed);
+        }
+    }
+}
