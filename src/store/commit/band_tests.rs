@@ -234,9 +234,16 @@ impl CheckedStore {
             ControlFlow::Continue(())
         })
         .unwrap();
+        // The load keeps no document that has expired by its end.
+        let expiry = self.store().read().unwrap().expiry();
+        let mut loaded = BTreeMap::new();
         for (id, document) in pushed {
-            self.stored.entry(id).or_insert(document);
+            if !self.stored.contains_key(&id) {
+                loaded.entry(id).or_insert(document);
+            }
         }
+        loaded.retain(|_, (state, _)| !expiry.is_expired(state.arrival));
+        self.stored.extend(loaded);
     }
 
     /// Flushes the oldest memtable in `commits` transactions, then fails, and reopens the database.
