@@ -157,7 +157,7 @@ fn bands_that_contradict_texts_are_found_by_check() {
     let rows_with = |name: &str, texts: &dyn Fn(u64) -> Option<String>| {
         let path = folder.path().join(name);
         let database = builder().similar(true).create(&path).unwrap();
-        let mut documents = documents(5, 0, 60);
+        let mut documents = documents(5, 0, 120);
         for document in &mut documents {
             document.text = texts(document.id.0);
         }
