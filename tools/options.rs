@@ -32,8 +32,8 @@ pub struct FieldNames {
 
     /// The field or column that holds the text [default: text]
     ///
-    /// With --fingerprint, texts are read only if this option is given; they are kept beside the
-    /// fingerprints, in a database created with --keep-texts.
+    /// With --fingerprint or --features, texts are read only if this option is given; they are kept
+    /// beside the fingerprints, in a database created with --keep-texts.
     #[arg(long, value_name = "FIELD", help_heading = "Input")]
     pub text: Option<String>,
 
@@ -44,6 +44,19 @@ pub struct FieldNames {
     /// radius finds it.
     #[arg(long, value_name = "FIELD", help_heading = "Input")]
     pub fingerprint: Option<String>,
+
+    /// The field of JSON Lines that holds features and their weights, read instead of texts:
+    /// {"word": 1.5, "another": 2}
+    ///
+    /// The fingerprint is made of them, as by `simdb-cli hash --features`; the recipe weighted needs
+    /// them or fingerprints. A weight is from 0 to 2^40. Texts are read only if --text is given.
+    #[arg(
+        long,
+        value_name = "FIELD",
+        conflicts_with = "fingerprint",
+        help_heading = "Input"
+    )]
+    pub features: Option<String>,
 
     /// The field or column that holds the arrival time [default: now]
     ///
@@ -79,14 +92,15 @@ fn parse_text_size(text: &str) -> Result<usize, String> {
 impl FieldNames {
     /// The fields, which must differ.
     pub fn fields(&self) -> Result<DocumentFields> {
-        let text = match (&self.text, &self.fingerprint) {
-            (None, None) => Some("text".to_owned()),
-            (text, _) => text.clone(),
+        let text = match &self.text {
+            None if self.reads_texts() => Some("text".to_owned()),
+            text => text.clone(),
         };
         let fields = DocumentFields {
             id: self.id.clone(),
             text,
             fingerprint: self.fingerprint.clone(),
+            features: self.features.clone(),
             time: self.time.clone(),
             score: None,
             are_counted: false,
@@ -96,23 +110,29 @@ impl FieldNames {
             DocumentPart::Id,
             DocumentPart::Text,
             DocumentPart::Fingerprint,
+            DocumentPart::Features,
             DocumentPart::Time,
         ];
         let names: Vec<&str> = parts.iter().filter_map(|part| fields.name(*part)).collect();
         let different: HashSet<&&str> = names.iter().collect();
         ensure!(
             different.len() == names.len(),
-            "--id, --text, --fingerprint and --time must name different fields"
+            "--id, --text, --fingerprint, --features and --time must name different fields"
         );
         Ok(fields)
     }
 
+    /// Returns `true` if fingerprints are made of texts, so that texts are read by default.
+    pub fn reads_texts(&self) -> bool {
+        self.fingerprint.is_none() && self.features.is_none()
+    }
+
     /// Refuses to read parts that a database with these settings does not store.
     pub fn refuse_unkept(&self, settings: &Settings) -> Result<()> {
-        if self.fingerprint.is_some() && self.text.is_some() && !settings.keep_texts {
+        if !self.reads_texts() && self.text.is_some() && !settings.keep_texts {
             bail!(
-                "--text beside --fingerprint needs a database that keeps texts; create the database \
-                 with --keep-texts, or leave --text or --fingerprint out"
+                "--text beside --fingerprint or --features needs a database that keeps texts; create \
+                 the database with --keep-texts, or leave --text out"
             );
         }
         if self.time.is_some() && settings.retention.is_none() {

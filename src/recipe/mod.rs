@@ -459,12 +459,16 @@ impl Recipe {
     }
 }
 
-/// The newest recipe with a name: see [`by_name`](Recipe::by_name).
+/// Reads a name, or a name and the newest version, as `Display` writes them: see
+/// [`by_name`](Recipe::by_name).
 impl FromStr for Recipe {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        Self::by_name(name)
+        let displayed = Self::all()
+            .into_iter()
+            .find(|recipe| recipe.to_string() == name);
+        displayed.map_or_else(|| Self::by_name(name), Ok)
     }
 }
 
@@ -490,7 +494,9 @@ mod tests {
     fn recipes_are_found_by_name() {
         for recipe in Recipe::all() {
             assert_eq!(Recipe::by_name(recipe.name()).unwrap(), recipe);
+            assert_eq!(recipe.to_string().parse::<Recipe>().unwrap(), recipe);
         }
+        assert!("ngram v1".parse::<Recipe>().is_err());
         let error = Recipe::by_name("ngrams").unwrap_err().to_string();
         assert_eq!("jieba".parse::<Recipe>().unwrap(), Recipe::jieba());
         assert_eq!(

@@ -87,6 +87,9 @@ pub fn inputs(names: &[PathBuf], given: Option<Format>, fields: &FieldNames) -> 
                  parquet"
             );
         }
+        if fields.features.is_some() && format != Format::Jsonl {
+            bail!("--features names a field of JSON Lines; other formats hold no features");
+        }
         if fields.time.is_some() && matches!(format, Format::Lines | Format::Raw | Format::Npy) {
             bail!(
                 "plain lines, raw pairs and arrays have no field for --time; use jsonl, csv, tsv or \

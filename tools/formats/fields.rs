@@ -8,7 +8,7 @@ use super::id_sequence::IdSequence;
 use super::score::Score;
 use super::time::{time_of, time_of_ms};
 use super::{
-    DocumentContent, Item, MAX_LINE_BYTES, RELIABLE_FIELD, fingerprint_of, id_of, text_of,
+    DocumentContent, Item, MAX_LINE_BYTES, RELIABLE_FIELD, excerpt, fingerprint_of, id_of, text_of,
 };
 
 /// The names of the JSON fields or columns that hold the parts of a document.
@@ -19,6 +19,8 @@ pub struct DocumentFields {
     pub text: Option<String>,
     /// `None` if fingerprints are made of the texts.
     pub fingerprint: Option<String>,
+    /// The features and their weights of which fingerprints are made; `None` unless texts have none.
+    pub features: Option<String>,
     /// The arrival time, or `None` if documents arrive now.
     pub time: Option<String>,
     /// The number by which `dedup` chooses keepers.
@@ -35,6 +37,7 @@ pub enum DocumentPart {
     Id,
     Text,
     Fingerprint,
+    Features,
     /// `false` if the fingerprint is unreliable.
     Reliable,
     Time,
@@ -42,10 +45,11 @@ pub enum DocumentPart {
 }
 
 impl DocumentPart {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Id,
         Self::Text,
         Self::Fingerprint,
+        Self::Features,
         Self::Time,
         Self::Score,
         // Last, so that an option that names a field `reliable` takes precedence.
@@ -58,6 +62,7 @@ impl DocumentPart {
             Self::Id => Some("--id"),
             Self::Text => Some("--text"),
             Self::Fingerprint => Some("--fingerprint"),
+            Self::Features => Some("--features"),
             Self::Reliable => None,
             Self::Time => Some("--time"),
             Self::Score => Some("--score"),
@@ -103,6 +108,7 @@ impl DocumentFields {
             DocumentPart::Id => (!self.are_counted).then_some(&self.id),
             DocumentPart::Text => self.text.as_ref(),
             DocumentPart::Fingerprint => self.fingerprint.as_ref(),
+            DocumentPart::Features => self.features.as_ref(),
             DocumentPart::Reliable => return self.fingerprint.as_ref().map(|_| RELIABLE_FIELD),
             DocumentPart::Time => self.time.as_ref(),
             DocumentPart::Score => self.score.as_ref(),
@@ -172,11 +178,11 @@ impl DocumentFields {
         id?.ok_or_else(|| "it has no id".to_owned())
     }
 
-    /// The content of a document. The text may be missing beside a fingerprint; every other part that
+    /// The content of a document. The text may be missing beside a fingerprint or features; every other part that
     /// has a name is required.
     pub fn content<V: PartValues>(&self, mut values: V) -> Result<DocumentContent, String> {
         let values = &mut values;
-        let may_lack_text = self.fingerprint.is_some();
+        let may_lack_text = self.fingerprint.is_some() || self.features.is_some();
         let text = match self.name(DocumentPart::Text) {
             None => None,
             Some(name) => match values.take(DocumentPart::Text)? {
@@ -199,6 +205,7 @@ impl DocumentFields {
         Ok(DocumentContent {
             text,
             fingerprint,
+            features: self.part(values, DocumentPart::Features, features_of)?,
             arrival: self.part(values, DocumentPart::Time, arrival_of)?,
             score: self.part(values, DocumentPart::Score, score_of)?,
         })
@@ -242,6 +249,21 @@ fn string_of(value: FieldValue, expected: &str) -> Result<String, String> {
     Err(format!("it is {kind}; {expected} is expected"))
 }
 
+/// The features and weights of an object `{"word": weight, ...}`.
+fn features_of(value: FieldValue) -> Result<Vec<(String, f64)>, String> {
+    let Value::Object(features) = value.into_json() else {
+        return Err("an object of features and their weights is expected".to_owned());
+    };
+    let weigh = |(feature, weight): (String, Value)| match weight.as_f64() {
+        Some(weight) => Ok((feature, weight)),
+        None => Err(format!(
+            "the weight of {:?} is not a number",
+            excerpt(&feature)
+        )),
+    };
+    features.into_iter().map(weigh).collect()
+}
+
 fn arrival_of(value: FieldValue) -> Result<Timestamp, String> {
     match value {
         FieldValue::Millis(ms) => time_of_ms(ms),
@@ -272,6 +294,7 @@ impl DocumentFields {
             id: "id".to_owned(),
             text: text.map(str::to_owned),
             fingerprint: fingerprint.map(str::to_owned),
+            features: None,
             time: None,
             score: None,
             are_counted: false,

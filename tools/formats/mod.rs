@@ -142,12 +142,14 @@ pub struct InputRecord {
     pub content: DocumentContent,
 }
 
-/// The parts of a document other than its id. A text, a fingerprint, or both are present.
+/// The parts of a document other than its id. A text, a fingerprint or features are present.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DocumentContent {
     pub text: Option<String>,
     /// The fingerprint, and `true` if it is reliable.
     pub fingerprint: Option<(Fingerprint, bool)>,
+    /// Features and their weights.
+    pub features: Option<Vec<(String, f64)>>,
     pub arrival: Option<Timestamp>,
     /// The number by which `dedup` chooses a keeper.
     pub score: Option<Score>,
@@ -162,8 +164,8 @@ impl DocumentContent {
         }
     }
 
-    /// The document with this content. A missing fingerprint is computed from the text; an error if
-    /// the recipe does not fingerprint texts.
+    /// The document with this content. A missing fingerprint is computed from the features, or else
+    /// from the text; an error if the recipe does not fingerprint texts.
     pub fn into_document(
         self,
         id: DocId,
@@ -172,8 +174,10 @@ impl DocumentContent {
         let (fingerprint, reliable) = match self.fingerprint {
             Some(given) => given,
             None => {
-                let text = self.text.as_deref().unwrap_or_default();
-                let made = fingerprinter.fingerprint(text)?;
+                let made = match &self.features {
+                    Some(features) => fingerprinter.fingerprint_tokens(features)?,
+                    None => fingerprinter.fingerprint(self.text.as_deref().unwrap_or_default())?,
+                };
                 (made.fingerprint, made.reliable)
             }
         };

@@ -18,7 +18,7 @@ const MOST_SHOWN: i64 = 10_000;
 /// Loads documents into a near-duplicate database, all of them or none.
 ///
 /// The database is created if it is missing. A document has an id (an integer from 0 to 2^64 - 1,
-/// or a string of its digits) and a text or a fingerprint. Loading a file twice is safe: a document
+/// or a string of its digits) and a text, a fingerprint, or features with weights. Loading a file twice is safe: a document
 /// whose id and fingerprint are stored already is only counted, even if its text has changed.
 ///
 /// A failed or interrupted load does not change the database, and creates none. A load that is killed

@@ -292,6 +292,80 @@ fn weighted_database_is_loaded_with_fingerprints() {
 }
 
 #[test]
+fn weighted_database_is_loaded_with_features() {
+    let folder = Folder::new();
+    folder.write(
+        "songs.jsonl",
+        "{\"id\":1,\"features\":{\"oboe\":0.7,\"tempo\":2,\"key\":1.5,\"live\":0.4},\"text\":\"a\"}\n\
+         {\"id\":2,\"features\":{},\"text\":\"b\"}\n",
+    );
+    let song = "[\"oboe\", 0.7]\n[\"tempo\", 2]\n[\"key\", 1.5]\n[\"live\", 0.4]\n";
+    folder.write("song.jsonl", song);
+    let hash = ["hash", "--recipe", "weighted", "--features", "song.jsonl"];
+    let hash = folder.cli(&hash).ends(0).stdout;
+    let load = |database: &str, input: &str, more: &[&str]| {
+        let arguments = [
+            database,
+            input,
+            "--recipe",
+            "weighted",
+            "--features",
+            "features",
+        ];
+        folder.load(&[&arguments, more].concat())
+    };
+    let report = load("w.simdb", "songs.jsonl", &["--json"])
+        .ends(0)
+        .one_json();
+    assert_eq!(
+        (&report["inserted"], &report["unreliable"]),
+        (&2.into(), &1.into())
+    );
+    let found = folder
+        .cli(&[
+            "query",
+            "w.simdb",
+            "--fingerprint",
+            hash.trim_end(),
+            "--radius",
+            "0",
+            "--json",
+        ])
+        .ends(0)
+        .one_json();
+    assert_eq!(found["matches"][0]["id"], 1);
+    let texts = ["--text", "text", "--keep-texts"];
+    load("t.simdb", "songs.jsonl", &texts).ends(0);
+    let stored = folder
+        .cli(&["get", "t.simdb", "2", "--json"])
+        .ends(0)
+        .one_json();
+    assert_eq!(stored["text"], "b");
+
+    load("n.simdb", "songs.jsonl", &["--text", "text"]).fails(&["--keep-texts"]);
+    load("n.simdb", "songs.jsonl", &["--fingerprint", "fp"])
+        .fails(&["--features", "--fingerprint"]);
+    folder.write("a.csv", "id,features\n1,2\n");
+    load("n.simdb", "a.csv", &[]).fails(&["--features names a field of JSON Lines"]);
+    for (features, reason) in [
+        ("[1]", "an object of features and their weights"),
+        (
+            "{\"oboe\":\"loud\"}",
+            "the weight of \"oboe\" is not a number",
+        ),
+        ("{\"oboe\":-1}", "weight"),
+    ] {
+        folder.write(
+            "bad.jsonl",
+            format!("{{\"id\":1,\"features\":{features}}}\n"),
+        );
+        load("n.simdb", "bad.jsonl", &[]).fails(&["bad.jsonl", reason]);
+    }
+    folder.write("bad.jsonl", "{\"id\":1,\"text\":\"a\"}\n");
+    load("n.simdb", "bad.jsonl", &[]).fails(&["there is no field \"features\""]);
+}
+
+#[test]
 fn feature_lists_are_hashed_by_any_recipe() {
     let folder = Folder::new();
     folder.write("keywords.jsonl", "[\"你好\", 1]\n\n[\"世界\", 1.5]\n");

@@ -146,6 +146,7 @@ fn parse(line: &str, needs_texts: bool) -> Result<QueryContent, String> {
         text: Some("text".to_owned()),
         fingerprint: Some("fingerprint".to_owned()),
         time: None,
+        features: None,
         score: None,
         are_counted: false,
         max_text_bytes: MAX_TEXT_BYTES,

@@ -73,6 +73,7 @@ pub(super) fn document_fields(
         id: ID_COLUMN.to_owned(),
         text: None,
         fingerprint: Some(FINGERPRINT_COLUMN.to_owned()),
+        features: None,
         score: None,
         ..fields.clone()
     };
@@ -200,6 +201,7 @@ impl ColumnRole {
                     is_bits || is_text,
                     "INT64, or strings of 16 hexadecimal digits,",
                 ),
+                DocumentPart::Features => (false, "JSON Lines instead of columns"),
                 DocumentPart::Reliable => (kind == ColumnKind::Boolean, "true and false"),
                 DocumentPart::Time => (
                     is_time || is_number || is_text,

@@ -25,6 +25,7 @@ fn read(path: &Path) -> Result<[usize; 2]> {
         text: Some("text".to_owned()),
         fingerprint: None,
         time: Some("posted".to_owned()),
+        features: None,
         score: None,
         are_counted: false,
         max_text_bytes: MAX_TEXT_BYTES,
