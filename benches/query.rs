@@ -7,7 +7,8 @@
 //! blocks in sorted arrays in memory; a row gives the median turn. Contenders on disk are warm:
 //! every key of every block was queried once. No query is asked twice. A row per entry in redb
 //! takes long to load, so above 2,000,000 documents it needs `--row-per-entry`. A contender that
-//! does not fit in memory is listed as not measured.
+//! does not fit in memory is listed as not measured. All variants of a fingerprint within the radius take
+//! 700 KB, so that scheme is measured with 2,000 documents, in a table of its own.
 //!
 //! The second table is for many radii: simdb with a cache that holds the file, and the two plans
 //! that it can choose from, both in memory: probing sorted arrays, and the plain scan.
@@ -36,6 +37,7 @@ use bench_support::timing::{Latency, time_ratio, timed};
 use bench_support::{memory, table};
 use peers::multi_index::MultiIndex;
 use peers::row_per_entry::RowPerEntry;
+use peers::variants::{StoredVariants, VariantLookups};
 use simdb::{Database, Snapshot};
 
 const USAGE: Usage = Usage {
@@ -61,6 +63,9 @@ const MAX_MATCHES: f64 = 2e6;
 const ROW_PER_ENTRY_DOCUMENTS: u64 = 2_000_000;
 const ROW_PER_ENTRY_BYTES: u64 = 82;
 
+/// All variants of 2,000 fingerprints take 1.4 GB.
+const STORED_VARIANTS_DOCUMENTS: usize = 2_000;
+
 /// A contender may take this share of the available memory.
 const MEMORY_SHARE: f64 = 0.8;
 
@@ -77,6 +82,7 @@ fn main() {
     let rows = arguments.flag("--row-per-entry") || documents <= ROW_PER_ENTRY_DOCUMENTS;
     comparison.on_disk(folder.path(), rows);
     comparison.peers();
+    stored_variants(&keys);
     if !arguments.flag("--without-radii") {
         every_radius(folder.path(), &keys, &floor, &radii);
     }
@@ -136,7 +142,7 @@ impl<'k> Comparison<'k> {
             ];
             for (cache, cache_bytes) in caches {
                 let label = format!("{kind}, {cache}");
-                if !self.fits(&label, cache_bytes.unwrap_or(1 << 30) as u64) {
+                if !self.fits(&label, cache_bytes.unwrap_or(5 << 28) as u64) {
                     continue;
                 }
                 let (_database, snapshot) = open(&path, cache_bytes);
@@ -166,6 +172,10 @@ impl<'k> Comparison<'k> {
         if self.fits("mih-rs", documents * MultiIndex::BYTES_PER_DOCUMENT) {
             let index = MultiIndex::new(self.keys);
             self.row(&format!("mih-rs, {} blocks", index.blocks()), &index);
+        }
+        let label = "hash table, all 43,745 variants of a query looked up";
+        if self.fits(label, documents * VariantLookups::BYTES_PER_DOCUMENT) {
+            self.row(label, &VariantLookups::new(self.keys));
         }
         self.gaoya();
     }
@@ -231,6 +241,18 @@ impl<'k> Comparison<'k> {
 
     fn row_not_measured(&self, label: &str, reason: &str) {
         self.table.row(label, &["not measured", reason]);
+    }
+}
+
+/// A table of few documents: their variants take the memory of millions of documents in simdb.
+fn stored_variants(keys: &[u64]) {
+    let keys = &keys[..keys.len().min(STORED_VARIANTS_DOCUMENTS)];
+    let floor = SortedArrays::new(keys);
+    let mut comparison = Comparison::new(keys, &floor);
+    let bytes_per_document = StoredVariants::BYTES_PER_DOCUMENT;
+    let label = format!("all variants stored, {bytes_per_document} bytes a document");
+    if comparison.fits(&label, keys.len() as u64 * bytes_per_document) {
+        comparison.row(&label, &StoredVariants::new(keys));
     }
 }
 

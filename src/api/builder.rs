@@ -50,8 +50,8 @@ pub struct Builder {
     pub(crate) progress: ProgressHandler,
 }
 
-/// 1 GiB.
-const DEFAULT_CACHE_BYTES: usize = 1 << 30;
+/// 1.25 GiB: enough for the fingerprints of 50 million documents, and for the pages of their matches.
+const DEFAULT_CACHE_BYTES: usize = 5 << 28;
 
 impl Builder {
     /// 65,536 changes wait in the queue unless [`queue_changes`](Self::queue_changes) sets another
@@ -61,12 +61,14 @@ impl Builder {
     /// limit.
     pub const DEFAULT_QUEUE_BYTES: usize = QueueLimits::DEFAULT.bytes;
 
-    /// Sets the size of the cache in bytes; 1 GiB unless set.
+    /// Sets the size of the cache in bytes; 1.25 GiB unless set.
     ///
-    /// One half is for pages of the file, the other half for the fingerprints that queries compare. In a
+    /// One half is for pages of the file, the other half for the fingerprints that queries compare. If the
+    /// file is larger than the cache, fingerprints get more, at most 15/16. In a
     /// database with bands, half of the latter is for the letters of texts that similar queries compare,
     /// some 200 bytes for each text of one line.
-    /// A cache of 64 bytes a document and 48 MiB holds all that queries at radius 3 read.
+    /// A cache of 26 bytes a document and 32 MiB holds all fingerprints that queries compare; a match reads
+    /// a page too.
     /// Bookkeeping takes up to 12 MiB more.
     pub fn cache_bytes(mut self, bytes: usize) -> Self {
         self.cache_bytes = Some(bytes);

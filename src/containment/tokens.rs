@@ -102,10 +102,24 @@ pub(super) fn tokens<'t>(lexicon: &'static Lexicon, text: &'t str) -> Vec<Token<
             at = end;
             continue;
         };
-        tokens.push(token(lexicon, &text[at..end]));
+        let mut token = token(lexicon, &text[at..end]);
+        if is_unit(&token) && tokens.last().is_some_and(is_digits) {
+            token.class = Class::Strong;
+        }
+        tokens.push(token);
         at = end;
     }
     tokens
+}
+
+fn is_digits(token: &Token<'_>) -> bool {
+    token.text.ends_with(|c: char| c.is_ascii_digit())
+}
+
+/// Returns `true` if a token after a number can only be its unit: `g` and `m`, which elsewhere are stop
+/// words (`e.g.`, `I'm`), but no article.
+fn is_unit(token: &Token<'_>) -> bool {
+    matches!(&*token.text, "d" | "e" | "g" | "m" | "s" | "t")
 }
 
 fn token<'t>(lexicon: &'static Lexicon, text: &'t str) -> Token<'t> {
