@@ -5,8 +5,11 @@
 //! - [`exports`]: the recipe of inputs that simdb has exported
 //! - [`unique`]: a load with `--unique`, which decides document by document; any other load is one
 //!   bulk load
+//! - [`by_index`]: a load with `--unique similar`; [`decisions`] decides by an index in memory
 //! - [`duplicates`], [`summary`]: the results
 
+mod by_index;
+mod decisions;
 mod duplicates;
 mod exports;
 pub mod options;

@@ -1,0 +1,289 @@
+//! [`Forest`]: an LSH forest of the slots of an index, and the slots that may be near-duplicates of a
+//! text.
+//!
+//! # Source
+//! M. Bawa, T. Condie, P. Ganesan, *LSH Forest: Self-Tuning Indexes for Similarity Search*, WWW 2005;
+//! Q. Lv et al., *Multi-Probe LSH*, VLDB 2007 (the second minima).
+
+use std::ops::Range;
+
+use super::length_class::{LengthClasses, length_class};
+use super::minima::{LEVELS, Minima, SKETCH_BITS, Sketch, TREES};
+use super::run::{Keys, MAX_RUN_SLOTS, Prefix, Run, class_of, keys};
+use super::slot_set::SlotSet;
+use crate::similarity::Likeness;
+
+/// At most 2,048 slots are not in a run: queries compare the sketches of all of them.
+const MAX_TAIL_SLOTS: usize = 1 << 11;
+
+/// At most 262,144 slots of a bulk build are sorted at a time.
+const MAX_SORTED_SLOTS: usize = 1 << 18;
+
+/// A run is at least four times as long as the next one, so each entry is merged a few times.
+const RUN_RATIO: usize = 4;
+
+/// A node of the first two levels is taken whole if it has at most 32 entries.
+const MAX_SHALLOW_ENTRIES: usize = 32;
+
+/// A node of deeper levels is taken whole if it has at most 4,096 entries. Fewer lose texts of large
+/// templates.
+const MAX_DEEP_ENTRIES: usize = 1 << 12;
+
+/// The first level of deep nodes, counted from 0.
+const DEEP: usize = 2;
+
+/// A node of the last level is always taken.
+const LAST_LEVEL: usize = LEVELS - 1;
+
+/// Second minima replace one of the first three minima.
+const PROBED_LEVELS: usize = 3;
+
+/// Sketches that differ in more bits are of texts that are not alike by the default thresholds. Of the
+/// near-duplicates among a million real texts, 99.5 % differ in fewer bits. Each bit more adds a third to
+/// the candidates.
+const MAX_SKETCH_DISTANCE: u32 = 52;
+
+/// The bound for short texts, in which an edit changes a larger share of the shingles.
+const MAX_SHORT_SKETCH_DISTANCE: u32 = 56;
+
+/// A text of less than 30 characters is short.
+const SHORT_CHARACTERS: usize = 30;
+
+/// The most bits in which the sketches of a text and of a near-duplicate differ.
+pub(super) fn max_sketch_distance(characters: usize, likeness: &Likeness) -> u32 {
+    let default = Likeness::default();
+    let is_default_or_more =
+        likeness.edit_similarity >= default.edit_similarity && likeness.jaccard >= default.jaccard;
+    match characters {
+        _ if !is_default_or_more => SKETCH_BITS as u32,
+        ..SHORT_CHARACTERS => MAX_SHORT_SKETCH_DISTANCE,
+        _ => MAX_SKETCH_DISTANCE,
+    }
+}
+
+/// The sketches and trees of slots.
+#[derive(Default)]
+pub(super) struct Forest {
+    sketches: Vec<Sketch>,
+    /// From the oldest slots to the newest.
+    runs: Vec<Run>,
+    /// The first slot that is in no run.
+    tail_start: usize,
+    /// The keys of the slots in no run.
+    tail: Vec<(u32, Box<Keys>)>,
+}
+
+/// A search in a forest.
+pub(super) struct ForestQuery<'q> {
+    pub(super) minima: &'q Minima,
+    pub(super) classes: LengthClasses,
+    pub(super) max_sketch_distance: u32,
+    /// Slots from this one on are left out.
+    pub(super) end: u32,
+}
+
+impl Forest {
+    /// Adds the next slot. A text with too little content has no minima, and is not found.
+    pub(super) fn push(&mut self, minima: Option<&Minima>, characters: usize) {
+        let slot = self.sketches.len() as u32;
+        self.sketches
+            .push(minima.map_or([0; 2], |minima| minima.sketch()));
+        if let Some(minima) = minima {
+            let keys = Box::new(keys(minima, length_class(characters)));
+            self.tail.push((slot, keys));
+        }
+    }
+
+    /// Sorts the slots in no run if they are many.
+    pub(super) fn sort_long_tail(&mut self) {
+        if self.tail_len() >= MAX_TAIL_SLOTS {
+            self.sort_tail();
+        }
+    }
+
+    /// Sorts the slots of a bulk build if they are many.
+    pub(super) fn sort_very_long_tail(&mut self) {
+        if self.tail_len() >= MAX_SORTED_SLOTS {
+            self.sort_tail();
+        }
+    }
+
+    fn tail_len(&self) -> usize {
+        self.sketches.len() - self.tail_start
+    }
+
+    /// Moves all slots into runs.
+    pub(super) fn sort_tail(&mut self) {
+        let mut run = Run::new(self.tail_start as u32, self.tail_len(), &self.tail);
+        self.tail.clear();
+        self.tail_start = self.sketches.len();
+        while let Some(before) = self.runs.last()
+            && before.slots() < RUN_RATIO * run.slots()
+            && before.slots() + run.slots() <= MAX_RUN_SLOTS
+            && let Some(mut merged) = self.runs.pop()
+        {
+            merged.merge(run);
+            run = merged;
+        }
+        self.runs.push(run);
+    }
+
+    pub(super) fn len_bytes(&self) -> usize {
+        let runs: usize = self.runs.iter().map(Run::len_bytes).sum();
+        let tail = self.tail.capacity() * size_of::<(u32, Box<Keys>)>()
+            + self.tail.len() * size_of::<Keys>();
+        runs + tail + size_of::<Sketch>() * self.sketches.capacity()
+    }
+
+    /// Appends the slots that may be near-duplicates, with the distances of their sketches.
+    pub(super) fn search(&self, query: &ForestQuery<'_>, found: &mut Vec<(u32, u32)>) {
+        let own = query.minima.sketch();
+        let mut slots = SlotSet::new();
+        let mut walk = Walk::new(&self.runs);
+        for level in 0..LEVELS {
+            walk.descend(level, query.minima, |run, entries| {
+                for entry in entries {
+                    let slot = run.slot(*entry);
+                    if query.classes.contain(class_of(*entry)) && slot < query.end {
+                        slots.insert(slot);
+                    }
+                }
+            });
+        }
+        near(&self.sketches, own, slots.slots(), query, found);
+        let end = (query.end as usize).min(self.sketches.len());
+        let tail = self.tail_start.min(end)..end;
+        let first = tail.start as u32;
+        near_in_row(&self.sketches[tail], own, first, query, found);
+    }
+}
+
+/// The walk down all trees at once, level by level. A node has the entries of all runs.
+///
+/// The ranks of all nodes of a level are looked up together, so that the processor waits for the memory
+/// of many nodes at the same time.
+struct Walk<'r> {
+    runs: &'r [Run],
+    /// The nodes that are not taken.
+    nodes: Vec<Node>,
+    /// The ranks in each run, for each of the nodes.
+    ranks: Vec<Range<u32>>,
+}
+
+/// A node of a tree.
+#[derive(Clone, Copy)]
+struct Node {
+    tree: usize,
+    prefix: Prefix,
+    /// `true` if the prefix has a second minimum.
+    is_probe: bool,
+}
+
+impl<'r> Walk<'r> {
+    /// A walk at the roots of the trees.
+    fn new(runs: &'r [Run]) -> Self {
+        let root = |tree| Node {
+            tree,
+            prefix: Prefix::default(),
+            is_probe: false,
+        };
+        let all = |tree| runs.iter().map(move |run| run.all(tree));
+        Self {
+            runs,
+            nodes: (0..TREES).map(root).collect(),
+            ranks: (0..TREES).flat_map(all).collect(),
+        }
+    }
+
+    /// Replaces the nodes by their children at a level. Calls `take` with the entries of each child that
+    /// has few entries, and drops the child.
+    fn descend(&mut self, level: usize, minima: &Minima, mut take: impl FnMut(&Run, &[u64])) {
+        if self.runs.is_empty() {
+            return;
+        }
+        let (mut nodes, mut ranks) = (Vec::new(), Vec::new());
+        for (node, own) in self
+            .nodes
+            .iter()
+            .zip(self.ranks.chunks_exact(self.runs.len()))
+        {
+            let mut push = |part, is_probe| {
+                let prefix = node.prefix.child(level, part);
+                nodes.push(Node {
+                    prefix,
+                    is_probe,
+                    ..*node
+                });
+                let runs = self.runs.iter().zip(own);
+                ranks.extend(runs.map(|(run, own)| run.ranks(node.tree, prefix, own.clone())));
+            };
+            push(minima.part(node.tree, level), node.is_probe);
+            if level < PROBED_LEVELS && !node.is_probe {
+                push(minima.second_part(node.tree, level), true);
+            }
+        }
+        let most = match level {
+            LAST_LEVEL => usize::MAX,
+            DEEP.. => MAX_DEEP_ENTRIES,
+            _ => MAX_SHALLOW_ENTRIES,
+        };
+        self.nodes.clear();
+        self.ranks.clear();
+        for (node, ranks) in nodes.into_iter().zip(ranks.chunks_exact(self.runs.len())) {
+            let entries: usize = ranks.iter().map(Range::len).sum();
+            if entries <= most {
+                for (run, ranks) in self.runs.iter().zip(ranks) {
+                    take(run, run.entries(node.tree, ranks.clone()));
+                }
+            } else {
+                self.nodes.push(node);
+                self.ranks.extend_from_slice(ranks);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn distance(one: Sketch, other: Sketch) -> u32 {
+    (one[0] ^ other[0]).count_ones() + (one[1] ^ other[1]).count_ones()
+}
+
+/// Appends the slots with near sketches.
+#[multiversion::multiversion(targets("x86_64+popcnt"))]
+fn near(
+    sketches: &[Sketch],
+    own: Sketch,
+    slots: &[u32],
+    query: &ForestQuery<'_>,
+    found: &mut Vec<(u32, u32)>,
+) {
+    let start = found.len();
+    found.resize(start + slots.len(), (0, 0));
+    let mut end = start;
+    // Without a branch for the outcome, the sketches of many slots are read at the same time.
+    for slot in slots {
+        let distance = distance(own, sketches[*slot as usize]);
+        found[end] = (distance, *slot);
+        end += usize::from(distance <= query.max_sketch_distance);
+    }
+    found.truncate(end);
+}
+
+/// Appends the slots with near sketches, of consecutive slots.
+#[multiversion::multiversion(targets("x86_64+popcnt"))]
+fn near_in_row(
+    sketches: &[Sketch],
+    own: Sketch,
+    first: u32,
+    query: &ForestQuery<'_>,
+    found: &mut Vec<(u32, u32)>,
+) {
+    for (slot, sketch) in (first..).zip(sketches) {
+        let distance = distance(own, *sketch);
+        if distance <= query.max_sketch_distance {
+            found.push((distance, slot));
+        }
+    }
+}
+
+const _: () = assert!(MAX_SORTED_SLOTS <= MAX_RUN_SLOTS);
