@@ -23,9 +23,9 @@ const SHARES: u64 = 10_000;
 /// `on_progress` sets a handler on a [`Builder`], [`Database`], [`Snapshot`] or [`BulkLoad`]. A
 /// database inherits the handler of its builder; a snapshot and a bulk load inherit the handler of
 /// their database. [`Database::check`], [`Database::backup`], [`Builder::vacuum`],
-/// [`Builder::salvage`], [`BulkLoad::finish`], [`Snapshot::pairs`], [`Snapshot::clusters`] and
-/// their variants call the handler on the thread that called the operation: at once, then at most
-/// ten times a second, and at the end. `done` never falls during an operation, and at the end
+/// [`Builder::salvage`], [`BulkLoad::finish`], [`Snapshot::within_batch`], [`Snapshot::pairs`],
+/// [`Snapshot::clusters`] and their variants call the handler on the thread that called the operation: at
+/// once, then at most ten times a second, and at the end. `done` never falls during an operation, and at the end
 /// equals `total`. If the handler returns `Break`, the operation ends with [`Error::Interrupted`]
 /// and changes nothing.
 ///
@@ -55,6 +55,7 @@ const SHARES: u64 = 10_000;
 /// [`Database::backup`]: crate::Database::backup
 /// [`Snapshot`]: crate::Snapshot
 /// [`Snapshot::pairs`]: crate::Snapshot::pairs
+/// [`Snapshot::within_batch`]: crate::Snapshot::within_batch
 /// [`Snapshot::clusters`]: crate::Snapshot::clusters
 /// [`BulkLoad`]: crate::BulkLoad
 /// [`BulkLoad::finish`]: crate::BulkLoad::finish
@@ -82,6 +83,8 @@ pub enum Stage {
     Copy,
     /// Reading a damaged database, in a salvage: the steps are documents, and `total` is `None`.
     Salvage,
+    /// Answering a batch of queries. The steps are queries.
+    Batch,
     /// Finding pairs of near-duplicates.
     Pairs,
     /// Grouping pairs into clusters.
@@ -96,6 +99,7 @@ impl fmt::Display for Stage {
             Self::Check => "checking",
             Self::Copy => "copying",
             Self::Salvage => "reading",
+            Self::Batch => "answering",
             Self::Pairs => "pairing",
             Self::Clusters => "grouping",
         })

@@ -16,7 +16,7 @@ const MEMORY_BYTES: u64 = 16 << 20;
 type Operation<'o> = &'o dyn Fn(Builder, &Path) -> Result<(), Error>;
 
 /// Every operation that reports, with its stages.
-const OPERATIONS: [(&str, Operation<'static>, &[Stage]); 8] = [
+const OPERATIONS: [(&str, Operation<'static>, &[Stage]); 9] = [
     (
         "load",
         &|builder, path| {
@@ -62,6 +62,18 @@ const OPERATIONS: [(&str, Operation<'static>, &[Stage]); 8] = [
             builder.salvage(path, target, MEMORY_BYTES).map(drop)
         },
         &[Stage::Salvage, Stage::Load],
+    ),
+    (
+        "batch",
+        &|builder, path| {
+            let snapshot = builder.open(path)?.snapshot()?;
+            let queries: Vec<_> = documents(2, 0, 1000)
+                .iter()
+                .map(|query| query.fingerprint)
+                .collect();
+            snapshot.within_batch(&queries, 3).map(drop)
+        },
+        &[Stage::Batch],
     ),
     (
         "pairs",
