@@ -1,0 +1,90 @@
+"""An embedded near-duplicate database: do we have this text already, or nearly this?
+
+>>> import simdb, tempfile, os
+>>> path = os.path.join(tempfile.mkdtemp(), "news.simdb")
+>>> with simdb.open(path, "c") as db:
+...     db.insert(1, "The cat sat on the mat and looked at the rain outside.")
+...     db.insert_unique(2, "the cat sat on the mat, and looked at the rain outside")
+Outcome('inserted')
+Outcome('duplicate', of=Match(id=1, distance=0, fingerprint=0xd21f43da1fc9b2d4))
+"""
+
+from simdb._simdb import (
+    BulkReport,
+    Comparison,
+    Database,
+    Document,
+    DocumentIterator,
+    Explanation,
+    Fingerprinter,
+    IdIterator,
+    Match,
+    Outcome,
+    Recipe,
+    Resemblance,
+    Settings,
+    Similar,
+    Snapshot,
+    Table,
+    bulk_load,
+    compare,
+    explain,
+    open,
+    recipes,
+)
+from simdb.errors import (
+    AlreadyExistsError,
+    BusyError,
+    ClosedError,
+    CommitUnknownError,
+    CorruptError,
+    Error,
+    ForkError,
+    InternalError,
+    InvalidArgumentError,
+    LockedError,
+    MismatchError,
+    NotADatabaseError,
+    NotFoundError,
+    ReadOnlyError,
+    StorageError,
+)
+
+__all__ = [
+    "AlreadyExistsError",
+    "BulkReport",
+    "BusyError",
+    "ClosedError",
+    "CommitUnknownError",
+    "Comparison",
+    "CorruptError",
+    "Database",
+    "Document",
+    "DocumentIterator",
+    "Error",
+    "Explanation",
+    "Fingerprinter",
+    "ForkError",
+    "IdIterator",
+    "InternalError",
+    "InvalidArgumentError",
+    "LockedError",
+    "Match",
+    "MismatchError",
+    "NotADatabaseError",
+    "NotFoundError",
+    "Outcome",
+    "ReadOnlyError",
+    "Recipe",
+    "Resemblance",
+    "Settings",
+    "Similar",
+    "Snapshot",
+    "StorageError",
+    "Table",
+    "bulk_load",
+    "compare",
+    "explain",
+    "open",
+    "recipes",
+]

@@ -1,0 +1,445 @@
+//! The class `Database`, and `open`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use simdb::{DocId, Error, OnExtended, SimilarRule, Timestamp};
+
+use crate::answers::{Document, Match, Outcome, Similar};
+use crate::documents::{DocumentIterator, IdIterator, Snapshot};
+use crate::error::{Failure, invalid_argument};
+use crate::handle::Handle;
+use crate::load::{BulkReport, Records, load_all};
+use crate::operation::{call, run};
+use crate::recipe::RecipeArgument;
+use crate::settings::{Asked, Settings};
+use crate::source::{BatchAnswer, SimilarOptions, Source, clustering};
+use crate::statistics;
+use crate::table::Table;
+use crate::texts::{Content, ContentRef};
+
+/// A near-duplicate database in one file. Threads can share it.
+///
+/// A change is durable when its method returns. Use it in a with statement, or call close.
+#[pyclass(frozen, module = "simdb", weakref)]
+pub struct Database(Source);
+
+/// Opens a database.
+///
+/// mode "r" opens for reading only, "w" for reading and writing, "c" also creates the database if
+/// there is none, and "x" creates a new one. While a process has a database open for writing, no
+/// other process can open it.
+///
+/// The settings are fixed at creation, and must not differ when a database is opened: recipe, a
+/// Recipe or its name; keep_texts stores the texts; similar also stores what is needed to find
+/// edited and short texts; retention, a timedelta, stores arrival times and expires documents.
+/// cache_bytes is 1 GiB unless set.
+#[pyfunction]
+#[pyo3(signature = (
+    path, mode="r", *, recipe=None, keep_texts=false, similar=false, retention=None, cache_bytes=None,
+))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+pub fn open(
+    py: Python<'_>,
+    path: PathBuf,
+    mode: &str,
+    recipe: Option<RecipeArgument<'_>>,
+    keep_texts: bool,
+    similar: bool,
+    retention: Option<Duration>,
+    cache_bytes: Option<usize>,
+) -> PyResult<Database> {
+    let asked = Asked::new(recipe, keep_texts, similar, retention, false)
+        .map_err(|failure| failure.into_exception(py))?;
+    if !matches!(mode, "r" | "w" | "c" | "x") {
+        let message = format!(
+            "there is no mode '{mode}'; known are 'r' (read), 'w' (write), 'c' (create if there is \
+             none), 'x' (create)"
+        );
+        return Err(invalid_argument(py, &message));
+    }
+    let database = call(py, || {
+        let mut builder = asked.into_builder();
+        if let Some(bytes) = cache_bytes {
+            builder = builder.cache_bytes(bytes);
+        }
+        Ok(match mode {
+            "r" => builder.open_read_only(path)?,
+            "w" => builder.open(path)?,
+            "c" => builder.open_or_create(path)?,
+            _ => builder.create(path)?,
+        })
+    })?;
+    Ok(Database(Source {
+        handle: Arc::new(Handle::new(database)),
+        snapshot: None,
+    }))
+}
+
+/// The time for which close waits for the calls of other threads.
+const MAX_WAIT: Duration = Duration::from_secs(1);
+
+#[pymethods]
+impl Database {
+    /// Stores a document under a new id. content is a text or a fingerprint; arrival a datetime or
+    /// milliseconds since 1970.
+    #[pyo3(signature = (id, content, *, arrival=None))]
+    fn insert(
+        &self,
+        py: Python<'_>,
+        id: u64,
+        content: Content,
+        arrival: Option<Arrival>,
+    ) -> PyResult<Outcome> {
+        self.change(py, id, &content, arrival, simdb::Database::insert)
+    }
+
+    /// Stores a document, in place of the document with its id if there is one.
+    #[pyo3(signature = (id, content, *, arrival=None))]
+    fn upsert(
+        &self,
+        py: Python<'_>,
+        id: u64,
+        content: Content,
+        arrival: Option<Arrival>,
+    ) -> PyResult<Outcome> {
+        self.change(py, id, &content, arrival, simdb::Database::upsert)
+    }
+
+    /// Stores a document under a new id, unless a document lies within the radius. Query and insert
+    /// are one transaction: of two near-duplicates that arrive together, one is stored.
+    #[pyo3(signature = (id, content, radius=3, *, arrival=None))]
+    fn insert_unique(
+        &self,
+        py: Python<'_>,
+        id: u64,
+        content: Content,
+        radius: u32,
+        arrival: Option<Arrival>,
+    ) -> PyResult<Outcome> {
+        self.change(py, id, &content, arrival, |database, document| {
+            database.insert_unique(document, radius)
+        })
+    }
+
+    /// Stores a document under a new id, unless a stored text says the same or more. The database
+    /// must keep texts.
+    ///
+    /// decision "alike" refuses every text that is alike by the thresholds. replace=True removes the
+    /// stored documents of which the new document says more.
+    #[pyo3(signature = (
+        id, text, *, edit_similarity=None, jaccard=None, decision="contained", replace=false,
+        arrival=None,
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+    fn insert_unless_similar(
+        &self,
+        py: Python<'_>,
+        id: u64,
+        text: Content,
+        edit_similarity: Option<f64>,
+        jaccard: Option<f64>,
+        decision: &str,
+        replace: bool,
+        arrival: Option<Arrival>,
+    ) -> PyResult<Outcome> {
+        let options = SimilarOptions::new(py, edit_similarity, jaccard, decision)?;
+        let rule = SimilarRule {
+            decision: options.decision,
+            likeness: options.likeness,
+            on_extended: if replace {
+                OnExtended::Replace
+            } else {
+                OnExtended::KeepBoth
+            },
+        };
+        self.change(py, id, &text, arrival, |database, document| {
+            database.insert_unless_similar(document, rule)
+        })
+    }
+
+    /// Removes a document.
+    fn remove(&self, py: Python<'_>, id: u64) -> PyResult<Outcome> {
+        let outcome = call(py, || Ok(self.0.handle.database()?.remove(DocId(id))?))?;
+        Ok(outcome.into())
+    }
+
+    /// Loads records into this database in one transaction: see simdb.bulk_load. Other writers wait.
+    #[pyo3(signature = (
+        records, *, id=Some("id".to_owned()), text="text".to_owned(), memory_bytes=256 << 20,
+        progress=None,
+    ))]
+    fn bulk_load(
+        &self,
+        py: Python<'_>,
+        records: &Bound<'_, PyAny>,
+        id: Option<String>,
+        text: String,
+        memory_bytes: u64,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<BulkReport> {
+        let records = Records::new(records, id, text)?;
+        run(py, progress, || {
+            let database = self.0.handle.database()?;
+            let load = database.bulk_load(memory_bytes)?;
+            let keeps_texts = database.settings().keep_texts;
+            load_all(load, records, database.fingerprinter(), keeps_texts)
+        })
+    }
+
+    /// Every document within a radius of a text or a fingerprint, nearest first, then smallest id.
+    /// Empty for a text with too little content, such as a single word: use similar.
+    #[pyo3(signature = (query, radius=3, *, limit=None))]
+    fn within(
+        &self,
+        py: Python<'_>,
+        query: Content,
+        radius: u32,
+        limit: Option<usize>,
+    ) -> PyResult<Vec<Match>> {
+        self.0.within(py, &query, radius, limit)
+    }
+
+    /// The answers of within to many fingerprints, on all cores. queries is a NumPy or Arrow array of
+    /// uint64.
+    ///
+    /// Returns three NumPy arrays (offsets, ids, distances): the matches of query i are
+    /// ids[offsets[i]:offsets[i + 1]], with their distances.
+    #[pyo3(signature = (queries, radius=3, *, limit=None, progress=None))]
+    fn within_batch(
+        &self,
+        queries: &Bound<'_, PyAny>,
+        radius: u32,
+        limit: Option<usize>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<BatchAnswer> {
+        self.0.within_batch(queries, radius, limit, progress)
+    }
+
+    /// The nearest documents to a text or a fingerprint, then smallest id.
+    #[pyo3(signature = (query, count=1))]
+    fn nearest(&self, py: Python<'_>, query: Content, count: usize) -> PyResult<Vec<Match>> {
+        self.0.nearest(py, &query, count)
+    }
+
+    /// The documents whose texts are like a text, and of which one says all that the other says; with
+    /// decision "alike" all whose texts are alike by the thresholds. The database must keep texts.
+    #[pyo3(signature = (text, *, edit_similarity=None, jaccard=None, decision="contained"))]
+    fn similar(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        edit_similarity: Option<f64>,
+        jaccard: Option<f64>,
+        decision: &str,
+    ) -> PyResult<Vec<Similar>> {
+        let options = SimilarOptions::new(py, edit_similarity, jaccard, decision)?;
+        self.0.similar(py, text, &options)
+    }
+
+    /// The document with an id; None if there is no such document.
+    fn get(&self, py: Python<'_>, id: u64) -> PyResult<Option<Document>> {
+        self.0.document(py, id)
+    }
+
+    fn __contains__(&self, py: Python<'_>, id: u64) -> PyResult<bool> {
+        self.0.contains(py, id)
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.0.len(py)
+    }
+
+    /// A database is true even if it is empty.
+    fn __bool__(&self) -> bool {
+        true
+    }
+
+    /// The ids of all documents, in order, as of now.
+    fn __iter__(&self, py: Python<'_>) -> PyResult<IdIterator> {
+        self.0.ids(py)
+    }
+
+    /// All documents from an id on, in order of their ids, as of now.
+    #[pyo3(signature = (first=0))]
+    fn documents(&self, py: Python<'_>, first: u64) -> PyResult<DocumentIterator> {
+        self.0.documents(py, first)
+    }
+
+    /// All documents as a table: id, fingerprint, reliable, arrival and text if they are kept. The
+    /// table reads the database in batches, each time as of then.
+    fn to_arrow(&self, py: Python<'_>) -> PyResult<Table> {
+        self.0.to_arrow(py)
+    }
+
+    /// All pairs of documents within a radius, in no order, as a table with the columns a, b and
+    /// distance. Takes 17 bytes for each pair.
+    #[pyo3(signature = (radius=3, *, max_pairs=100_000_000, progress=None))]
+    fn pairs(
+        &self,
+        py: Python<'_>,
+        radius: u32,
+        max_pairs: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Table> {
+        self.0.pairs(py, radius, max_pairs, progress)
+    }
+
+    /// The groups of near-duplicates as a table with the columns cluster, keeper, id and distance, a
+    /// row for each document that has a near-duplicate.
+    ///
+    /// shape "star": each member is within the radius of the keeper; "connected": of another member.
+    /// keep "first", "oldest" or "longest" selects the keeper. compare_texts=True requires that the
+    /// text of the keeper says all that the text of the member says.
+    #[pyo3(signature = (radius=3, *, shape="star", keep="first", compare_texts=false, progress=None))]
+    fn clusters(
+        &self,
+        py: Python<'_>,
+        radius: u32,
+        shape: &str,
+        keep: &str,
+        compare_texts: bool,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Table> {
+        let rules = clustering(py, radius, shape, keep, compare_texts)?;
+        self.0.clusters(py, &rules, progress)
+    }
+
+    /// The database as of now, which later changes do not affect.
+    fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
+        let snapshot = call(py, || self.0.handle.snapshot())?;
+        Ok(Snapshot(Source {
+            handle: Arc::clone(&self.0.handle),
+            snapshot: Some(snapshot),
+        }))
+    }
+
+    /// The counts and sizes of the database.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let found = call(py, || Ok(self.0.get()?.stats()?))?;
+        statistics::stats(py, &found)
+    }
+
+    /// The distribution of the fingerprints, which decides the cost of queries: uneven keys and bits,
+    /// and the largest groups of documents with one fingerprint.
+    fn doctor<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let found = call(py, || Ok(self.0.get()?.diagnose()?))?;
+        statistics::diagnosis(py, &found)
+    }
+
+    /// Verifies every byte. Returns a sentence for each damage found; none if the file is sound.
+    #[pyo3(signature = (*, progress=None))]
+    fn check(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<Vec<String>> {
+        run(py, progress, || Ok(self.0.handle.database()?.check()?))
+    }
+
+    /// Writes a copy of the database to a new file, while reads and writes continue.
+    #[pyo3(signature = (path, *, progress=None))]
+    fn backup(&self, py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<()> {
+        run(py, progress, || {
+            Ok(self.0.handle.database()?.backup(path)?)
+        })
+    }
+
+    /// Waits until all changes of other threads are durable.
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        call(py, || Ok(self.0.handle.database()?.flush()?))
+    }
+
+    /// Closes the database and its snapshots. Every later call raises ClosedError, except another
+    /// close, which does nothing.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        call(py, || {
+            let deadline = Instant::now() + MAX_WAIT;
+            loop {
+                match self.0.handle.close() {
+                    Err(Failure::Library(Error::Closed { .. })) => return Ok(()),
+                    // The queries of other threads.
+                    Err(Failure::Library(Error::SnapshotHeld { .. }))
+                        if Instant::now() < deadline =>
+                    {
+                        std::thread::sleep(Duration::from_millis(5));
+                    }
+                    closed => return closed,
+                }
+            }
+        })
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.close(py)
+    }
+
+    /// The path under which the database was opened.
+    #[getter]
+    fn path(&self) -> PathBuf {
+        self.0.handle.settings().path().to_path_buf()
+    }
+
+    /// The settings fixed at creation.
+    #[getter]
+    fn settings(&self) -> Settings {
+        self.0.handle.settings().settings().into()
+    }
+
+    fn __repr__(&self) -> String {
+        let path = self.0.handle.settings().path();
+        format!("<simdb.Database {:?}>", path.display().to_string())
+    }
+}
+
+impl Database {
+    fn change(
+        &self,
+        py: Python<'_>,
+        id: u64,
+        content: &Content,
+        arrival: Option<Arrival>,
+        change: impl FnOnce(&simdb::Database, simdb::Document) -> simdb::Result<simdb::Outcome> + Send,
+    ) -> PyResult<Outcome> {
+        let content = content.borrow();
+        let outcome = call(py, || {
+            let database = self.0.handle.database()?;
+            let mut document = match content {
+                ContentRef::Text(text) => database.document(id, text)?,
+                ContentRef::Fingerprint(bits) => {
+                    simdb::Document::new(id, simdb::Fingerprint::from_bits(bits))
+                }
+            };
+            if let Some(Arrival(arrival)) = arrival {
+                document = document.with_arrival(arrival);
+            }
+            Ok(change(database, document)?)
+        })?;
+        Ok(outcome.into())
+    }
+}
+
+/// An arrival time: milliseconds since 1970, or a datetime.
+struct Arrival(Timestamp);
+
+impl<'py> FromPyObject<'_, 'py> for Arrival {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(milliseconds) = object.extract::<u64>() {
+            return Ok(Self(Timestamp(milliseconds)));
+        }
+        let seconds: f64 = object.call_method0("timestamp")?.extract()?;
+        if !(0.0..=1e16).contains(&seconds) {
+            return Err(invalid_argument(
+                object.py(),
+                "the arrival time lies before 1970",
+            ));
+        }
+        Ok(Self(Timestamp((seconds * 1000.0).round() as u64)))
+    }
+}

@@ -1,0 +1,361 @@
+//! Snapshots, and the iterators and tables of all documents.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::{
+    ArrayRef, BooleanArray, LargeStringArray, RecordBatch, RecordBatchReader,
+    TimestampMillisecondArray, UInt64Array,
+};
+use arrow_schema::{ArrowError, DataType, SchemaRef, TimeUnit};
+use pyo3::prelude::*;
+use simdb::DocId;
+
+use crate::answers::{Document, Match, Similar};
+use crate::error::Failure;
+use crate::operation::call;
+use crate::settings::Settings;
+use crate::source::{BatchAnswer, SimilarOptions, Source, clustering};
+use crate::table::{Table, schema};
+use crate::texts::Content;
+
+/// Documents that an iterator reads at once.
+const DOCUMENTS_PER_PAGE: usize = 1024;
+/// Documents of a record batch.
+const DOCUMENTS_PER_BATCH: usize = 16 << 10;
+
+/// Reads all documents of a snapshot in pages. Between two pages nothing is locked.
+pub struct Pages {
+    source: Source,
+    /// The smallest id that was not read; `None` after the largest id.
+    next: Option<u64>,
+    page_length: usize,
+}
+
+impl Pages {
+    /// The documents from an id on, as of now.
+    fn new(source: &Source, first: u64, page_length: usize) -> Result<Self, Failure> {
+        let mut source = source.clone();
+        if source.snapshot.is_none() {
+            source.snapshot = Some(source.handle.snapshot()?);
+        }
+        Ok(Self {
+            source,
+            next: Some(first),
+            page_length,
+        })
+    }
+
+    /// The next page; empty at the end.
+    fn read(&mut self) -> Result<Vec<simdb::Document>, Failure> {
+        let Some(first) = self.next else {
+            return Ok(Vec::new());
+        };
+        let snapshot = self.source.get()?;
+        let page: Vec<_> = (snapshot.documents_from(DocId(first)))
+            .take(self.page_length)
+            .collect::<Result<_, _>>()?;
+        self.next = page.last().and_then(|last| last.id.0.checked_add(1));
+        Ok(page)
+    }
+}
+
+struct PagedDocuments {
+    pages: Pages,
+    page: VecDeque<simdb::Document>,
+}
+
+impl PagedDocuments {
+    fn next(&mut self) -> Result<Option<simdb::Document>, Failure> {
+        if self.page.is_empty() {
+            self.page = self.pages.read()?.into();
+        }
+        Ok(self.page.pop_front())
+    }
+}
+
+/// An iterator over documents, in order of their ids.
+#[pyclass(frozen, module = "simdb")]
+pub struct DocumentIterator(Mutex<PagedDocuments>);
+
+/// An iterator over ids, in order.
+#[pyclass(frozen, module = "simdb")]
+pub struct IdIterator(Mutex<PagedDocuments>);
+
+fn next_document(
+    py: Python<'_>,
+    documents: &Mutex<PagedDocuments>,
+) -> PyResult<Option<simdb::Document>> {
+    call(py, || {
+        documents
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .next()
+    })
+}
+
+#[pymethods]
+impl DocumentIterator {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Document>> {
+        Ok(next_document(py, &self.0)?.map(Document::from))
+    }
+}
+
+#[pymethods]
+impl IdIterator {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        Ok(next_document(py, &self.0)?.map(|document| document.id.0))
+    }
+}
+
+impl Source {
+    fn paged(&self, py: Python<'_>, first: u64) -> PyResult<Mutex<PagedDocuments>> {
+        let pages = call(py, || Pages::new(self, first, DOCUMENTS_PER_PAGE))?;
+        Ok(Mutex::new(PagedDocuments {
+            pages,
+            page: VecDeque::new(),
+        }))
+    }
+
+    pub fn documents(&self, py: Python<'_>, first: u64) -> PyResult<DocumentIterator> {
+        Ok(DocumentIterator(self.paged(py, first)?))
+    }
+
+    pub fn ids(&self, py: Python<'_>) -> PyResult<IdIterator> {
+        Ok(IdIterator(self.paged(py, 0)?))
+    }
+
+    /// All documents as a table, which is read from the database in batches.
+    pub fn to_arrow(&self, py: Python<'_>) -> PyResult<Table> {
+        call(py, || self.get().map(|_| ()))?;
+        let settings = self.handle.settings().settings();
+        let mut columns = vec![
+            ("id", DataType::UInt64, false),
+            ("fingerprint", DataType::UInt64, false),
+            ("reliable", DataType::Boolean, false),
+        ];
+        if settings.retention.is_some() {
+            let time = DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()));
+            columns.push(("arrival", time, true));
+        }
+        if settings.keep_texts {
+            columns.push(("text", DataType::LargeUtf8, true));
+        }
+        let schema = schema(&columns);
+        let (source, of_batches) = (self.clone(), Arc::clone(&schema));
+        Ok(Table::streamed(schema, move || {
+            Box::new(DocumentBatches {
+                pages: Pages::new(&source, 0, DOCUMENTS_PER_BATCH).map_err(arrow_error),
+                schema: Arc::clone(&of_batches),
+            })
+        }))
+    }
+}
+
+/// The documents of a database as record batches.
+struct DocumentBatches {
+    pages: Result<Pages, ArrowError>,
+    schema: SchemaRef,
+}
+
+impl Iterator for DocumentBatches {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let pages = match &mut self.pages {
+            Ok(pages) => pages,
+            Err(error) => {
+                return Some(Err(ArrowError::ExternalError(error.to_string().into())));
+            }
+        };
+        match pages.read() {
+            Ok(page) if page.is_empty() => None,
+            Ok(page) => Some(to_batch(&self.schema, &page)),
+            Err(failure) => {
+                pages.next = None;
+                Some(Err(arrow_error(failure)))
+            }
+        }
+    }
+}
+
+impl RecordBatchReader for DocumentBatches {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+fn arrow_error(failure: Failure) -> ArrowError {
+    let exception = Python::try_attach(|py| failure.into_exception(py).to_string());
+    ArrowError::ExternalError(exception.unwrap_or_default().into())
+}
+
+fn to_batch(schema: &SchemaRef, page: &[simdb::Document]) -> Result<RecordBatch, ArrowError> {
+    let columns = schema.fields().iter().map(|field| -> ArrayRef {
+        match field.name().as_str() {
+            "id" => Arc::new(UInt64Array::from_iter_values(
+                page.iter().map(|each| each.id.0),
+            )),
+            "fingerprint" => {
+                let bits = page.iter().map(|each| each.fingerprint.bits());
+                Arc::new(UInt64Array::from_iter_values(bits))
+            }
+            "reliable" => {
+                let flags: Vec<bool> = page.iter().map(|each| each.reliable).collect();
+                Arc::new(BooleanArray::from(flags))
+            }
+            "arrival" => {
+                let arrivals = page.iter().map(|each| {
+                    let arrival = each.arrival?;
+                    i64::try_from(arrival.0).ok()
+                });
+                let arrivals: TimestampMillisecondArray = arrivals.collect();
+                Arc::new(arrivals.with_timezone("UTC"))
+            }
+            _ => Arc::new(LargeStringArray::from_iter(
+                page.iter().map(|each| each.text.as_deref()),
+            )),
+        }
+    });
+    RecordBatch::try_new(Arc::clone(schema), columns.collect())
+}
+
+/// The database as of one commit. Later changes do not affect the answers.
+///
+/// While a snapshot lives, the file does not reuse the pages that it reads. To close the database
+/// closes its snapshots.
+#[pyclass(frozen, module = "simdb")]
+pub struct Snapshot(pub Source);
+
+#[pymethods]
+impl Snapshot {
+    /// Every document within a radius of a text or a fingerprint, nearest first, then smallest id.
+    #[pyo3(signature = (query, radius=3, *, limit=None))]
+    fn within(
+        &self,
+        py: Python<'_>,
+        query: Content,
+        radius: u32,
+        limit: Option<usize>,
+    ) -> PyResult<Vec<Match>> {
+        self.0.within(py, &query, radius, limit)
+    }
+
+    /// The answers to many fingerprints, on all cores: see Database.within_batch.
+    #[pyo3(signature = (queries, radius=3, *, limit=None, progress=None))]
+    fn within_batch(
+        &self,
+        queries: &Bound<'_, PyAny>,
+        radius: u32,
+        limit: Option<usize>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<BatchAnswer> {
+        self.0.within_batch(queries, radius, limit, progress)
+    }
+
+    /// The nearest documents, then smallest id.
+    #[pyo3(signature = (query, count=1))]
+    fn nearest(&self, py: Python<'_>, query: Content, count: usize) -> PyResult<Vec<Match>> {
+        self.0.nearest(py, &query, count)
+    }
+
+    /// The documents whose texts are like a text: see Database.similar.
+    #[pyo3(signature = (text, *, edit_similarity=None, jaccard=None, decision="contained"))]
+    fn similar(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        edit_similarity: Option<f64>,
+        jaccard: Option<f64>,
+        decision: &str,
+    ) -> PyResult<Vec<Similar>> {
+        let options = SimilarOptions::new(py, edit_similarity, jaccard, decision)?;
+        self.0.similar(py, text, &options)
+    }
+
+    /// The document with an id; None if there is no such document.
+    fn get(&self, py: Python<'_>, id: u64) -> PyResult<Option<Document>> {
+        self.0.document(py, id)
+    }
+
+    fn __contains__(&self, py: Python<'_>, id: u64) -> PyResult<bool> {
+        self.0.contains(py, id)
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.0.len(py)
+    }
+
+    /// The ids of all documents, in order.
+    fn __iter__(&self, py: Python<'_>) -> PyResult<IdIterator> {
+        self.0.ids(py)
+    }
+
+    /// All documents from an id on, in order of their ids.
+    #[pyo3(signature = (first=0))]
+    fn documents(&self, py: Python<'_>, first: u64) -> PyResult<DocumentIterator> {
+        self.0.documents(py, first)
+    }
+
+    /// All documents as a table: see Database.to_arrow.
+    fn to_arrow(&self, py: Python<'_>) -> PyResult<Table> {
+        self.0.to_arrow(py)
+    }
+
+    /// All pairs within a radius: see Database.pairs.
+    #[pyo3(signature = (radius=3, *, max_pairs=100_000_000, progress=None))]
+    fn pairs(
+        &self,
+        py: Python<'_>,
+        radius: u32,
+        max_pairs: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Table> {
+        self.0.pairs(py, radius, max_pairs, progress)
+    }
+
+    /// The groups of near-duplicates: see Database.clusters.
+    #[pyo3(signature = (radius=3, *, shape="star", keep="first", compare_texts=false, progress=None))]
+    fn clusters(
+        &self,
+        py: Python<'_>,
+        radius: u32,
+        shape: &str,
+        keep: &str,
+        compare_texts: bool,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Table> {
+        let rules = clustering(py, radius, shape, keep, compare_texts)?;
+        self.0.clusters(py, &rules, progress)
+    }
+
+    /// The settings of the database.
+    #[getter]
+    fn settings(&self) -> Settings {
+        self.0.handle.settings().settings().into()
+    }
+
+    /// Releases the pages of the snapshot. Later calls raise ClosedError.
+    fn close(&self) {
+        if let Some(snapshot) = &self.0.snapshot {
+            snapshot.close();
+        }
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, pyo3::types::PyTuple>) {
+        self.close();
+    }
+}

@@ -1,0 +1,141 @@
+//! The conversion of errors into exceptions. The classes are in `simdb/errors.py`.
+
+use std::error::Error as _;
+
+use pyo3::exceptions::PyOSError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use simdb::Error;
+
+/// The reason why an operation failed.
+#[derive(Debug)]
+pub enum Failure {
+    /// An error of the library.
+    Library(Error),
+    /// An exception of Python code that the operation called, or of an argument.
+    Python(PyErr),
+    /// The use of a database in a process that was forked from the process that opened it.
+    Forked(String),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Library(error)
+    }
+}
+
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Self {
+        Self::Python(error)
+    }
+}
+
+impl Failure {
+    /// The exception.
+    pub fn into_exception(self, py: Python<'_>) -> PyErr {
+        match self {
+            Self::Library(error) => library_error(py, &error),
+            Self::Python(error) => error,
+            Self::Forked(path) => exception(
+                py,
+                "ForkError",
+                &format!(
+                    "{path} was opened before this process was forked; open it again in this process, \
+                     or start processes with multiprocessing.get_context(\"spawn\")"
+                ),
+            ),
+        }
+    }
+}
+
+/// An exception for an argument that no function of the library was called with.
+pub fn invalid_argument(py: Python<'_>, message: &str) -> PyErr {
+    exception(py, "InvalidArgumentError", message)
+}
+
+/// The exception for a panic of the library.
+pub fn internal_error(py: Python<'_>, panic: &(dyn std::any::Any + Send)) -> PyErr {
+    let message = (panic.downcast_ref::<&str>().copied())
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("unknown panic");
+    exception(
+        py,
+        "InternalError",
+        &format!("simdb failed: {message}; please report this as a bug"),
+    )
+}
+
+fn library_error(py: Python<'_>, error: &Error) -> PyErr {
+    let raised = exception(py, class_name(error), &error.to_string());
+    if let Some(source) = error.source() {
+        let mut texts = vec![source.to_string()];
+        let mut next = source.source();
+        while let Some(source) = next {
+            texts.push(source.to_string());
+            next = source.source();
+        }
+        raised.set_cause(py, Some(PyOSError::new_err(texts.join(": "))));
+    }
+    raised
+}
+
+/// An exception of a class of `simdb.errors`.
+fn exception(py: Python<'_>, class: &str, message: &str) -> PyErr {
+    let made = py
+        .import(intern!(py, "simdb.errors"))
+        .and_then(|errors| errors.getattr(class))
+        .and_then(|class| class.call1((message,)));
+    made.map_or_else(|error| error, PyErr::from_value)
+}
+
+fn class_name(error: &Error) -> &'static str {
+    match error {
+        Error::NotFound { .. } => "NotFoundError",
+        Error::AlreadyExists { .. } => "AlreadyExistsError",
+        Error::NotADatabase { .. } | Error::FormatVersion { .. } | Error::BandsMismatch { .. } => {
+            "NotADatabaseError"
+        }
+        Error::RecipeMismatch { .. }
+        | Error::SettingsMismatch { .. }
+        | Error::RecipeFiles { .. } => "MismatchError",
+        Error::Locked { .. } => "LockedError",
+        Error::Closed { .. } => "ClosedError",
+        Error::ReadOnly { .. } | Error::Frozen { .. } => "ReadOnlyError",
+        Error::Corrupt { .. } | Error::JournalMissing { .. } | Error::NothingToSalvage { .. } => {
+            "CorruptError"
+        }
+        Error::CommitUnknown { .. } => "CommitUnknownError",
+        Error::Io { .. }
+        | Error::Storage { .. }
+        | Error::WritesFailed { .. }
+        | Error::NotAllWritten { .. } => "StorageError",
+        Error::SnapshotHeld { .. }
+        | Error::TransactionOpen { .. }
+        | Error::TransactionFailed { .. }
+        | Error::QueueFull { .. }
+        | Error::TimedOut { .. } => "BusyError",
+        Error::EmptyPath
+        | Error::RecipeOption { .. }
+        | Error::WordFile { .. }
+        | Error::KeepsNoTexts { .. }
+        | Error::TextMissing { .. }
+        | Error::NoTexts { .. }
+        | Error::NoDictionary { .. }
+        | Error::Only64Bits { .. }
+        | Error::InvalidWeight { .. }
+        | Error::UnknownRecipe { .. }
+        | Error::FrozenEmpty { .. }
+        | Error::RetentionWindow { .. }
+        | Error::ArrivalAhead { .. }
+        | Error::TextTooLong { .. }
+        | Error::InvalidRadius { .. }
+        | Error::InvalidLikeness { .. }
+        | Error::ZeroLimit
+        | Error::InvalidDocId { .. }
+        | Error::InvalidTimestamp { .. }
+        | Error::UnknownKeep { .. }
+        | Error::InvalidFingerprint { .. }
+        | Error::NoArrivals { .. } => "InvalidArgumentError",
+        _ => "Error",
+    }
+}

@@ -1,0 +1,47 @@
+//! The extension module `simdb._simdb` of the Python package simdb.
+//!
+//! Each file is one part of the API. The Python package re-exports all names, and adds what is
+//! easier in Python: the errors, the deduplication of data sets, the façade of datasketch.
+//!
+//! All work of the library runs through [`operation::run`], which releases the interpreter lock, and
+//! turns errors and panics into exceptions.
+
+mod answers;
+mod comparison;
+mod database;
+mod documents;
+mod error;
+mod fingerprinter;
+mod handle;
+mod load;
+mod operation;
+mod recipe;
+mod settings;
+mod source;
+mod statistics;
+mod table;
+mod texts;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _simdb {
+    #[pymodule_export]
+    use crate::answers::{Document, Match, Outcome, Resemblance, Similar};
+    #[pymodule_export]
+    use crate::comparison::{Comparison, Explanation, compare, explain};
+    #[pymodule_export]
+    use crate::database::{Database, open};
+    #[pymodule_export]
+    use crate::documents::{DocumentIterator, IdIterator, Snapshot};
+    #[pymodule_export]
+    use crate::fingerprinter::Fingerprinter;
+    #[pymodule_export]
+    use crate::load::{BulkReport, bulk_load};
+    #[pymodule_export]
+    use crate::recipe::{Recipe, recipes};
+    #[pymodule_export]
+    use crate::settings::Settings;
+    #[pymodule_export]
+    use crate::table::Table;
+}

@@ -1,0 +1,331 @@
+//! Bulk loads from iterables and Arrow tables.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, UInt64Array};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyIterator, PyTuple};
+use pyo3_arrow::input::AnyRecordBatch;
+use rayon::prelude::*;
+use simdb::{BulkLoad, DocId, Document, Fingerprint};
+
+use crate::error::{Failure, invalid_argument};
+use crate::fingerprinter::part_length;
+use crate::operation::{check, pool, run};
+use crate::recipe::RecipeArgument;
+use crate::settings::Asked;
+use crate::texts::{Content, ContentRef, is_arrow, numbers_of, optional_strings, strings_of};
+
+/// The result of a bulk load.
+#[pyclass(frozen, get_all, eq, module = "simdb")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BulkReport {
+    /// New documents, expired ones excepted.
+    pub inserted: u64,
+    /// Documents whose id and fingerprint were stored or loaded before.
+    pub present: u64,
+    /// Documents left out, because a document with another fingerprint has their id.
+    pub conflicts: u64,
+    /// Documents left out, because they arrived before the retention window.
+    pub expired: u64,
+}
+
+#[pymethods]
+impl BulkReport {
+    fn __repr__(&self) -> String {
+        let Self {
+            inserted,
+            present,
+            conflicts,
+            expired,
+        } = self;
+        format!(
+            "BulkReport(inserted={inserted}, present={present}, conflicts={conflicts}, expired={expired})"
+        )
+    }
+}
+
+/// The records of a load: an iterable of Python, or record batches.
+pub struct Records {
+    source: RecordSource,
+    columns: Columns,
+    /// The number of records, if known.
+    total: Option<u64>,
+}
+
+enum RecordSource {
+    Python(Py<PyIterator>),
+    Arrow(Box<dyn RecordBatchReader + Send>),
+}
+
+struct Columns {
+    /// `None` to number the records from 0.
+    id: Option<String>,
+    text: String,
+}
+
+impl Records {
+    pub fn new(records: &Bound<'_, PyAny>, id: Option<String>, text: String) -> PyResult<Self> {
+        Ok(Self {
+            total: records.len().ok().map(|length| length as u64),
+            source: if is_arrow(records)? {
+                RecordSource::Arrow(records.extract::<AnyRecordBatch>()?.into_reader()?)
+            } else {
+                RecordSource::Python(records.try_iter()?.unbind())
+            },
+            columns: Columns { id, text },
+        })
+    }
+
+    /// Calls `push` with the ids and contents of all records, some thousand at a time.
+    fn for_each_part(
+        self,
+        push: &mut dyn FnMut(&[(u64, ContentRef<'_>)]) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let (mut done, total) = (0, self.total);
+        let columns = &self.columns;
+        let mut push = |part: &[(u64, ContentRef<'_>)]| {
+            push(part)?;
+            done += part.len() as u64;
+            check("reading", done, total)
+        };
+        let mut next = 0;
+        match self.source {
+            RecordSource::Python(records) => loop {
+                let part = Python::attach(|py| columns.take(records.bind(py), next))?;
+                if part.is_empty() {
+                    return Ok(());
+                }
+                next += part.len() as u64;
+                let borrowed: Vec<_> = part.iter().map(|(id, text)| (*id, text.borrow())).collect();
+                push(&borrowed)?;
+                // The strings of Python are released with the interpreter lock.
+                Python::attach(|_| drop(part));
+            },
+            RecordSource::Arrow(batches) => {
+                for batch in batches {
+                    let batch = batch.map_err(|error| {
+                        Python::attach(|py| invalid_argument(py, &error.to_string()))
+                    })?;
+                    let rows = Python::attach(|py| columns.rows(py, &batch, next))?;
+                    next += batch.num_rows() as u64;
+                    let contents = Python::attach(|py| rows.borrow(py))?;
+                    let mut rest = &contents[..];
+                    while !rest.is_empty() {
+                        let lengths = rest.iter().map(|(_, content)| length(*content));
+                        let (part, others) = rest.split_at(part_length(lengths));
+                        push(part)?;
+                        rest = others;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn length(content: ContentRef<'_>) -> usize {
+    match content {
+        ContentRef::Text(text) => text.len(),
+        ContentRef::Fingerprint(_) => 0,
+    }
+}
+
+/// Records that are taken from an iterator of Python at once.
+const RECORDS_PER_PART: usize = 4096;
+/// Bytes of texts after which no more records are taken at once.
+const BYTES_PER_PART: usize = 1 << 20;
+
+impl Columns {
+    /// Takes the next records of an iterator; `next` is the number of records before.
+    fn take(&self, records: &Bound<'_, PyIterator>, next: u64) -> PyResult<Vec<(u64, Content)>> {
+        let mut part = Vec::new();
+        let mut bytes = 0;
+        while part.len() < RECORDS_PER_PART && bytes < BYTES_PER_PART {
+            let Some(record) = records.clone().next() else {
+                break;
+            };
+            let number = next + part.len() as u64;
+            let (id, content) = self.record(&record?, number)?;
+            bytes += length(content.borrow());
+            part.push((id, content));
+        }
+        Ok(part)
+    }
+
+    fn record(&self, record: &Bound<'_, PyAny>, number: u64) -> PyResult<(u64, Content)> {
+        let py = record.py();
+        if let Ok(pair) = record.cast::<PyTuple>() {
+            return pair.extract().map_err(|_| {
+                let message = format!(
+                    "record {number} is a tuple, but not of an id and a text or a fingerprint"
+                );
+                invalid_argument(py, &message)
+            });
+        }
+        let of_column = |name: &str| {
+            record.get_item(name).map_err(|_| {
+                let fields = match record.cast::<PyDict>() {
+                    Ok(fields) => format!("its fields are {}", fields.keys()),
+                    Err(_) => format!("it is a {}", record.get_type()),
+                };
+                invalid_argument(
+                    py,
+                    &format!("record {number} has no field '{name}': {fields}"),
+                )
+            })
+        };
+        let refuse = |name: &str, expected: &str| {
+            invalid_argument(
+                py,
+                &format!("field '{name}' of record {number} is not {expected}"),
+            )
+        };
+        let id = match &self.id {
+            Some(name) => (of_column(name)?.extract())
+                .map_err(|_| refuse(name, "an id, a whole number from 0 to 2**64 - 1"))?,
+            None => number,
+        };
+        let content = (of_column(&self.text)?.extract())
+            .map_err(|_| refuse(&self.text, "a text or a fingerprint"))?;
+        Ok((id, content))
+    }
+
+    fn rows(&self, py: Python<'_>, batch: &RecordBatch, next: u64) -> PyResult<Rows> {
+        let column = |name: &str| {
+            batch.column_by_name(name).ok_or_else(|| {
+                let schema = batch.schema();
+                let names: Vec<_> = schema.fields().iter().map(|field| field.name()).collect();
+                invalid_argument(
+                    py,
+                    &format!("there is no column '{name}'; known are {names:?}"),
+                )
+            })
+        };
+        let content = column(&self.text)?;
+        Ok(Rows {
+            ids: match &self.id {
+                Some(name) => numbers_of(py, column(name)?)?,
+                None => UInt64Array::from_iter_values(next..next + batch.num_rows() as u64),
+            },
+            contents: if content.data_type().is_integer() {
+                Contents::Fingerprints(numbers_of(py, content)?)
+            } else {
+                Contents::Texts(strings_of(py, content)?)
+            },
+        })
+    }
+}
+
+/// The columns of a record batch.
+struct Rows {
+    ids: UInt64Array,
+    contents: Contents,
+}
+
+enum Contents {
+    Texts(ArrayRef),
+    Fingerprints(UInt64Array),
+}
+
+impl Rows {
+    fn borrow(&self, py: Python<'_>) -> PyResult<Vec<(u64, ContentRef<'_>)>> {
+        let ids = self.ids.values().iter().copied();
+        match &self.contents {
+            Contents::Fingerprints(bits) => {
+                let bits = bits.values().iter().copied();
+                Ok(ids.zip(bits.map(ContentRef::Fingerprint)).collect())
+            }
+            Contents::Texts(texts) => ids
+                .zip(optional_strings(texts))
+                .map(|(id, text)| match text {
+                    Some(text) => Ok((id, ContentRef::Text(text))),
+                    None => {
+                        let message = format!("the text of document {id} is null; remove the row");
+                        Err(invalid_argument(py, &message))
+                    }
+                })
+                .collect(),
+        }
+    }
+}
+
+/// Pushes all records, and finishes the load.
+pub fn load_all(
+    mut load: BulkLoad<'_>,
+    records: Records,
+    fingerprinter: &simdb::Fingerprinter,
+    keeps_texts: bool,
+) -> Result<BulkReport, Failure> {
+    let pool = pool();
+    records.for_each_part(&mut |part| {
+        let make = |(id, content): &(u64, ContentRef<'_>)| -> simdb::Result<Document> {
+            Ok(match content {
+                ContentRef::Fingerprint(bits) => {
+                    Document::new(DocId(*id), Fingerprint::from_bits(*bits))
+                }
+                ContentRef::Text(text) => {
+                    let document = Document::new(DocId(*id), fingerprinter.fingerprint(text)?);
+                    if keeps_texts {
+                        document.with_text(*text)
+                    } else {
+                        document
+                    }
+                }
+            })
+        };
+        let documents: Result<Vec<_>, _> =
+            pool.install(|| part.par_iter().with_min_len(16).map(make).collect());
+        for document in documents? {
+            load.push(document)?;
+        }
+        Ok(())
+    })?;
+    let report = load.finish(|_conflict| ControlFlow::Continue(()))?;
+    Ok(BulkReport {
+        inserted: report.inserted,
+        present: report.present,
+        conflicts: report.conflicts,
+        expired: report.expired,
+    })
+}
+
+/// Loads records into a new database, which appears when it is complete and durable. After an
+/// exception nothing is left.
+///
+/// records is an iterable of tuples (id, text) or of dicts, or a table with the Arrow C stream
+/// interface. A fingerprint may stand in place of a text. id and text name the fields; id=None
+/// numbers the records from 0. Any number of documents can be loaded in memory_bytes.
+///
+/// progress is a progress bar of tqdm, or a function of (stage, done, total).
+#[pyfunction]
+#[pyo3(signature = (
+    path, records, *, id=Some("id".to_owned()), text="text".to_owned(), recipe=None, keep_texts=false,
+    similar=false, retention=None, frozen=false, memory_bytes=256 << 20, progress=None,
+))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+pub fn bulk_load(
+    py: Python<'_>,
+    path: PathBuf,
+    records: &Bound<'_, PyAny>,
+    id: Option<String>,
+    text: String,
+    recipe: Option<RecipeArgument<'_>>,
+    keep_texts: bool,
+    similar: bool,
+    retention: Option<Duration>,
+    frozen: bool,
+    memory_bytes: u64,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<BulkReport> {
+    let asked = Asked::new(recipe, keep_texts, similar, retention, frozen)
+        .map_err(|failure| failure.into_exception(py))?;
+    let records = Records::new(records, id, text)?;
+    run(py, progress, || {
+        let fingerprinter = simdb::Fingerprinter::new(asked.recipe());
+        let load = asked.into_builder().bulk_create(&path, memory_bytes)?;
+        load_all(load, records, &fingerprinter, keep_texts || similar)
+    })
+}

@@ -1,0 +1,149 @@
+//! An operation of the library: the interpreter lock is released, signals and progress are handled.
+
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::intern;
+use pyo3::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use simdb::Progress;
+
+use crate::error::{Failure, internal_error};
+
+/// The operation that runs on a thread.
+#[derive(Default)]
+struct Operation {
+    progress: Option<Py<PyAny>>,
+    /// The stage and the number of steps that were reported last.
+    reported: Option<(String, u64)>,
+    /// The exception that ended the operation.
+    raised: Option<PyErr>,
+}
+
+thread_local! {
+    static CURRENT: RefCell<Operation> = RefCell::default();
+}
+
+/// Runs `work` without the interpreter lock. Exceptions of signal handlers and of `progress` end an
+/// operation that reports its progress, and are raised. A panic is raised as `InternalError`.
+///
+/// `progress` is a progress bar of tqdm, or a function of the stage, the steps done, and all steps or
+/// `None`.
+pub fn run<T: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce() -> Result<T, Failure> + Send,
+) -> PyResult<T> {
+    let operation = Operation {
+        progress,
+        ..Operation::default()
+    };
+    // A progress function may run another operation.
+    let outer = CURRENT.replace(operation);
+    let result = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
+    let ended = CURRENT.replace(outer);
+    match result {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(failure)) => Err(ended.raised.unwrap_or_else(|| failure.into_exception(py))),
+        Err(panic) => Err(internal_error(py, &*panic)),
+    }
+}
+
+/// Runs `work` like [`run`], for work that reports no progress.
+pub fn call<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, Failure> + Send,
+) -> PyResult<T> {
+    run(py, None, work)
+}
+
+/// The progress handler of all databases.
+pub fn on_progress(progress: Progress) -> ControlFlow<()> {
+    report(&progress.stage.to_string(), progress.done, progress.total)
+}
+
+/// Handles signals, and reports progress. `Break` after an exception, which [`run`] raises.
+pub fn report(stage: &str, done: u64, total: Option<u64>) -> ControlFlow<()> {
+    let reported = Python::try_attach(|py| {
+        py.check_signals()?;
+        let (function, before) = CURRENT.with_borrow_mut(|operation| {
+            let before = operation.reported.replace((stage.to_owned(), done));
+            let function = operation.progress.as_ref();
+            (function.map(|function| function.clone_ref(py)), before)
+        });
+        match function {
+            Some(function) => call_progress(function.bind(py), before, stage, done, total),
+            None => Ok(()),
+        }
+    });
+    match reported {
+        Some(Ok(())) => ControlFlow::Continue(()),
+        Some(Err(error)) => {
+            CURRENT.with_borrow_mut(|operation| operation.raised = Some(error));
+            ControlFlow::Break(())
+        }
+        // The interpreter ends.
+        None => ControlFlow::Break(()),
+    }
+}
+
+/// [`report`] for work outside the library.
+pub fn check(stage: &str, done: u64, total: Option<u64>) -> Result<(), Failure> {
+    match report(stage, done, total) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(PyKeyboardInterrupt::new_err(()).into()),
+    }
+}
+
+fn call_progress(
+    progress: &Bound<'_, PyAny>,
+    before: Option<(String, u64)>,
+    stage: &str,
+    done: u64,
+    total: Option<u64>,
+) -> PyResult<()> {
+    let py = progress.py();
+    if !progress.hasattr(intern!(py, "update"))? {
+        progress.call1((stage, done, total))?;
+        return Ok(());
+    }
+    let before = match before {
+        Some((name, before)) if name == stage => before,
+        _ => {
+            progress.call_method1(intern!(py, "reset"), (total,))?;
+            progress.call_method1(intern!(py, "set_description"), (stage,))?;
+            0
+        }
+    };
+    progress.call_method1(intern!(py, "update"), (done.saturating_sub(before),))?;
+    Ok(())
+}
+
+/// The threads for work on texts. After a fork, the child makes its own: threads are not forked.
+pub fn pool() -> Arc<ThreadPool> {
+    static POOL: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
+    let mut pool = POOL.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let process = std::process::id();
+    match &*pool {
+        Some((owner, pool)) if *owner == process => Arc::clone(pool),
+        _ => {
+            let made = Arc::new(build_pool());
+            if let Some((_, forked)) = pool.replace((process, Arc::clone(&made))) {
+                // To drop the pool would wait for threads that do not exist.
+                std::mem::forget(forked);
+            }
+            made
+        }
+    }
+}
+
+fn build_pool() -> ThreadPool {
+    let named = ThreadPoolBuilder::new().thread_name(|index| format!("simdb-text-{index}"));
+    match named.build() {
+        Ok(pool) => pool,
+        Err(error) => panic!("cannot start threads: {error}"),
+    }
+}

@@ -1,0 +1,110 @@
+//! The settings of a database, as arguments and as an answer.
+
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use simdb::{Builder, Database, Retention};
+
+use crate::answers::python_bool;
+use crate::error::Failure;
+use crate::operation::on_progress;
+use crate::recipe::RecipeArgument;
+
+/// The settings of a database, fixed at creation.
+#[pyclass(frozen, get_all, eq, module = "simdb")]
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The name of the recipe.
+    pub recipe: &'static str,
+    /// True if texts are stored.
+    pub keep_texts: bool,
+    /// True if bands are stored, by which edited and short texts are found.
+    pub similar: bool,
+    /// True if changes are refused.
+    pub frozen: bool,
+    /// True if arrival times are stored.
+    pub arrivals: bool,
+    /// The lifetime of documents in seconds; None if documents do not expire.
+    pub retention: Option<f64>,
+}
+
+#[pymethods]
+impl Settings {
+    fn __repr__(&self) -> String {
+        let retention = self
+            .retention
+            .map_or("None".to_owned(), |seconds| seconds.to_string());
+        format!(
+            "Settings(recipe='{}', keep_texts={}, similar={}, frozen={}, arrivals={}, retention={retention})",
+            self.recipe,
+            python_bool(self.keep_texts),
+            python_bool(self.similar),
+            python_bool(self.frozen),
+            python_bool(self.arrivals),
+        )
+    }
+}
+
+impl From<&simdb::Settings> for Settings {
+    fn from(settings: &simdb::Settings) -> Self {
+        let window = settings.retention.and_then(|retention| retention.window);
+        Self {
+            recipe: settings.recipe.name(),
+            keep_texts: settings.keep_texts,
+            similar: settings.similar,
+            frozen: settings.frozen,
+            arrivals: settings.retention.is_some(),
+            retention: window.map(|window| window.as_secs_f64()),
+        }
+    }
+}
+
+/// The settings asked for when a database is created or opened.
+pub struct Asked {
+    recipe: Option<simdb::Recipe>,
+    keep_texts: bool,
+    similar: bool,
+    retention: Option<Retention>,
+    frozen: bool,
+}
+
+impl Asked {
+    pub fn new(
+        recipe: Option<RecipeArgument<'_>>,
+        keep_texts: bool,
+        similar: bool,
+        retention: Option<Duration>,
+        frozen: bool,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            recipe: recipe.map(RecipeArgument::into_recipe).transpose()?,
+            keep_texts,
+            similar,
+            retention: retention.map(|window| Retention {
+                window: Some(window),
+                ..Retention::default()
+            }),
+            frozen,
+        })
+    }
+
+    /// The recipe asked for, or the default.
+    pub fn recipe(&self) -> simdb::Recipe {
+        self.recipe.clone().unwrap_or_default()
+    }
+
+    pub fn into_builder(self) -> Builder {
+        let mut builder = Database::builder()
+            .keep_texts(self.keep_texts)
+            .similar(self.similar)
+            .frozen(self.frozen)
+            .on_progress(on_progress);
+        if let Some(recipe) = self.recipe {
+            builder = builder.recipe(recipe);
+        }
+        if let Some(retention) = self.retention {
+            builder = builder.retention(retention);
+        }
+        builder
+    }
+}

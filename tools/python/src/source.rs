@@ -1,0 +1,284 @@
+//! [`Source`]: the queries that a database and a snapshot have in common.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, UInt8Array, UInt64Array};
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+use simdb::{
+    Clustering, ClustersEvent, Decision, DocId, Fingerprint, Likeness, Shape, Snapshot, TextQuery,
+};
+
+use crate::answers::{Document, Match, Similar};
+use crate::error::{Failure, invalid_argument};
+use crate::handle::{Handle, HeldSnapshot};
+use crate::operation::{call, run};
+use crate::table::Table;
+use crate::texts::{Content, ContentRef, fingerprints_of};
+
+/// The state that a query reads.
+#[derive(Clone)]
+pub struct Source {
+    pub handle: Arc<Handle>,
+    /// `None` for the state as of each call.
+    pub snapshot: Option<Arc<HeldSnapshot>>,
+}
+
+/// The offsets of the answers, and the ids and distances of all matches.
+pub type BatchAnswer = (Py<PyArray1<i64>>, Py<PyArray1<u64>>, Py<PyArray1<u8>>);
+
+/// The thresholds and the decision of a similar search.
+pub struct SimilarOptions {
+    pub likeness: Likeness,
+    pub decision: Decision,
+}
+
+impl SimilarOptions {
+    /// Options that are not given have the defaults of the library.
+    pub fn new(
+        py: Python<'_>,
+        edit_similarity: Option<f64>,
+        jaccard: Option<f64>,
+        decision: &str,
+    ) -> PyResult<Self> {
+        let defaults = Likeness::default();
+        Ok(Self {
+            likeness: Likeness {
+                edit_similarity: edit_similarity.unwrap_or(defaults.edit_similarity),
+                jaccard: jaccard.unwrap_or(defaults.jaccard),
+            },
+            decision: match decision {
+                "contained" => Decision::Contained,
+                "alike" => Decision::Alike,
+                _ => {
+                    let message = format!(
+                        "there is no decision '{decision}'; known are 'contained' and 'alike'"
+                    );
+                    return Err(invalid_argument(py, &message));
+                }
+            },
+        })
+    }
+
+    fn apply(&self, query: TextQuery) -> TextQuery {
+        query.likeness(self.likeness).decision(self.decision)
+    }
+}
+
+impl Source {
+    /// The snapshot of a call.
+    pub fn get(&self) -> Result<Arc<Snapshot>, Failure> {
+        match &self.snapshot {
+            Some(snapshot) => snapshot.get(&self.handle),
+            None => Ok(Arc::new(self.handle.database()?.snapshot()?)),
+        }
+    }
+
+    pub fn within(
+        &self,
+        py: Python<'_>,
+        query: &Content,
+        radius: u32,
+        limit: Option<usize>,
+    ) -> PyResult<Vec<Match>> {
+        let query = query.borrow();
+        let found = call(py, || {
+            let snapshot = self.get()?;
+            let Some(fingerprint) = self.fingerprint(query)? else {
+                return Ok(Vec::new());
+            };
+            Ok(match limit {
+                Some(limit) => snapshot.within_limit(fingerprint, radius, limit)?,
+                None => snapshot.within(fingerprint, radius)?,
+            })
+        })?;
+        Ok(found.into_iter().map(Match::from).collect())
+    }
+
+    pub fn nearest(&self, py: Python<'_>, query: &Content, count: usize) -> PyResult<Vec<Match>> {
+        let query = query.borrow();
+        let found = call(py, || {
+            let snapshot = self.get()?;
+            let Some(fingerprint) = self.fingerprint(query)? else {
+                return Ok(Vec::new());
+            };
+            Ok(snapshot.nearest(fingerprint, count)?)
+        })?;
+        Ok(found.into_iter().map(Match::from).collect())
+    }
+
+    /// The fingerprint of a query; `None` if that of its text is not reliable.
+    fn fingerprint(&self, query: ContentRef<'_>) -> Result<Option<Fingerprint>, Failure> {
+        Ok(match query {
+            ContentRef::Text(text) => {
+                let made = self.handle.database()?.fingerprint(text)?;
+                made.reliable.then_some(made.fingerprint)
+            }
+            ContentRef::Fingerprint(bits) => Some(Fingerprint::from_bits(bits)),
+        })
+    }
+
+    pub fn similar(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        options: &SimilarOptions,
+    ) -> PyResult<Vec<Similar>> {
+        let found = call(py, || {
+            let query = options.apply(self.handle.database()?.text_query(text)?);
+            Ok(self.get()?.similar(&query)?)
+        })?;
+        Ok(found.into_iter().map(Similar::from).collect())
+    }
+
+    pub fn within_batch(
+        &self,
+        queries: &Bound<'_, PyAny>,
+        radius: u32,
+        limit: Option<usize>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<BatchAnswer> {
+        let py = queries.py();
+        let queries = fingerprints_of(queries)?;
+        let (offsets, ids, distances) = run(py, progress, || {
+            let queries: Vec<_> = queries.into_iter().map(Fingerprint::from_bits).collect();
+            let mut offsets = Vec::with_capacity(queries.len() + 1);
+            let (mut ids, mut distances) = (Vec::new(), Vec::new());
+            offsets.push(0_i64);
+            let limit = limit.unwrap_or(usize::MAX);
+            self.get()?
+                .within_batch_with(&queries, radius, limit, |_, matches| {
+                    for found in matches {
+                        ids.push(found.id.0);
+                        // A distance is at most 64.
+                        distances.push(found.distance as u8);
+                    }
+                    offsets.push(ids.len() as i64);
+                    ControlFlow::Continue(())
+                })?;
+            Ok((offsets, ids, distances))
+        })?;
+        Ok((
+            offsets.into_pyarray(py).unbind(),
+            ids.into_pyarray(py).unbind(),
+            distances.into_pyarray(py).unbind(),
+        ))
+    }
+
+    pub fn document(&self, py: Python<'_>, id: u64) -> PyResult<Option<Document>> {
+        let found = call(py, || Ok(self.get()?.get(DocId(id))?))?;
+        Ok(found.map(Document::from))
+    }
+
+    pub fn contains(&self, py: Python<'_>, id: u64) -> PyResult<bool> {
+        call(py, || Ok(self.get()?.contains(DocId(id))?))
+    }
+
+    pub fn len(&self, py: Python<'_>) -> PyResult<usize> {
+        call(py, || Ok(self.get()?.len()? as usize))
+    }
+
+    /// The pairs within a radius; `InvalidArgumentError` if there are more than `max_pairs`.
+    pub fn pairs(
+        &self,
+        py: Python<'_>,
+        radius: u32,
+        max_pairs: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Table> {
+        let (mut a, mut b, mut distance) = (Vec::new(), Vec::new(), Vec::new());
+        let found = run(py, progress, || {
+            let found = self.get()?.document_pairs(radius, |pair| {
+                a.push(pair.a.0);
+                b.push(pair.b.0);
+                distance.push(pair.distance as u8);
+                if a.len() > max_pairs {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            });
+            match found {
+                Err(simdb::Error::Interrupted { .. }) if a.len() > max_pairs => Ok(true),
+                found => Ok(found.map(|()| false)?),
+            }
+        });
+        if found? {
+            let message = format!(
+                "there are more than {max_pairs} pairs; call clusters, which takes memory for each \
+                 document and not for each pair, or give a larger max_pairs"
+            );
+            return Err(invalid_argument(py, &message));
+        }
+        Table::in_memory(vec![
+            ("a", column(a)),
+            ("b", column(b)),
+            ("distance", Arc::new(UInt8Array::from(distance))),
+        ])
+    }
+
+    pub fn clusters(
+        &self,
+        py: Python<'_>,
+        clustering: &Clustering,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Table> {
+        let (mut cluster, mut keeper, mut id, mut distance) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        run(py, progress, || {
+            self.get()?.clusters(clustering, |event| {
+                if let ClustersEvent::Cluster(found) = event {
+                    for member in &found.members {
+                        cluster.push(found.id.0);
+                        keeper.push(found.keeper.0);
+                        id.push(member.id.0);
+                        distance.push(member.distance as u8);
+                    }
+                }
+                ControlFlow::Continue(())
+            })?;
+            Ok(())
+        })?;
+        Table::in_memory(vec![
+            ("cluster", column(cluster)),
+            ("keeper", column(keeper)),
+            ("id", column(id)),
+            ("distance", Arc::new(UInt8Array::from(distance))),
+        ])
+    }
+}
+
+fn column(numbers: Vec<u64>) -> ArrayRef {
+    Arc::new(UInt64Array::from(numbers))
+}
+
+/// The rules of clusters from their names in Python.
+pub fn clustering(
+    py: Python<'_>,
+    radius: u32,
+    shape: &str,
+    keep: &str,
+    compare_texts: bool,
+) -> PyResult<Clustering> {
+    Ok(Clustering {
+        radius,
+        shape: match shape {
+            "star" => Shape::Star,
+            "connected" => Shape::Connected {
+                most_documents: MAX_CONNECTED,
+            },
+            _ => {
+                let message =
+                    format!("there is no shape '{shape}'; known are 'star' and 'connected'");
+                return Err(invalid_argument(py, &message));
+            }
+        },
+        keep: call(py, || Ok(keep.parse()?))?,
+        likeness: compare_texts.then(Likeness::default),
+        decision: Decision::default(),
+    })
+}
+
+/// A connected component of more documents is split into stars, as in the command line.
+const MAX_CONNECTED: u64 = 1000;
