@@ -44,10 +44,11 @@ def expected() -> np.ndarray[Any, Any]:
     ],
 )
 def test_fingerprints_of_texts_in_any_container(make: Any, expected: Any) -> None:
-    made, reliable = simdb.Fingerprinter().fingerprints(make(TEXTS))
+    fingerprinter = simdb.Fingerprinter()
+    made, reliable = fingerprinter.fingerprints(make(TEXTS))
     assert made.dtype == np.uint64 and reliable.dtype == np.bool_
     np.testing.assert_array_equal(made, expected)
-    reasons = [simdb.Fingerprinter().unreliable_reason(text) for text in TEXTS]
+    reasons = [fingerprinter.unreliable_reason(text) for text in TEXTS]
     assert reliable.tolist() == [reason is None for reason in reasons]
 
 
@@ -143,6 +144,14 @@ def test_tables_are_read_by_every_library_and_more_than_once(path: Path) -> None
         relation: Any = duckdb.sql("from pairs")
         assert relation.columns == ["a", "b", "distance"]
         assert pairs.to_pyarrow().num_rows == pairs.num_rows == 0
+
+
+def test_table_of_a_closed_database_is_an_error(path: Path) -> None:
+    with simdb.open(path, "c") as db:
+        db.insert(1, 7)
+        table = db.to_arrow()
+    with pytest.raises(Exception, match="was closed; open it again"):
+        pa.table(table)
 
 
 def test_table_of_many_batches_is_complete(path: Path) -> None:
