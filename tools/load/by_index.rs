@@ -11,7 +11,7 @@ use simdb::{Change, Database, Settings, SimilarRule};
 
 use super::decisions::{DECIDED_TOGETHER, Decisions, KeptDocuments, Stored};
 use super::duplicates::ReportedDocument;
-use super::unique::UniqueLoad;
+use super::unique::{APPLY_DOCUMENTS, SIMILAR_BYTES, UniqueLoad};
 use crate::corpus::bulk;
 use crate::corpus::pipeline::{PipelineRecord, RecordBatch};
 use crate::formats::Reject;
@@ -57,7 +57,7 @@ impl UniqueLoad<'_> {
         };
         self.write_new(&growing, &growing_path, kept)?;
         let database = self.memory.builder(&growing).open(&growing_path)?;
-        self.add_by_index(rule, &database)?;
+        while !self.add_part(rule, &database)? {}
         match settings.frozen {
             true => self.freeze(&database, settings, path),
             false => Ok(database.close()?),
@@ -66,31 +66,38 @@ impl UniqueLoad<'_> {
 
     /// Adds all documents to a database, a part in each transaction.
     pub fn add_by_index(&mut self, rule: SimilarRule, database: &Database) -> Result<()> {
-        loop {
-            // Holds the write lock, so the snapshot stays the last state.
-            let mut transaction = database.begin()?;
-            let snapshot = database.snapshot()?;
-            let stored = Stored { database, snapshot };
-            let most_bytes = self.memory.waiting_bytes();
-            let Part { kept, is_last } = self.next_part(rule, Some(stored), most_bytes)?;
-            let bar = self.progress.work();
-            bar.set_prefix("writing");
-            transaction.apply(kept.replaced.into_iter().map(Change::Remove))?;
-            let mut documents = kept.documents.into_iter().flatten().map(Change::Insert);
-            loop {
-                let changes: Vec<Change> = documents.by_ref().take(DECIDED_TOGETHER).collect();
-                if changes.is_empty() {
-                    break;
-                }
-                transaction.apply(changes)?;
-                self.interrupt.check()?;
-            }
-            transaction.commit()?;
-            bar.finish_and_clear();
-            if is_last {
-                return Ok(());
-            }
+        while !self.add_part(rule, database)? {
+            self.stored = self.statistics.counts.inserted;
         }
+        Ok(())
+    }
+
+    /// Adds the next part in one transaction. Returns `true` if the inputs have ended.
+    fn add_part(&mut self, rule: SimilarRule, database: &Database) -> Result<bool> {
+        // Holds the write lock, so the snapshot stays the last state.
+        let mut transaction = database.begin()?;
+        let snapshot = database.snapshot()?;
+        let stored = Stored { database, snapshot };
+        let most_bytes = self.memory.waiting_bytes();
+        let Part { kept, is_last } = self.next_part(rule, Some(stored), most_bytes)?;
+        let bar = self.progress.work();
+        bar.set_prefix("writing");
+        transaction.apply(kept.replaced.into_iter().map(Change::Remove))?;
+        // Many documents at a time, because sorted edits touch each chunk of a table once.
+        let together = most_bytes as usize / SIMILAR_BYTES;
+        let together = together.clamp(DECIDED_TOGETHER, APPLY_DOCUMENTS);
+        let mut documents = kept.documents.into_iter().flatten().map(Change::Insert);
+        loop {
+            let changes: Vec<Change> = documents.by_ref().take(together).collect();
+            if changes.is_empty() {
+                break;
+            }
+            transaction.apply(changes)?;
+            self.interrupt.check()?;
+        }
+        transaction.commit()?;
+        bar.finish_and_clear();
+        Ok(is_last)
     }
 
     fn write_new(&mut self, settings: &Settings, path: &Path, kept: KeptDocuments) -> Result<()> {

@@ -1,7 +1,7 @@
 //! [`UniqueLoad`]: a load that drops near-duplicates of the documents before them.
 //!
-//! The load is one transaction. A new database is built under a temporary name and renamed when it is
-//! complete.
+//! The load is one transaction, except for a load by [`by_index`](super::by_index) that passes its memory.
+//! A new database is built under a temporary name and renamed when it is complete.
 
 use std::io;
 use std::path::Path;
@@ -25,11 +25,11 @@ use crate::formats::arrival_check::ArrivalCheck;
 use crate::options::DuplicateRule;
 
 /// At most 262,144 documents per call of `Transaction::apply`. Ctrl-C waits for the end of the call.
-const APPLY_DOCUMENTS: usize = 1 << 18;
+pub const APPLY_DOCUMENTS: usize = 1 << 18;
 
 /// The memory of a document with bands while it is applied, beside its text, in bytes: its band keys,
 /// their index for the other documents of the call, and their edits of the tables.
-const SIMILAR_BYTES: usize = 8 << 10;
+pub const SIMILAR_BYTES: usize = 8 << 10;
 
 /// The start of the names of temporary folders.
 const TEMPORARY_PREFIX: &str = ".simdb-load-";
@@ -44,6 +44,8 @@ pub struct UniqueLoad<'l> {
     pub statistics: &'l mut Statistics,
     pub duplicates: &'l mut DuplicateReport,
     pub interrupt: Interrupt,
+    /// The documents of the load that an existing database has, because the load was stored in parts.
+    pub stored: u64,
 }
 
 /// Documents that are not applied yet.
