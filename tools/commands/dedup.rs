@@ -5,6 +5,7 @@
 //! - [`decisions`], [`scores`]: the documents to remove, and the scores of `--score`
 //! - [`mod@copy`]: the second pass, which copies the records to keep
 //! - [`output`], [`text_copy`], [`mark`]: the new corpus
+//! - [`removals`]: the report of removed documents
 //! - [`summary`]: the counts
 
 mod check;
@@ -14,6 +15,7 @@ mod load;
 mod mark;
 mod options;
 mod output;
+mod removals;
 mod scores;
 mod summary;
 mod text_copy;
@@ -28,6 +30,7 @@ use self::decisions::Decisions;
 use self::load::LoadedCorpus;
 pub use self::options::Dedup;
 use self::output::CorpusOutput;
+use self::removals::RemovalReport;
 use self::scores::score_ranks;
 use super::clusters::options::KeepRule;
 use super::external_clusters::ExternalClusters;
@@ -60,7 +63,8 @@ impl Dedup {
         // The outputs are created before the first pass too: a folder without write permission is an
         // error now, not after hours.
         let mut corpus = CorpusOutput::create(self, outputs.corpus, format, &inputs)?;
-        let mut report = outputs.report.map(RecordReport::create).transpose()?;
+        let report = outputs.report.map(RecordReport::create).transpose()?;
+        let mut report = report.map(RemovalReport::new);
         // The temporary database can be as large as the corpus, so it lies on the disk of the output. The
         // system's folder for temporary files may be in memory.
         let parent = folder_of(&self.output);
@@ -83,9 +87,11 @@ impl Dedup {
 
         // Second pass: copy the records to keep.
         let against_snapshot = against.as_ref().map(Database::snapshot).transpose()?;
+        let corpus_snapshot = loaded.database.snapshot()?;
         let copier = Copier {
             options: self,
             decisions: &decisions,
+            corpus: &corpus_snapshot,
             against: against_snapshot.as_ref(),
             rejected: loaded.rejected,
             // The set of all ids takes memory, and only repeated ids need it.
@@ -108,7 +114,7 @@ impl Dedup {
             );
         }
         // A snapshot keeps old pages, so with the snapshot the file would grow while documents are added.
-        drop(against_snapshot);
+        drop((against_snapshot, corpus_snapshot));
         // After the corpus is published, an interrupt can no longer leave everything unchanged.
         interrupt.check()?;
 
@@ -124,7 +130,7 @@ impl Dedup {
             })?;
         }
         // Each report is published even if the other fails.
-        let reported = report.map_or(Ok(()), RecordReport::publish);
+        let reported = report.map_or(Ok(()), |report| report.publish(&statistics.inputs));
         statistics.finish().and(reported)?;
         summary.finish(&decisions, &statistics.counts, started.elapsed());
         output.print(self.json, || &summary, || summary.table())
@@ -183,11 +189,16 @@ impl Dedup {
         };
         Ok(Settings {
             recipe,
-            keep_texts: self.clustering.verify || self.keep == KeepRule::Longest || is_kept,
+            keep_texts: self.needs_texts() || is_kept,
             similar: false,
             retention: self.fields.time.is_some().then_some(arrivals),
             frozen: false,
         })
+    }
+
+    /// Returns `true` if texts are compared or measured, or certified by the report.
+    fn needs_texts(&self) -> bool {
+        self.clustering.verify || self.keep == KeepRule::Longest || self.report.is_some()
     }
 
     pub(super) fn builder_of(&self, settings: &Settings) -> Builder {

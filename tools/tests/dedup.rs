@@ -1,5 +1,6 @@
 //! `simdb-cli dedup`: output, exit codes, errors.
 
+mod certified;
 mod columns;
 mod given;
 
@@ -68,7 +69,9 @@ fn kept_records_are_copied_exactly_and_others_reported() {
     assert_eq!(
         report[0],
         json!({"id": 2, "keeper": 1, "distance": report[0]["distance"], "cluster": 1,
-            "against": false, "file": "a.jsonl", "line": 2})
+            "against": false, "file": "a.jsonl", "line": 2, "verdict": "same", "missing": [],
+            "text_hash": report[0]["text_hash"], "keeper_hash": report[0]["keeper_hash"],
+            "weights": report[0]["weights"], "keeper_file": "a.jsonl", "keeper_line": 1})
     );
     assert_eq!(folder.names(), ["a.jsonl", "gone.jsonl", "out.jsonl"]);
     let table = dedup(&folder, &["a.jsonl", "-o", "again.jsonl"]).ends(0);
@@ -680,7 +683,7 @@ fn expired_documents_are_pruned_before_add() {
 #[test]
 fn input_changed_between_passes_is_refused() {
     let record = |id: u32| format!("{{\"id\":{id},\"text\":\"{FOX}\"}}\n");
-    let folder = folder_with("a.jsonl", &(1..=2000).map(record).collect::<String>());
+    let folder = folder_with("a.jsonl", &"{\"text\":\"It has no id.\"}\n".repeat(2000));
     folder.write("b.jsonl", record(5001));
     let made = std::process::Command::new("mkfifo")
         .arg(folder.file("report"))
@@ -688,7 +691,7 @@ fn input_changed_between_passes_is_refused() {
     assert!(made.expect("mkfifo").success());
     let mut command = folder.command("simdb-cli");
     command.args(["dedup", "a.jsonl", "b.jsonl", "-o", "out.jsonl"]);
-    command.args(["--report", "report"]);
+    command.args(["--on-error", "skip", "--rejects", "report"]);
     command.stdout(std::process::Stdio::piped());
     command.stderr(std::process::Stdio::piped());
     let mut child = command.spawn().expect("the tool starts");
@@ -698,8 +701,8 @@ fn input_changed_between_passes_is_refused() {
         panic!("it writes no report: {:?}", child.wait_with_output());
     };
     let mut report = report.expect("a pipe");
-    // The report is longer than a pipe holds, so the run blocks after it has begun to copy the
-    // first input, until the report is read on.
+    // The list of bad records is longer than a pipe holds, and written at the end of the first pass,
+    // so the run blocks between both passes until the list is read on.
     report.read_exact(&mut [0]).expect("a line of the report");
     folder.write("b.jsonl", record(5002));
     std::io::copy(&mut report, &mut std::io::sink()).expect("the rest of the report");
