@@ -50,6 +50,7 @@
 //! | make fingerprints without a database | [`Fingerprinter`]; step by step [`simhash`] |
 //! | compare two texts | [`Resemblance`], [`similarity`] |
 //! | decide if a text may be deleted for another | [`containment`] |
+//! | find similar texts in memory, without a database | [`SimilarIndex`] |
 //!
 //! The [`guide`] explains how texts match, what is promised, and how to run a database.
 //!
@@ -80,10 +81,12 @@ mod block;
 mod hamming;
 
 pub mod containment;
+mod decision;
 mod feature;
 mod minhash;
 mod recipe;
 pub mod simhash;
+mod similar_index;
 pub mod similarity;
 mod text;
 
@@ -108,6 +111,7 @@ pub use api::database::{Database, Settings};
 pub use api::pairs::{Pair, PairsEvent};
 pub use api::snapshot::Snapshot;
 pub use api::transaction::Transaction;
+pub use decision::{Decision, OnExtended, SimilarRule};
 pub use document::{DocId, Document, Match};
 pub use error::{Cause, Error, LockHolder, Result};
 pub use feature::{Feature, UnreliableReason};
@@ -115,9 +119,10 @@ pub use fingerprint::{Fingerprint, Fingerprint128, TextFingerprint};
 pub use ingest::ticket::Ticket;
 pub use ingest::{Change, Outcome};
 pub use progress::{Progress, Stage};
-pub use query::{Decision, OnExtended, Similar, SimilarRule, TextQuery};
+pub use query::{Similar, TextQuery};
 pub use recipe::{Fingerprinter, Recipe};
 pub use retention::Retention;
+pub use similar_index::{PreparedText, SimilarIndex, SimilarText};
 pub use similarity::{Likeness, Resemblance};
 pub use store::disk::{Disk, DiskFile, FileInfo, SystemDisk};
 pub use store::maintenance::copy::Vacuumed;

@@ -14,6 +14,7 @@
 //! J. Leskovec, A. Rajaraman, J. Ullman, *Mining of Massive Datasets*, section 3.4 (the bands).
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
@@ -59,11 +60,17 @@ pub(crate) struct Banding {
 
 impl Banding {
     pub(crate) fn new() -> Self {
-        let factor = |row: usize| xxh3_64(&(row as u64).to_le_bytes()) as u32 | 1;
         Self {
             normaliser: Normaliser::new(),
             factors: std::array::from_fn(factor),
         }
+    }
+
+    /// The parameters, which are the same for all texts.
+    pub(crate) fn shared() -> &'static Self {
+        // Making them takes some milliseconds, so they are made once in a process.
+        static BANDING: OnceLock<Banding> = OnceLock::new();
+        BANDING.get_or_init(Self::new)
     }
 
     pub(crate) fn normaliser(&self) -> &Normaliser {
@@ -90,19 +97,14 @@ impl Banding {
     pub(crate) fn keys(&self, text: &str) -> Vec<u64> {
         let normalised = self.normaliser.letters(text);
         self.keys_of(text, &normalised, |characters| {
-            let is_long = characters >= LONG_CHARACTERS;
-            (!is_long, is_long)
+            (!is_long(characters), is_long(characters))
         })
     }
 
     /// The keys to look up for texts similar to `text`: the key of the whole text, then keys of
     /// bands. `normalised` has the normalised letters of `text`.
     pub(crate) fn query_keys(&self, text: &str, normalised: &str) -> Vec<u64> {
-        self.keys_of(text, normalised, |characters| {
-            let (shortest, longest) =
-                (characters / MAX_LENGTH_RATIO, characters * MAX_LENGTH_RATIO);
-            (shortest < LONG_CHARACTERS, longest >= LONG_CHARACTERS)
-        })
+        self.keys_of(text, normalised, shingles_of_query)
     }
 
     /// The key of the whole text, then its band keys: as a short text, as a long text, or as both.
@@ -156,8 +158,26 @@ impl Banding {
     }
 }
 
+/// Returns `true` if a text of this number of characters has long shingles.
+pub(crate) fn is_long(characters: usize) -> bool {
+    characters >= LONG_CHARACTERS
+}
+
+/// Returns `true` for short and for long shingles if a near-duplicate of a text of this number of
+/// characters may have them.
+pub(crate) fn shingles_of_query(characters: usize) -> (bool, bool) {
+    let (shortest, longest) = (characters / MAX_LENGTH_RATIO, characters * MAX_LENGTH_RATIO);
+    (!is_long(shortest), is_long(longest))
+}
+
+/// The hashes of the distinct shingles of a normalised text, as of a short or of a long text.
+pub(crate) fn shingle_hashes(normalised: &str, is_long: bool) -> Vec<u64> {
+    let characters = if is_long { LONG_CHARACTERS } else { 0 };
+    count_shingles(normalised, characters).hashes
+}
+
 /// The key of a whole text: of its normalised letters, or of the text itself if it has no letters.
-fn wording_key(text: &str, normalised: &str) -> u64 {
+pub(crate) fn wording_key(text: &str, normalised: &str) -> u64 {
     match normalised {
         "" => xxh3_64_with_seed(text.as_bytes(), RAW_SEED),
         normalised => xxh3_64_with_seed(normalised.as_bytes(), WORDING_SEED),
@@ -189,7 +209,7 @@ pub(crate) fn count_shingles(normalised: &str, characters: usize) -> TokenCounts
     let bytes = normalised.as_bytes();
     let mut counter = TokenCounter::new(bytes.len());
     let add = |range: Range<usize>| counter.add((xxh3_64(&bytes[range]), ()));
-    if characters < LONG_CHARACTERS {
+    if !is_long(characters) {
         shingles::<CJK_SHINGLE, SHORT_SHINGLE>(normalised, add);
     } else {
         shingles::<CJK_SHINGLE, LONG_SHINGLE>(normalised, add);
@@ -208,9 +228,14 @@ fn lower(minima: &mut [u32; BANDS * ROWS], factors: &[u32; BANDS * ROWS], hashes
     }
 }
 
+/// The first factor of the hash function of a row.
+pub(crate) fn factor(row: usize) -> u32 {
+    xxh3_64(&(row as u64).to_le_bytes()) as u32 | 1
+}
+
 /// The hash function of a factor.
 #[inline(always)]
-fn mixed(hash: u32, factor: u32) -> u32 {
+pub(crate) fn mixed(hash: u32, factor: u32) -> u32 {
     // With one multiplication, all small factors would have their minimum at the smallest hash.
     let mixed = hash.wrapping_mul(factor);
     (mixed ^ mixed >> 15).wrapping_mul(LAST_FACTOR)

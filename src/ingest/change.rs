@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use crate::decision::SimilarRule;
 use crate::document::{DocId, Document, Match};
 use crate::error::Result;
 use crate::fingerprint::{Fingerprint, check_radius};
-use crate::query::{Similar, SimilarRule};
+use crate::query::Similar;
 use crate::timestamp::Timestamp;
 
 /// A change of one document.

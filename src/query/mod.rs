@@ -2,8 +2,7 @@
 //!
 //! Every query by fingerprint answers exactly as a comparison with every stored fingerprint would.
 //! `candidates` finds the fingerprints within a radius, `documents` the documents of fingerprints.
-//! `single` answers one query by fingerprint, `batch` many at once, `similar` a query by text, and
-//! `decision` says if one of two texts that are alike contains the other.
+//! `single` answers one query by fingerprint, `batch` many at once, `similar` a query by text.
 //! `pairs` and `clusters` compare all documents with each other.
 //!
 //! This folder reads a `View` of `store` and writes nothing. `limits` has the sizes that bound the
@@ -12,7 +11,6 @@
 mod batch;
 mod candidates;
 mod clusters;
-mod decision;
 mod documents;
 #[cfg(test)]
 mod fixtures;
@@ -24,7 +22,6 @@ mod single;
 pub(crate) use batch::within_batch;
 pub use clusters::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
 pub(crate) use clusters::{Priority, clusters};
-pub use decision::{Decision, OnExtended, SimilarRule};
 pub(crate) use limits::QueryLimits;
 pub(crate) use pairs::pairs;
 pub use pairs::{Pair, PairsEvent};

@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 
 use rayon::prelude::*;
 
-use super::decision::{DecidingText, Decision};
 use super::single::within;
 use crate::containment::{Containment, Verdict};
+use crate::decision::{DecidingText, Decision, answer_order};
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::{Fingerprint, TextFingerprint, check_radius};
@@ -233,11 +233,8 @@ impl Similar {
     }
 
     pub(crate) fn order(&self, other: &Self) -> Ordering {
-        let (own, others) = (&self.resemblance, &other.resemblance);
-        (self.is_extended().cmp(&other.is_extended()))
-            .then_with(|| others.same_wording.cmp(&own.same_wording))
-            .then_with(|| self.verdict().cmp(&other.verdict()))
-            .then_with(|| others.score().total_cmp(&own.score()))
+        let own = (&self.resemblance, self.verdict());
+        answer_order(own, (&other.resemblance, other.verdict()))
             .then_with(|| self.id.cmp(&other.id))
     }
 }

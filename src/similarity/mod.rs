@@ -164,7 +164,7 @@ impl Resemblance {
     /// ```
     pub fn new(normaliser: &Normaliser, a: &str, b: &str) -> Self {
         let [a, b] = [a, b].map(|text| Wording::new(normaliser, text));
-        if a.letters == b.letters && a.raw == b.raw {
+        if a.has_wording_of(&b) {
             return a.itself();
         }
         let are_short = a.characters.max(b.characters) <= MAX_EDIT_CHARACTERS;
@@ -238,6 +238,26 @@ impl Wording {
     /// The normalised letters and digits of the text.
     pub(crate) fn letters(&self) -> &str {
         &self.letters
+    }
+
+    /// The number of characters of the letters.
+    pub(crate) fn characters(&self) -> usize {
+        self.characters
+    }
+
+    /// The hashes of the distinct shingles of characters.
+    pub(crate) fn shingles(&self) -> &[u64] {
+        &self.shingles
+    }
+
+    /// Returns `true` if the text has enough content to be compared by its parts.
+    pub(crate) fn is_informative(&self) -> bool {
+        self.is_informative
+    }
+
+    /// Returns `true` if two texts have the same wording.
+    pub(crate) fn has_wording_of(&self, other: &Self) -> bool {
+        self.letters == other.letters && self.raw == other.raw
     }
 
     /// Bytes of memory for the letters, shingles and phrases.

@@ -68,7 +68,8 @@ impl<'b> PackedWording<'b> {
         self.count(3) & flag != 0
     }
 
-    fn letters(&self) -> &'b [u8] {
+    /// The normalised letters and digits.
+    pub(crate) fn letters(&self) -> &'b [u8] {
         &self.content[..usize::from(self.count(1))]
     }
 

@@ -15,9 +15,9 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::str::FromStr;
 
-use super::decision::Decision;
 use super::limits::QueryLimits;
 use super::pairs::{PairsEvent, pairs};
+use crate::decision::Decision;
 use crate::document::DocId;
 use crate::error::{Error, Result};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage, refuse_break};

@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 
+use crate::decision::{DecidingText, Decision};
 use crate::document::DocId;
 use crate::error::Result;
-use crate::query::decision::{DecidingText, Decision};
 use crate::similarity::{Likeness, Wording};
 use crate::store::{FingerprintSource, View};
 use crate::text::Normaliser;

@@ -1,7 +1,7 @@
 //! Table `bands`: the MinHash band keys of texts, their changes when a text changes, and the query.
 
 use std::iter::Peekable;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use redb::ReadableTable;
 
@@ -39,9 +39,7 @@ impl BandMaker {
 
     /// The parameters, which are the same for all databases.
     pub(crate) fn banding(&self) -> &'static Banding {
-        // Making them takes some milliseconds, so they are made once in a process.
-        static BANDING: OnceLock<Banding> = OnceLock::new();
-        BANDING.get_or_init(Banding::new)
+        Banding::shared()
     }
 }
 

@@ -1,9 +1,10 @@
 //! The decision about a text that is alike: the thresholds decide, or the words that would be lost.
 
+use std::cmp::Ordering;
 use std::sync::OnceLock;
 
-use crate::containment::{Containment, Prepared, Weights};
-use crate::similarity::Likeness;
+use crate::containment::{Containment, Prepared, Verdict, Weights};
+use crate::similarity::{Likeness, Resemblance};
 use crate::text::Normaliser;
 
 /// The measure that decides about two texts which [`Likeness`] calls alike.
@@ -68,8 +69,25 @@ impl DecidingText {
         Containment::between(Weights::builtin(), prepared, &other)
     }
 
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Bytes of the text. The words are not counted: they are cut when the query runs.
     pub(crate) fn len_bytes(&self) -> usize {
         self.text.len()
     }
+}
+
+/// The order of two answers to a query, each with its resemblance and its verdict, where A is the text
+/// of the query: see [`Similar`](crate::Similar).
+pub(crate) fn answer_order(
+    (one, one_verdict): (&Resemblance, Option<Verdict>),
+    (other, other_verdict): (&Resemblance, Option<Verdict>),
+) -> Ordering {
+    let is_extended = |verdict| verdict == Some(Verdict::BInA);
+    (is_extended(one_verdict).cmp(&is_extended(other_verdict)))
+        .then_with(|| other.same_wording.cmp(&one.same_wording))
+        .then_with(|| one_verdict.cmp(&other_verdict))
+        .then_with(|| other.score().total_cmp(&one.score()))
 }

@@ -1,0 +1,325 @@
+//! [`SimilarIndex`]: similar texts in memory.
+//!
+//! | file | responsibility |
+//! |---|---|
+//! | `prepared_text` | a text with its shingles and minima |
+//! | `wordings` | the texts, each wording once; `arena` has their bytes |
+//! | `forest` | the wordings that may be near-duplicates: `minima`, `run`, `slot_set`, `length_class` |
+//!
+//! This folder uses the text side only. It touches no file, and its answers depend on the texts and on
+//! their order alone.
+
+mod arena;
+mod forest;
+mod length_class;
+mod minima;
+mod prepared_text;
+mod run;
+mod slot_set;
+#[cfg(test)]
+mod tests;
+mod wordings;
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::ops::{ControlFlow, Range};
+
+use rayon::prelude::*;
+
+use crate::containment::{Containment, Verdict};
+use crate::decision::{Decision, answer_order};
+use crate::error::Result;
+use crate::minhash::Banding;
+use crate::similarity::{Likeness, PackedComparison, Resemblance};
+use forest::{Forest, ForestQuery, MAX_SKETCH_DISTANCE};
+use length_class::LengthClasses;
+use wordings::Wordings;
+
+pub use prepared_text::PreparedText;
+
+/// Texts that are prepared at a time by [`SimilarIndex::extend`].
+const PREPARED_TEXTS: usize = 1 << 12;
+
+/// An index of texts in memory that finds the texts which are like a text. The texts are known by their
+/// positions: 0 for the first, 1 for the next.
+///
+/// A match is decided as in a database made for [similar search](crate::Builder::similar): the texts are
+/// alike by the [`Likeness`], and with [`Decision::Contained`] one of both contains the other.
+/// Candidates come from an LSH forest, so a match can be missed: of real texts of one line, a few of a
+/// thousand matches with a [score](Resemblance::score) below 0.75, and none above. Thresholds below those
+/// of [`Likeness::default`] miss more matches. Every reported match is exact, and texts with the same
+/// wording are always found.
+///
+/// No answer is cut off. A text with many near-duplicates has a long answer, and
+/// [`visit`](Self::visit) can stop early.
+///
+/// # Cost
+/// For a million texts of one line: 0.6 GB of memory, and a fraction of a millisecond for a search of
+/// one of them. Copies of a text take four bytes each.
+///
+/// # Examples
+///
+/// Texts that say no more than a text before them:
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use simdb::{Decision, Likeness, PreparedText, SimilarIndex};
+///
+/// let texts = [
+///     "The ferry to the islands was cancelled because of fog.",
+///     "MongoDB integration component for Plone",
+///     "the ferry to the islands was cancelled, because of heavy fog",
+///     "Memcached integration component for Plone",
+///     "The ferry to the islands was canceled because of fog!",
+/// ];
+/// let mut index = SimilarIndex::new(Likeness::default(), Decision::Contained)?;
+/// index.extend(&texts);
+///
+/// // The third text says more than the first, the last text says the same.
+/// let mut said_before = Vec::new();
+/// for (position, text) in (0..).zip(texts) {
+///     let text = PreparedText::new(text);
+///     let found = index.visit(&text, 0..position, |earlier| {
+///         match earlier.verdict().is_some_and(|verdict| verdict.is_a_in_b()) {
+///             true => ControlFlow::Break(earlier.position),
+///             false => ControlFlow::Continue(()),
+///         }
+///     });
+///     said_before.extend(found.break_value().map(|earlier| (position, earlier)));
+/// }
+/// assert_eq!(said_before.len(), 1);
+/// assert_eq!(said_before[0].0, 4);
+///
+/// // All matches of a text, the best first.
+/// let answer = index.similar(&PreparedText::new("Ferry to the islands canceled because of fog"));
+/// assert_eq!(answer.len(), 3);
+/// # Ok::<(), simdb::Error>(())
+/// ```
+///
+/// # Source
+/// See [`similarity`](crate::similarity) and [`containment`](crate::containment) for the measures; M.
+/// Bawa, T. Condie, P. Ganesan, *LSH Forest*, WWW 2005 (the candidates).
+pub struct SimilarIndex {
+    likeness: Likeness,
+    decision: Decision,
+    max_sketch_distance: u32,
+    wordings: Wordings,
+    forest: Forest,
+}
+
+/// A text of a [`SimilarIndex`] that is like the text of a search.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct SimilarText {
+    /// The position of the text in the index.
+    pub position: u32,
+    /// The resemblance of the two texts.
+    pub resemblance: Resemblance,
+    /// The verdict and the missing words: A is the text of the search, B the text of the index. `None`
+    /// with [`Decision::Alike`].
+    pub containment: Option<Box<Containment>>,
+}
+
+impl SimilarText {
+    /// The verdict: A is the text of the search, B the text of the index. `None` with
+    /// [`Decision::Alike`].
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.containment.as_ref().map(|found| found.verdict)
+    }
+
+    fn order(&self, other: &Self) -> Ordering {
+        let own = (&self.resemblance, self.verdict());
+        answer_order(own, (&other.resemblance, other.verdict()))
+            .then_with(|| self.position.cmp(&other.position))
+    }
+}
+
+impl SimilarIndex {
+    /// An empty index.
+    ///
+    /// # Errors
+    /// [`Error::InvalidLikeness`](crate::Error::InvalidLikeness) for a threshold that is not from 0 to 1.
+    pub fn new(likeness: Likeness, decision: Decision) -> Result<Self> {
+        likeness.check()?;
+        let default = Likeness::default();
+        let is_default_or_more = likeness.edit_similarity >= default.edit_similarity
+            && likeness.jaccard >= default.jaccard;
+        Ok(Self {
+            likeness,
+            decision,
+            max_sketch_distance: match is_default_or_more {
+                true => MAX_SKETCH_DISTANCE,
+                false => u32::MAX,
+            },
+            wordings: Wordings::new(decision == Decision::Contained),
+            forest: Forest::default(),
+        })
+    }
+
+    /// Adds a text, and returns its position.
+    ///
+    /// # Panics
+    /// After 2³² − 1 texts.
+    pub fn push(&mut self, text: impl Into<PreparedText>) -> u32 {
+        let position = self.push_unsorted(&text.into());
+        self.forest.sort_long_tail();
+        position
+    }
+
+    /// Adds texts in order. Texts are prepared and sorted on all cores, which takes a fraction of the
+    /// time of single pushes.
+    ///
+    /// # Panics
+    /// After 2³² − 1 texts.
+    pub fn extend<T: AsRef<str> + Sync>(&mut self, texts: &[T]) {
+        for texts in texts.chunks(PREPARED_TEXTS) {
+            let prepare = |text: &T| PreparedText::new(text.as_ref());
+            let prepared: Vec<PreparedText> = texts.par_iter().map(prepare).collect();
+            for text in &prepared {
+                self.push_unsorted(text);
+            }
+            self.forest.sort_very_long_tail();
+        }
+        self.forest.sort_long_tail();
+    }
+
+    fn push_unsorted(&mut self, text: &PreparedText) -> u32 {
+        let position = self.wordings.len() as u32;
+        if self.wordings.push(text) {
+            let characters = text.wording.characters();
+            self.forest.push(text.minima.as_deref(), characters);
+        }
+        position
+    }
+
+    /// The number of texts.
+    pub fn len(&self) -> usize {
+        self.wordings.len()
+    }
+
+    /// Returns `true` if the index has no texts.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes of memory that the index holds. While it sorts, it takes up to twice as much.
+    pub fn len_bytes(&self) -> usize {
+        self.wordings.len_bytes() + self.forest.len_bytes()
+    }
+
+    /// All texts that are like a text, in the order of [`Similar`](crate::Similar), by position instead
+    /// of by id.
+    pub fn similar(&self, text: &PreparedText) -> Vec<SimilarText> {
+        let mut found = Vec::new();
+        let everything = self.visit(text, 0..u32::MAX, |similar| {
+            found.push(similar);
+            ControlFlow::<()>::Continue(())
+        });
+        debug_assert!(everything.is_continue());
+        found.sort_unstable_by(SimilarText::order);
+        found
+    }
+
+    /// Calls `visitor` with each text at one of these positions that is like a text, until it breaks.
+    /// Texts with the same wording come first, then texts with many common shingles. Returns the break.
+    ///
+    /// Threads may search at the same time.
+    pub fn visit<B>(
+        &self,
+        text: &PreparedText,
+        positions: Range<u32>,
+        mut visitor: impl FnMut(SimilarText) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        let comparison = PackedComparison::new(&text.wording, &self.likeness);
+        let own = self.wordings.slot_of(text);
+        if let Some(slot) = own {
+            self.visit_slot(text, slot, &comparison, &positions, &mut visitor)?;
+        }
+        for slot in self.candidates(text, positions.end) {
+            if Some(slot) != own {
+                self.visit_slot(text, slot, &comparison, &positions, &mut visitor)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The slots that may be like a text and have a text before `end`, by the distance of their sketches.
+    fn candidates(&self, text: &PreparedText, end: u32) -> Vec<u32> {
+        let characters = text.wording.characters();
+        let mut found = Vec::new();
+        for minima in text.all_minima() {
+            let query = ForestQuery {
+                minima,
+                classes: LengthClasses::of_near_duplicates(characters, &self.likeness),
+                max_sketch_distance: self.max_sketch_distance,
+                end: self.wordings.slots_before(end),
+            };
+            self.forest.search(&query, &mut found);
+        }
+        // Two searches may find one slot.
+        found.sort_unstable_by_key(|(distance, slot)| (*slot, *distance));
+        found.dedup_by_key(|(_, slot)| *slot);
+        found.sort_unstable();
+        found.into_iter().map(|(_, slot)| slot).collect()
+    }
+
+    /// Compares a wording, and calls `visitor` with the texts that have it.
+    fn visit_slot<B>(
+        &self,
+        text: &PreparedText,
+        slot: u32,
+        comparison: &PackedComparison<'_>,
+        positions: &Range<u32>,
+        visitor: &mut impl FnMut(SimilarText) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        let normaliser = Banding::shared().normaliser();
+        let Some(resemblance) = (match self.wordings.packed(slot) {
+            Some(packed) => comparison.compare(packed),
+            None => {
+                let first = self.wordings.variants(slot).next();
+                first.and_then(|variant| {
+                    let stored = self.wordings.text(variant);
+                    text.wording.compare(normaliser, stored, &self.likeness)
+                })
+            }
+        }) else {
+            return ControlFlow::Continue(());
+        };
+        for variant in self.wordings.variants(slot) {
+            let mut copies = self.wordings.positions(variant, positions).peekable();
+            if copies.peek().is_none() {
+                continue;
+            }
+            let containment = match self.decision {
+                Decision::Alike => None,
+                Decision::Contained => {
+                    let stored = self.wordings.text(variant);
+                    let found = text.text.containment(normaliser, stored);
+                    if !found.verdict.is_removable() {
+                        continue;
+                    }
+                    Some(Box::new(found))
+                }
+            };
+            for position in copies {
+                visitor(SimilarText {
+                    position,
+                    resemblance,
+                    containment: containment.clone(),
+                })?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl fmt::Debug for SimilarIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimilarIndex")
+            .field("likeness", &self.likeness)
+            .field("decision", &self.decision)
+            .field("len", &self.len())
+            .finish_non_exhaustive()
+    }
+}

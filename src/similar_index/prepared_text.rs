@@ -1,0 +1,82 @@
+//! [`PreparedText`]: a text with everything that a search for it needs.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use super::minima::Minima;
+use crate::decision::DecidingText;
+use crate::minhash::{Banding, is_long, shingle_hashes, shingles_of_query, wording_key};
+use crate::similarity::Wording;
+
+/// A text prepared for a [`SimilarIndex`](crate::SimilarIndex): normalised, and cut into shingles and
+/// phrases.
+///
+/// Threads can prepare texts before one of them pushes the texts in order.
+///
+/// # Cost
+/// Some 20 µs for a line of text, and linear in its length. Memory: about 3 KiB, and twenty to thirty
+/// times the text, until the text is pushed.
+#[derive(Clone)]
+pub struct PreparedText {
+    pub(super) text: DecidingText,
+    pub(super) wording: Wording,
+    /// The hash of the wording.
+    pub(super) key: u64,
+    /// `None` for a text with too little content.
+    pub(super) minima: Option<Box<Minima>>,
+    /// The minima over shingles of the other length, made by the first search; `None` if no
+    /// near-duplicate has such shingles.
+    others: OnceLock<Option<Box<Minima>>>,
+}
+
+impl PreparedText {
+    /// Prepares a text.
+    pub fn new(text: &str) -> Self {
+        let wording = Wording::new(Banding::shared().normaliser(), text);
+        let minima = || Box::new(Minima::new(wording.shingles()));
+        Self {
+            text: DecidingText::new(text),
+            key: wording_key(text, wording.letters()),
+            minima: wording.is_informative().then(minima),
+            wording,
+            others: OnceLock::new(),
+        }
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        self.text.text()
+    }
+
+    /// The minima of a search: over the shingles of the text, and over shingles of the other length if
+    /// near-duplicates may have such shingles.
+    pub(super) fn all_minima(&self) -> impl Iterator<Item = &Minima> {
+        let others = self.others.get_or_init(|| {
+            let own = self.minima.as_ref()?;
+            let is_long = is_long(self.wording.characters());
+            let (short, long) = shingles_of_query(self.wording.characters());
+            if !(short && long) {
+                return None;
+            }
+            let hashes = shingle_hashes(self.wording.letters(), !is_long);
+            let others = Minima::new(&hashes);
+            // A text of CJK characters has the same shingles as a short and as a long text.
+            (others != **own).then(|| Box::new(others))
+        });
+        [&self.minima, others].into_iter().flatten().map(|m| &**m)
+    }
+}
+
+impl From<&str> for PreparedText {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
+impl fmt::Debug for PreparedText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PreparedText")
+            .field("text", &self.text())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,266 @@
+//! [`Run`]: the trees of consecutive slots, each a sorted array of entries.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::length_class::LENGTH_CLASSES;
+use super::minima::{LEVEL_BITS, LEVELS, Minima, TREES};
+
+/// The bits of an entry for the slot within its run.
+const SLOT_BITS: u32 = 22;
+
+const CLASS_BITS: u32 = LENGTH_CLASSES.ilog2();
+
+/// At most 4 million slots in a run.
+pub(super) const MAX_RUN_SLOTS: usize = 1 << SLOT_BITS;
+
+/// Entries for each place of the directory of a tree, on average.
+const ENTRIES_PER_PLACE: usize = 4;
+
+/// The entries of a slot, one for each tree, without the slot.
+///
+/// | bits | content |
+/// |---|---|
+/// | 15, 10, 7, 4, 2 | a part of the hash of each minimum |
+/// | 4 | length class |
+/// | 22 | slot within the run |
+pub(super) type Keys = [u64; TREES];
+
+/// The entries of a text.
+pub(super) fn keys(minima: &Minima, length_class: u32) -> Keys {
+    std::array::from_fn(|tree| {
+        let parts = LEVEL_BITS.iter().enumerate();
+        let key = parts.fold(0, |key, (level, bits)| {
+            key << bits | minima.part(tree, level)
+        });
+        (key << CLASS_BITS | u64::from(length_class)) << SLOT_BITS
+    })
+}
+
+/// The length class of an entry.
+#[inline]
+pub(super) fn class_of(entry: u64) -> u32 {
+    (entry >> SLOT_BITS) as u32 & (LENGTH_CLASSES - 1)
+}
+
+/// The prefix of a key: the parts of its first levels, at the top of the number.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Prefix {
+    key: u64,
+    bits: u32,
+}
+
+impl Prefix {
+    /// The prefix with the part of one more level.
+    #[inline]
+    pub(super) fn child(self, level: usize, part: u64) -> Self {
+        let bits = self.bits + LEVEL_BITS[level];
+        let key = self.key | part << (u64::BITS - bits);
+        Self { key, bits }
+    }
+
+    fn first(self) -> u64 {
+        self.key
+    }
+
+    fn last(self) -> u64 {
+        self.key | u64::MAX >> self.bits
+    }
+}
+
+/// The sorted entries of a tree.
+struct Tree {
+    entries: Vec<u64>,
+    /// The rank of the first entry of each place, by the top bits of the entry.
+    directory: Vec<u32>,
+}
+
+/// The trees of the slots from `first_slot` on.
+pub(super) struct Run {
+    first_slot: u32,
+    slots: usize,
+    trees: Vec<Tree>,
+}
+
+impl Run {
+    /// The run of `slots` slots from `first_slot` on. Texts with too little content have no keys.
+    pub(super) fn new(first_slot: u32, slots: usize, keys: &[(u32, Box<Keys>)]) -> Self {
+        let tree = |tree: usize| {
+            let entry = |(slot, keys): &(u32, Box<Keys>)| keys[tree] | u64::from(slot - first_slot);
+            let mut entries: Vec<u64> = keys.iter().map(entry).collect();
+            entries.sort_unstable();
+            Tree::new(entries)
+        };
+        Self {
+            first_slot,
+            slots,
+            trees: (0..TREES).into_par_iter().map(tree).collect(),
+        }
+    }
+
+    /// Adds the run of the next slots.
+    pub(super) fn merge(&mut self, next: Self) {
+        let offset = self.slots as u64;
+        self.trees
+            .par_iter_mut()
+            .zip(next.trees)
+            .for_each(|(tree, next)| {
+                let entries = std::mem::take(&mut tree.entries);
+                *tree = Tree::new(merged(&entries, &next.entries, offset));
+            });
+        self.slots += next.slots;
+    }
+
+    pub(super) fn slots(&self) -> usize {
+        self.slots
+    }
+
+    pub(super) fn len_bytes(&self) -> usize {
+        let bytes =
+            |tree: &Tree| 8 * tree.entries.capacity() + size_of_val(tree.directory.as_slice());
+        self.trees.iter().map(bytes).sum()
+    }
+
+    /// The ranks of the entries of a tree with a prefix of at least one level, given the ranks for the
+    /// prefix of one level less.
+    #[inline]
+    pub(super) fn ranks(&self, tree: usize, prefix: Prefix, within: Range<u32>) -> Range<u32> {
+        let tree = &self.trees[tree];
+        let within = match prefix.bits == LEVEL_BITS[0] {
+            true => tree.place(prefix),
+            false => within,
+        };
+        let entries = &tree.entries[within.start as usize..within.end as usize];
+        let start = entries.partition_point(|entry| *entry < prefix.first());
+        let len = end_of_range(&entries[start..], prefix.last());
+        let start = within.start + start as u32;
+        start..start + len as u32
+    }
+
+    /// All ranks of a tree.
+    pub(super) fn all(&self, tree: usize) -> Range<u32> {
+        0..self.trees[tree].entries.len() as u32
+    }
+
+    /// The entries of a tree with these ranks.
+    #[inline]
+    pub(super) fn entries(&self, tree: usize, ranks: Range<u32>) -> &[u64] {
+        &self.trees[tree].entries[ranks.start as usize..ranks.end as usize]
+    }
+
+    /// The slot of an entry.
+    #[inline]
+    pub(super) fn slot(&self, entry: u64) -> u32 {
+        self.first_slot + (entry as u32 & (MAX_RUN_SLOTS as u32 - 1))
+    }
+}
+
+/// The number of entries, from the first on, that are at most `last`. Most ranges are short, so the
+/// search doubles its step.
+#[inline]
+fn end_of_range(entries: &[u64], last: u64) -> usize {
+    let (mut least, mut step) = (0, 8);
+    while entries
+        .get(least + step)
+        .is_some_and(|entry| *entry <= last)
+    {
+        least += step;
+        step *= 2;
+    }
+    let most = entries.len().min(least + step);
+    least + entries[least..most].partition_point(|entry| *entry <= last)
+}
+
+/// Merges sorted entries; the slots of the second entries come after `offset` slots of the first.
+fn merged(one: &[u64], next: &[u64], offset: u64) -> Vec<u64> {
+    let mut entries = Vec::with_capacity(one.len() + next.len());
+    let mut rest = one;
+    for entry in next.iter().map(|entry| entry + offset) {
+        let before = end_of_range(rest, entry);
+        entries.extend_from_slice(&rest[..before]);
+        entries.push(entry);
+        rest = &rest[before..];
+    }
+    entries.extend_from_slice(rest);
+    entries
+}
+
+impl Tree {
+    fn new(entries: Vec<u64>) -> Self {
+        let places = (entries.len() / ENTRIES_PER_PLACE).max(1).ilog2();
+        let bits = places.min(LEVEL_BITS[0]);
+        let mut directory = Vec::with_capacity((1 << bits) + 1);
+        for (rank, entry) in entries.iter().enumerate() {
+            let place = entry.checked_shr(u64::BITS - bits).unwrap_or(0) as usize;
+            if directory.len() <= place {
+                directory.resize(place + 1, rank as u32);
+            }
+        }
+        directory.resize((1 << bits) + 1, entries.len() as u32);
+        Self { entries, directory }
+    }
+
+    /// The ranks of the place of a prefix, which has at least the bits of the directory.
+    fn place(&self, prefix: Prefix) -> Range<u32> {
+        let bits = (self.directory.len() - 1).ilog2();
+        let place = prefix.key.checked_shr(u64::BITS - bits).unwrap_or(0) as usize;
+        self.directory[place]..self.directory[place + 1]
+    }
+}
+
+const _: () =
+    assert!(LEVEL_BITS[0] + LEVEL_BITS[1] + LEVEL_BITS[2] + LEVEL_BITS[3] + LEVEL_BITS[4] == 38);
+const _: () = assert!(38 + CLASS_BITS + SLOT_BITS == u64::BITS && LEVELS == 5);
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A run of slots with random keys of few parts.
+    fn run(first_slot: u32, keys: &[u64]) -> Run {
+        let keys_of = |(slot, key): (usize, &u64)| {
+            let keys = Box::new([*key << (CLASS_BITS + SLOT_BITS); TREES]);
+            (first_slot + slot as u32, keys)
+        };
+        let keys: Vec<_> = keys.iter().enumerate().map(keys_of).collect();
+        Run::new(first_slot, keys.len(), &keys)
+    }
+
+    fn key() -> impl Strategy<Value = u64> {
+        let parts = (0..3_u64, 0..3_u64, 0..2_u64, 0..2_u64, 0..2_u64);
+        parts.prop_map(|(a, b, c, d, e)| (((a * 10_000 << 10 | b) << 7 | c) << 4 | d) << 2 | e)
+    }
+
+    proptest! {
+        #[test]
+        fn ranks_of_merged_runs_equal_a_plain_search(
+            one in prop::collection::vec(key(), 0..60),
+            next in prop::collection::vec(key(), 0..60),
+            asked in key(),
+        ) {
+            let mut merged = run(7, &one);
+            merged.merge(run(7 + one.len() as u32, &next));
+            let keys = [one, next].concat();
+            prop_assert_eq!(merged.slots(), keys.len());
+            let (mut prefix, mut ranks) = (Prefix::default(), merged.all(3));
+            for (level, bits) in LEVEL_BITS.into_iter().enumerate() {
+                let rest = 38 - prefix.bits - bits;
+                let part = asked >> rest & ((1 << bits) - 1);
+                prefix = prefix.child(level, part);
+                ranks = merged.ranks(3, prefix, ranks);
+                let entries = merged.entries(3, ranks.clone());
+                let mut found: Vec<u32> = entries.iter().map(|entry| merged.slot(*entry)).collect();
+                found.sort_unstable();
+                let slots = keys.iter().enumerate();
+                let expected: Vec<u32> = slots
+                    .filter(|(_, key)| *key >> rest == asked >> rest)
+                    .map(|(slot, _)| slot as u32 + 7)
+                    .collect();
+                prop_assert_eq!(found, expected);
+            }
+        }
+    }
+}
