@@ -89,6 +89,7 @@ impl FieldNames {
             fingerprint: self.fingerprint.clone(),
             time: self.time.clone(),
             score: None,
+            group: None,
             are_counted: false,
             max_text_bytes: self.max_text,
         };

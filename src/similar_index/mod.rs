@@ -229,16 +229,28 @@ impl SimilarIndex {
         &self,
         text: &PreparedText,
         positions: Range<u32>,
+        visitor: impl FnMut(SimilarText) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        self.visit_accepted(text, positions, &|_| true, visitor)
+    }
+
+    /// Visits like [`visit`](Self::visit), without the positions that `accepts` refuses, which are not
+    /// decided either.
+    pub(crate) fn visit_accepted<B>(
+        &self,
+        text: &PreparedText,
+        positions: Range<u32>,
+        accepts: &dyn Fn(u32) -> bool,
         mut visitor: impl FnMut(SimilarText) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let comparison = PackedComparison::new(&text.wording, &self.likeness);
         let own = self.wordings.slot_of(text);
         if let Some(slot) = own {
-            self.visit_slot(text, slot, &comparison, &positions, &mut visitor)?;
+            self.visit_slot(text, slot, &comparison, &positions, accepts, &mut visitor)?;
         }
         for slot in self.candidates(text, positions.end) {
             if Some(slot) != own {
-                self.visit_slot(text, slot, &comparison, &positions, &mut visitor)?;
+                self.visit_slot(text, slot, &comparison, &positions, accepts, &mut visitor)?;
             }
         }
         ControlFlow::Continue(())
@@ -271,6 +283,7 @@ impl SimilarIndex {
         slot: u32,
         comparison: &PackedComparison<'_>,
         positions: &Range<u32>,
+        accepts: &dyn Fn(u32) -> bool,
         visitor: &mut impl FnMut(SimilarText) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let normaliser = Banding::shared().normaliser();
@@ -287,7 +300,8 @@ impl SimilarIndex {
             return ControlFlow::Continue(());
         };
         for variant in self.wordings.variants(slot) {
-            let mut copies = self.wordings.positions(variant, positions).peekable();
+            let copies = self.wordings.positions(variant, positions);
+            let mut copies = copies.filter(|position| accepts(*position)).peekable();
             if copies.peek().is_none() {
                 continue;
             }

@@ -2,13 +2,14 @@
 //!
 //! - [`options`], [`check`]: the command line, and the checks before inputs are read
 //! - [`load`]: the first pass, which loads the corpus into a temporary database
-//! - [`decisions`], [`scores`]: the documents to remove, and the scores of `--score`
+//! - [`decisions`], [`mod@columns`]: the documents to remove, and the columns that decide
 //! - [`mod@copy`]: the second pass, which copies the records to keep
 //! - [`output`], [`text_copy`], [`mark`]: the new corpus
 //! - [`removals`]: the report of removed documents
 //! - [`summary`]: the counts
 
 mod check;
+mod columns;
 mod copy;
 mod decisions;
 mod load;
@@ -16,7 +17,6 @@ mod mark;
 mod options;
 mod output;
 mod removals;
-mod scores;
 mod summary;
 mod text_copy;
 
@@ -25,13 +25,13 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use simdb::{Builder, Database, Error, Recipe, Retention, Settings};
 
+use self::columns::Columns;
 use self::copy::Copier;
 use self::decisions::Decisions;
 use self::load::LoadedCorpus;
 pub use self::options::Dedup;
 use self::output::CorpusOutput;
 use self::removals::RemovalReport;
-use self::scores::score_ranks;
 use super::clusters::options::KeepRule;
 use super::external_clusters::ExternalClusters;
 use crate::console::Output;
@@ -165,9 +165,15 @@ impl Dedup {
                 );
             }
         }
-        if self.clustering.verify && !settings.keep_texts {
+        let (verifies, compares) = (self.clustering.verify, self.compares_texts());
+        if (verifies || compares) && !settings.keep_texts {
+            let (compared, advice) = if verifies {
+                ("--verify compares texts", "")
+            } else {
+                ("texts are compared", "; --strict compares fingerprints")
+            };
             bail!(
-                "--verify compares texts, and {} keeps none, which cannot be changed",
+                "{compared}, and {} keeps none, which cannot be changed{advice}",
                 path.display()
             );
         }
@@ -198,7 +204,8 @@ impl Dedup {
 
     /// Returns `true` if texts are compared or measured, or certified by the report.
     fn needs_texts(&self) -> bool {
-        self.clustering.verify || self.keep == KeepRule::Longest || self.report.is_some()
+        let measures = self.clustering.verify || self.keep == KeepRule::Longest;
+        self.compares_texts() || measures || self.report.is_some()
     }
 
     pub(super) fn builder_of(&self, settings: &Settings) -> Builder {
@@ -224,9 +231,8 @@ impl Dedup {
         if let Some(against) = against {
             decisions.remove_near(against, &loaded.database, self, interrupt)?;
         }
-        let ranks = || score_ranks(&loaded.database, self, inputs, interrupt);
-        let scores = self.score.is_some().then(ranks).transpose()?;
-        decisions.remove_clustered(&loaded.database, self, scores, interrupt)?;
+        let columns = Columns::read(&loaded.database, self, inputs, interrupt)?;
+        decisions.remove_clustered(&loaded.database, self, columns, interrupt)?;
         Ok(decisions)
     }
 }

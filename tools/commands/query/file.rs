@@ -147,6 +147,7 @@ fn parse(line: &str, needs_texts: bool) -> Result<QueryContent, String> {
         fingerprint: Some("fingerprint".to_owned()),
         time: None,
         score: None,
+        group: None,
         are_counted: false,
         max_text_bytes: MAX_TEXT_BYTES,
     };

@@ -74,6 +74,7 @@ pub(super) fn document_fields(
         text: None,
         fingerprint: Some(FINGERPRINT_COLUMN.to_owned()),
         score: None,
+        group: None,
         ..fields.clone()
     };
     Ok((fields, ColumnRole::IdBits))
@@ -204,6 +205,10 @@ impl ColumnRole {
                 DocumentPart::Time => (
                     is_time || is_number || is_text,
                     "timestamps, numbers or strings",
+                ),
+                DocumentPart::Group => (
+                    is_time || is_number || is_text || kind == ColumnKind::Boolean,
+                    "strings, numbers, timestamps, or true and false",
                 ),
                 DocumentPart::Score => (is_number || is_text, "numbers or strings of digits"),
             },

@@ -26,6 +26,7 @@ fn read(path: &Path) -> Result<[usize; 2]> {
         fingerprint: None,
         time: Some("posted".to_owned()),
         score: None,
+        group: None,
         are_counted: false,
         max_text_bytes: MAX_TEXT_BYTES,
     };
