@@ -2,7 +2,9 @@
 
 mod certified;
 mod columns;
+mod corpora;
 mod given;
+mod scope;
 
 use std::io::{Read, Write};
 

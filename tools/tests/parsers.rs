@@ -33,6 +33,7 @@ pub fn run(input: &[u8]) {
         fingerprint,
         time: asked(5, "time"),
         score: None,
+        group: None,
         are_counted: packing & 0x40 != 0,
         max_text_bytes: if packing & 0x80 == 0 { 1 << 20 } else { 20 },
     };

@@ -4,21 +4,24 @@
 //! otherwise. So each removed node is contained in a node that is kept, directly: a chain of containments,
 //! each of which loses a little, removes nothing.
 
-use rayon::prelude::*;
-
 use super::NONE;
 use crate::error::Result;
 
 /// Nodes that are decided together: the nodes of a batch are searched in parallel, before it is known
 /// which of them are kept.
-const BATCH_NODES: usize = 4096;
+const BATCH_NODES: usize = 1 << 14;
 
 /// The keeper of each node. A kept node has itself, an undecided node [`NONE`].
 pub(super) struct Keepers(Vec<u32>);
 
-/// A search for a node before `node` that contains it, among the nodes that a filter accepts.
-pub(super) trait Containers: Sync {
-    fn find(&self, node: u32, accepts: &(dyn Fn(u32) -> bool + Sync)) -> Result<Option<u32>>;
+/// A search for nodes that contain others.
+pub(super) trait Containers {
+    /// Finds, for each of these nodes, a node before it that contains it and that `accepts` accepts.
+    fn find(
+        &self,
+        nodes: &[u32],
+        accepts: &(dyn Fn(u32) -> bool + Sync),
+    ) -> Result<Vec<Option<u32>>>;
 }
 
 impl Keepers {
@@ -97,11 +100,8 @@ fn search(
     containers: &impl Containers,
     accepts: impl Fn(u32) -> bool + Sync,
 ) -> Result<Vec<(u32, Option<u32>)>> {
-    let find = |node: &u32| {
-        let accepts = |other: u32| other < *node && accepts(other);
-        Ok((*node, containers.find(*node, &accepts)?))
-    };
-    nodes.par_iter().with_max_len(16).map(find).collect()
+    let found = containers.find(nodes, &accepts)?;
+    Ok(nodes.iter().copied().zip(found).collect())
 }
 
 #[cfg(test)]
@@ -117,10 +117,19 @@ mod tests {
     }
 
     impl Containers for Any {
-        fn find(&self, node: u32, accepts: &(dyn Fn(u32) -> bool + Sync)) -> Result<Option<u32>> {
-            let all = self.containers[node as usize].iter().copied();
-            let all: Vec<u32> = all.filter(|other| accepts(*other)).collect();
-            Ok((!all.is_empty()).then(|| all[self.choice % all.len()]))
+        fn find(
+            &self,
+            nodes: &[u32],
+            accepts: &(dyn Fn(u32) -> bool + Sync),
+        ) -> Result<Vec<Option<u32>>> {
+            let find = |node: &u32| {
+                let all = self.containers[*node as usize].iter().copied();
+                let all: Vec<u32> = all
+                    .filter(|other| accepts(*other) && other < node)
+                    .collect();
+                (!all.is_empty()).then(|| all[self.choice % all.len()])
+            };
+            Ok(nodes.iter().map(find).collect())
         }
     }
 

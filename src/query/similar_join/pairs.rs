@@ -2,8 +2,6 @@
 
 use std::ops::ControlFlow;
 
-use rayon::prelude::*;
-
 use super::nodes::Nodes;
 use super::part::Part;
 use super::{SimilarJoin, refuse_without_texts};
@@ -15,7 +13,7 @@ use crate::similarity::Resemblance;
 use crate::store::{FingerprintSource, View};
 
 /// Texts that are searched between two calls of the visitor.
-const BATCH_NODES: usize = 4096;
+const BATCH_NODES: usize = 1 << 14;
 
 /// Two documents with similar texts.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,11 +72,7 @@ pub(crate) fn similar_pairs(
             })?;
             let searched: Vec<u32> = (first..range.end).collect();
             for batch in searched.chunks(BATCH_NODES) {
-                let find = |node: &u32| part.pairs(*node);
-                let found: Result<Vec<Vec<SimilarPair>>> = view
-                    .tables
-                    .in_parallel(|| batch.par_iter().with_max_len(16).map(find).collect());
-                let found = found?.concat();
+                let found = view.tables.in_parallel(|| part.pairs(batch))?;
                 if !found.is_empty() && visitor(SimilarPairsEvent::Pairs(&found)).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }

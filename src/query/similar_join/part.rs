@@ -13,8 +13,11 @@ use crate::error::Result;
 use crate::similar_index::{PreparedText, SimilarIndex, SimilarText};
 use crate::store::View;
 
-/// Nodes whose texts are read and indexed together.
-const BATCH_NODES: usize = 1 << 14;
+/// Nodes whose texts are read together.
+const READ_NODES: usize = 1 << 12;
+
+/// The least bytes of a node in an index.
+const NODE_BYTES: usize = 1 << 9;
 
 /// Some nodes, and an index of their texts.
 pub(super) struct Part<'j> {
@@ -43,15 +46,24 @@ impl<'j> Part<'j> {
             index: SimilarIndex::new(join.likeness, join.decision)?,
             indexed: Vec::new(),
         };
-        for batch in wanted.chunks(BATCH_NODES) {
-            let texts: Result<Vec<String>> =
-                batch.par_iter().map(|node| part.text(*node)).collect();
-            part.index.extend(&texts?);
-            part.indexed.extend_from_slice(batch);
-            if part.index.len_bytes() >= join.memory_bytes {
+        // Few long batches make an index of few sorted runs, and a search reads each run.
+        let batch_nodes = (join.memory_bytes / NODE_BYTES).max(1);
+        for batch in wanted.chunks(batch_nodes) {
+            let mut texts = Vec::with_capacity(batch.len());
+            for nodes in batch.chunks(READ_NODES) {
+                let read: Result<Vec<String>> =
+                    nodes.par_iter().map(|node| part.text(*node)).collect();
+                texts.extend(read?);
+                report()?;
+                if texts.iter().map(String::len).sum::<usize>() > join.memory_bytes / 8 {
+                    break;
+                }
+            }
+            part.indexed.extend_from_slice(&batch[..texts.len()]);
+            part.index.extend(&texts);
+            if texts.len() < batch.len() || part.index.len_bytes() >= join.memory_bytes / 2 {
                 break;
             }
-            report()?;
         }
         let end = part.indexed.last().map_or(u32::MAX, |last| last + 1);
         Ok((part, end))
@@ -68,36 +80,66 @@ impl<'j> Part<'j> {
         Ok(text.unwrap_or_default())
     }
 
-    /// Calls `visitor` with the texts before `node` that `accepts` accepts and that may be compared with
-    /// `node`, until it breaks.
-    fn visit<B>(
+    /// Calls `take` with the search for each of these nodes, on all cores.
+    fn search<T: Send>(
         &self,
-        node: u32,
-        accepts: &dyn Fn(u32) -> bool,
-        mut visitor: impl FnMut(u32, SimilarText) -> ControlFlow<B>,
-    ) -> Result<ControlFlow<B>> {
-        let text = PreparedText::new(&self.text(node)?);
-        let end = self.indexed.partition_point(|other| *other < node) as u32;
-        let group = self.nodes.group(node);
-        let node_at = |position: u32| self.indexed[position as usize];
-        let is_compared = |position: u32| {
-            let other = node_at(position);
-            let is_other_group = !self.is_across || self.nodes.group(other) != group;
-            is_other_group && accepts(other)
+        nodes: &[u32],
+        take: impl Fn(Search<'_>) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let search = |node: &u32| {
+            take(Search {
+                part: self,
+                node: *node,
+                text: PreparedText::new(&self.text(*node)?),
+                end: self.indexed.partition_point(|other| other < node) as u32,
+            })
         };
-        Ok(
-            (self.index).visit_accepted(&text, 0..end, &is_compared, |similar| {
-                visitor(node_at(similar.position), similar)
-            }),
-        )
+        nodes.par_iter().with_max_len(16).map(search).collect()
     }
 
-    /// The pairs of a node with the nodes before it.
-    pub(super) fn pairs(&self, node: u32) -> Result<Vec<SimilarPair>> {
+    /// The pairs of these nodes with the nodes before each of them.
+    pub(super) fn pairs(&self, nodes: &[u32]) -> Result<Vec<SimilarPair>> {
+        Ok(self.search(nodes, |search| search.pairs())?.concat())
+    }
+}
+
+/// The search for the nodes of a part that are before a node and like it.
+struct Search<'s> {
+    part: &'s Part<'s>,
+    node: u32,
+    text: PreparedText,
+    /// The position in the index of the first node that is not before the node.
+    end: u32,
+}
+
+impl Search<'_> {
+    /// Calls `visitor` with the nodes that `accepts` accepts and that may be compared with the node,
+    /// until it breaks.
+    fn visit<B>(
+        &self,
+        accepts: &dyn Fn(u32) -> bool,
+        mut visitor: impl FnMut(u32, SimilarText) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        let part = self.part;
+        let group = part.nodes.group(self.node);
+        let is_compared = |position: u32| {
+            let other = part.indexed[position as usize];
+            let is_other_group = !part.is_across || part.nodes.group(other) != group;
+            is_other_group && accepts(other)
+        };
+        let positions = 0..self.end;
+        let text = &self.text;
+        (part.index).visit_accepted(text, positions, &is_compared, |similar| {
+            visitor(part.indexed[similar.position as usize], similar)
+        })
+    }
+
+    fn pairs(&self) -> Result<Vec<SimilarPair>> {
+        let (view, nodes) = (self.part.view, self.part.nodes);
         let mut pairs = Vec::new();
-        let own = self.nodes.documents(node)[0];
-        let found = self.visit(node, &|_| true, |other, similar| {
-            let other = self.nodes.documents(other)[0];
+        let own = nodes.documents(self.node)[0];
+        let found = self.visit(&|_| true, |other, similar| {
+            let other = nodes.documents(other)[0];
             let verdict = similar.verdict();
             pairs.push(SimilarPair {
                 a: own.min(other),
@@ -110,11 +152,11 @@ impl<'j> Part<'j> {
                 },
             });
             ControlFlow::<()>::Continue(())
-        })?;
+        });
         debug_assert!(found.is_continue());
+        let fingerprint =
+            |id| -> Result<_> { Ok(view.stored(id)?.map(|stored| stored.fingerprint)) };
         for pair in &mut pairs {
-            let fingerprint =
-                |id| -> Result<_> { Ok(self.view.stored(id)?.map(|stored| stored.fingerprint)) };
             if let (Some(a), Some(b)) = (fingerprint(pair.a)?, fingerprint(pair.b)?) {
                 pair.distance = a.distance(b);
             }
@@ -124,14 +166,20 @@ impl<'j> Part<'j> {
 }
 
 impl Containers for Part<'_> {
-    fn find(&self, node: u32, accepts: &(dyn Fn(u32) -> bool + Sync)) -> Result<Option<u32>> {
-        let found = self.visit(node, accepts, |other, similar| {
-            // With thresholds alone, a text stands for each text that is alike.
-            match similar.verdict().is_none_or(Verdict::is_a_in_b) {
-                true => ControlFlow::Break(other),
-                false => ControlFlow::Continue(()),
-            }
-        })?;
-        Ok(found.break_value())
+    fn find(
+        &self,
+        nodes: &[u32],
+        accepts: &(dyn Fn(u32) -> bool + Sync),
+    ) -> Result<Vec<Option<u32>>> {
+        self.search(nodes, |search| {
+            let found = search.visit(accepts, |other, similar| {
+                // With thresholds alone, a text stands for each text that is alike.
+                match similar.verdict().is_none_or(Verdict::is_a_in_b) {
+                    true => ControlFlow::Break(other),
+                    false => ControlFlow::Continue(()),
+                }
+            });
+            Ok(found.break_value())
+        })
     }
 }
