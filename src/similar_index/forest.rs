@@ -22,14 +22,17 @@ const MAX_SORTED_SLOTS: usize = 1 << 18;
 const RUN_RATIO: usize = 4;
 
 /// A node of the first two levels is taken whole if it has at most 32 entries.
-const MAX_SHALLOW_ENTRIES: u32 = 32;
+const MAX_SHALLOW_ENTRIES: usize = 32;
 
 /// A node of deeper levels is taken whole if it has at most 4,096 entries. Fewer lose texts of large
 /// templates.
-const MAX_DEEP_ENTRIES: u32 = 1 << 12;
+const MAX_DEEP_ENTRIES: usize = 1 << 12;
 
-/// The first level of deep nodes.
-const DEEP: usize = 3;
+/// The first level of deep nodes, counted from 0.
+const DEEP: usize = 2;
+
+/// A node of the last level is always taken.
+const LAST_LEVEL: usize = LEVELS - 1;
 
 /// Second minima replace one of the first three minima.
 const PROBED_LEVELS: usize = 3;
@@ -117,8 +120,8 @@ impl Forest {
         let own = query.minima.sketch();
         let mut slots = SlotSet::new();
         let mut walk = Walk::new(&self.runs);
-        for tree in 0..TREES {
-            walk.take_nodes(tree, query.minima, |run, entries| {
+        for level in 0..LEVELS {
+            walk.descend(level, query.minima, |run, entries| {
                 for entry in entries {
                     let slot = run.slot(*entry);
                     if query.classes.contain(class_of(*entry)) && slot < query.end {
@@ -135,91 +138,87 @@ impl Forest {
     }
 }
 
-/// The walk down the trees of all runs at once: a node has the entries of all runs.
+/// The walk down all trees at once, level by level. A node has the entries of all runs.
+///
+/// The ranks of all nodes of a level are looked up together, so that the processor waits for the memory
+/// of many nodes at the same time.
 struct Walk<'r> {
     runs: &'r [Run],
+    /// The nodes that are not taken.
     nodes: Vec<Node>,
     /// The ranks in each run, for each of the nodes.
     ranks: Vec<Range<u32>>,
 }
 
-/// A node that is not visited yet.
+/// A node of a tree.
 #[derive(Clone, Copy)]
 struct Node {
+    tree: usize,
     prefix: Prefix,
-    level: usize,
-    /// `true` if a level above has a second minimum.
+    /// `true` if the prefix has a second minimum.
     is_probe: bool,
 }
 
 impl<'r> Walk<'r> {
+    /// A walk at the roots of the trees.
     fn new(runs: &'r [Run]) -> Self {
+        let root = |tree| Node {
+            tree,
+            prefix: Prefix::default(),
+            is_probe: false,
+        };
+        let all = |tree| runs.iter().map(move |run| run.all(tree));
         Self {
             runs,
-            nodes: Vec::new(),
-            ranks: Vec::new(),
+            nodes: (0..TREES).map(root).collect(),
+            ranks: (0..TREES).flat_map(all).collect(),
         }
     }
 
-    /// Calls `take` with the entries of each node of a tree that is taken. A full node is not taken:
-    /// its children are visited.
-    #[inline]
-    fn take_nodes(&mut self, tree: usize, minima: &Minima, mut take: impl FnMut(&Run, &[u64])) {
-        let runs = self.runs;
-        let mut own: Vec<Range<u32>> = runs.iter().map(|run| run.all(tree)).collect();
-        self.push_children(Prefix::default(), 0, false, tree, minima, &own);
-        while let Some(Node {
-            prefix,
-            level,
-            is_probe,
-        }) = self.nodes.pop()
+    /// Replaces the nodes by their children at a level. Calls `take` with the entries of each child that
+    /// has few entries, and drops the child.
+    fn descend(&mut self, level: usize, minima: &Minima, mut take: impl FnMut(&Run, &[u64])) {
+        if self.runs.is_empty() {
+            return;
+        }
+        let (mut nodes, mut ranks) = (Vec::new(), Vec::new());
+        for (node, own) in self
+            .nodes
+            .iter()
+            .zip(self.ranks.chunks_exact(self.runs.len()))
         {
-            own.clear();
-            own.extend(self.ranks.drain(self.ranks.len() - runs.len()..));
-            let mut entries = 0;
-            for (run, ranks) in runs.iter().zip(&mut own) {
-                *ranks = run.ranks(tree, prefix, ranks.clone());
-                entries += ranks.end - ranks.start;
-            }
-            if entries == 0 {
-                continue;
-            }
-            let most = match level {
-                LEVELS => u32::MAX,
-                DEEP.. => MAX_DEEP_ENTRIES,
-                _ => MAX_SHALLOW_ENTRIES,
+            let mut push = |part, is_probe| {
+                let prefix = node.prefix.child(level, part);
+                nodes.push(Node {
+                    prefix,
+                    is_probe,
+                    ..*node
+                });
+                let runs = self.runs.iter().zip(own);
+                ranks.extend(runs.map(|(run, own)| run.ranks(node.tree, prefix, own.clone())));
             };
+            push(minima.part(node.tree, level), node.is_probe);
+            if level < PROBED_LEVELS && !node.is_probe {
+                push(minima.second_part(node.tree, level), true);
+            }
+        }
+        let most = match level {
+            LAST_LEVEL => usize::MAX,
+            DEEP.. => MAX_DEEP_ENTRIES,
+            _ => MAX_SHALLOW_ENTRIES,
+        };
+        self.nodes.clear();
+        self.ranks.clear();
+        for (node, ranks) in nodes.into_iter().zip(ranks.chunks_exact(self.runs.len())) {
+            let entries: usize = ranks.iter().map(Range::len).sum();
             if entries <= most {
-                for (run, ranks) in runs.iter().zip(&own) {
-                    take(run, run.entries(tree, ranks.clone()));
+                for (run, ranks) in self.runs.iter().zip(ranks) {
+                    take(run, run.entries(node.tree, ranks.clone()));
                 }
             } else {
-                self.push_children(prefix, level, is_probe, tree, minima, &own);
+                self.nodes.push(node);
+                self.ranks.extend_from_slice(ranks);
             }
-        }
-    }
-
-    #[inline]
-    fn push_children(
-        &mut self,
-        prefix: Prefix,
-        level: usize,
-        is_probe: bool,
-        tree: usize,
-        minima: &Minima,
-        ranks: &[Range<u32>],
-    ) {
-        let mut push = |part, is_probe| {
-            self.nodes.push(Node {
-                prefix: prefix.child(level, part),
-                level: level + 1,
-                is_probe,
-            });
-            self.ranks.extend_from_slice(ranks);
-        };
-        push(minima.part(tree, level), is_probe);
-        if level < PROBED_LEVELS && !is_probe {
-            push(minima.second_part(tree, level), true);
         }
     }
 }
@@ -238,12 +237,16 @@ fn near(
     query: &ForestQuery<'_>,
     found: &mut Vec<(u32, u32)>,
 ) {
+    let start = found.len();
+    found.resize(start + slots.len(), (0, 0));
+    let mut end = start;
+    // Without a branch for the outcome, the sketches of many slots are read at the same time.
     for slot in slots {
         let distance = distance(own, sketches[*slot as usize]);
-        if distance <= query.max_sketch_distance {
-            found.push((distance, *slot));
-        }
+        found[end] = (distance, *slot);
+        end += usize::from(distance <= query.max_sketch_distance);
     }
+    found.truncate(end);
 }
 
 /// Appends the slots with near sketches, of consecutive slots.

@@ -40,6 +40,9 @@ pub use prepared_text::PreparedText;
 /// Texts that are prepared at a time by [`SimilarIndex::extend`].
 const PREPARED_TEXTS: usize = 1 << 12;
 
+/// Candidates of which the counts are compared before the first is compared in full.
+const COUNTED_SLOTS: usize = 256;
+
 /// An index of texts in memory that finds the texts which are like a text. The texts are known by their
 /// positions: 0 for the first, 1 for the next.
 ///
@@ -248,9 +251,19 @@ impl SimilarIndex {
         if let Some(slot) = own {
             self.visit_slot(text, slot, &comparison, &positions, accepts, &mut visitor)?;
         }
-        for slot in self.candidates(text, positions.end) {
-            if Some(slot) != own {
-                self.visit_slot(text, slot, &comparison, &positions, accepts, &mut visitor)?;
+        let mut candidates = self.candidates(text, positions.end);
+        for slots in candidates.chunks_mut(COUNTED_SLOTS) {
+            // The counts of many candidates are read at the same time: most candidates end here.
+            let mut alike = 0;
+            for at in 0..slots.len() {
+                let slot = slots[at];
+                slots[alike] = slot;
+                let packed = self.wordings.packed(slot);
+                let may_be_alike = packed.is_none_or(|packed| comparison.may_be_alike(packed));
+                alike += usize::from(may_be_alike && Some(slot) != own);
+            }
+            for slot in &slots[..alike] {
+                self.visit_slot(text, *slot, &comparison, &positions, accepts, &mut visitor)?;
             }
         }
         ControlFlow::Continue(())

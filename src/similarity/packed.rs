@@ -176,27 +176,48 @@ impl<'w> PackedComparison<'w> {
         }
     }
 
-    /// The similarity of the text and a packed text; `None` unless they are near-duplicates.
-    pub(crate) fn compare(&self, other: PackedWording<'_>) -> Option<Resemblance> {
-        let own = self.wording;
-        let longer = own.characters.max(other.characters());
-        // The most edits that leave the texts alike, or one more: `distance` decides exactly.
-        let most_edits = match self.likeness.edit_similarity {
+    /// Returns `false` for most packed texts that are not near-duplicates, by their counts alone.
+    #[inline]
+    pub(crate) fn may_be_alike(&self, other: PackedWording<'_>) -> bool {
+        // Thresholds above 1 refuse all texts but those of the same wording.
+        self.may_have_edits(other)
+            || self.may_have_phrases(other)
+            || self.same_wording(other).is_some()
+    }
+
+    /// The most edits that leave two texts alike, or one more: `distance` decides exactly.
+    fn most_edits(&self, other: PackedWording<'_>) -> Option<usize> {
+        let longer = self.wording.characters.max(other.characters());
+        match self.likeness.edit_similarity {
             least if least <= 1.0 && longer <= MAX_EDIT_CHARACTERS => {
                 Some((longer as f64 * (1.0 - least)) as usize + 1)
             }
             _ => None,
-        };
-        let may_have_edits = most_edits.is_some_and(|most| self.least_edits(other) <= most);
-        let may_have_phrases = jaccard_index(
-            self.most_common_phrases(other),
-            own.phrases.len(),
-            other.phrase_count(),
-        ) >= self.likeness.jaccard;
-        if !may_have_edits && !may_have_phrases {
-            // Texts of the same wording have no edits, but thresholds above 1 refuse all other texts.
-            return self.same_wording(other);
         }
+    }
+
+    fn may_have_edits(&self, other: PackedWording<'_>) -> bool {
+        self.most_edits(other)
+            .is_some_and(|most| self.least_edits(other) <= most)
+    }
+
+    fn may_have_phrases(&self, other: PackedWording<'_>) -> bool {
+        jaccard_index(
+            self.most_common_phrases(other),
+            self.wording.phrases.len(),
+            other.phrase_count(),
+        ) >= self.likeness.jaccard
+    }
+
+    /// The similarity of the text and a packed text; `None` unless they are near-duplicates.
+    pub(crate) fn compare(&self, other: PackedWording<'_>) -> Option<Resemblance> {
+        if !self.may_be_alike(other) {
+            return None;
+        }
+        let own = self.wording;
+        let longer = own.characters.max(other.characters());
+        let most_edits = self.most_edits(other);
+        let may_have_phrases = self.may_have_phrases(other);
         if let Some(same) = self.same_wording(other) {
             return Some(same);
         }
