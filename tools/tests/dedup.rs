@@ -397,17 +397,22 @@ fn repeated_record_is_duplicate_of_first() {
 }
 
 #[test]
-fn uninformative_records_are_kept() {
+fn uninformative_records_are_copies_by_their_texts_only() {
     let line = |id: u64| format!("{{\"id\":{id},\"text\":\"hello\"}}\n");
     let text = [line(1), line(2), line(3)].concat();
     let folder = folder_with("a.jsonl", &text);
-    let summary = dedup(&folder, &["a.jsonl", "-o", "out.jsonl", "--json"])
-        .ends(0)
-        .one_json();
-    assert_eq!(
-        (&summary["kept"], &summary["unreliable"]),
-        (&json!(3), &json!(3))
-    );
+    for (options, kept) in [(&[][..], 1), (&["--strict"], 3)] {
+        let arguments = [
+            &["a.jsonl", "-o", "out.jsonl", "--json", "--force"],
+            options,
+        ]
+        .concat();
+        let summary = dedup(&folder, &arguments).ends(0).one_json();
+        assert_eq!(
+            (&summary["kept"], &summary["unreliable"]),
+            (&json!(kept), &json!(3))
+        );
+    }
     assert_eq!(folder.read("out.jsonl"), text);
 }
 
@@ -453,7 +458,11 @@ fn verify_keeps_unlike_texts() {
 
 #[test]
 fn records_in_database_are_dropped_and_rest_added() {
-    for more in [&[][..], &["--keep-texts"]] {
+    // Fingerprints are compared with a database without texts.
+    for (more, option) in [
+        (&[][..], "--strict"),
+        (&["--keep-texts"], "--progress=never"),
+    ] {
         let folder = folder_with("old.jsonl", &lines_with(TEXTS, &["{\"id\":1", "{\"id\":3"]));
         folder
             .load(&[&["old.simdb", "old.jsonl"], more].concat())
@@ -475,6 +484,7 @@ fn records_in_database_are_dropped_and_rest_added() {
                 "--report",
                 "gone.jsonl",
                 "--force",
+                option,
             ];
             dedup(&folder, &[&arguments[..], more].concat())
                 .ends(0)
@@ -525,7 +535,9 @@ fn records_in_database_are_dropped_and_rest_added() {
 #[test]
 fn taken_id_with_add_is_a_bad_record() {
     let folder = folder_with("old.jsonl", &lines_with(TEXTS, &["{\"id\":3"]));
-    folder.load(&["old.simdb", "old.jsonl"]).ends(0);
+    folder
+        .load(&["old.simdb", "old.jsonl", "--keep-texts"])
+        .ends(0);
     folder.write(
         "new.jsonl",
         TEXTS
@@ -664,7 +676,15 @@ fn expired_documents_are_pruned_before_add() {
     let other = "A database of fingerprints finds in microseconds what a scan finds in seconds.";
     folder.write("old.jsonl", at(1, FOX, 1) + &at(2, other, 5));
     folder
-        .load(&["all.simdb", "old.jsonl", "--time", "t", "--retention", "1d"])
+        .load(&[
+            "all.simdb",
+            "old.jsonl",
+            "--keep-texts",
+            "--time",
+            "t",
+            "--retention",
+            "1d",
+        ])
         .ends(0);
     folder.write("new.jsonl", at(1, FOX, 5));
     let add = ["--time", "t", "--against", "all.simdb", "--add", "--json"];
