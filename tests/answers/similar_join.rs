@@ -18,7 +18,7 @@ fn texts() -> BTreeMap<u64, String> {
         line["text"].as_str().map(str::to_owned)
     });
     let sources: Vec<String> = texts.filter(|text| text.len() < 200).take(60).collect();
-    let mut sequence = SplitMix::new(7);
+    let mut sequence = SplitMix(7);
     let mut all = BTreeMap::new();
     for (number, text) in (0..).zip(&sources) {
         // The ids of a source and of its edits are far apart.
@@ -57,9 +57,7 @@ fn database(folder: &tempfile::TempDir, texts: &BTreeMap<u64, String>) -> Databa
     let documents = texts
         .iter()
         .map(|(id, text)| database.document(*id, text).unwrap());
-    let changes: Vec<_> = documents
-        .map(|document| simdb::Change::Insert { document })
-        .collect();
+    let changes: Vec<_> = documents.map(simdb::Change::Insert).collect();
     database.apply(changes).unwrap();
     database
 }

@@ -16,6 +16,9 @@ use crate::store::View;
 /// Nodes whose texts are read together.
 const READ_NODES: usize = 1 << 12;
 
+/// Nodes that a thread searches together: some 10 MiB of prepared short texts.
+const SEARCHED_NODES: usize = 1 << 11;
+
 /// The least bytes of a node in an index.
 const NODE_BYTES: usize = 1 << 9;
 
@@ -86,15 +89,28 @@ impl<'j> Part<'j> {
         nodes: &[u32],
         take: impl Fn(Search<'_>) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
-        let search = |node: &u32| {
-            take(Search {
-                part: self,
-                node: *node,
-                text: PreparedText::new(&self.text(*node)?),
-                end: self.indexed.partition_point(|other| other < node) as u32,
-            })
-        };
-        nodes.par_iter().with_max_len(16).map(search).collect()
+        let found = nodes.par_chunks(SEARCHED_NODES).map(|nodes| {
+            let prepare = |node: &u32| {
+                let end = self.indexed.partition_point(|other| other < node) as u32;
+                Ok((PreparedText::new(&self.text(*node)?), end))
+            };
+            let texts: Result<Vec<_>> = nodes.iter().map(prepare).collect();
+            let texts = texts?;
+            let candidates = self.index.candidates_of_all(&texts);
+            let searches = nodes.iter().zip(texts).zip(candidates);
+            let taken = searches.map(|((node, (text, end)), candidates)| {
+                take(Search {
+                    part: self,
+                    node: *node,
+                    text,
+                    end,
+                    candidates,
+                })
+            });
+            taken.collect()
+        });
+        let found: Result<Vec<Vec<T>>> = found.collect();
+        Ok(found?.into_iter().flatten().collect())
     }
 
     /// The pairs of these nodes with the nodes before each of them.
@@ -110,13 +126,14 @@ struct Search<'s> {
     text: PreparedText,
     /// The position in the index of the first node that is not before the node.
     end: u32,
+    candidates: Vec<u32>,
 }
 
 impl Search<'_> {
     /// Calls `visitor` with the nodes that `accepts` accepts and that may be compared with the node,
     /// until it breaks.
     fn visit<B>(
-        &self,
+        self,
         accepts: &dyn Fn(u32) -> bool,
         mut visitor: impl FnMut(u32, SimilarText) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
@@ -128,13 +145,13 @@ impl Search<'_> {
             is_other_group && accepts(other)
         };
         let positions = 0..self.end;
-        let text = &self.text;
-        (part.index).visit_accepted(text, positions, &is_compared, |similar| {
+        let (index, text, candidates) = (&part.index, &self.text, self.candidates);
+        index.visit_candidates(text, candidates, positions, &is_compared, |similar| {
             visitor(part.indexed[similar.position as usize], similar)
         })
     }
 
-    fn pairs(&self) -> Result<Vec<SimilarPair>> {
+    fn pairs(self) -> Result<Vec<SimilarPair>> {
         let (view, nodes) = (self.part.view, self.part.nodes);
         let mut pairs = Vec::new();
         let own = nodes.documents(self.node)[0];
