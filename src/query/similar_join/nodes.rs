@@ -119,7 +119,7 @@ impl Nodes {
     /// within groups, otherwise all.
     pub(super) fn ranges(&self, scope: &Scope<'_>) -> Vec<Range<u32>> {
         if !scope.is_within() {
-            return vec![0..self.len() as u32];
+            return std::iter::once(0..self.len() as u32).collect();
         }
         let mut at = 0;
         let ranges = self.groups.chunk_by(|a, b| a == b).map(|group| {
