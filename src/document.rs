@@ -122,7 +122,7 @@ impl Document {
     }
 
     /// The fingerprint with its reliability.
-    pub(crate) fn text_fingerprint(&self) -> TextFingerprint {
+    pub fn text_fingerprint(&self) -> TextFingerprint {
         TextFingerprint {
             fingerprint: self.fingerprint,
             reliable: self.reliable,

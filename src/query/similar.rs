@@ -232,7 +232,8 @@ impl Similar {
         self.verdict() == Some(Verdict::BInA)
     }
 
-    pub(crate) fn order(&self, other: &Self) -> Ordering {
+    /// The order of two documents of an answer, for answers that are put together from several.
+    pub fn order(&self, other: &Self) -> Ordering {
         let own = (&self.resemblance, self.verdict());
         answer_order(own, (&other.resemblance, other.verdict()))
             .then_with(|| self.id.cmp(&other.id))

@@ -11,6 +11,7 @@ use super::length_class::{LengthClasses, length_class};
 use super::minima::{LEVELS, Minima, SKETCH_BITS, Sketch, TREES};
 use super::run::{Keys, MAX_RUN_SLOTS, Prefix, Run, class_of, keys};
 use super::slot_set::SlotSet;
+use crate::similarity::Likeness;
 
 /// At most 2,048 slots are not in a run: queries compare the sketches of all of them.
 const MAX_TAIL_SLOTS: usize = 1 << 11;
@@ -18,8 +19,9 @@ const MAX_TAIL_SLOTS: usize = 1 << 11;
 /// At most 262,144 slots of a bulk build are sorted at a time.
 const MAX_SORTED_SLOTS: usize = 1 << 18;
 
-/// A run is at least four times as long as the next one, so each entry is merged a few times.
-const RUN_RATIO: usize = 4;
+/// A run is at least sixteen times as long as the next one. A search walks down the trees of each run:
+/// half a million slots have two runs, and sorting them takes a second.
+const RUN_RATIO: usize = 16;
 
 /// A node of the first two levels is taken whole if it has at most 32 entries.
 const MAX_SHALLOW_ENTRIES: usize = 32;
@@ -38,8 +40,27 @@ const LAST_LEVEL: usize = LEVELS - 1;
 const PROBED_LEVELS: usize = 3;
 
 /// Sketches that differ in more bits are of texts that are not alike by the default thresholds. Of the
-/// near-duplicates among a million real texts, 99.5 % differ in fewer bits.
-pub(super) const MAX_SKETCH_DISTANCE: u32 = 56;
+/// near-duplicates among a million real texts, 99.5 % differ in fewer bits. Each bit more adds a third to
+/// the candidates.
+const MAX_SKETCH_DISTANCE: u32 = 52;
+
+/// The bound for short texts, in which an edit changes a larger share of the shingles.
+const MAX_SHORT_SKETCH_DISTANCE: u32 = 56;
+
+/// A text of less than 30 characters is short.
+const SHORT_CHARACTERS: usize = 30;
+
+/// The most bits in which the sketches of a text and of a near-duplicate differ.
+pub(super) fn max_sketch_distance(characters: usize, likeness: &Likeness) -> u32 {
+    let default = Likeness::default();
+    let is_default_or_more =
+        likeness.edit_similarity >= default.edit_similarity && likeness.jaccard >= default.jaccard;
+    match characters {
+        _ if !is_default_or_more => SKETCH_BITS as u32,
+        ..SHORT_CHARACTERS => MAX_SHORT_SKETCH_DISTANCE,
+        _ => MAX_SKETCH_DISTANCE,
+    }
+}
 
 /// The sketches and trees of slots.
 #[derive(Default)]
@@ -321,5 +342,4 @@ fn near_in_row(
     }
 }
 
-const _: () = assert!(MAX_SKETCH_DISTANCE < SKETCH_BITS as u32);
 const _: () = assert!(MAX_SORTED_SLOTS <= MAX_RUN_SLOTS);

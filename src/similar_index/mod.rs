@@ -31,7 +31,7 @@ use crate::decision::{Decision, answer_order};
 use crate::error::Result;
 use crate::minhash::Banding;
 use crate::similarity::{Likeness, PackedComparison, Resemblance};
-use forest::{Forest, ForestQuery, MAX_SKETCH_DISTANCE};
+use forest::{Forest, ForestQuery, max_sketch_distance};
 use length_class::LengthClasses;
 use wordings::Wordings;
 
@@ -105,7 +105,6 @@ const COUNTED_SLOTS: usize = 256;
 pub struct SimilarIndex {
     likeness: Likeness,
     decision: Decision,
-    max_sketch_distance: u32,
     wordings: Wordings,
     forest: Forest,
 }
@@ -145,16 +144,9 @@ impl SimilarIndex {
     /// [`Error::InvalidLikeness`](crate::Error::InvalidLikeness) for a threshold that is not from 0 to 1.
     pub fn new(likeness: Likeness, decision: Decision) -> Result<Self> {
         likeness.check()?;
-        let default = Likeness::default();
-        let is_default_or_more = likeness.edit_similarity >= default.edit_similarity
-            && likeness.jaccard >= default.jaccard;
         Ok(Self {
             likeness,
             decision,
-            max_sketch_distance: match is_default_or_more {
-                true => MAX_SKETCH_DISTANCE,
-                false => u32::MAX,
-            },
             wordings: Wordings::new(decision == Decision::Contained),
             forest: Forest::default(),
         })
@@ -290,7 +282,7 @@ impl SimilarIndex {
             let query = ForestQuery {
                 minima,
                 classes: LengthClasses::of_near_duplicates(characters, &self.likeness),
-                max_sketch_distance: self.max_sketch_distance,
+                max_sketch_distance: max_sketch_distance(characters, &self.likeness),
                 end: self.wordings.slots_before(end),
             };
             self.forest.search(&query, &mut found);

@@ -65,6 +65,11 @@ impl MemoryBudget {
         self.sort_bytes() / 2
     }
 
+    /// The index and the kept documents of a load into a new database, which is not open meanwhile.
+    pub fn new_index_bytes(self) -> u64 {
+        self.rest_bytes / 4 * 3
+    }
+
     /// The documents that wait for one call of `Transaction::apply`.
     pub fn waiting_bytes(self) -> u64 {
         self.rest_bytes / 4

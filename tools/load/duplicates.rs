@@ -26,6 +26,16 @@ pub struct ReportedDocument {
     pub text: Option<String>,
 }
 
+impl ReportedDocument {
+    pub fn new(document: &Document, text: Option<String>) -> Self {
+        Self {
+            id: document.id,
+            fingerprint: document.fingerprint,
+            text,
+        }
+    }
+}
+
 /// A line of the report.
 #[derive(Serialize)]
 struct DuplicateLine<'d> {

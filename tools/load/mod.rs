@@ -5,8 +5,11 @@
 //! - [`exports`]: the recipe of inputs that simdb has exported
 //! - [`unique`]: a load with `--unique`, which decides document by document; any other load is one
 //!   bulk load
+//! - [`by_index`]: a load with `--unique similar`; [`decisions`] decides by an index in memory
 //! - [`duplicates`], [`summary`]: the results
 
+mod by_index;
+mod decisions;
 mod duplicates;
 mod exports;
 pub mod options;
@@ -24,8 +27,8 @@ use self::duplicates::DuplicateReport;
 use self::options::Options;
 use self::plan::{LoadTarget, Plan};
 use self::unique::UniqueLoad;
-use crate::console::Output;
 use crate::console::interrupt::Interrupt;
+use crate::console::{Output, counted};
 use crate::corpus::bulk;
 use crate::corpus::pipeline::{Pipeline, PipelineConfig};
 use crate::corpus::statistics::Statistics;
@@ -84,8 +87,19 @@ pub fn run(options: &Options, output: &mut Output) -> Result<()> {
             statistics: &mut statistics,
             duplicates: &mut duplicates,
             interrupt,
+            stored: 0,
         };
-        load.run(target).map_err(with_state)?;
+        let loaded = load.run(target);
+        let stored = load.stored;
+        loaded.map_err(|error| match stored {
+            0 => with_state(error),
+            stored => error.context(format!(
+                "{} of the load are stored in {}, in parts because of --memory; repeat the load to \
+                 add the others",
+                counted(stored, "document"),
+                options.database.display()
+            )),
+        })?;
     } else {
         let loaded = target
             .bulk_load(&options.database, memory)

@@ -1,7 +1,7 @@
 //! [`UniqueLoad`]: a load that drops near-duplicates of the documents before them.
 //!
-//! The load is one transaction. A new database is built under a temporary name and renamed when it is
-//! complete.
+//! The load is one transaction, except for a load by [`by_index`](super::by_index) that passes its memory.
+//! A new database is built under a temporary name and renamed when it is complete.
 
 use std::io;
 use std::path::Path;
@@ -9,6 +9,7 @@ use std::path::Path;
 use anyhow::Result;
 use simdb::{Change, Database, Document, Error, Outcome, Settings, Timestamp, Transaction};
 
+use super::by_index::is_decided_by_index;
 use super::duplicates::{DuplicateReport, ReportedDocument};
 use super::plan::LoadTarget;
 use crate::console::duplicate::DuplicateOf;
@@ -24,11 +25,11 @@ use crate::formats::arrival_check::ArrivalCheck;
 use crate::options::DuplicateRule;
 
 /// At most 262,144 documents per call of `Transaction::apply`. Ctrl-C waits for the end of the call.
-const APPLY_DOCUMENTS: usize = 1 << 18;
+pub const APPLY_DOCUMENTS: usize = 1 << 18;
 
 /// The memory of a document with bands while it is applied, beside its text, in bytes: its band keys,
 /// their index for the other documents of the call, and their edits of the tables.
-const SIMILAR_BYTES: usize = 8 << 10;
+pub const SIMILAR_BYTES: usize = 8 << 10;
 
 /// The start of the names of temporary folders.
 const TEMPORARY_PREFIX: &str = ".simdb-load-";
@@ -43,6 +44,8 @@ pub struct UniqueLoad<'l> {
     pub statistics: &'l mut Statistics,
     pub duplicates: &'l mut DuplicateReport,
     pub interrupt: Interrupt,
+    /// The documents of the load that an existing database has, because the load was stored in parts.
+    pub stored: u64,
 }
 
 /// Documents that are not applied yet.
@@ -62,11 +65,19 @@ impl UniqueLoad<'_> {
     /// Loads all documents of the pipeline.
     pub fn run(&mut self, target: LoadTarget) -> Result<()> {
         match target {
-            LoadTarget::Existing(database) => self.apply_all(&database),
+            LoadTarget::Existing(database) => match self.rule {
+                DuplicateRule::Similar(rule) if is_decided_by_index(database.settings()) => {
+                    self.add_by_index(rule, &database)
+                }
+                _ => self.apply_all(&database),
+            },
             LoadTarget::New(settings) => {
                 let path = self.database;
-                make_database(path, TEMPORARY_PREFIX, None, |path| {
-                    self.create(&settings, path)
+                make_database(path, TEMPORARY_PREFIX, None, |path| match self.rule {
+                    DuplicateRule::Similar(rule) if is_decided_by_index(&settings) => {
+                        self.create_by_index(rule, &settings, path)
+                    }
+                    _ => self.create(&settings, path),
                 })
                 .map_err(|error| not_created(error, path))
             }
@@ -89,6 +100,11 @@ impl UniqueLoad<'_> {
         let builder = self.memory.builder(&growing);
         let database = builder.create(path.with_file_name("growing.simdb"))?;
         self.apply_all(&database)?;
+        self.freeze(&database, settings, path)
+    }
+
+    /// Copies a database into a frozen one.
+    pub fn freeze(&self, database: &Database, settings: &Settings, path: &Path) -> Result<()> {
         let builder = self.memory.builder(settings);
         let mut bulk = builder.bulk_create(path, self.memory.sort_bytes())?;
         let snapshot = database.snapshot()?;
@@ -171,11 +187,8 @@ impl UniqueLoad<'_> {
         mut document: Document,
         keep_texts: bool,
     ) {
-        let reported = ReportedDocument {
-            id: document.id,
-            fingerprint: document.fingerprint,
-            text: self.duplicates.text_of(&mut document, keep_texts),
-        };
+        let text = self.duplicates.text_of(&mut document, keep_texts);
+        let reported = ReportedDocument::new(&document, text);
         let text_bytes = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         waiting.bytes += text_bytes(&document.text) + text_bytes(&reported.text);
         waiting.bytes += size_of::<ReportedDocument>() + size_of::<Change>();
@@ -203,43 +216,55 @@ impl UniqueLoad<'_> {
             while let Some((input, _, reject)) = rejects.next_if(|(_, at, _)| *at <= before) {
                 self.statistics.reject(input, &reject)?;
             }
-            let counts = &mut self.statistics.counts;
-            match (DuplicateOf::in_outcome(&outcome), outcome) {
-                (Some(of), _) => {
-                    counts.duplicates += 1;
-                    let location = self.statistics.inputs[input].location(number);
-                    self.duplicates.push(document, of, location)?;
-                }
-                (None, Outcome::Exists { stored }) if stored == document.fingerprint => {
-                    counts.present += 1;
-                }
-                (None, Outcome::Exists { stored }) => {
-                    let id = document.id;
-                    self.statistics.conflict(input, number, id, stored)?;
-                }
-                (None, Outcome::Expired { .. }) => counts.expired += 1,
-                (None, Outcome::Supersedes(removed)) => {
-                    counts.inserted += 1;
-                    counts.replaced += removed.len() as u64;
-                    let location = self.statistics.inputs[input].location(number);
-                    for removed in removed {
-                        let of = DuplicateOf::replacing(&removed, document.id);
-                        let reported = ReportedDocument {
-                            id: removed.id,
-                            fingerprint: removed.fingerprint,
-                            text: None,
-                        };
-                        self.duplicates.push(reported, of, location)?;
-                    }
-                }
-                (None, _) => counts.inserted += 1,
-            }
+            self.report(input, number, document, outcome)?;
         }
         arrivals.all_decided();
         for (input, _, reject) in rejects {
             self.statistics.reject(input, &reject)?;
         }
         self.interrupt.check()
+    }
+
+    /// Counts and reports the outcome of a document.
+    pub fn report(
+        &mut self,
+        input: usize,
+        number: u64,
+        document: ReportedDocument,
+        outcome: Outcome,
+    ) -> Result<()> {
+        let counts = &mut self.statistics.counts;
+        match (DuplicateOf::in_outcome(&outcome), outcome) {
+            (Some(of), _) => {
+                counts.duplicates += 1;
+                let location = self.statistics.inputs[input].location(number);
+                self.duplicates.push(document, of, location)?;
+            }
+            (None, Outcome::Exists { stored }) if stored == document.fingerprint => {
+                counts.present += 1;
+            }
+            (None, Outcome::Exists { stored }) => {
+                let id = document.id;
+                self.statistics.conflict(input, number, id, stored)?;
+            }
+            (None, Outcome::Expired { .. }) => counts.expired += 1,
+            (None, Outcome::Supersedes(removed)) => {
+                counts.inserted += 1;
+                counts.replaced += removed.len() as u64;
+                let location = self.statistics.inputs[input].location(number);
+                for removed in removed {
+                    let of = DuplicateOf::replacing(&removed, document.id);
+                    let reported = ReportedDocument {
+                        id: removed.id,
+                        fingerprint: removed.fingerprint,
+                        text: None,
+                    };
+                    self.duplicates.push(reported, of, location)?;
+                }
+            }
+            (None, _) => counts.inserted += 1,
+        }
+        Ok(())
     }
 }
 

@@ -25,7 +25,8 @@ pub struct UniqueOptions {
     /// The first of several near-duplicates is kept. `similar` also finds edited and short texts, whose
     /// fingerprints differ in many bits, and drops a document only if a stored text says the same or
     /// more: see --decide. It needs a database that keeps texts, and finds fewer in one that
-    /// was created without --similar; a new database gets both options. A text that is too short (a
+    /// was created without --similar; a new database gets both options. With --retention each text is
+    /// compared with the database, and not with an index in memory, which is faster. A text that is too short (a
     /// number, a single word) is similar to equal texts only.
     #[arg(
         long,
