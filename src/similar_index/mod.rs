@@ -276,15 +276,8 @@ impl SimilarIndex {
 
     /// The slots that may be like a text and have a text before `end`, by the distance of their sketches.
     fn candidates(&self, text: &PreparedText, end: u32) -> Vec<u32> {
-        let characters = text.wording.characters();
         let mut found = Vec::new();
-        for minima in text.all_minima() {
-            let query = ForestQuery {
-                minima,
-                classes: LengthClasses::of_near_duplicates(characters, &self.likeness),
-                max_sketch_distance: max_sketch_distance(characters, &self.likeness),
-                end: self.wordings.slots_before(end),
-            };
+        for query in self.queries(text, end) {
             self.forest.search(&query, &mut found);
         }
         // Two searches may find one slot.
@@ -294,21 +287,29 @@ impl SimilarIndex {
         found.into_iter().map(|(_, slot)| slot).collect()
     }
 
+    /// The searches of the forest for texts before `end` that are like a text: over its shingles, and over
+    /// those of the other length.
+    fn queries<'t>(
+        &self,
+        text: &'t PreparedText,
+        end: u32,
+    ) -> impl Iterator<Item = ForestQuery<'t>> {
+        let characters = text.wording.characters();
+        text.all_minima().map(move |minima| ForestQuery {
+            minima,
+            classes: LengthClasses::of_near_duplicates(characters, &self.likeness),
+            max_sketch_distance: max_sketch_distance(characters, &self.likeness),
+            end: self.wordings.slots_before(end),
+        })
+    }
+
     /// The candidates of each text before an end, for [`visit_candidates`](Self::visit_candidates), in
     /// less time than single searches.
     pub(crate) fn candidates_of_all(&self, texts: &[(PreparedText, u32)]) -> Vec<Vec<u32>> {
         let (mut queries, mut numbers) = (Vec::new(), Vec::new());
         for (number, (text, end)) in texts.iter().enumerate() {
-            let characters = text.wording.characters();
-            for minima in text.all_minima() {
-                queries.push(ForestQuery {
-                    minima,
-                    classes: LengthClasses::of_near_duplicates(characters, &self.likeness),
-                    max_sketch_distance: self.max_sketch_distance,
-                    end: self.wordings.slots_before(*end),
-                });
-                numbers.push(number);
-            }
+            queries.extend(self.queries(text, *end));
+            numbers.resize(queries.len(), number);
         }
         let mut candidates = vec![Vec::new(); texts.len()];
         self.forest.search_all(&queries, &mut |query, slot| {

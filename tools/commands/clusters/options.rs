@@ -91,9 +91,7 @@ impl ClusterOptions {
     /// Refuses thresholds without a comparison of texts.
     pub fn refuse_unused_likeness(&self) -> Result<()> {
         if self.likeness.is_given() && !self.verify {
-            bail!(
-                "--decide, --edit-similarity and --jaccard need --verify or --similar, which compare texts"
-            );
+            bail!("--decide, --edit-similarity and --jaccard need --verify, which compares texts");
         }
         Ok(())
     }
