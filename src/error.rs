@@ -223,6 +223,16 @@ pub enum Error {
         radius: u32,
     },
 
+    /// More documents have texts than a comparison of all texts can number.
+    #[error(
+        "cannot compare all texts of {}: more than 4,294,967,294 documents have texts; split the corpus",
+        path.display()
+    )]
+    TooManyTexts {
+        /// The file.
+        path: PathBuf,
+    },
+
     /// A document without a text was given to an operation that compares texts. Nothing was
     /// changed.
     #[error("document {id} has no text to compare; give the document a text")]

@@ -43,6 +43,7 @@
 //! | export all documents | [`Snapshot::documents`] |
 //! | find all pairs | [`Snapshot::pairs`], [`Snapshot::document_pairs`] |
 //! | find clusters, and the document to keep | [`Snapshot::clusters`] |
+//! | compare all texts with each other | [`Snapshot::similar_pairs`], [`Snapshot::similar_clusters`] |
 //! | back up a database that is in use | [`Database::backup`] |
 //! | free the space of removed documents | [`Database::vacuum`] |
 //! | check a file | [`Database::check`] |
@@ -109,6 +110,7 @@ pub use api::bulk_load::{BulkLoad, BulkReport, Conflict};
 pub use api::clusters::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
 pub use api::database::{Database, Settings};
 pub use api::pairs::{Pair, PairsEvent};
+pub use api::similar_join::{Scope, SimilarJoin, SimilarPair, SimilarPairsEvent};
 pub use api::snapshot::Snapshot;
 pub use api::transaction::Transaction;
 pub use decision::{Decision, OnExtended, SimilarRule};

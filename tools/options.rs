@@ -103,6 +103,7 @@ impl FieldNames {
             features: self.features.clone(),
             time: self.time.clone(),
             score: None,
+            group: None,
             are_counted: false,
             max_text_bytes: self.max_text,
         };

@@ -5,5 +5,6 @@ pub(crate) mod bulk_load;
 pub(crate) mod clusters;
 pub(crate) mod database;
 pub(crate) mod pairs;
+pub(crate) mod similar_join;
 pub(crate) mod snapshot;
 pub(crate) mod transaction;

@@ -507,9 +507,11 @@ mod tests {
             let batch = small_batch(&view, radius, usize::MAX);
             let count = AtomicUsize::new(0);
             let probes = Probes::for_radius(radius);
-            let probed = probes
-                .blocks()
-                .flat_map(|block| batch.probe(&queries, &probes, block, &count, &mut |_| Ok(())).unwrap());
+            let probed = probes.blocks().flat_map(|block| {
+                batch
+                    .probe(&queries, &probes, block, &count, &mut |_| Ok(()))
+                    .unwrap()
+            });
             let mut probed: Vec<BatchMatch> = probed.collect();
             assert_eq!(probed.len(), count.into_inner());
             let mut scanned = batch.scan(&queries, &AtomicUsize::new(0)).unwrap();
@@ -544,7 +546,9 @@ mod tests {
                 true
             };
             let batch = small_batch(&view, 3, limit);
-            batch.answer(&queries, &mut unreported(&view), &mut visitor).unwrap();
+            batch
+                .answer(&queries, &mut unreported(&view), &mut visitor)
+                .unwrap();
             assert_eq!(answered, 100);
         }
     }
@@ -572,7 +576,9 @@ mod tests {
                 true
             };
             let batch = small_batch(&view, 3, usize::MAX);
-            batch.answer(&queries, &mut unreported(&view), &mut visitor).unwrap();
+            batch
+                .answer(&queries, &mut unreported(&view), &mut visitor)
+                .unwrap();
             assert_eq!(answered, queries.len());
             started.elapsed()
         };

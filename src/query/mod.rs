@@ -3,7 +3,7 @@
 //! Every query by fingerprint answers exactly as a comparison with every stored fingerprint would.
 //! `candidates` finds the fingerprints within a radius, `documents` the documents of fingerprints.
 //! `single` answers one query by fingerprint, `batch` many at once, `similar` a query by text.
-//! `pairs` and `clusters` compare all documents with each other.
+//! `pairs` and `clusters` compare all fingerprints with each other, `similar_join` all texts.
 //!
 //! This folder reads a `View` of `store` and writes nothing. `limits` has the sizes that bound the
 //! memory of long queries.
@@ -17,6 +17,7 @@ mod fixtures;
 mod limits;
 mod pairs;
 mod similar;
+mod similar_join;
 mod single;
 
 pub(crate) use batch::within_batch;
@@ -27,4 +28,6 @@ pub(crate) use pairs::pairs;
 pub use pairs::{Pair, PairsEvent};
 pub use similar::{Similar, TextQuery};
 pub(crate) use similar::{similar, similar_by, similar_in_overlay, similar_sequential};
+pub use similar_join::{Scope, SimilarJoin, SimilarPair, SimilarPairsEvent};
+pub(crate) use similar_join::{similar_clusters, similar_pairs};
 pub(crate) use single::{nearest, within};

@@ -224,14 +224,39 @@ impl SimilarIndex {
         &self,
         text: &PreparedText,
         positions: Range<u32>,
+        visitor: impl FnMut(SimilarText) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        self.visit_accepted(text, positions, &|_| true, visitor)
+    }
+
+    /// Visits like [`visit`](Self::visit), without the positions that `accepts` refuses, which are not
+    /// decided either.
+    pub(crate) fn visit_accepted<B>(
+        &self,
+        text: &PreparedText,
+        positions: Range<u32>,
+        accepts: &dyn Fn(u32) -> bool,
+        visitor: impl FnMut(SimilarText) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        let candidates = self.candidates(text, positions.end);
+        self.visit_candidates(text, candidates, positions, accepts, visitor)
+    }
+
+    /// Visits like [`visit_accepted`](Self::visit_accepted), with candidates of
+    /// [`candidates_of_all`](Self::candidates_of_all).
+    pub(crate) fn visit_candidates<B>(
+        &self,
+        text: &PreparedText,
+        mut candidates: Vec<u32>,
+        positions: Range<u32>,
+        accepts: &dyn Fn(u32) -> bool,
         mut visitor: impl FnMut(SimilarText) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let comparison = PackedComparison::new(&text.wording, &self.likeness);
         let own = self.wordings.slot_of(text);
         if let Some(slot) = own {
-            self.visit_slot(text, slot, &comparison, &positions, &mut visitor)?;
+            self.visit_slot(text, slot, &comparison, &positions, accepts, &mut visitor)?;
         }
-        let mut candidates = self.candidates(text, positions.end);
         for slots in candidates.chunks_mut(COUNTED_SLOTS) {
             // The counts of many candidates are read at the same time: most candidates end here.
             let mut alike = 0;
@@ -243,7 +268,7 @@ impl SimilarIndex {
                 alike += usize::from(may_be_alike && Some(slot) != own);
             }
             for slot in &slots[..alike] {
-                self.visit_slot(text, *slot, &comparison, &positions, &mut visitor)?;
+                self.visit_slot(text, *slot, &comparison, &positions, accepts, &mut visitor)?;
             }
         }
         ControlFlow::Continue(())
@@ -251,15 +276,8 @@ impl SimilarIndex {
 
     /// The slots that may be like a text and have a text before `end`, by the distance of their sketches.
     fn candidates(&self, text: &PreparedText, end: u32) -> Vec<u32> {
-        let characters = text.wording.characters();
         let mut found = Vec::new();
-        for minima in text.all_minima() {
-            let query = ForestQuery {
-                minima,
-                classes: LengthClasses::of_near_duplicates(characters, &self.likeness),
-                max_sketch_distance: max_sketch_distance(characters, &self.likeness),
-                end: self.wordings.slots_before(end),
-            };
+        for query in self.queries(text, end) {
             self.forest.search(&query, &mut found);
         }
         // Two searches may find one slot.
@@ -269,6 +287,41 @@ impl SimilarIndex {
         found.into_iter().map(|(_, slot)| slot).collect()
     }
 
+    /// The searches of the forest for texts before `end` that are like a text: over its shingles, and over
+    /// those of the other length.
+    fn queries<'t>(
+        &self,
+        text: &'t PreparedText,
+        end: u32,
+    ) -> impl Iterator<Item = ForestQuery<'t>> {
+        let characters = text.wording.characters();
+        text.all_minima().map(move |minima| ForestQuery {
+            minima,
+            classes: LengthClasses::of_near_duplicates(characters, &self.likeness),
+            max_sketch_distance: max_sketch_distance(characters, &self.likeness),
+            end: self.wordings.slots_before(end),
+        })
+    }
+
+    /// The candidates of each text before an end, for [`visit_candidates`](Self::visit_candidates), in
+    /// less time than single searches.
+    pub(crate) fn candidates_of_all(&self, texts: &[(PreparedText, u32)]) -> Vec<Vec<u32>> {
+        let (mut queries, mut numbers) = (Vec::new(), Vec::new());
+        for (number, (text, end)) in texts.iter().enumerate() {
+            queries.extend(self.queries(text, *end));
+            numbers.resize(queries.len(), number);
+        }
+        let mut candidates = vec![Vec::new(); texts.len()];
+        self.forest.search_all(&queries, &mut |query, slot| {
+            candidates[numbers[query as usize]].push(slot);
+        });
+        for slots in &mut candidates {
+            slots.sort_unstable();
+            slots.dedup();
+        }
+        candidates
+    }
+
     /// Compares a wording, and calls `visitor` with the texts that have it.
     fn visit_slot<B>(
         &self,
@@ -276,6 +329,7 @@ impl SimilarIndex {
         slot: u32,
         comparison: &PackedComparison<'_>,
         positions: &Range<u32>,
+        accepts: &dyn Fn(u32) -> bool,
         visitor: &mut impl FnMut(SimilarText) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let normaliser = Banding::shared().normaliser();
@@ -292,7 +346,8 @@ impl SimilarIndex {
             return ControlFlow::Continue(());
         };
         for variant in self.wordings.variants(slot) {
-            let mut copies = self.wordings.positions(variant, positions).peekable();
+            let copies = self.wordings.positions(variant, positions);
+            let mut copies = copies.filter(|position| accepts(*position)).peekable();
             if copies.peek().is_none() {
                 continue;
             }

@@ -24,3 +24,4 @@ mod recall;
 mod recipes;
 mod refusals;
 mod similar;
+mod similar_join;

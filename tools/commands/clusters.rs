@@ -4,14 +4,15 @@ pub mod options;
 
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
-use simdb::{Cluster, ClustersEvent, Snapshot};
+use simdb::{Cluster, ClustersEvent, Database, DocId, Snapshot};
 
 use self::options::{ClusterOptions, KeepRule};
 use super::DatabaseOptions;
+use super::certificate::Certifier;
 use super::results::{ResultOptions, ResultSink, ResultTable};
 use crate::console::{Output, counted, grouped, note};
 
@@ -33,6 +34,9 @@ use crate::console::{Output, counted, grouped, note};
 /// members. For a cluster with more than 2,048 different fingerprints, diameter is a lower and
 /// most_diameter an upper bound; otherwise both are equal.
 ///
+/// With --similar, a member also has its "verdict" and "missing": what its text, A, and the text of the
+/// keeper, B, say, and the words that the keeper does not say, with their weights in nats.
+///
 /// csv: the columns cluster, id, keeper and distance, a line for each member.
 ///
 /// parquet: the columns of csv, ids as INT64 with their bits, distance as INT32.
@@ -47,7 +51,8 @@ use crate::console::{Output, counted, grouped, note};
 Examples:
   simdb-cli clusters news.simdb > clusters.jsonl
   simdb-cli clusters news.simdb --keep oldest --format csv -o clusters.csv
-  simdb-cli clusters news.simdb --radius 8 --verify --keep longest
+  simdb-cli clusters news.simdb --similar --keep longest
+  simdb-cli clusters news.simdb --radius 8 --verify
   simdb-cli clusters news.simdb --shape connected --cap 0 | jq 'select(.diameter > 6)'")]
 pub struct Clusters {
     #[command(flatten)]
@@ -55,6 +60,15 @@ pub struct Clusters {
 
     #[command(flatten)]
     clustering: ClusterOptions,
+
+    /// Compare the texts of all documents instead of fingerprints: the text of a keeper says what each
+    /// member says
+    ///
+    /// The database needs texts. Finds nearly all edited copies, see --decide, and members that lack
+    /// words of their keeper. Of the documents that say all that the others of a cluster say, --keep
+    /// selects the keeper; if there is no such document, the longest text is kept.
+    #[arg(long, help_heading = "Duplicates")]
+    similar: bool,
 
     /// The document of a cluster to keep; of equal documents the document with the smallest id
     ///
@@ -83,18 +97,24 @@ impl Clusters {
     pub fn run(&self, output: &mut Output) -> Result<()> {
         let started = Instant::now();
         self.clustering.check()?;
+        if !self.similar {
+            self.clustering.refuse_unused_likeness()?;
+        } else if self.clustering.names_fingerprints() {
+            bail!(
+                "--similar compares texts; --radius, --shape, --cap and --verify are for fingerprints"
+            );
+        }
         let database = self.database.open_to_read()?;
         self.clustering.refuse_unkept(self.keep, &database)?;
-        let snapshot = database.snapshot()?;
         let table = ResultTable {
             database: &database,
             key: "simdb.clusters",
             columns: &["cluster", "id", "keeper", "distance"],
-            radius: self.clustering.radius,
+            radius: self.radius(),
         };
         let mut counts = self
             .results
-            .write(&table, output, |sink| self.find(snapshot, sink))?;
+            .write(&table, output, |sink| self.find(&database, sink))?;
         counts.seconds = started.elapsed().as_secs_f64();
         output.decide(counts.clusters > 0);
         let text = format!(
@@ -106,14 +126,26 @@ impl Clusters {
         self.results.print_counts(output, &counts, text)
     }
 
-    fn find(&self, snapshot: Snapshot, sink: &mut ResultSink<'_>) -> Result<ClusterCounts> {
+    /// The largest distance of a member from its keeper; any with --similar.
+    fn radius(&self) -> u32 {
+        if self.similar {
+            u64::BITS
+        } else {
+            self.clustering.radius()
+        }
+    }
+
+    fn find(&self, database: &Database, sink: &mut ResultSink<'_>) -> Result<ClusterCounts> {
+        let snapshot = database.snapshot()?;
+        let texts = self.similar.then(|| database.snapshot()).transpose()?;
+        let texts = texts.map(|texts| (texts, Certifier::new()));
         let snapshot = snapshot.on_progress(sink.handler());
         let mut counts = ClusterCounts {
             documents: snapshot.len()?,
-            radius: self.clustering.radius,
+            radius: self.radius(),
             ..ClusterCounts::default()
         };
-        let outcome = snapshot.clusters(&self.clustering.clustering(self.keep), |event| {
+        let visitor = |event: ClustersEvent<'_>| {
             let mut outcome = Ok(());
             if let ClustersEvent::Split { id, documents } = event {
                 counts.split += 1;
@@ -123,17 +155,28 @@ impl Clusters {
                 counts.clusters += 1;
                 counts.members += members;
                 counts.largest = counts.largest.max(members);
-                outcome = write(cluster, sink);
+                outcome = write(cluster, texts.as_ref(), sink);
             }
             sink.go_on_after(outcome)
-        });
+        };
+        let outcome = if self.similar {
+            snapshot.similar_clusters(&self.clustering.join(), self.keep.keep(), visitor)
+        } else {
+            snapshot.clusters(&self.clustering.clustering(self.keep), visitor)
+        };
         sink.finish_search(outcome)?;
         Ok(counts)
     }
 }
 
 /// Writes a cluster: a line of JSON, or a row of a table for each member.
-fn write(cluster: &Cluster, sink: &mut ResultSink<'_>) -> Result<()> {
+///
+/// With `texts`, a member of a line has its verdict and the words that its keeper does not say.
+fn write(
+    cluster: &Cluster,
+    texts: Option<&(Snapshot, Certifier)>,
+    sink: &mut ResultSink<'_>,
+) -> Result<()> {
     let (id, keeper, members) = (cluster.id.0, cluster.keeper.0, cluster.members.iter());
     if sink.is_table {
         for member in members {
@@ -141,13 +184,31 @@ fn write(cluster: &Cluster, sink: &mut ResultSink<'_>) -> Result<()> {
         }
         return Ok(());
     }
-    let members = members.map(|member| json!({"id": member.id.0, "distance": member.distance}));
+    let text = |id: DocId| -> Result<String> {
+        let document = texts.map(|(texts, _)| texts.get(id)).transpose()?.flatten();
+        Ok(document
+            .and_then(|document| document.text)
+            .unwrap_or_default())
+    };
+    let keeper_text = text(cluster.keeper)?;
+    let members: Result<Vec<Value>> = members
+        .map(|member| {
+            let mut line = json!({"id": member.id.0, "distance": member.distance});
+            if let Some((_, certifier)) = texts {
+                let certificate = certifier.certificate(&text(member.id)?, &keeper_text);
+                line["verdict"] = certificate.verdict.into();
+                line["missing"] = certificate.missing;
+            }
+            Ok(line)
+        })
+        .collect();
+    let members = members?;
     sink.json(&json!({
         "cluster": id,
         "keeper": keeper,
         "size": cluster.members.len(),
         "diameter": cluster.diameter,
         "most_diameter": cluster.most_diameter,
-        "members": members.collect::<Value>(),
+        "members": members,
     }))
 }

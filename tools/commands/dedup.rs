@@ -2,19 +2,21 @@
 //!
 //! - [`options`], [`check`]: the command line, and the checks before inputs are read
 //! - [`load`]: the first pass, which loads the corpus into a temporary database
-//! - [`decisions`], [`scores`]: the documents to remove, and the scores of `--score`
+//! - [`decisions`], [`mod@columns`]: the documents to remove, and the columns that decide
 //! - [`mod@copy`]: the second pass, which copies the records to keep
 //! - [`output`], [`text_copy`], [`mark`]: the new corpus
+//! - [`removals`]: the report of removed documents
 //! - [`summary`]: the counts
 
 mod check;
+mod columns;
 mod copy;
 mod decisions;
 mod load;
 mod mark;
 mod options;
 mod output;
-mod scores;
+mod removals;
 mod summary;
 mod text_copy;
 
@@ -23,12 +25,13 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use simdb::{Builder, Database, Error, Recipe, Retention, Settings};
 
+use self::columns::Columns;
 use self::copy::Copier;
 use self::decisions::Decisions;
 use self::load::LoadedCorpus;
 pub use self::options::Dedup;
 use self::output::CorpusOutput;
-use self::scores::score_ranks;
+use self::removals::RemovalReport;
 use super::clusters::options::KeepRule;
 use super::external_clusters::ExternalClusters;
 use crate::console::Output;
@@ -60,7 +63,8 @@ impl Dedup {
         // The outputs are created before the first pass too: a folder without write permission is an
         // error now, not after hours.
         let mut corpus = CorpusOutput::create(self, outputs.corpus, format, &inputs)?;
-        let mut report = outputs.report.map(RecordReport::create).transpose()?;
+        let report = outputs.report.map(RecordReport::create).transpose()?;
+        let mut report = report.map(RemovalReport::new);
         // The temporary database can be as large as the corpus, so it lies on the disk of the output. The
         // system's folder for temporary files may be in memory.
         let parent = folder_of(&self.output);
@@ -83,9 +87,11 @@ impl Dedup {
 
         // Second pass: copy the records to keep.
         let against_snapshot = against.as_ref().map(Database::snapshot).transpose()?;
+        let corpus_snapshot = loaded.database.snapshot()?;
         let copier = Copier {
             options: self,
             decisions: &decisions,
+            corpus: &corpus_snapshot,
             against: against_snapshot.as_ref(),
             rejected: loaded.rejected,
             // The set of all ids takes memory, and only repeated ids need it.
@@ -108,7 +114,7 @@ impl Dedup {
             );
         }
         // A snapshot keeps old pages, so with the snapshot the file would grow while documents are added.
-        drop(against_snapshot);
+        drop((against_snapshot, corpus_snapshot));
         // After the corpus is published, an interrupt can no longer leave everything unchanged.
         interrupt.check()?;
 
@@ -124,7 +130,7 @@ impl Dedup {
             })?;
         }
         // Each report is published even if the other fails.
-        let reported = report.map_or(Ok(()), RecordReport::publish);
+        let reported = report.map_or(Ok(()), |report| report.publish(&statistics.inputs));
         statistics.finish().and(reported)?;
         summary.finish(&decisions, &statistics.counts, started.elapsed());
         output.print(self.json, || &summary, || summary.table())
@@ -159,9 +165,15 @@ impl Dedup {
                 );
             }
         }
-        if self.clustering.verify && !settings.keep_texts {
+        let (verifies, compares) = (self.clustering.verify, self.compares_texts());
+        if (verifies || compares) && !settings.keep_texts {
+            let (compared, advice) = if verifies {
+                ("--verify compares texts", "")
+            } else {
+                ("texts are compared", "; --strict compares fingerprints")
+            };
             bail!(
-                "--verify compares texts, and {} keeps none, which cannot be changed",
+                "{compared}, and {} keeps none, which cannot be changed{advice}",
                 path.display()
             );
         }
@@ -183,11 +195,17 @@ impl Dedup {
         };
         Ok(Settings {
             recipe,
-            keep_texts: self.clustering.verify || self.keep == KeepRule::Longest || is_kept,
+            keep_texts: self.needs_texts() || is_kept,
             similar: false,
             retention: self.fields.time.is_some().then_some(arrivals),
             frozen: false,
         })
+    }
+
+    /// Returns `true` if texts are compared or measured, or certified by the report.
+    fn needs_texts(&self) -> bool {
+        let measures = self.clustering.verify || self.keep == KeepRule::Longest;
+        self.compares_texts() || measures || self.report.is_some()
     }
 
     pub(super) fn builder_of(&self, settings: &Settings) -> Builder {
@@ -213,9 +231,8 @@ impl Dedup {
         if let Some(against) = against {
             decisions.remove_near(against, &loaded.database, self, interrupt)?;
         }
-        let ranks = || score_ranks(&loaded.database, self, inputs, interrupt);
-        let scores = self.score.is_some().then(ranks).transpose()?;
-        decisions.remove_clustered(&loaded.database, self, scores, interrupt)?;
+        let columns = Columns::read(&loaded.database, self, inputs, interrupt)?;
+        decisions.remove_clustered(&loaded.database, self, columns, interrupt)?;
         Ok(decisions)
     }
 }

@@ -2,7 +2,9 @@
 
 mod backup;
 mod calibrate;
+mod certificate;
 mod check;
+mod check_report;
 mod clusters;
 mod compare;
 mod completions;
@@ -98,6 +100,7 @@ verbs! {
     Prune(prune::Prune),
     Watch(watch::Watch),
     Check(check::Check),
+    CheckReport(check_report::CheckReport),
     Doctor(doctor::Doctor),
     Salvage(salvage::SalvageVerb),
     Backup(backup::Backup),

@@ -4,14 +4,15 @@ mod writer;
 
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::Args;
-use simdb::{PairsEvent, Snapshot};
+use simdb::{PairsEvent, SimilarPairsEvent, Snapshot};
 
 use self::writer::{PairCounts, PairWriter};
-use super::DatabaseOptions;
 use super::results::{ResultOptions, ResultSink, ResultTable};
+use super::{DatabaseOptions, STRICT_RADIUS};
 use crate::console::{Output, counted, grouped};
+use crate::options::LikenessOptions;
 
 /// Finds all pairs of documents within a radius
 ///
@@ -29,6 +30,9 @@ use crate::console::{Output, counted, grouped};
 ///
 /// parquet: the columns of csv, a and b as INT64 with the bits of the ids, distance as INT32.
 ///
+/// With --similar, the lines of jsonl are {"documents":[1,7,...]} and {"a":1,"b":2,"distance":9,
+/// "verdict":"a_in_b","edit_similarity":0.91,"jaccard":0.85}.
+///
 /// The counts are printed on standard error, or with -o on standard output; --json prints them as
 /// {"documents":...,"radius":3,"groups":...,"copies":...,"pairs":...,"seconds":...}, where copies
 /// are the documents in groups. The exit code is 1 if there is no pair and no group.
@@ -37,17 +41,28 @@ use crate::console::{Output, counted, grouped};
 Examples:
   simdb-cli pairs news.simdb > pairs.jsonl
   simdb-cli pairs news.simdb --radius 6 --format csv -o pairs.csv
+  simdb-cli pairs news.simdb --similar > similar.jsonl
   simdb-cli pairs news.simdb --expand --sorted | head")]
 pub struct Pairs {
     #[command(flatten)]
     database: DatabaseOptions,
 
-    /// The largest distance of a pair, in bits
+    /// The largest distance of a pair, in bits [default: 3]
     ///
     /// The time grows with the radius: for five million documents, radius 4 takes twice as long as
     /// 3, radius 7 seven times, radius 8 fifteen times.
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=64))]
-    radius: u32,
+    #[arg(long, value_parser = clap::value_parser!(u32).range(0..=64))]
+    radius: Option<u32>,
+
+    /// Find pairs of similar texts instead of near fingerprints
+    ///
+    /// The database needs texts. A pair has a verdict, see --decide, and two measures. Documents with equal
+    /// texts are a group.
+    #[arg(long, conflicts_with_all = ["radius", "expand"], help_heading = "Duplicates")]
+    similar: bool,
+
+    #[command(flatten)]
+    likeness: LikenessOptions,
 
     /// Write every pair of documents, copies included, and no groups
     #[arg(long)]
@@ -69,17 +84,26 @@ impl Pairs {
         let database = self.database.open_to_read()?;
         let snapshot = database.snapshot()?;
         let documents = snapshot.len()?;
+        ensure!(
+            self.similar || !self.likeness.is_given(),
+            "--decide, --edit-similarity and --jaccard decide which texts are similar; they need --similar"
+        );
+        let radius = if self.similar {
+            u64::BITS
+        } else {
+            self.radius.unwrap_or(STRICT_RADIUS)
+        };
         let table = ResultTable {
             database: &database,
             key: "simdb.pairs",
             columns: &["a", "b", "distance"],
-            radius: self.radius,
+            radius,
         };
         let mut counts = self
             .results
             .write(&table, output, |sink| self.find(snapshot, sink))?;
         counts.documents = documents;
-        counts.radius = self.radius;
+        counts.radius = radius;
         counts.seconds = started.elapsed().as_secs_f64();
         let PairCounts {
             pairs,
@@ -100,7 +124,21 @@ impl Pairs {
     fn find(&self, snapshot: Snapshot, sink: &mut ResultSink<'_>) -> Result<PairCounts> {
         let snapshot = snapshot.on_progress(sink.handler());
         let mut writer = PairWriter::new(sink, self.expand, self.sorted);
-        let outcome = snapshot.pairs(self.radius, |event| {
+        if self.similar {
+            let outcome = snapshot.similar_pairs(&self.likeness.join(), |event| {
+                let outcome = match event {
+                    SimilarPairsEvent::Copies(documents) => writer.push_equal(documents),
+                    SimilarPairsEvent::Pairs(pairs) => {
+                        pairs.iter().try_for_each(|pair| writer.push_similar(pair))
+                    }
+                    _ => Ok(()),
+                };
+                writer.sink.go_on_after(outcome)
+            });
+            writer.sink.finish_search(outcome)?;
+            return writer.finish();
+        }
+        let outcome = snapshot.pairs(self.radius.unwrap_or(STRICT_RADIUS), |event| {
             let outcome = match event {
                 PairsEvent::Copies {
                     fingerprint,

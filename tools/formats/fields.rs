@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 use serde_json::Value;
 use simdb::{DocId, Fingerprint, Timestamp};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::id_sequence::IdSequence;
 use super::score::Score;
@@ -25,6 +26,8 @@ pub struct DocumentFields {
     pub time: Option<String>,
     /// The number by which `dedup` chooses keepers.
     pub score: Option<String>,
+    /// The value that puts documents into groups, within or between which `dedup` compares.
+    pub group: Option<String>,
     /// Every record gets the next id of a sequence, bad records included.
     pub are_counted: bool,
     /// The longest text that is read.
@@ -42,16 +45,18 @@ pub enum DocumentPart {
     Reliable,
     Time,
     Score,
+    Group,
 }
 
 impl DocumentPart {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Id,
         Self::Text,
         Self::Fingerprint,
         Self::Features,
         Self::Time,
         Self::Score,
+        Self::Group,
         // Last, so that an option that names a field `reliable` takes precedence.
         Self::Reliable,
     ];
@@ -66,6 +71,7 @@ impl DocumentPart {
             Self::Reliable => None,
             Self::Time => Some("--time"),
             Self::Score => Some("--score"),
+            Self::Group => Some("--within or --across"),
         }
     }
 }
@@ -112,6 +118,7 @@ impl DocumentFields {
             DocumentPart::Reliable => return self.fingerprint.as_ref().map(|_| RELIABLE_FIELD),
             DocumentPart::Time => self.time.as_ref(),
             DocumentPart::Score => self.score.as_ref(),
+            DocumentPart::Group => self.group.as_ref(),
         }
         .map(String::as_str)
     }
@@ -208,6 +215,7 @@ impl DocumentFields {
             features: self.part(values, DocumentPart::Features, features_of)?,
             arrival: self.part(values, DocumentPart::Time, arrival_of)?,
             score: self.part(values, DocumentPart::Score, score_of)?,
+            group: self.part(values, DocumentPart::Group, group_of)?,
         })
     }
 
@@ -278,6 +286,21 @@ fn score_of(value: FieldValue) -> Result<Score, String> {
     }
 }
 
+/// The hash of the value of a group: 64 bits take less memory than the value, and two of a million groups
+/// have one hash with a probability below 10⁻⁷. In Parquet and CSV, 7 and "7" are one group.
+fn group_of(value: FieldValue) -> Result<u64, String> {
+    let value = match value.into_json() {
+        Value::String(text) => text,
+        Value::Number(number) => number.to_string(),
+        Value::Bool(value) => value.to_string(),
+        Value::Null => return Err("it is null; a string or a number is expected".to_owned()),
+        Value::Array(_) | Value::Object(_) => {
+            return Err("it is nested; a string or a number is expected".to_owned());
+        }
+    };
+    Ok(xxh3_64(value.as_bytes()))
+}
+
 fn in_field<V: PartValues>(name: &str) -> impl FnOnce(String) -> String {
     move |reason| format!("{} {name:?}: {reason}", V::KIND)
 }
@@ -297,6 +320,7 @@ impl DocumentFields {
             features: None,
             time: None,
             score: None,
+            group: None,
             are_counted: false,
             max_text_bytes: super::MAX_TEXT_BYTES,
         }

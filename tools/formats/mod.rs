@@ -153,6 +153,8 @@ pub struct DocumentContent {
     pub arrival: Option<Timestamp>,
     /// The number by which `dedup` chooses a keeper.
     pub score: Option<Score>,
+    /// The hash of the group within or between which `dedup` compares.
+    pub group: Option<u64>,
 }
 
 impl DocumentContent {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use simdb::{Change, Decision, Document, Likeness, OnExtended, Settings, SimilarRule};
+use simdb::{Change, Decision, Document, Likeness, OnExtended, Settings, SimilarJoin, SimilarRule};
 
 use super::FieldNames;
 use crate::console::note;
@@ -147,6 +147,14 @@ impl LikenessOptions {
             Some(DecisionRule::Alike) => Decision::Alike,
             Some(DecisionRule::Contained) | None => Decision::Contained,
         }
+    }
+
+    /// The rules by which all texts are compared.
+    pub fn join(&self) -> SimilarJoin<'static> {
+        let mut join = SimilarJoin::default();
+        join.likeness = self.likeness();
+        join.decision = self.decision();
+        join
     }
 
     /// Returns `true` if an option gives a decision or a threshold.

@@ -1,7 +1,10 @@
 //! `simdb-cli dedup`: output, exit codes, errors.
 
+mod certified;
 mod columns;
+mod corpora;
 mod given;
+mod scope;
 
 use std::io::{Read, Write};
 
@@ -68,7 +71,9 @@ fn kept_records_are_copied_exactly_and_others_reported() {
     assert_eq!(
         report[0],
         json!({"id": 2, "keeper": 1, "distance": report[0]["distance"], "cluster": 1,
-            "against": false, "file": "a.jsonl", "line": 2})
+            "against": false, "file": "a.jsonl", "line": 2, "verdict": "same", "missing": [],
+            "text_hash": report[0]["text_hash"], "keeper_hash": report[0]["keeper_hash"],
+            "weights": report[0]["weights"], "keeper_file": "a.jsonl", "keeper_line": 1})
     );
     assert_eq!(folder.names(), ["a.jsonl", "gone.jsonl", "out.jsonl"]);
     let table = dedup(&folder, &["a.jsonl", "-o", "again.jsonl"]).ends(0);
@@ -392,17 +397,22 @@ fn repeated_record_is_duplicate_of_first() {
 }
 
 #[test]
-fn uninformative_records_are_kept() {
+fn uninformative_records_are_copies_by_their_texts_only() {
     let line = |id: u64| format!("{{\"id\":{id},\"text\":\"hello\"}}\n");
     let text = [line(1), line(2), line(3)].concat();
     let folder = folder_with("a.jsonl", &text);
-    let summary = dedup(&folder, &["a.jsonl", "-o", "out.jsonl", "--json"])
-        .ends(0)
-        .one_json();
-    assert_eq!(
-        (&summary["kept"], &summary["unreliable"]),
-        (&json!(3), &json!(3))
-    );
+    for (options, kept) in [(&[][..], 1), (&["--strict"], 3)] {
+        let arguments = [
+            &["a.jsonl", "-o", "out.jsonl", "--json", "--force"],
+            options,
+        ]
+        .concat();
+        let summary = dedup(&folder, &arguments).ends(0).one_json();
+        assert_eq!(
+            (&summary["kept"], &summary["unreliable"]),
+            (&json!(kept), &json!(3))
+        );
+    }
     assert_eq!(folder.read("out.jsonl"), text);
 }
 
@@ -448,7 +458,11 @@ fn verify_keeps_unlike_texts() {
 
 #[test]
 fn records_in_database_are_dropped_and_rest_added() {
-    for more in [&[][..], &["--keep-texts"]] {
+    // Fingerprints are compared with a database without texts.
+    for (more, option) in [
+        (&[][..], "--strict"),
+        (&["--keep-texts"], "--progress=never"),
+    ] {
         let folder = folder_with("old.jsonl", &lines_with(TEXTS, &["{\"id\":1", "{\"id\":3"]));
         folder
             .load(&[&["old.simdb", "old.jsonl"], more].concat())
@@ -470,6 +484,7 @@ fn records_in_database_are_dropped_and_rest_added() {
                 "--report",
                 "gone.jsonl",
                 "--force",
+                option,
             ];
             dedup(&folder, &[&arguments[..], more].concat())
                 .ends(0)
@@ -520,7 +535,9 @@ fn records_in_database_are_dropped_and_rest_added() {
 #[test]
 fn taken_id_with_add_is_a_bad_record() {
     let folder = folder_with("old.jsonl", &lines_with(TEXTS, &["{\"id\":3"]));
-    folder.load(&["old.simdb", "old.jsonl"]).ends(0);
+    folder
+        .load(&["old.simdb", "old.jsonl", "--keep-texts"])
+        .ends(0);
     folder.write(
         "new.jsonl",
         TEXTS
@@ -659,7 +676,15 @@ fn expired_documents_are_pruned_before_add() {
     let other = "A database of fingerprints finds in microseconds what a scan finds in seconds.";
     folder.write("old.jsonl", at(1, FOX, 1) + &at(2, other, 5));
     folder
-        .load(&["all.simdb", "old.jsonl", "--time", "t", "--retention", "1d"])
+        .load(&[
+            "all.simdb",
+            "old.jsonl",
+            "--keep-texts",
+            "--time",
+            "t",
+            "--retention",
+            "1d",
+        ])
         .ends(0);
     folder.write("new.jsonl", at(1, FOX, 5));
     let add = ["--time", "t", "--against", "all.simdb", "--add", "--json"];
@@ -680,7 +705,7 @@ fn expired_documents_are_pruned_before_add() {
 #[test]
 fn input_changed_between_passes_is_refused() {
     let record = |id: u32| format!("{{\"id\":{id},\"text\":\"{FOX}\"}}\n");
-    let folder = folder_with("a.jsonl", &(1..=2000).map(record).collect::<String>());
+    let folder = folder_with("a.jsonl", &"{\"text\":\"It has no id.\"}\n".repeat(2000));
     folder.write("b.jsonl", record(5001));
     let made = std::process::Command::new("mkfifo")
         .arg(folder.file("report"))
@@ -688,7 +713,7 @@ fn input_changed_between_passes_is_refused() {
     assert!(made.expect("mkfifo").success());
     let mut command = folder.command("simdb-cli");
     command.args(["dedup", "a.jsonl", "b.jsonl", "-o", "out.jsonl"]);
-    command.args(["--report", "report"]);
+    command.args(["--on-error", "skip", "--rejects", "report"]);
     command.stdout(std::process::Stdio::piped());
     command.stderr(std::process::Stdio::piped());
     let mut child = command.spawn().expect("the tool starts");
@@ -698,8 +723,8 @@ fn input_changed_between_passes_is_refused() {
         panic!("it writes no report: {:?}", child.wait_with_output());
     };
     let mut report = report.expect("a pipe");
-    // The report is longer than a pipe holds, so the run blocks after it has begun to copy the
-    // first input, until the report is read on.
+    // The list of bad records is longer than a pipe holds, and written at the end of the first pass,
+    // so the run blocks between both passes until the list is read on.
     report.read_exact(&mut [0]).expect("a line of the report");
     folder.write("b.jsonl", record(5002));
     std::io::copy(&mut report, &mut std::io::sink()).expect("the rest of the report");

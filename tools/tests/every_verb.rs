@@ -40,7 +40,8 @@ fn help_of_every_verb_has_an_example() {
 }
 
 /// Verbs without a database.
-const WITHOUT_DATABASE: [&str; 6] = [
+const WITHOUT_DATABASE: [&str; 7] = [
+    "check-report",
     "hash",
     "recipe",
     "distance",

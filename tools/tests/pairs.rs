@@ -204,3 +204,56 @@ fn closed_pipe_is_no_error() {
     let ran: Ran = child.wait_with_output().expect("the tool ends").into();
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
 }
+
+#[test]
+fn similar_pairs_have_verdicts_and_need_texts() {
+    let folder = Folder::new();
+    let line = |id: u64, text: &str| format!("{}\n", json!({"id": id, "text": text}));
+    let text = "The ferry to Oban was cancelled on Friday because of the storm.";
+    let more = "The ferry to Oban was cancelled on Friday because of the storm. Buses run instead.";
+    let not = "The ferry to Oban was not cancelled on Friday in spite of the storm.";
+    let lines = [line(1, text), line(2, more), line(3, not), line(4, text)];
+    folder.write("a.jsonl", lines.concat());
+    folder.load(&["a.simdb", "a.jsonl", "--keep-texts"]).ends(0);
+    folder.load(&["bare.simdb", "a.jsonl"]).ends(0);
+
+    let found = folder.cli(&["pairs", "a.simdb", "--similar", "--sorted"]);
+    let found = found.ends(0).json();
+    assert_eq!(found[0], json!({"documents": [1, 4]}));
+    assert_eq!(found.len(), 2);
+    let parts = ["a", "b", "verdict"].map(|name| found[1][name].clone());
+    assert_eq!(parts, [json!(1), json!(2), json!("a_in_b")]);
+    let table = folder.cli(&["pairs", "a.simdb", "--similar", "--format", "csv"]);
+    let table = table.ends(0).stdout;
+    assert!(table.starts_with("a,b,distance\n1,4,0\n1,2,"), "{table}");
+
+    let clusters = folder
+        .cli(&["clusters", "a.simdb", "--similar"])
+        .ends(0)
+        .json();
+    assert_eq!(clusters.len(), 1);
+    assert_eq!(clusters[0]["keeper"], 2);
+    let members = clusters[0]["members"].as_array().unwrap();
+    let verdicts: Vec<_> = members.iter().map(|member| &member["verdict"]).collect();
+    assert_eq!(verdicts, ["a_in_b", "same", "a_in_b"]);
+
+    for (arguments, said) in [
+        (&["pairs", "bare.simdb", "--similar"][..], "text"),
+        (&["clusters", "bare.simdb", "--similar"], "text"),
+        (
+            &["pairs", "a.simdb", "--similar", "--radius", "3"],
+            "cannot be used with",
+        ),
+        (&["pairs", "a.simdb", "--jaccard", "0.5"], "need --similar"),
+        (
+            &["clusters", "a.simdb", "--similar", "--radius", "3"],
+            "for fingerprints",
+        ),
+        (
+            &["clusters", "a.simdb", "--jaccard", "0.5"],
+            "need --verify",
+        ),
+    ] {
+        folder.cli(arguments).fails(&[said]);
+    }
+}

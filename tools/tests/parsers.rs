@@ -34,6 +34,7 @@ pub fn run(input: &[u8]) {
         time: asked(5, "time"),
         features: None,
         score: None,
+        group: None,
         are_counted: packing & 0x40 != 0,
         max_text_bytes: if packing & 0x80 == 0 { 1 << 20 } else { 20 },
     };

@@ -82,7 +82,7 @@ fn report_on_full_disk_does_not_stop_the_run() {
     .enumerate()
     {
         let (all, kept) = (format!("{number}.simdb"), format!("{number}.jsonl"));
-        folder.load(&[&all, "first.jsonl"]).ends(0);
+        folder.load(&[&all, "first.jsonl", "--keep-texts"]).ends(0);
         let against = ["-o", &kept, "--against", &all, "--add"];
         folder
             .cli(&[&DEDUP[..], &against, &reports].concat())

@@ -38,26 +38,37 @@ pub struct Member {
 
 impl Cluster {
     /// Creates a cluster; `documents` are all members, in order of their ids.
-    pub(super) fn new(graph: &Graph, keeper: u32, documents: &[u32], limits: &QueryLimits) -> Self {
-        let centre = graph.fingerprint(keeper);
-        let members: Vec<Member> = documents
-            .iter()
-            .map(|document| Member {
-                id: graph.id(*document),
-                distance: centre.distance(graph.fingerprint(*document)),
-            })
-            .collect();
+    pub(super) fn of_graph(
+        graph: &Graph,
+        keeper: u32,
+        documents: &[u32],
+        limits: &QueryLimits,
+    ) -> Self {
+        let document = |document: u32| (graph.id(document), graph.fingerprint(document));
+        let documents: Vec<_> = documents.iter().map(|each| document(*each)).collect();
+        Self::new(document(keeper), &documents, limits)
+    }
+
+    /// Creates a cluster; `documents` are all members, in order of their ids.
+    pub(in crate::query) fn new(
+        (keeper, centre): (DocId, Fingerprint),
+        documents: &[(DocId, Fingerprint)],
+        limits: &QueryLimits,
+    ) -> Self {
+        let members = documents.iter().map(|(id, fingerprint)| Member {
+            id: *id,
+            distance: centre.distance(*fingerprint),
+        });
+        let members: Vec<Member> = members.collect();
         // Copies have one fingerprint, and must not use up the limit of compared fingerprints.
-        let mut fingerprints: Vec<Fingerprint> = documents
-            .iter()
-            .map(|document| graph.fingerprint(*document))
-            .collect();
+        let fingerprints = documents.iter().map(|(_, fingerprint)| *fingerprint);
+        let mut fingerprints: Vec<Fingerprint> = fingerprints.collect();
         fingerprints.sort_unstable();
         fingerprints.dedup();
         let (diameter, most_diameter) = diameter(centre, &fingerprints, limits);
         Self {
-            id: members.first().map_or(graph.id(keeper), |first| first.id),
-            keeper: graph.id(keeper),
+            id: members.first().map_or(keeper, |first| first.id),
+            keeper,
             members,
             diameter,
             most_diameter,

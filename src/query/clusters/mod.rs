@@ -8,6 +8,7 @@
 mod cluster;
 mod graph;
 mod grouping;
+mod priority;
 mod text_filter;
 
 use std::cmp::Reverse;
@@ -23,11 +24,11 @@ use crate::error::{Error, Result};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage, refuse_break};
 use crate::similarity::Likeness;
 use crate::store::View;
-use crate::timestamp::Timestamp;
 pub use cluster::{Cluster, Member};
 use graph::{CompressedRows, Graph, GraphBuilder};
 use grouping::Grouping;
-use text_filter::TextFilter;
+pub(crate) use priority::Priority;
+pub(super) use text_filter::TextFilter;
 
 /// The rules by which near-duplicates become clusters.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -143,13 +144,6 @@ pub enum ClustersEvent<'c> {
     Cluster(&'c Cluster),
 }
 
-/// The priority of documents: the document of a cluster with the highest priority is kept.
-pub(crate) enum Priority<'p> {
-    Keep(Keep),
-    /// The document with the highest score.
-    Score(&'p mut dyn FnMut(DocId) -> f64),
-}
-
 /// Calls `visitor` with all clusters. `Break` of the visitor is [`Error::Interrupted`].
 pub(crate) fn clusters(
     view: &View,
@@ -199,7 +193,7 @@ pub(crate) fn clusters(
     }
     for (keeper, documents) in by_first_document(grouping.keepers(), &members) {
         if documents.len() > 1 {
-            let cluster = Cluster::new(&graph, keeper, documents, limits);
+            let cluster = Cluster::of_graph(&graph, keeper, documents, limits);
             refuse_break(visitor(ClustersEvent::Cluster(&cluster)), view.path())?;
         }
     }
@@ -220,16 +214,11 @@ fn by_first_document<'m>(
 
 /// Refuses a clustering that needs texts or arrivals which the database does not keep.
 fn refuse_if_not_kept(view: &View, clustering: &Clustering, priority: &Priority<'_>) -> Result<()> {
-    let path = || view.path().to_path_buf();
-    let needs_texts =
-        clustering.likeness.is_some() || matches!(priority, Priority::Keep(Keep::Longest));
-    if needs_texts && !view.keeps_texts() {
-        return Err(Error::KeepsNoTexts { path: path() });
+    if clustering.likeness.is_some() && !view.keeps_texts() {
+        let path = view.path().to_path_buf();
+        return Err(Error::KeepsNoTexts { path });
     }
-    if matches!(priority, Priority::Keep(Keep::Oldest)) && !view.keeps_arrivals() {
-        return Err(Error::NoArrivals { path: path() });
-    }
-    Ok(())
+    priority.refuse_if_not_kept(view)
 }
 
 fn build_graph(
@@ -262,44 +251,13 @@ fn build_graph(
 }
 
 /// Returns all documents of the graph in order of their priority, highest first.
-fn priority_order(view: &View, graph: &Graph, priority: Priority<'_>) -> Result<Vec<u32>> {
+fn priority_order(view: &View, graph: &Graph, mut priority: Priority<'_>) -> Result<Vec<u32>> {
     let ids = graph.ids.iter();
-    let scores: Vec<u64> = match priority {
-        Priority::Keep(Keep::First) => return Ok((0..graph.ids.len() as u32).collect()),
-        Priority::Keep(Keep::Oldest) => ids
-            .map(|id| {
-                let arrival = view.stored(*id)?.and_then(|state| state.arrival);
-                // The earliest arrival has the highest score; a document without an arrival comes last.
-                Ok(arrival.map_or(0, |Timestamp(ms)| u64::MAX - ms))
-            })
-            .collect::<Result<_>>()?,
-        Priority::Keep(Keep::Longest) => ids
-            .map(|id| {
-                let text = view.text(*id)?.unwrap_or_default();
-                Ok(text.chars().count() as u64)
-            })
-            .collect::<Result<_>>()?,
-        Priority::Score(score) => ids.map(|id| sort_key(score(*id))).collect(),
-    };
+    let scores: Result<Vec<u64>> = ids.map(|id| priority.score(view, *id)).collect();
+    let scores = scores?;
     let mut order: Vec<u32> = (0..scores.len() as u32).collect();
     order.sort_unstable_by_key(|document| (Reverse(scores[*document as usize]), *document));
     Ok(order)
-}
-
-/// Maps a score to an integer with the same order. NaN is below all scores.
-fn sort_key(score: f64) -> u64 {
-    if score.is_nan() {
-        return 0;
-    }
-    // `-0.0 + 0.0` is `0.0`: the two zeros are equal scores.
-    let bits = (score + 0.0).to_bits();
-    // Without their sign, the bits of positive numbers ascend with the score, and the bits of negative
-    // numbers descend.
-    if bits >> 63 == 0 {
-        bits | 1 << 63
-    } else {
-        !bits
-    }
 }
 
 #[cfg(test)]
@@ -377,26 +335,5 @@ mod tests {
                 assert!(found.len() >= 15);
             }
         }
-    }
-
-    #[test]
-    fn sort_keys_are_in_order_of_scores_and_nan_is_least() {
-        let ascending = [
-            f64::NAN,
-            f64::NEG_INFINITY,
-            -1e300,
-            -1.5,
-            -f64::MIN_POSITIVE,
-            0.0,
-            f64::MIN_POSITIVE,
-            0.5,
-            7.0,
-            1e300,
-            f64::INFINITY,
-        ];
-        let keys = ascending.map(sort_key);
-        assert!(keys.is_sorted_by(|a, b| a < b), "{keys:?}");
-        assert_eq!(sort_key(-0.0), sort_key(0.0));
-        assert_eq!(sort_key(-f64::NAN), 0);
     }
 }

@@ -13,7 +13,7 @@ use crate::text::Normaliser;
 const MIN_PARALLEL_TEXTS: usize = 8;
 
 /// The texts of a database, and the rule by which near documents are compared.
-pub(super) struct TextFilter<'v> {
+pub(in crate::query) struct TextFilter<'v> {
     view: &'v View,
     normaliser: Normaliser,
     likeness: Likeness,
@@ -21,13 +21,13 @@ pub(super) struct TextFilter<'v> {
 }
 
 /// A text that is compared with many texts.
-pub(super) struct FilterText {
+pub(in crate::query) struct FilterText {
     wording: Wording,
     text: DecidingText,
 }
 
 impl<'v> TextFilter<'v> {
-    pub(super) fn new(view: &'v View, likeness: Likeness, decision: Decision) -> Self {
+    pub(in crate::query) fn new(view: &'v View, likeness: Likeness, decision: Decision) -> Self {
         Self {
             view,
             normaliser: Normaliser::new(),
@@ -37,7 +37,7 @@ impl<'v> TextFilter<'v> {
     }
 
     /// Returns the prepared text of a document; `None` if the document has no text.
-    pub(super) fn text(&self, document: DocId) -> Result<Option<FilterText>> {
+    pub(in crate::query) fn text(&self, document: DocId) -> Result<Option<FilterText>> {
         let text = self.view.text(document)?;
         Ok(text.map(|text| FilterText {
             wording: Wording::new(&self.normaliser, &text),
@@ -47,7 +47,7 @@ impl<'v> TextFilter<'v> {
 
     /// Returns `true` for each candidate that `text` makes redundant. A candidate without a text is
     /// never redundant.
-    pub(super) fn are_redundant(
+    pub(in crate::query) fn are_redundant(
         &self,
         text: Option<&FilterText>,
         candidates: &[DocId],

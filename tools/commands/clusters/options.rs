@@ -2,26 +2,26 @@
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use simdb::{Clustering, Database, Decision, DocId, Keep, Likeness, Shape};
+use simdb::{Clustering, Database, Decision, DocId, Keep, Likeness, Shape, SimilarJoin};
 
+use crate::commands::STRICT_RADIUS;
 use crate::console::grouped;
 use crate::options::LikenessOptions;
 
 /// The options that define clusters.
 #[derive(Debug, Args)]
 pub struct ClusterOptions {
-    /// The largest distance of near-duplicates, in bits
+    /// The largest distance of the fingerprints of near-duplicates, in bits [default: 3]
     #[arg(
         long,
-        default_value_t = 3,
         value_parser = clap::value_parser!(u32).range(0..=64),
         help_heading = "Duplicates"
     )]
-    pub radius: u32,
+    radius: Option<u32>,
 
-    /// The shape of clusters
-    #[arg(long, value_enum, default_value_t, help_heading = "Duplicates")]
-    shape: ShapeRule,
+    /// The shape of clusters of near fingerprints [default: star]
+    #[arg(long, value_enum, help_heading = "Duplicates")]
+    shape: Option<ShapeRule>,
 
     /// With --shape connected, split clusters with more documents than this into stars; 0: never
     /// [default: 1000]
@@ -41,10 +41,9 @@ pub struct ClusterOptions {
 }
 
 /// The shape of clusters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ShapeRule {
     /// A keeper and the documents within its radius.
-    #[default]
     Star,
     /// Documents that are linked by a chain of near-duplicates.
     Connected,
@@ -62,19 +61,49 @@ pub enum KeepRule {
     Longest,
 }
 
+impl KeepRule {
+    pub fn keep(self) -> Keep {
+        match self {
+            Self::First => Keep::First,
+            Self::Oldest => Keep::Oldest,
+            Self::Longest => Keep::Longest,
+        }
+    }
+}
+
 /// At most 1,000 documents in a connected cluster, without `--cap`. More are split into stars.
 const DEFAULT_CAP: u64 = 1000;
 
 impl ClusterOptions {
     /// Refuses options that contradict one another.
     pub fn check(&self) -> Result<()> {
-        if self.cap.is_some() && self.shape == ShapeRule::Star {
+        if self.cap.is_some() && self.shape != Some(ShapeRule::Connected) {
             bail!("--cap needs --shape connected: stars have no limit");
         }
+        Ok(())
+    }
+
+    /// Returns `true` if an option asks for near fingerprints.
+    pub fn names_fingerprints(&self) -> bool {
+        self.radius.is_some() || self.shape.is_some() || self.cap.is_some() || self.verify
+    }
+
+    /// Refuses thresholds without a comparison of texts.
+    pub fn refuse_unused_likeness(&self) -> Result<()> {
         if self.likeness.is_given() && !self.verify {
             bail!("--decide, --edit-similarity and --jaccard need --verify, which compares texts");
         }
         Ok(())
+    }
+
+    /// The largest distance of near fingerprints.
+    pub fn radius(&self) -> u32 {
+        self.radius.unwrap_or(STRICT_RADIUS)
+    }
+
+    /// The rules by which all texts are compared.
+    pub fn join(&self) -> SimilarJoin<'static> {
+        self.likeness.join()
     }
 
     /// Refuses a database without the texts or times of arrival that the options need.
@@ -96,9 +125,9 @@ impl ClusterOptions {
         }
     }
 
-    /// The thresholds of texts that are alike; `None` if texts are not compared.
-    pub fn likeness(&self) -> Option<Likeness> {
-        self.verify.then(|| self.likeness.likeness())
+    /// The thresholds of texts that are alike.
+    pub fn likeness(&self) -> Likeness {
+        self.likeness.likeness()
     }
 
     /// The decision about texts that are alike.
@@ -109,19 +138,15 @@ impl ClusterOptions {
     /// The clustering of these options.
     pub fn clustering(&self, keep: KeepRule) -> Clustering {
         Clustering {
-            radius: self.radius,
+            radius: self.radius(),
             shape: match self.shape {
-                ShapeRule::Star => Shape::Star,
-                ShapeRule::Connected => Shape::Connected {
+                None | Some(ShapeRule::Star) => Shape::Star,
+                Some(ShapeRule::Connected) => Shape::Connected {
                     most_documents: self.cap.unwrap_or(DEFAULT_CAP),
                 },
             },
-            keep: match keep {
-                KeepRule::First => Keep::First,
-                KeepRule::Oldest => Keep::Oldest,
-                KeepRule::Longest => Keep::Longest,
-            },
-            likeness: self.likeness(),
+            keep: keep.keep(),
+            likeness: self.verify.then(|| self.likeness()),
             decision: self.decision(),
         }
     }

@@ -25,6 +25,15 @@ impl Dedup {
     /// Refuses contradicting options.
     pub(super) fn check(&self) -> Result<()> {
         self.clustering.check()?;
+        if self.strict || self.clustering.names_fingerprints() {
+            self.clustering.refuse_unused_likeness()?;
+        }
+        if self.group_field().is_some() && !self.compares_texts() {
+            bail!(
+                "--within and --across need the comparison of texts, without --strict, --radius, --shape \
+                 and --verify"
+            );
+        }
         if self.rejects.is_some() && self.on_error != OnError::Skip {
             bail!(
                 "--rejects lists the records that are left out, so it needs --on-error skip; \
@@ -45,7 +54,7 @@ impl Dedup {
         if self.keeper_field == self.distance_field {
             bail!("--keeper-field and --distance-field must name different fields");
         }
-        let reads_texts = self.fields.fingerprint.is_none() || self.fields.text.is_some();
+        let reads_texts = self.reads_texts();
         if self.clustering.verify && !reads_texts {
             bail!("--verify compares texts; name their field with --text");
         }
@@ -82,6 +91,9 @@ impl Dedup {
             Format::Parquet => self.check_parquet(inputs)?,
             Format::Lines if self.score.is_some() => {
                 bail!("plain lines have no field for --score; use jsonl, csv or tsv")
+            }
+            Format::Lines if self.group_field().is_some() => {
+                bail!("plain lines have no field for --within or --across; use jsonl, csv or tsv")
             }
             Format::Lines if self.mark => {
                 bail!("plain lines have no fields for --mark; use jsonl, csv or tsv")

@@ -7,17 +7,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, bail};
-use serde_json::json;
 use simdb::{Database, Snapshot};
 
 use super::decisions::{Decisions, Removal};
 use super::options::Dedup;
 use super::output::CorpusOutput;
+use super::removals::RemovalReport;
 use super::summary::DedupSummary;
 use crate::console::interrupt::Interrupt;
 use crate::corpus::bulk;
 use crate::corpus::memory::MemoryBudget;
-use crate::corpus::report::RecordReport;
 use crate::corpus::statistics::{Rejected, Statistics};
 use crate::formats::copy::{CopyDecision, KeeperMark};
 use crate::formats::{DocumentContent, Item, reader};
@@ -25,6 +24,8 @@ use crate::formats::{DocumentContent, Item, reader};
 pub struct Copier<'c> {
     pub options: &'c Dedup,
     pub decisions: &'c Decisions,
+    /// The loaded corpus.
+    pub corpus: &'c Snapshot,
     /// The database of `--against`.
     pub against: Option<&'c Snapshot>,
     /// The bad records of the first pass.
@@ -32,7 +33,7 @@ pub struct Copier<'c> {
     /// The ids read so far; `None` if no id is repeated.
     pub ids: Option<HashSet<u64>>,
     pub statistics: &'c mut Statistics,
-    pub report: Option<&'c mut RecordReport>,
+    pub report: Option<&'c mut RemovalReport>,
     pub texts: TextHashes,
     pub summary: DedupSummary,
 }
@@ -85,7 +86,16 @@ impl Copier<'_> {
         }
         let mut removal = self.decisions.removed.get(&id).copied();
         let is_keeper = self.decisions.keepers.contains_key(&id);
-        if self.ids.as_mut().is_some_and(|ids| !ids.insert(id)) {
+        let is_repeated = self.ids.as_mut().is_some_and(|ids| !ids.insert(id));
+        if let (Some(report), false) = (&mut self.report, is_repeated)
+            && removal.is_none()
+        {
+            // A document without near-duplicates is the keeper of the records that repeat its id.
+            if is_keeper || self.ids.is_some() {
+                report.push_keeper(id, input, record.number);
+            }
+        }
+        if is_repeated {
             // A record with the id of an earlier record is a duplicate of that record.
             self.summary.identical += 1;
             let cluster = self.decisions.keepers.get(&id).copied().unwrap_or(id);
@@ -104,20 +114,21 @@ impl Copier<'_> {
         self.summary.removed += 1;
         self.summary.against += u64::from(removal.cluster.is_none());
         if let Some(report) = &mut self.report {
+            let keepers = match removal.cluster {
+                Some(_) => Some(self.corpus),
+                None => self.against,
+            };
+            let keeper = keepers
+                .map(|keepers| keepers.get(removal.keeper.into()))
+                .transpose()?;
+            let keeper = keeper.flatten().and_then(|document| document.text);
             let location = self.statistics.inputs[input].location(record.number);
-            let mut line = json!({
-                "id": id,
-                "keeper": removal.keeper,
-                "distance": removal.distance,
-                "cluster": removal.cluster,
-                "against": removal.cluster.is_none(),
-                "file": location.file,
-                "line": location.line,
-            });
-            if let Some(row) = location.row {
-                line["row"] = json!(row);
-            }
-            report.line(&line)?;
+            let texts = record
+                .content
+                .text
+                .zip(keeper)
+                .map(|(text, keeper)| [text, keeper]);
+            report.push(id, removal, location, texts)?;
         }
         let Removal {
             keeper, distance, ..

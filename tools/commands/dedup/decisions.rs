@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use anyhow::Result;
+use rayon::prelude::*;
 use simdb::containment::Verdict;
 use simdb::{
     Change, ClustersEvent, Database, DocId, Document, Fingerprint, Snapshot, TextFingerprint,
 };
 
+use super::columns::Columns;
 use super::load::LoadedCorpus;
 use super::options::Dedup;
 use crate::commands::external_clusters::ExternalClusters;
@@ -157,42 +159,10 @@ impl Decisions {
         documents: &[Document],
         options: &Dedup,
     ) -> Result<()> {
-        let reliable: Vec<&Document> = documents.iter().filter(|each| each.reliable).collect();
-        let queries: Vec<Fingerprint> = reliable.iter().map(|each| each.fingerprint).collect();
-        let radius = options.clustering.radius;
-        let mut nearest = Vec::new();
-        stored.within_batch_with(&queries, radius, 1, |index, matches| {
-            nearest.extend(matches.first().map(|nearest| (reliable[index], *nearest)));
-            ControlFlow::Continue(())
-        })?;
-        for (document, nearest) in nearest {
-            let keeper = match options.clustering.likeness() {
-                None => Some((nearest.id, nearest.distance)),
-                Some(likeness) => {
-                    let text = document.text.as_deref().unwrap_or_default();
-                    let fingerprint = document.fingerprint;
-                    let made = TextFingerprint {
-                        fingerprint,
-                        reliable: true,
-                    };
-                    let query = against.text_query(text)?.with_fingerprint(made);
-                    let query = query
-                        .likeness(likeness)
-                        .decision(options.clustering.decision());
-                    let similar = stored.similar(&query.without_bands().radius(radius))?;
-                    let mut says_all = similar
-                        .iter()
-                        .filter(|similar| similar.verdict().is_none_or(Verdict::is_a_in_b));
-                    says_all.next().map(|similar| {
-                        let distance = document.fingerprint.distance(similar.fingerprint);
-                        (similar.id, distance)
-                    })
-                }
-            };
-            if let Some((keeper, distance)) = keeper {
-                let removal = Removal::new(keeper, distance, None);
-                self.removed.insert(document.id.0, removal);
-            }
+        if options.compares_texts() {
+            self.remove_said(against, stored, documents, options)?;
+        } else {
+            self.remove_within(against, stored, documents, options)?;
         }
         if !options.add {
             return Ok(());
@@ -208,51 +178,143 @@ impl Decisions {
         Ok(())
     }
 
-    /// Removes near-duplicates within the corpus. With `scores`, the document with the highest
-    /// score is kept.
+    /// Removes the documents that a stored text says.
+    fn remove_said(
+        &mut self,
+        against: &Database,
+        stored: &Snapshot,
+        documents: &[Document],
+        options: &Dedup,
+    ) -> Result<()> {
+        let find = |document: &Document| -> Result<Option<(u64, Removal)>> {
+            let keeper = said_by(against, stored, document, options, None)?;
+            Ok(keeper.map(|keeper| (document.id.0, keeper)))
+        };
+        let found: Result<Vec<_>> = documents.par_iter().with_max_len(16).map(find).collect();
+        self.removed.extend(found?.into_iter().flatten());
+        Ok(())
+    }
+
+    /// Removes the documents within the radius of a stored document; with `--verify`, those that its
+    /// text says too.
+    fn remove_within(
+        &mut self,
+        against: &Database,
+        stored: &Snapshot,
+        documents: &[Document],
+        options: &Dedup,
+    ) -> Result<()> {
+        let reliable: Vec<&Document> = documents.iter().filter(|each| each.reliable).collect();
+        let queries: Vec<Fingerprint> = reliable.iter().map(|each| each.fingerprint).collect();
+        let radius = options.clustering.radius();
+        let mut nearest = Vec::new();
+        stored.within_batch_with(&queries, radius, 1, |index, matches| {
+            nearest.extend(matches.first().map(|nearest| (reliable[index], *nearest)));
+            ControlFlow::Continue(())
+        })?;
+        for (document, nearest) in nearest {
+            let removal = match options.clustering.verify {
+                true => said_by(against, stored, document, options, Some(radius))?,
+                false => Some(Removal::new(nearest.id, nearest.distance, None)),
+            };
+            if let Some(removal) = removal {
+                self.removed.insert(document.id.0, removal);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes near-duplicates within the corpus. With scores, the document with the highest score is
+    /// kept.
     pub fn remove_clustered(
         &mut self,
         corpus: &Database,
         options: &Dedup,
-        scores: Option<HashMap<u64, f64>>,
+        columns: Columns,
         interrupt: &Interrupt,
     ) -> Result<()> {
         let bar = options.progress.work();
-        let clustering = options.clustering.clustering(options.keep);
         let visitor = |event: ClustersEvent<'_>| {
-            match event {
-                ClustersEvent::Split { id, documents } => {
-                    self.split += 1;
-                    note(options.clustering.split_warning(id, documents));
-                }
-                ClustersEvent::Cluster(cluster) => {
-                    self.clusters += 1;
-                    self.largest = self.largest.max(cluster.members.len() as u64);
-                    self.keepers.insert(cluster.keeper.0, cluster.id.0);
-                    let members = cluster.members.iter();
-                    let removed = members.filter(|member| member.id != cluster.keeper);
-                    self.removed.extend(removed.map(|member| {
-                        let id = Some(cluster.id.0);
-                        (
-                            member.id.0,
-                            Removal::new(cluster.keeper, member.distance, id),
-                        )
-                    }));
-                }
-                _ => {}
-            }
+            self.take(event, options);
             interrupt.flow()
         };
         let snapshot = corpus.snapshot()?.on_progress(handler(&bar, interrupt));
-        let outcome = match scores {
-            None => snapshot.clusters(&clustering, visitor),
-            Some(scores) => {
-                let score = |id: DocId| scores.get(&id.0).copied().unwrap_or(f64::NAN);
-                snapshot.clusters_by_score(&clustering, score, visitor)
+        let Columns { scores, groups } = &columns;
+        let score = |id: DocId| {
+            let score = scores.as_ref().and_then(|scores| scores.get(&id.0));
+            score.copied().unwrap_or(f64::NAN)
+        };
+        let outcome = if options.compares_texts() {
+            // Each record has a group: a record without one is a bad record.
+            let group = |id: DocId| groups.get(&id.0).copied().unwrap_or_default();
+            let join = options.join(&group);
+            match scores {
+                None => snapshot.similar_clusters(&join, options.keep.keep(), visitor),
+                Some(_) => snapshot.similar_clusters_by_score(&join, score, visitor),
+            }
+        } else {
+            let clustering = options.clustering.clustering(options.keep);
+            match scores {
+                None => snapshot.clusters(&clustering, visitor),
+                Some(_) => snapshot.clusters_by_score(&clustering, score, visitor),
             }
         };
         bar.finish_and_clear();
         interrupt.check()?;
         Ok(outcome?)
     }
+
+    fn take(&mut self, event: ClustersEvent<'_>, options: &Dedup) {
+        match event {
+            ClustersEvent::Split { id, documents } => {
+                self.split += 1;
+                note(options.clustering.split_warning(id, documents));
+            }
+            ClustersEvent::Cluster(cluster) => {
+                self.clusters += 1;
+                self.largest = self.largest.max(cluster.members.len() as u64);
+                self.keepers.insert(cluster.keeper.0, cluster.id.0);
+                let members = cluster.members.iter();
+                let removed = members.filter(|member| member.id != cluster.keeper);
+                let id = Some(cluster.id.0);
+                self.removed.extend(removed.map(|member| {
+                    let removal = Removal::new(cluster.keeper, member.distance, id);
+                    (member.id.0, removal)
+                }));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The stored document whose text says what a document says: among the candidates of a similar query, or
+/// within a radius.
+fn said_by(
+    against: &Database,
+    stored: &Snapshot,
+    document: &Document,
+    options: &Dedup,
+    radius: Option<u32>,
+) -> Result<Option<Removal>> {
+    let text = document.text.as_deref().unwrap_or_default();
+    let made = TextFingerprint {
+        fingerprint: document.fingerprint,
+        reliable: document.reliable,
+    };
+    let query = against.text_query(text)?.with_fingerprint(made);
+    let query = query
+        .likeness(options.clustering.likeness())
+        .decision(options.clustering.decision());
+    let query = match radius {
+        Some(radius) => query.without_bands().radius(radius),
+        None => query,
+    };
+    let similar = stored.similar(&query)?;
+    let mut says_all = similar
+        .iter()
+        .filter(|similar| similar.verdict().is_none_or(Verdict::is_a_in_b));
+    Ok(says_all.next().map(|similar| {
+        let distance = document.fingerprint.distance(similar.fingerprint);
+        Removal::new(similar.id, distance, None)
+    }))
 }

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use anyhow::Result;
 use serde::Serialize;
 use serde_json::json;
-use simdb::{DocId, Fingerprint, Pair};
+use simdb::containment::Verdict;
+use simdb::{DocId, Fingerprint, Pair, SimilarPair};
 
 use crate::commands::results::ResultSink;
 
@@ -23,16 +24,26 @@ pub struct PairCounts {
     pub seconds: f64,
 }
 
-/// A pair of documents, in the order of its sort key.
-#[derive(PartialEq, Eq, PartialOrd, Ord, Serialize)]
+/// A pair of documents.
+#[derive(Serialize)]
 struct PairLine {
     a: u64,
     b: u64,
     distance: u32,
+    #[serde(flatten)]
+    similar: Option<SimilarParts>,
 }
 
-/// A fingerprint with several documents.
-type CopyGroup = (Fingerprint, Box<[DocId]>);
+/// The parts of a pair of similar texts.
+#[derive(Serialize)]
+struct SimilarParts {
+    verdict: Option<&'static str>,
+    edit_similarity: Option<f64>,
+    jaccard: f64,
+}
+
+/// Several documents with one fingerprint, or, if it is `None`, with one text.
+type CopyGroup = (Option<Fingerprint>, Box<[DocId]>);
 
 /// Writes groups of copies and pairs: each as a line of JSON, or as rows of a table.
 pub struct PairWriter<'l, 'w> {
@@ -66,11 +77,36 @@ impl<'l, 'w> PairWriter<'l, 'w> {
                 }
             }
         } else if let Some((groups, _)) = &mut self.unsorted {
-            groups.push((fingerprint, documents.into()));
+            groups.push((Some(fingerprint), documents.into()));
         } else {
-            self.write_copies(fingerprint, documents)?;
+            self.write_copies(Some(fingerprint), documents)?;
         }
         Ok(())
+    }
+
+    /// Adds the documents of one text.
+    pub fn push_equal(&mut self, documents: &[DocId]) -> Result<()> {
+        self.counts.groups += 1;
+        self.counts.copies += documents.len() as u64;
+        match &mut self.unsorted {
+            Some((groups, _)) => groups.push((None, documents.into())),
+            None => self.write_copies(None, documents)?,
+        }
+        Ok(())
+    }
+
+    /// Adds a pair of similar texts.
+    pub fn push_similar(&mut self, pair: &SimilarPair) -> Result<()> {
+        self.push(PairLine {
+            a: pair.a.0,
+            b: pair.b.0,
+            distance: pair.distance,
+            similar: Some(SimilarParts {
+                verdict: pair.verdict.map(Verdict::name),
+                edit_similarity: pair.resemblance.edit_similarity,
+                jaccard: pair.resemblance.jaccard,
+            }),
+        })
     }
 
     /// Adds a pair of different fingerprints. The groups of both fingerprints must have been added.
@@ -99,7 +135,7 @@ impl<'l, 'w> PairWriter<'l, 'w> {
         for (fingerprint, documents) in groups {
             self.write_copies(fingerprint, &documents)?;
         }
-        pairs.sort_unstable();
+        pairs.sort_unstable_by_key(|pair| (pair.a, pair.b));
         for pair in pairs {
             self.write_pair(&pair)?;
         }
@@ -107,10 +143,18 @@ impl<'l, 'w> PairWriter<'l, 'w> {
     }
 
     fn push_ids(&mut self, a: u64, b: u64, distance: u32) -> Result<()> {
+        self.push(PairLine {
+            a,
+            b,
+            distance,
+            similar: None,
+        })
+    }
+
+    fn push(&mut self, pair: PairLine) -> Result<()> {
         // One event of the library may expand to billions of pairs.
         self.sink.check_interrupt()?;
         self.counts.pairs += 1;
-        let pair = PairLine { a, b, distance };
         match &mut self.unsorted {
             Some((_, pairs)) => pairs.push(pair),
             None => self.write_pair(&pair)?,
@@ -118,17 +162,22 @@ impl<'l, 'w> PairWriter<'l, 'w> {
         Ok(())
     }
 
-    fn write_copies(&mut self, fingerprint: Fingerprint, documents: &[DocId]) -> Result<()> {
+    fn write_copies(
+        &mut self,
+        fingerprint: Option<Fingerprint>,
+        documents: &[DocId],
+    ) -> Result<()> {
         let ids = documents.iter().map(|id| id.0);
         if !self.sink.is_table {
-            let (fingerprint, ids) = (fingerprint.to_string(), ids.collect::<Vec<_>>());
-            return self
-                .sink
-                .json(&json!({"fingerprint": fingerprint, "documents": ids}));
+            let ids = ids.collect::<Vec<_>>();
+            let line = match fingerprint.map(|fingerprint| fingerprint.to_string()) {
+                Some(fingerprint) => json!({"fingerprint": fingerprint, "documents": ids}),
+                None => json!({"documents": ids}),
+            };
+            return self.sink.json(&line);
         }
         let a = documents.first().map_or(0, |first| first.0);
-        ids.skip(1)
-            .try_for_each(|b| self.write_pair(&PairLine { a, b, distance: 0 }))
+        ids.skip(1).try_for_each(|b| self.sink.row(&[a, b, 0]))
     }
 
     fn write_pair(&mut self, pair: &PairLine) -> Result<()> {

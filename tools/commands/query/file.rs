@@ -148,6 +148,7 @@ fn parse(line: &str, needs_texts: bool) -> Result<QueryContent, String> {
         time: None,
         features: None,
         score: None,
+        group: None,
         are_counted: false,
         max_text_bytes: MAX_TEXT_BYTES,
     };

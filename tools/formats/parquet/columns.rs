@@ -75,6 +75,7 @@ pub(super) fn document_fields(
         fingerprint: Some(FINGERPRINT_COLUMN.to_owned()),
         features: None,
         score: None,
+        group: None,
         ..fields.clone()
     };
     Ok((fields, ColumnRole::IdBits))
@@ -206,6 +207,10 @@ impl ColumnRole {
                 DocumentPart::Time => (
                     is_time || is_number || is_text,
                     "timestamps, numbers or strings",
+                ),
+                DocumentPart::Group => (
+                    is_time || is_number || is_text || kind == ColumnKind::Boolean,
+                    "strings, numbers, timestamps, or true and false",
                 ),
                 DocumentPart::Score => (is_number || is_text, "numbers or strings of digits"),
             },

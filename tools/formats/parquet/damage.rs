@@ -27,6 +27,7 @@ fn read(path: &Path) -> Result<[usize; 2]> {
         time: Some("posted".to_owned()),
         features: None,
         score: None,
+        group: None,
         are_counted: false,
         max_text_bytes: MAX_TEXT_BYTES,
     };

@@ -1,0 +1,89 @@
+//! [`Priority`]: the document of a cluster that is kept.
+
+use super::Keep;
+use crate::document::DocId;
+use crate::error::{Error, Result};
+use crate::store::View;
+use crate::timestamp::Timestamp;
+
+/// The priority of documents: the document of a cluster with the highest priority is kept.
+pub(crate) enum Priority<'p> {
+    Keep(Keep),
+    /// The document with the highest score.
+    Score(&'p mut dyn FnMut(DocId) -> f64),
+}
+
+impl Priority<'_> {
+    /// Refuses a priority that needs texts or arrivals which the database does not keep.
+    pub(in crate::query) fn refuse_if_not_kept(&self, view: &View) -> Result<()> {
+        let path = || view.path().to_path_buf();
+        match self {
+            Self::Keep(Keep::Longest) if !view.keeps_texts() => {
+                Err(Error::KeepsNoTexts { path: path() })
+            }
+            Self::Keep(Keep::Oldest) if !view.keeps_arrivals() => {
+                Err(Error::NoArrivals { path: path() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The score of a document. Of two documents with equal scores, the smaller id has the priority.
+    pub(in crate::query) fn score(&mut self, view: &View, id: DocId) -> Result<u64> {
+        Ok(match self {
+            Self::Keep(Keep::First) => 0,
+            Self::Keep(Keep::Oldest) => {
+                let arrival = view.stored(id)?.and_then(|state| state.arrival);
+                // The earliest arrival has the highest score; a document without an arrival comes last.
+                arrival.map_or(0, |Timestamp(ms)| u64::MAX - ms)
+            }
+            Self::Keep(Keep::Longest) => {
+                let text = view.text(id)?.unwrap_or_default();
+                text.chars().count() as u64
+            }
+            Self::Score(score) => sort_key(score(id)),
+        })
+    }
+}
+
+/// Maps a score to an integer with the same order. NaN is below all scores.
+fn sort_key(score: f64) -> u64 {
+    if score.is_nan() {
+        return 0;
+    }
+    // `-0.0 + 0.0` is `0.0`: the two zeros are equal scores.
+    let bits = (score + 0.0).to_bits();
+    // Without their sign, the bits of positive numbers ascend with the score, and the bits of negative
+    // numbers descend.
+    if bits >> 63 == 0 {
+        bits | 1 << 63
+    } else {
+        !bits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sort_keys_are_in_order_of_scores_and_nan_is_least() {
+        let ascending = [
+            f64::NAN,
+            f64::NEG_INFINITY,
+            -1e300,
+            -1.5,
+            -f64::MIN_POSITIVE,
+            0.0,
+            f64::MIN_POSITIVE,
+            0.5,
+            7.0,
+            1e300,
+            f64::INFINITY,
+        ];
+        let keys = ascending.map(sort_key);
+        assert!(keys.is_sorted_by(|a, b| a < b), "{keys:?}");
+        assert_eq!(sort_key(-0.0), sort_key(0.0));
+        assert_eq!(sort_key(-f64::NAN), 0);
+    }
+}

@@ -1,0 +1,201 @@
+//! Similar texts of a whole database: pairs, and stars around the texts that say all.
+//!
+//! [`nodes`] has the distinct texts, longest first. [`part`] holds some of them in an index in memory,
+//! and later texts are compared with it: a database of any size is compared in parts. [`keepers`]
+//! decides which texts are kept, and [`stars`] which document of each star stays.
+
+mod keepers;
+mod nodes;
+mod pairs;
+mod part;
+mod stars;
+
+use std::ops::{ControlFlow, Range};
+
+use rayon::prelude::*;
+
+use super::clusters::{Cluster, ClustersEvent, Priority, TextFilter};
+use super::limits::QueryLimits;
+use crate::decision::Decision;
+use crate::document::DocId;
+use crate::error::{Error, Result};
+use crate::fingerprint::Fingerprint;
+use crate::progress::{ProgressHandler, ProgressReporter, Stage, refuse_break};
+use crate::similarity::Likeness;
+use crate::store::{FingerprintSource, View};
+use keepers::Keepers;
+use nodes::Nodes;
+use part::Part;
+use stars::{Star, Stars};
+
+pub(crate) use pairs::similar_pairs;
+pub use pairs::{SimilarPair, SimilarPairsEvent};
+
+/// The number that stands for no node. There are fewer nodes.
+const NONE: u32 = u32::MAX;
+
+/// Stars whose keepers are selected together, on all cores.
+const STARS_AT_ONCE: usize = 1024;
+
+/// The rules by which all texts of a database are compared.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SimilarJoin<'g> {
+    /// The least likeness of two texts.
+    pub likeness: Likeness,
+    /// The measure that decides about texts which are alike.
+    pub decision: Decision,
+    /// The documents that are compared with each other; [`Scope::All`] by default.
+    pub scope: Scope<'g>,
+    /// Bytes of the texts that are indexed at a time; 512 MiB by default. Larger databases are compared
+    /// in parts, and each part is compared with all texts after it.
+    pub memory_bytes: usize,
+}
+
+impl Default for SimilarJoin<'_> {
+    fn default() -> Self {
+        Self {
+            likeness: Likeness::default(),
+            decision: Decision::default(),
+            scope: Scope::All,
+            memory_bytes: 512 << 20,
+        }
+    }
+}
+
+/// The documents that are compared with each other.
+#[derive(Clone, Copy)]
+pub enum Scope<'g> {
+    /// All documents.
+    All,
+    /// Documents of one group, such as a tenant. The function gives the group of a document.
+    Within(&'g (dyn Fn(DocId) -> u64 + Sync + 'g)),
+    /// Documents of different groups, such as sources.
+    Across(&'g (dyn Fn(DocId) -> u64 + Sync + 'g)),
+}
+
+impl std::fmt::Debug for Scope<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::All => "All",
+            Self::Within(_) => "Within",
+            Self::Across(_) => "Across",
+        })
+    }
+}
+
+impl<'g> Scope<'g> {
+    fn group(&self) -> Option<&'g (dyn Fn(DocId) -> u64 + Sync)> {
+        match self {
+            Self::All => None,
+            Self::Within(group) | Self::Across(group) => Some(*group),
+        }
+    }
+
+    fn is_within(&self) -> bool {
+        matches!(self, Self::Within(_))
+    }
+
+    fn is_across(&self) -> bool {
+        matches!(self, Self::Across(_))
+    }
+}
+
+/// Calls `visitor` with the star of each text that contains others, in order of the ids of the clusters.
+pub(crate) fn similar_clusters(
+    view: &View,
+    join: &SimilarJoin<'_>,
+    mut priority: Priority<'_>,
+    progress: &ProgressHandler,
+    visitor: &mut dyn FnMut(ClustersEvent<'_>) -> ControlFlow<()>,
+) -> Result<()> {
+    refuse_without_texts(view)?;
+    priority.refuse_if_not_kept(view)?;
+    let nodes = Nodes::read(view, &join.scope, progress)?;
+    let mut keepers = Keepers::new(nodes.len());
+    let mut reporter = ProgressReporter::new_shares(progress, Stage::Pairs, view.path());
+    for range in nodes.ranges(&join.scope) {
+        view.tables
+            .in_parallel(|| decide(view, join, &nodes, range, &mut keepers, &mut reporter))?;
+    }
+    reporter.finish()?;
+
+    let is_across = join.scope.is_across();
+    let stars = Stars::new(&nodes, is_across, &keepers);
+    drop(keepers);
+    let texts = TextFilter::new(view, join.likeness, join.decision);
+    let limits = QueryLimits::default();
+    let mut reporter = ProgressReporter::new_shares(progress, Stage::Clusters, view.path());
+    let all = stars.stars();
+    for (number, batch) in all.chunks(STARS_AT_ONCE).enumerate() {
+        let ranked: Result<Vec<_>> = (batch.iter())
+            .map(|star| Ok((*star, stars.ranked(view, star, &mut priority)?)))
+            .collect();
+        let ranked = ranked?;
+        let selected: Result<Vec<Star>> = view.tables.in_parallel(|| {
+            let selected = ranked.par_iter();
+            selected
+                .map(|(star, ranked)| stars.select(&texts, star, ranked))
+                .collect()
+        });
+        for star in selected? {
+            let cluster = cluster_of(view, &star, &limits)?;
+            let flow = visitor(ClustersEvent::Cluster(&cluster));
+            refuse_break(flow, view.path())?;
+        }
+        reporter.advance_to_share((number * STARS_AT_ONCE) as f64 / all.len() as f64)?;
+    }
+    reporter.finish()
+}
+
+fn refuse_without_texts(view: &View) -> Result<()> {
+    if view.keeps_texts() {
+        return Ok(());
+    }
+    Err(Error::KeepsNoTexts {
+        path: view.path().to_path_buf(),
+    })
+}
+
+/// Decides the nodes of a range, part by part.
+fn decide(
+    view: &View,
+    join: &SimilarJoin<'_>,
+    nodes: &Nodes,
+    range: Range<u32>,
+    keepers: &mut Keepers,
+    reporter: &mut ProgressReporter,
+) -> Result<()> {
+    let all = nodes.len() as f64;
+    let mut first = range.start;
+    while first < range.end {
+        let start = first;
+        let undecided = (first..range.end).filter(|node| keepers.is_undecided(*node));
+        let undecided: Vec<u32> = undecided.collect();
+        let (part, end) = Part::fill(view, join, nodes, &undecided, &mut || {
+            reporter.advance_to_share(f64::from(start) / all)
+        })?;
+        let mut report = |done: usize| {
+            let done = (start as usize + done) as f64;
+            reporter.advance_to_share(done / all)
+        };
+        keepers.decide(part.nodes(), &part, &mut report)?;
+        let end = end.min(range.end);
+        let later: Vec<u32> = (end..range.end)
+            .filter(|node| keepers.is_undecided(*node))
+            .collect();
+        keepers.remove_contained(&later, &part, &mut |_| Ok(()))?;
+        first = end;
+    }
+    Ok(())
+}
+
+fn cluster_of(view: &View, star: &Star, limits: &QueryLimits) -> Result<Cluster> {
+    let document = |id: DocId| -> Result<(DocId, Fingerprint)> {
+        let stored = view.stored(id)?;
+        let fingerprint = stored.map_or(Fingerprint::from_bits(0), |stored| stored.fingerprint);
+        Ok((id, fingerprint))
+    };
+    let documents: Result<Vec<_>> = star.documents.iter().map(|id| document(*id)).collect();
+    Ok(Cluster::new(document(star.keeper)?, &documents?, limits))
+}

@@ -1,0 +1,132 @@
+//! [`Nodes`]: the distinct texts of a database, longest first.
+
+use std::cmp::Reverse;
+use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::Scope;
+use crate::document::DocId;
+use crate::error::{Error, Result};
+use crate::progress::{ProgressHandler, ProgressReporter, Stage};
+use crate::store::{FingerprintSource, View};
+
+/// The distinct texts of a scope, each with its documents. Documents with equal texts of one group are one
+/// node, so n copies take one comparison instead of n² / 2.
+///
+/// Nodes are in order of the number of their letters and digits, the longest first, then of their smallest
+/// id. So a text that contains another text nearly always comes before it, in any order of the ids.
+pub(super) struct Nodes {
+    /// All documents with a text, node by node, in order of their ids within a node.
+    documents: Vec<DocId>,
+    /// The start of each node in `documents`.
+    starts: Vec<(u32, u32)>,
+    /// The group of each node; empty without groups.
+    groups: Vec<u64>,
+}
+
+/// A document with a text.
+struct Keyed {
+    /// A hash of the text with random keys. A writer of texts cannot find two with one hash.
+    text: [u64; 2],
+    group: u64,
+    id: DocId,
+    letters: u32,
+}
+
+impl Nodes {
+    /// Reads all texts.
+    pub(super) fn read(view: &View, scope: &Scope<'_>, progress: &ProgressHandler) -> Result<Self> {
+        let mut reporter = ProgressReporter::new_shares(progress, Stage::Pairs, view.path());
+        let all = view.stored_len().max(1) as f64;
+        let keys = [RandomState::new(), RandomState::new()];
+        let mut keyed: Vec<Keyed> = Vec::new();
+        let mut from = Some(DocId(0));
+        while let Some(first) = from {
+            let page = view.documents_page(first)?;
+            from = page.next;
+            let ids: Vec<DocId> = page.items.iter().map(|document| document.id).collect();
+            reporter.advance_to_share((keyed.len() as f64 / all).min(1.0))?;
+            let read = |id: DocId| -> Result<Option<Keyed>> {
+                Ok(view.text(id)?.map(|text| Keyed {
+                    text: keys.each_ref().map(|keys| keys.hash_one(&text)),
+                    group: 0,
+                    id,
+                    letters: text.chars().filter(|c| c.is_alphanumeric()).count() as u32,
+                }))
+            };
+            let read: Result<Vec<Option<Keyed>>> = view
+                .tables
+                .in_parallel(|| ids.into_par_iter().map(read).collect());
+            keyed.extend(read?.into_iter().flatten());
+            if keyed.len() >= super::NONE as usize {
+                return Err(Error::TooManyTexts {
+                    path: view.path().to_path_buf(),
+                });
+            }
+        }
+        reporter.finish()?;
+        if let Some(group) = scope.group() {
+            for document in &mut keyed {
+                document.group = group(document.id);
+            }
+        }
+        Ok(view.tables.in_parallel(|| Self::new(keyed, scope)))
+    }
+
+    fn new(mut keyed: Vec<Keyed>, scope: &Scope<'_>) -> Self {
+        keyed.par_sort_unstable_by_key(|document| (document.text, document.group, document.id));
+        let mut starts = Vec::new();
+        let mut order = Vec::new();
+        let mut at = 0;
+        for documents in keyed.chunk_by(|a, b| (a.text, a.group) == (b.text, b.group)) {
+            let first = &documents[0];
+            // Groups are compared one after the other if texts are compared within groups only.
+            let group = if scope.is_within() { first.group } else { 0 };
+            starts.push((at, at + documents.len() as u32));
+            order.push((group, Reverse(first.letters), first.id, starts.len() - 1));
+            at += documents.len() as u32;
+        }
+        order.par_sort_unstable();
+        let group = |node: usize| keyed[starts[node].0 as usize].group;
+        let groups = match scope {
+            Scope::All => Vec::new(),
+            _ => order.iter().map(|(.., node)| group(*node)).collect(),
+        };
+        Self {
+            starts: order.iter().map(|(.., node)| starts[*node]).collect(),
+            groups,
+            documents: keyed.iter().map(|document| document.id).collect(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// The documents of a node, in order of their ids.
+    pub(super) fn documents(&self, node: u32) -> &[DocId] {
+        let (start, end) = self.starts[node as usize];
+        &self.documents[start as usize..end as usize]
+    }
+
+    pub(super) fn group(&self, node: u32) -> Option<u64> {
+        self.groups.get(node as usize).copied()
+    }
+
+    /// The ranges of nodes that are compared with each other: each group by itself if texts are compared
+    /// within groups, otherwise all.
+    pub(super) fn ranges(&self, scope: &Scope<'_>) -> Vec<Range<u32>> {
+        if !scope.is_within() {
+            return std::iter::once(0..self.len() as u32).collect();
+        }
+        let mut at = 0;
+        let ranges = self.groups.chunk_by(|a, b| a == b).map(|group| {
+            let start = at;
+            at += group.len() as u32;
+            start..at
+        });
+        ranges.collect()
+    }
+}

@@ -1,0 +1,60 @@
+//! [`Certificate`]: the proof that a removed text is said by the text that is kept.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use simdb::Normaliser;
+use simdb::containment::{Containment, Verdict, Weights};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::console::alignment::rows;
+
+/// The verdict about a removed text, A, and its keeper, B, with all that repeats it: the fields of a
+/// line of `dedup --report`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Certificate {
+    /// The name of the verdict.
+    pub verdict: String,
+    /// The words of the removed text that the keeper does not say, each with its weight in nats.
+    pub missing: Value,
+    /// The `xxh3_64` of the UTF-8 bytes of the removed text, in hexadecimal digits.
+    pub text_hash: String,
+    /// The hash of the text of the keeper.
+    pub keeper_hash: String,
+    /// The weights of words that decided: their name and the checksum of the table.
+    pub weights: String,
+}
+
+/// Makes certificates with the built-in weights.
+pub struct Certifier {
+    normaliser: Normaliser,
+    weights: String,
+}
+
+impl Certifier {
+    pub fn new() -> Self {
+        Self {
+            normaliser: Normaliser::new(),
+            weights: format!("builtin {:016x}", Weights::builtin().checksum()),
+        }
+    }
+
+    pub fn certificate(&self, text: &str, keeper: &str) -> Certificate {
+        // Equal texts say the same, even if they say too little to be compared.
+        let found = (text != keeper)
+            .then(|| Containment::new(&self.normaliser, Weights::builtin(), text, keeper));
+        let verdict = found.as_ref().map_or(Verdict::Same, |found| found.verdict);
+        let missing = found.as_ref().map_or(&[][..], |found| &found.missing_in_b);
+        Certificate {
+            verdict: verdict.name().to_owned(),
+            missing: rows(missing),
+            text_hash: hash_of(text),
+            keeper_hash: hash_of(keeper),
+            weights: self.weights.clone(),
+        }
+    }
+}
+
+/// The hash of a text in certificates.
+pub fn hash_of(text: &str) -> String {
+    format!("{:016x}", xxh3_64(text.as_bytes()))
+}

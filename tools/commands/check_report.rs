@@ -1,0 +1,255 @@
+//! `simdb-cli check-report`: proves each line of a report of removals from the texts alone.
+//!
+//! - [`claim`]: the lines of a report
+//! - [`texts`]: the texts that a report names
+
+mod claim;
+mod texts;
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use anyhow::{Result, ensure};
+use clap::Args;
+use rayon::prelude::*;
+use serde::Serialize;
+use serde_json::json;
+use simdb::{Database, Snapshot};
+
+use self::claim::Claim;
+use self::texts::{ReportTexts, TextPlace};
+use super::certificate::{Certifier, hash_of};
+use super::json_object::for_each_object;
+use super::open_to_read;
+use crate::console::interrupt::Interrupt;
+use crate::console::progress::ProgressMode;
+use crate::console::{Output, counted};
+use crate::corpus::inputs::inputs;
+use crate::formats::id_sequence::IdSequence;
+use crate::formats::{DocumentFields, Format, Wanted, parse_id};
+use crate::options::{FieldNames, OnError};
+
+/// Proves each line of a report of `simdb-cli dedup` from the texts
+///
+/// For each removed document, the text of its keeper must say what the removed text says. The verdict
+/// is computed anew from both texts, as by `simdb-cli compare`, without an index or a database. A line
+/// holds if
+///
+/// - both texts are where the line says, with the ids and the hashes of the line;
+/// - the keeper is not removed itself, and no text is removed twice;
+/// - the verdict is same or a_in_b, and the verdict and the missing words are those of the line.
+///
+/// INPUT are the files that `dedup` read, with the same options. A file may have moved: then its name
+/// without the folder counts. A keeper in the database of `dedup --against` needs --against.
+///
+/// Each line that does not hold is printed with the reason, as REPORT:LINE: document ID: reason, or with
+/// --json as {"line":3,"id":7,"reason":"..."}; then the counts. The exit code is 1 if a line does not
+/// hold. Memory: some 400 bytes for each line; texts wait in a temporary file.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  simdb-cli check-report removed.jsonl news.jsonl.gz
+  simdb-cli check-report removed.jsonl today.jsonl --against all.simdb")]
+pub struct CheckReport {
+    /// The report
+    #[arg(value_name = "REPORT")]
+    report: PathBuf,
+
+    /// The files that `dedup` read
+    #[arg(required = true, value_name = "INPUT")]
+    inputs: Vec<PathBuf>,
+
+    /// The format of the inputs [default: by the extension of each]
+    #[arg(long, value_enum, help_heading = "Input")]
+    format: Option<Format>,
+
+    #[command(flatten)]
+    fields: FieldNames,
+
+    /// The records have no ids: the id of a record is its number, counted over all inputs
+    #[arg(long, conflicts_with = "id", help_heading = "Input")]
+    no_id: bool,
+
+    /// The id of the first line in the format `lines`, or of the first record with --no-id
+    #[arg(
+        long,
+        value_name = "ID",
+        value_parser = parse_id,
+        default_value_t = 1,
+        help_heading = "Input"
+    )]
+    first_id: u64,
+
+    /// The database of `dedup --against`, which has the texts of some keepers
+    #[arg(long, value_name = "DATABASE")]
+    against: Option<PathBuf>,
+
+    /// Print lines of JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Show progress on standard error
+    #[arg(long, value_enum, default_value_t)]
+    progress: ProgressMode,
+}
+
+/// Lines that are proved at a time, on all cores.
+const BATCH_CLAIMS: usize = 1024;
+
+/// The counts, with the field names of JSON.
+#[derive(Serialize)]
+struct CheckCounts {
+    ok: bool,
+    lines: usize,
+    unproved: usize,
+}
+
+impl CheckReport {
+    pub fn run(&self, output: &mut Output) -> Result<()> {
+        let inputs = inputs(&self.inputs, self.format, &self.fields)?;
+        let claims = self.read_claims()?;
+        let interrupt = Interrupt::listen()?;
+        let mut texts = ReportTexts::new(&inputs, &claims)?;
+        texts.read(&self.wanted()?, self.progress, &interrupt)?;
+        let against = self.against.as_deref();
+        let against = against.map(|path| open_to_read(path, Database::builder()));
+        let against = against.transpose()?;
+        let against = against.as_ref().map(Database::snapshot).transpose()?;
+
+        let mut removed = HashSet::new();
+        let certifier = Certifier::new();
+        let places = texts.places(&claims);
+        let all_removed: HashSet<TextPlace> =
+            places.iter().filter_map(|place| place.text).collect();
+        let mut unproved = Vec::new();
+        for (claims, places) in claims.chunks(BATCH_CLAIMS).zip(places.chunks(BATCH_CLAIMS)) {
+            interrupt.check()?;
+            let mut pairs = Vec::new();
+            for (claim, place) in claims.iter().zip(places) {
+                let is_kept = place
+                    .keeper
+                    .is_none_or(|keeper| !all_removed.contains(&keeper));
+                let is_first = place.text.is_none_or(|text| removed.insert(text));
+                let pair = match (is_first, is_kept) {
+                    (false, _) => Err("an earlier line removes the same record".to_owned()),
+                    (_, false) => Err(format!(
+                        "its keeper, document {}, is removed too",
+                        claim.keeper
+                    )),
+                    _ => texts.pair(claim, place, &|id| stored_text(against.as_ref(), id))?,
+                };
+                pairs.push((claim, pair));
+            }
+            let proved: Vec<_> = pairs
+                .into_par_iter()
+                .map(|(claim, pair)| (claim, pair.and_then(|pair| prove(&certifier, claim, &pair))))
+                .collect();
+            for (claim, outcome) in proved {
+                if let Err(reason) = outcome {
+                    unproved.push((claim.line, claim.id, reason));
+                }
+            }
+        }
+        output.decide(unproved.is_empty());
+        let report = self.report.display();
+        for (line, id, reason) in &unproved {
+            if self.json {
+                output.json(&json!({"line": line, "id": id, "reason": reason}))?;
+            } else {
+                output.line(format_args!("{report}:{line}: document {id}: {reason}"))?;
+            }
+        }
+        let counts = CheckCounts {
+            ok: unproved.is_empty(),
+            lines: claims.len(),
+            unproved: unproved.len(),
+        };
+        output.print(
+            self.json,
+            || &counts,
+            || match unproved.len() {
+                0 => format!("proved  {}", counted(claims.len() as u64, "removal")),
+                count => format!(
+                    "not proved  {count} of {}",
+                    counted(claims.len() as u64, "removal")
+                ),
+            },
+        )
+    }
+
+    fn read_claims(&self) -> Result<Vec<Claim>> {
+        // A corpus without near-duplicates has an empty report.
+        if std::fs::metadata(&self.report).is_ok_and(|file| file.is_file() && file.len() == 0) {
+            return Ok(Vec::new());
+        }
+        let mut claims = Vec::new();
+        for_each_object(&self.report, OnError::Abort, |line, fields| {
+            claims.push(Claim::parse(line, fields)?);
+            Ok(())
+        })?;
+        Ok(claims)
+    }
+
+    fn wanted(&self) -> Result<Wanted> {
+        let fields = DocumentFields {
+            are_counted: self.no_id,
+            ..self.fields.fields()?
+        };
+        ensure!(
+            fields.text.is_some(),
+            "check-report compares texts; name their field with --text"
+        );
+        Ok(Wanted {
+            fields,
+            counted: Some(IdSequence::new(self.first_id)),
+            ids: None,
+        })
+    }
+}
+
+fn stored_text(against: Option<&Snapshot>, id: u64) -> Result<Result<String, String>> {
+    let Some(against) = against else {
+        return Ok(Err(
+            "its keeper is in a database; name the database with --against".to_owned(),
+        ));
+    };
+    let text = against.get(id.into())?.and_then(|document| document.text);
+    Ok(text.ok_or_else(|| format!("the database has no text of its keeper, document {id}")))
+}
+
+/// Proves a line from both texts. Returns the reason if the line does not hold.
+fn prove(certifier: &Certifier, claim: &Claim, [text, keeper]: &[String; 2]) -> Result<(), String> {
+    let Some(claimed) = &claim.certificate else {
+        return Err("the line has no verdict, because dedup knew no texts".to_owned());
+    };
+    for (whose, text, hash) in [
+        ("its text", text, &claimed.text_hash),
+        ("the text of its keeper", keeper, &claimed.keeper_hash),
+    ] {
+        if hash_of(text) != *hash {
+            return Err(format!("{whose} has changed since the report was written"));
+        }
+    }
+    let found = certifier.certificate(text, keeper);
+    if found.weights != claimed.weights {
+        return Err(format!(
+            "the report was decided with the weights {}, and this simdb has {}",
+            claimed.weights, found.weights
+        ));
+    }
+    if !matches!(found.verdict.as_str(), "same" | "a_in_b") {
+        return Err(format!(
+            "its keeper, document {}, does not say what it says: {}, missing {}",
+            claim.keeper, found.verdict, found.missing
+        ));
+    }
+    for (what, found, claimed) in [
+        ("verdict is", &json!(found.verdict), &json!(claimed.verdict)),
+        ("missing words are", &found.missing, &claimed.missing),
+    ] {
+        if found != claimed {
+            return Err(format!("the {what} {found}, not {claimed}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,73 @@
+//! [`Claim`]: a line of a report.
+
+use serde_json::{Map, Value};
+
+use crate::commands::certificate::Certificate;
+
+/// A line of a report of removals.
+#[derive(Debug)]
+pub struct Claim {
+    /// The number of the line.
+    pub line: u64,
+    pub id: u64,
+    pub keeper: u64,
+    pub place: ClaimedPlace,
+    /// `None` if the keeper is in another database, or not in the inputs.
+    pub keeper_place: Option<ClaimedPlace>,
+    /// `true` if the keeper is in another database.
+    pub is_against: bool,
+    /// `None` if a text was unknown.
+    pub certificate: Option<Certificate>,
+}
+
+/// The place of a record in a report.
+#[derive(Debug)]
+pub struct ClaimedPlace {
+    pub file: String,
+    /// The line or the row.
+    pub number: u64,
+}
+
+impl Claim {
+    /// The claim of a line, or the reason why the line is no line of a report.
+    pub fn parse(line: u64, fields: Map<String, Value>) -> Result<Self, String> {
+        let integer = |name: &str| {
+            let value = fields.get(name).and_then(Value::as_u64);
+            value.ok_or_else(|| format!("it is no line of dedup --report: {name:?} is no integer"))
+        };
+        let (id, keeper) = (integer("id")?, integer("keeper")?);
+        let place = place(&fields, "").ok_or("it is no line of dedup --report: it has no place")?;
+        if !fields.contains_key("verdict") {
+            return Err("it has no verdict: another version of simdb wrote the report".to_owned());
+        }
+        let (keeper_place, is_against) = (
+            self::place(&fields, "keeper_"),
+            fields.get("against") == Some(&Value::Bool(true)),
+        );
+        let certificate = match fields.get("verdict") {
+            Some(Value::Null) | None => None,
+            Some(_) => {
+                let certificate = serde_json::from_value(Value::Object(fields));
+                Some(certificate.map_err(|error| format!("its certificate is bad: {error}"))?)
+            }
+        };
+        Ok(Self {
+            line,
+            id,
+            keeper,
+            place,
+            keeper_place,
+            is_against,
+            certificate,
+        })
+    }
+}
+
+fn place(fields: &Map<String, Value>, prefix: &str) -> Option<ClaimedPlace> {
+    let field = |name: &str| fields.get(&format!("{prefix}{name}"));
+    let number = |name| field(name).and_then(Value::as_u64);
+    Some(ClaimedPlace {
+        file: field("file")?.as_str()?.to_owned(),
+        number: number("line").or_else(|| number("row"))?,
+    })
+}

@@ -1,0 +1,90 @@
+//! [`Columns`]: the scores of `--score`, and the groups of `--within` and `--across`.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::Result;
+use simdb::{Clustering, ClustersEvent, Database, Shape};
+
+use super::options::Dedup;
+use crate::console::interrupt::Interrupt;
+use crate::corpus::inputs::Input;
+use crate::formats::score::ranks;
+use crate::formats::{Item, reader};
+
+/// The values of columns, by document id.
+#[derive(Default)]
+pub struct Columns {
+    /// The rank of each score, among the documents that need one; `None` without `--score`.
+    pub scores: Option<HashMap<u64, f64>>,
+    /// The group of each document; empty without groups.
+    pub groups: HashMap<u64, u64>,
+}
+
+impl Columns {
+    /// Reads the columns that the options name.
+    pub fn read(
+        corpus: &Database,
+        options: &Dedup,
+        inputs: &[Input],
+        interrupt: &Interrupt,
+    ) -> Result<Self> {
+        if options.score.is_none() && options.group_field().is_none() {
+            return Ok(Self::default());
+        }
+        // The scores of all documents would take more memory than the rest of a search by fingerprints,
+        // which is fast enough to run twice.
+        let near = (!options.compares_texts())
+            .then(|| near_duplicates(corpus, options.clustering.radius(), interrupt))
+            .transpose()?;
+        let mut wanted = options.wanted()?;
+        let bar = options.input_bar(inputs, "columns");
+        let bytes_read = Arc::<AtomicU64>::default();
+        let (mut scores, mut groups) = (HashMap::new(), HashMap::new());
+        for input in inputs {
+            let mut records = reader(input.format, &input.source, &wanted, &bytes_read)?;
+            while let Some(item) = records.next()? {
+                interrupt.check()?;
+                bar.set_position(bytes_read.load(Ordering::Relaxed));
+                let Item::Record(record) = item else {
+                    continue;
+                };
+                // The first record with an id counts, as in the load.
+                let id = record.id.0;
+                if let Some(score) = record.content.score
+                    && near.as_ref().is_none_or(|near| near.contains(&id))
+                {
+                    scores.entry(id).or_insert(score);
+                }
+                if let Some(group) = record.content.group {
+                    groups.entry(id).or_insert(group);
+                }
+            }
+            wanted.counted = records.next_ids().or(wanted.counted);
+        }
+        bar.finish_and_clear();
+        let scores = options.score.is_some().then(|| ranks(scores));
+        Ok(Self { scores, groups })
+    }
+}
+
+fn near_duplicates(corpus: &Database, radius: u32, interrupt: &Interrupt) -> Result<HashSet<u64>> {
+    let connected = Clustering {
+        radius,
+        shape: Shape::Connected { most_documents: 0 },
+        ..Clustering::default()
+    };
+    let mut near = HashSet::new();
+    let flow = interrupt.clone();
+    let snapshot = corpus.snapshot()?.on_progress(move |_| flow.flow());
+    let outcome = snapshot.clusters(&connected, |event| {
+        if let ClustersEvent::Cluster(cluster) = event {
+            near.extend(cluster.members.iter().map(|member| member.id.0));
+        }
+        interrupt.flow()
+    });
+    interrupt.check()?;
+    outcome?;
+    Ok(near)
+}

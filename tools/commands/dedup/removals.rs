@@ -1,0 +1,139 @@
+//! [`RemovalReport`]: a line with a certificate for each removed document.
+//!
+//! The place of a keeper may come after the place of the removed document, so lines wait in a temporary
+//! file until all inputs are read.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, BufWriter, Seek, Write};
+
+use anyhow::{Context, Result};
+use rayon::prelude::*;
+use serde_json::{Map, Value, json};
+use tempfile::SpooledTempFile;
+
+use super::decisions::Removal;
+use crate::commands::certificate::Certifier;
+use crate::corpus::inputs::{Input, Location};
+use crate::corpus::report::RecordReport;
+
+/// Lines beyond 4 MiB wait on disk.
+const SPOOL_BYTES: usize = 4 << 20;
+
+/// At most 4,096 removals, and 16 MiB of texts and one more, are certified at a time.
+const BATCH_REMOVALS: usize = 4096;
+const BATCH_BYTES: usize = 16 << 20;
+
+pub struct RemovalReport {
+    report: RecordReport,
+    certifier: Certifier,
+    /// The removals that are not certified yet.
+    batch: Vec<PendingRemoval>,
+    batch_bytes: usize,
+    spool: BufWriter<SpooledTempFile>,
+    /// The input and the number of each keeper.
+    places: HashMap<u64, (usize, u64)>,
+}
+
+/// A removal, with both texts if they are known.
+struct PendingRemoval {
+    line: Map<String, Value>,
+    texts: Option<[String; 2]>,
+}
+
+impl RemovalReport {
+    pub fn new(report: RecordReport) -> Self {
+        Self {
+            report,
+            certifier: Certifier::new(),
+            batch: Vec::new(),
+            batch_bytes: 0,
+            spool: BufWriter::new(SpooledTempFile::new(SPOOL_BYTES)),
+            places: HashMap::new(),
+        }
+    }
+
+    /// Records the place of a keeper. The first record with its id counts.
+    pub fn push_keeper(&mut self, id: u64, input: usize, number: u64) {
+        self.places.entry(id).or_insert((input, number));
+    }
+
+    /// Adds a removed document, with its text and the text of its keeper.
+    pub fn push(
+        &mut self,
+        id: u64,
+        removal: Removal,
+        location: Location<'_>,
+        texts: Option<[String; 2]>,
+    ) -> Result<()> {
+        let mut line = Map::new();
+        let fields = [
+            ("id", json!(id)),
+            ("keeper", json!(removal.keeper)),
+            ("distance", json!(removal.distance)),
+            ("cluster", json!(removal.cluster)),
+            ("against", json!(removal.cluster.is_none())),
+        ];
+        line.extend(fields.map(|(name, value)| (name.to_owned(), value)));
+        insert_place(&mut line, "", Some(location));
+        let texts_bytes = texts.iter().flatten().map(String::len);
+        self.batch_bytes += texts_bytes.sum::<usize>();
+        self.batch.push(PendingRemoval { line, texts });
+        if self.batch.len() >= BATCH_REMOVALS || self.batch_bytes >= BATCH_BYTES {
+            self.certify()?;
+        }
+        Ok(())
+    }
+
+    /// Certifies the batch on all cores, and writes its lines to the temporary file.
+    fn certify(&mut self) -> Result<()> {
+        let certifier = &self.certifier;
+        let batch = std::mem::take(&mut self.batch).into_par_iter();
+        let lines: Result<Vec<Vec<u8>>> = batch
+            .map(|PendingRemoval { mut line, texts }| {
+                let certificate = match &texts {
+                    Some([text, keeper]) => {
+                        serde_json::to_value(certifier.certificate(text, keeper))?
+                    }
+                    None => json!({"verdict": null}),
+                };
+                line.extend(certificate.as_object().cloned().unwrap_or_default());
+                Ok(serde_json::to_vec(&line)?)
+            })
+            .collect();
+        for line in lines? {
+            self.spool.write_all(&line)?;
+            self.spool.write_all(b"\n")?;
+        }
+        self.batch_bytes = 0;
+        Ok(())
+    }
+
+    /// Writes all lines, with the places of the keepers, and publishes the report.
+    pub fn publish(mut self, inputs: &[Input]) -> Result<()> {
+        self.certify()?;
+        let cannot = "cannot read the temporary file of the report";
+        let mut spool = self.spool.into_inner().context(cannot)?;
+        spool.rewind().context(cannot)?;
+        for line in BufReader::new(spool).lines() {
+            let mut line: Map<String, Value> = serde_json::from_str(&line.context(cannot)?)?;
+            let is_against = line.get("against") == Some(&Value::Bool(true));
+            let keeper = line.get("keeper").and_then(Value::as_u64);
+            let place = keeper.and_then(|keeper| self.places.get(&keeper));
+            let place = place.filter(|_| !is_against);
+            let location = place.map(|(input, number)| inputs[*input].location(*number));
+            insert_place(&mut line, "keeper_", location);
+            self.report.line(&line)?;
+        }
+        self.report.publish()
+    }
+}
+
+/// Inserts the fields of a place.
+fn insert_place(line: &mut Map<String, Value>, prefix: &str, location: Option<Location<'_>>) {
+    let mut insert = |name: &str, value: Value| line.insert(format!("{prefix}{name}"), value);
+    insert("file", json!(location.map(|location| location.file)));
+    insert("line", json!(location.and_then(|location| location.line)));
+    if let Some(row) = location.and_then(|location| location.row) {
+        insert("row", json!(row));
+    }
+}

@@ -1,0 +1,86 @@
+//! `simdb-cli dedup` of five small corpora, compared with what a careful person removes.
+//!
+//! `tests/data/corpora/NAME/README.md` says what each corpus is, and `groups.txt` lists the documents of
+//! which one stays.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use super::dedup;
+use crate::common::Folder;
+
+/// Removes the near-duplicates of a corpus, and compares the kept documents with the groups.
+///
+/// `missed` are the documents that stay though another document of their group stays.
+#[track_caller]
+fn compare(name: &str, missed: &[u64]) {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/corpora");
+    let read = |file: &str| std::fs::read_to_string(data.join(name).join(file)).unwrap();
+    let folder = Folder::new();
+    folder.write("corpus.jsonl", read("corpus.jsonl"));
+    let arguments = ["corpus.jsonl", "-o", "kept.jsonl", "--report", "gone.jsonl"];
+    dedup(&folder, &arguments).ends(0);
+
+    // The group of each document; a document in no group is alone.
+    let mut groups: HashMap<u64, usize> = HashMap::new();
+    let mut expected = 0;
+    for (number, line) in read("groups.txt").lines().enumerate() {
+        let ids = line.split(' ').map(|id| (id.parse().unwrap(), number));
+        groups.extend(ids);
+        expected += line.split(' ').count() - 1;
+    }
+    let removed = folder.read_json("gone.jsonl");
+    let mut wrong = Vec::new();
+    for line in &removed {
+        let [id, keeper] = ["id", "keeper"].map(|field| line[field].as_u64().unwrap());
+        if groups.get(&id).is_none() || groups.get(&id) != groups.get(&keeper) {
+            wrong.push((id, keeper));
+        }
+    }
+    assert_eq!(
+        wrong,
+        [],
+        "{name}: removed for a document that says something else"
+    );
+    let kept = folder.read_json("kept.jsonl");
+    let kept: Vec<u64> = kept
+        .iter()
+        .map(|line| line["id"].as_u64().unwrap())
+        .collect();
+    let mut seen = HashSet::new();
+    let again = |id: &&u64| groups.get(id).is_some_and(|group| !seen.insert(*group));
+    let still_there: Vec<u64> = kept.iter().filter(again).copied().collect();
+    assert_eq!(still_there, missed, "{name}");
+    assert_eq!(removed.len(), expected - missed.len());
+    let proved = folder.cli(&["check-report", "gone.jsonl", "corpus.jsonl"]);
+    assert!(proved.ends(0).stdout.starts_with("proved"));
+}
+
+#[test]
+fn news_keep_towns_prices_scores_and_negations() {
+    // "Kelby:" in front of "the council" stands in another place than "of Kelby".
+    compare("news", &[27]);
+}
+
+#[test]
+fn packages_keep_names_versions_and_opposites() {
+    compare("packages", &[]);
+}
+
+#[test]
+fn forum_keeps_offers_and_answers_in_two_languages() {
+    compare("forum", &[]);
+}
+
+#[test]
+fn pages_keep_bodies_within_equal_boilerplate() {
+    // Two print views, whose text is short beside the boilerplate of the other page, and a basket with
+    // another number.
+    compare("pages", &[9, 10, 11]);
+}
+
+#[test]
+fn sources_keep_functions_below_equal_licences() {
+    // A file without its licence is too short beside the file with it.
+    compare("sources", &[10]);
+}
