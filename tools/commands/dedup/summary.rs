@@ -72,7 +72,7 @@ impl DedupSummary {
             (
                 "unreliable?",
                 self.unreliable,
-                "say too little, so they are kept",
+                "say too little to be compared",
             ),
             ("added?", self.added, "to the database"),
             ("clusters", self.clusters, ""),

@@ -33,7 +33,7 @@ fn compare(name: &str, missed: &[u64]) {
     let mut wrong = Vec::new();
     for line in &removed {
         let [id, keeper] = ["id", "keeper"].map(|field| line[field].as_u64().unwrap());
-        if groups.get(&id).is_none() || groups.get(&id) != groups.get(&keeper) {
+        if !groups.contains_key(&id) || groups.get(&id) != groups.get(&keeper) {
             wrong.push((id, keeper));
         }
     }
