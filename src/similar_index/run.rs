@@ -290,7 +290,7 @@ mod tests {
 
     fn key() -> impl Strategy<Value = u64> {
         let parts = (0..3_u64, 0..3_u64, 0..2_u64, 0..2_u64, 0..2_u64);
-        parts.prop_map(|(a, b, c, d, e)| (((a * 10_000 << 10 | b) << 7 | c) << 4 | d) << 2 | e)
+        parts.prop_map(|(a, b, c, d, e)| ((((a * 10_000) << 10 | b) << 7 | c) << 4 | d) << 2 | e)
     }
 
     proptest! {
