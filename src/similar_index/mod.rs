@@ -58,7 +58,8 @@ const COUNTED_SLOTS: usize = 256;
 ///
 /// # Cost
 /// For a million texts of one line: 0.6 GB of memory, and a fraction of a millisecond for a search of
-/// one of them. Copies of a text take four bytes each.
+/// one of them. Copies of a text take four bytes each. With [`Decision::Contained`] each text that is alike
+/// takes some 30 µs more, so a search among thousands of texts of one template takes a tenth of a second.
 ///
 /// # Examples
 ///
