@@ -55,8 +55,8 @@ impl Snapshot {
         }
     }
 
-    /// Sets the handler for the [`Progress`] of [`pairs`](Self::pairs),
-    /// [`clusters`](Self::clusters) and their variants.
+    /// Sets the handler for the [`Progress`] of [`within_batch`](Self::within_batch),
+    /// [`pairs`](Self::pairs), [`clusters`](Self::clusters) and their variants.
     pub fn on_progress(
         mut self,
         handler: impl Fn(Progress) -> ControlFlow<()> + Send + Sync + 'static,
@@ -207,7 +207,8 @@ impl Snapshot {
     }
 
     /// Calls `visitor` with the index of each query, in order, and the first `limit` documents of
-    /// its answer. `Break` ends the call with [`Error::Interrupted`].
+    /// its answer. `Break` ends the call with [`Error::Interrupted`]; so does a `Break` of the progress
+    /// handler, after some tens of milliseconds.
     ///
     /// # Errors
     /// Those of [`within_limit`](Self::within_limit); [`Error::Interrupted`].
@@ -229,7 +230,8 @@ impl Snapshot {
             flow = visitor(number, matches);
             flow.is_continue()
         };
-        query::within_batch(&self.view, queries, radius, limit, &mut visitor)?;
+        let progress = self.progress.for_operation(&[1]);
+        query::within_batch(&self.view, queries, radius, limit, &progress, &mut visitor)?;
         refuse_break(flow, self.view.path())
     }
 

@@ -16,6 +16,7 @@ use super::{Change, PreparedChange};
 use crate::document::{DocId, Match};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::progress::ProgressHandler;
 use crate::query::{self, Similar, TextQuery};
 use crate::store::{DocumentEdit, FingerprintSource, TextEdit, View};
 use crate::timestamp::Timestamp;
@@ -203,9 +204,17 @@ fn nearest_of_each(
     }
     // A batch of queries reads each bucket once, for the price of sorting the queries.
     let mut nearest = Vec::with_capacity(queries.len());
-    query::within_batch(view, queries, radius, 1, &mut |_, mut matches| {
-        nearest.push(matches.pop());
-        true
-    })?;
+    let unreported = ProgressHandler::default();
+    query::within_batch(
+        view,
+        queries,
+        radius,
+        1,
+        &unreported,
+        &mut |_, mut matches| {
+            nearest.push(matches.pop());
+            true
+        },
+    )?;
     Ok(nearest)
 }

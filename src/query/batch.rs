@@ -17,7 +17,10 @@ use crate::document::Match;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::hamming;
-use crate::store::{Bucket, DocumentLookup, FingerprintSource, SCAN_BLOCK, View, VisitFlow};
+use crate::progress::{ProgressHandler, ProgressReporter, Stage};
+use crate::store::{
+    Bucket, DocumentLookup, FingerprintSource, SCAN_BLOCK, SnapshotTables, View, VisitFlow,
+};
 
 /// Fewer queries than this are answered one by one.
 const MIN_QUERIES: usize = 32;
@@ -28,6 +31,12 @@ const MAX_QUERIES: usize = 1 << 20;
 const MAX_MATCHES: usize = 8 << 20;
 /// Up to 4,096 answers are assembled together on all cores, and then passed to the visitor.
 const QUERIES_PER_ROUND: usize = 4096;
+/// Block keys, some milliseconds in a database of ten million documents, that are looked up between two
+/// reports of the progress.
+const KEYS_PER_REPORT: usize = 4096;
+/// The approximate share of the time that the search for matching fingerprints takes, for the reported
+/// progress.
+const SEARCH_SHARE: f64 = 0.75;
 
 /// Calls `visitor` with the index of each query, in order, and the answer of [`within`] to it, until
 /// the visitor returns `false`.
@@ -36,6 +45,7 @@ pub(crate) fn within_batch(
     queries: &[Fingerprint],
     radius: u32,
     limit: usize,
+    progress: &ProgressHandler,
     visitor: &mut dyn FnMut(usize, Vec<Match>) -> bool,
 ) -> Result<()> {
     let batch = BatchQuery {
@@ -44,7 +54,9 @@ pub(crate) fn within_batch(
         limit,
         limits: QueryLimits::default(),
     };
-    batch.answer(queries, visitor)
+    let total = Some(queries.len() as u64);
+    let mut progress = ProgressReporter::new(progress, Stage::Batch, total, view.path());
+    batch.answer(queries, &mut progress, visitor)
 }
 
 struct BatchQuery<'v> {
@@ -68,6 +80,7 @@ impl BatchQuery<'_> {
     fn answer(
         &self,
         queries: &[Fingerprint],
+        progress: &mut ProgressReporter,
         visitor: &mut dyn FnMut(usize, Vec<Match>) -> bool,
     ) -> Result<()> {
         let mut next = 0;
@@ -81,12 +94,14 @@ impl BatchQuery<'_> {
                         return Ok(());
                     }
                     next += 1;
+                    progress.advance_to(next as u64)?;
                 }
-            } else if let Some(matches) = self.find(part)? {
-                if !self.deliver(next, part, &matches, visitor)? {
+            } else if let Some(matches) = self.find(next, part, progress)? {
+                if !self.deliver(next, part, &matches, progress, visitor)? {
                     return Ok(());
                 }
                 next += part.len();
+                progress.advance_to(next as u64)?;
             } else {
                 // Shrinks at once, and doubles with each part that succeeds. At the full length, each
                 // part would be searched in vain first.
@@ -95,11 +110,17 @@ impl BatchQuery<'_> {
             }
             max_len = (2 * max_len).min(MAX_QUERIES);
         }
-        Ok(())
+        progress.finish()
     }
 
-    /// Finds the matching fingerprints of all queries, sorted; `None` if they exceed [`MAX_MATCHES`].
-    fn find(&self, queries: &[Fingerprint]) -> Result<Option<Vec<BatchMatch>>> {
+    /// Finds the matching fingerprints of all queries, sorted; `None` if they exceed [`MAX_MATCHES`]. `first`
+    /// is the index of the first query.
+    fn find(
+        &self,
+        first: usize,
+        queries: &[Fingerprint],
+        progress: &mut ProgressReporter,
+    ) -> Result<Option<Vec<BatchMatch>>> {
         if self.limit == 0 {
             return Ok(Some(Vec::new()));
         }
@@ -108,8 +129,14 @@ impl BatchQuery<'_> {
         let probes = Probes::for_radius(self.radius);
         let mut matches = Vec::new();
         if is_probing_cheaper(tables, &probes, queries.len())? {
-            for block in probes.blocks() {
-                matches.append(&mut self.probe(queries, &probes, block, &count)?);
+            let blocks = probes.blocks().count() as f64;
+            for (index, block) in probes.blocks().enumerate() {
+                let mut advance = |share_of_block: f64| {
+                    let share = SEARCH_SHARE * (index as f64 + share_of_block) / blocks;
+                    progress.advance_to(first as u64 + (queries.len() as f64 * share) as u64)
+                };
+                let mut found = self.probe(queries, &probes, block, &count, &mut advance)?;
+                matches.append(&mut found);
                 if are_too_many(&count) {
                     return Ok(None);
                 }
@@ -125,13 +152,14 @@ impl BatchQuery<'_> {
     }
 
     /// Finds the matching fingerprints that `block` owns. Adds their number to `count`, and stops early
-    /// if `count` exceeds [`MAX_MATCHES`].
+    /// if `count` exceeds [`MAX_MATCHES`]. Calls `advance` with the share of the block that is done.
     fn probe(
         &self,
         queries: &[Fingerprint],
         probes: &Probes,
         block: usize,
         count: &AtomicUsize,
+        advance: &mut dyn FnMut(f64) -> Result<()>,
     ) -> Result<Vec<BatchMatch>> {
         let tables = &self.view.tables;
         let sorted = tables.in_parallel(|| QueriesByKey::new(queries, block));
@@ -139,7 +167,11 @@ impl BatchQuery<'_> {
         let differences = probes.keys(block, 0);
         let keys = sorted.keys_near(&differences).into_iter();
         let keys: Vec<(usize, u16)> = keys.map(|key| (block, key)).collect();
-        tables.look_up(&keys, |source, (_, key), bucket, matches| {
+        let search_bucket = |source: &SnapshotTables,
+                             (_, key): (usize, u16),
+                             bucket: Bucket<'_>,
+                             matches: &mut Vec<BatchMatch>|
+         -> Result<()> {
             let mut near = Vec::new();
             // Moves the matches that this block owns from `near` to `matches`. The other matches are
             // found again, in the block that owns them.
@@ -191,7 +223,13 @@ impl BatchQuery<'_> {
                     VisitFlow::Next
                 })
             })
-        })
+        };
+        let mut found = Vec::new();
+        for (index, part) in keys.chunks(KEYS_PER_REPORT).enumerate() {
+            found.append(&mut tables.look_up(part, search_bucket)?);
+            advance((index * KEYS_PER_REPORT + part.len()) as f64 / keys.len() as f64)?;
+        }
+        Ok(found)
     }
 
     /// Compares every query with every stored fingerprint.
@@ -221,6 +259,7 @@ impl BatchQuery<'_> {
         first: usize,
         queries: &[Fingerprint],
         matches: &[BatchMatch],
+        progress: &mut ProgressReporter,
         visitor: &mut dyn FnMut(usize, Vec<Match>) -> bool,
     ) -> Result<bool> {
         let tables = &self.view.tables;
@@ -245,6 +284,7 @@ impl BatchQuery<'_> {
                 return Ok(false);
             }
             next = end;
+            progress.advance_to((first + next) as u64)?;
         }
         Ok(true)
     }
@@ -441,6 +481,11 @@ mod tests {
         }
     }
 
+    /// A reporter without a handler.
+    fn unreported(view: &View) -> ProgressReporter {
+        ProgressReporter::new(&ProgressHandler::default(), Stage::Batch, None, view.path())
+    }
+
     #[test]
     fn batch_probe_and_batch_scan_find_the_same_matches() {
         let fixture = SpreadFixture::new();
@@ -451,9 +496,16 @@ mod tests {
             let batch = small_batch(&view, radius, usize::MAX);
             let count = AtomicUsize::new(0);
             let probes = Probes::for_radius(radius);
-            let probed = probes
-                .blocks()
-                .flat_map(|block| batch.probe(&queries, &probes, block, &count).unwrap());
+            let probed = probes.blocks().flat_map(|block| {
+                let mut shares = Vec::new();
+                let mut advance = |share| {
+                    shares.push(share);
+                    Ok(())
+                };
+                let found = batch.probe(&queries, &probes, block, &count, &mut advance);
+                assert!(shares.is_sorted() && shares.last() == Some(&1.0));
+                found.unwrap()
+            });
             let mut probed: Vec<BatchMatch> = probed.collect();
             assert_eq!(probed.len(), count.into_inner());
             let mut scanned = batch.scan(&queries, &AtomicUsize::new(0)).unwrap();
@@ -488,7 +540,9 @@ mod tests {
                 true
             };
             let batch = small_batch(&view, 3, limit);
-            batch.answer(&queries, &mut visitor).unwrap();
+            batch
+                .answer(&queries, &mut unreported(&view), &mut visitor)
+                .unwrap();
             assert_eq!(answered, 100);
         }
     }
@@ -516,7 +570,9 @@ mod tests {
                 true
             };
             let batch = small_batch(&view, 3, usize::MAX);
-            batch.answer(&queries, &mut visitor).unwrap();
+            batch
+                .answer(&queries, &mut unreported(&view), &mut visitor)
+                .unwrap();
             assert_eq!(answered, queries.len());
             started.elapsed()
         };
