@@ -9,6 +9,7 @@
 mod answers;
 mod comparison;
 mod database;
+mod deduplicator;
 mod documents;
 mod error;
 mod fingerprinter;
@@ -32,6 +33,8 @@ mod _simdb {
     use crate::comparison::{Comparison, Explanation, compare, explain};
     #[pymodule_export]
     use crate::database::{Database, open};
+    #[pymodule_export]
+    use crate::deduplicator::{Deduplicator, removal_table, similar_pairs};
     #[pymodule_export]
     use crate::documents::{DocumentIterator, IdIterator, Snapshot};
     #[pymodule_export]

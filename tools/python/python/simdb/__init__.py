@@ -6,7 +6,7 @@
 ...     db.insert(1, "The cat sat on the mat and looked at the rain outside.")
 ...     db.insert_unique(2, "the cat sat on the mat, and looked at the rain outside")
 Outcome('inserted')
-Outcome('duplicate', of=Match(id=1, distance=0, fingerprint=0xd21f43da1fc9b2d4))
+Outcome('duplicate', of=Match(id=1, distance=0, fingerprint=0x4cb7a9d30cdfd7d8))
 """
 
 from simdb._simdb import (
@@ -32,6 +32,7 @@ from simdb._simdb import (
     open,
     recipes,
 )
+from simdb.corpus import Dedup, Removal, clusters, dedup, pairs
 from simdb.errors import (
     AlreadyExistsError,
     BusyError,
@@ -59,6 +60,7 @@ __all__ = [
     "Comparison",
     "CorruptError",
     "Database",
+    "Dedup",
     "Document",
     "DocumentIterator",
     "Error",
@@ -76,6 +78,7 @@ __all__ = [
     "Outcome",
     "ReadOnlyError",
     "Recipe",
+    "Removal",
     "Resemblance",
     "Settings",
     "Similar",
@@ -83,8 +86,11 @@ __all__ = [
     "StorageError",
     "Table",
     "bulk_load",
+    "clusters",
     "compare",
+    "dedup",
     "explain",
     "open",
+    "pairs",
     "recipes",
 ]

@@ -1,0 +1,425 @@
+from __future__ import annotations
+
+import os
+import pathlib
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import (
+    Any,
+    Callable,
+    Iterable,
+    Iterator,
+    Literal,
+    Mapping,
+    Optional,
+    Protocol,
+    Sequence,
+    Tuple,
+    Type,
+    TypedDict,
+    Union,
+    final,
+)
+
+import numpy as np
+from numpy.typing import NDArray
+
+class _ArrowStream(Protocol):
+    def __arrow_c_stream__(self, requested_schema: Optional[object] = None) -> object: ...
+
+class _ArrowArray(Protocol):
+    def __arrow_c_array__(
+        self, requested_schema: Optional[object] = None
+    ) -> Tuple[object, object]: ...
+
+class _ProgressBar(Protocol):
+    """A progress bar of tqdm."""
+
+    def update(self, n: Any = 1) -> Any: ...
+    def reset(self, total: Any = None) -> Any: ...
+    def set_description(self, desc: Any = None) -> Any: ...
+
+_Arrow = Union[_ArrowStream, _ArrowArray]
+_Path = Union[str, os.PathLike[str]]
+_Content = Union[str, int]
+_Arrival = Union[int, datetime]
+_Texts = Union[Iterable[str], NDArray[Any], _Arrow]
+_Fingerprints = Union[NDArray[np.uint64], Sequence[int], _Arrow]
+_Records = Union[Iterable[Tuple[int, _Content]], Iterable[Mapping[str, Any]], _Arrow]
+_Progress = Union[Callable[[str, int, Optional[int]], object], _ProgressBar]
+_Decision = Literal["contained", "alike"]
+_Verdict = Literal["same", "a_in_b", "b_in_a", "template", "different"]
+_Missing = list[Tuple[str, float]]
+_BatchAnswer = Tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint8]]
+_RemovalRow = Tuple[int, int, Optional[str], _Missing, Optional[float], float]
+
+class _TableStats(TypedDict):
+    entries: int
+    chunks: int
+    fill: float
+
+class _Stats(TypedDict):
+    documents: int
+    distinct_fingerprints: int
+    unreliable: int
+    texts: int
+    oldest_arrival: Optional[int]
+    latest_arrival: Optional[int]
+    unmerged_changes: int
+    file_bytes: int
+    packed_bytes: int
+    tables: dict[str, _TableStats]
+
+class _HotKey(TypedDict):
+    key: int
+    distinct_fingerprints: int
+    documents: int
+    samples: list[int]
+
+class _Group(TypedDict):
+    fingerprint: int
+    documents: int
+    samples: list[int]
+
+class _Diagnosis(TypedDict):
+    documents: int
+    distinct_fingerprints: int
+    unreliable: int
+    unmerged_changes: int
+    ones: list[int]
+    hottest_keys: list[list[_HotKey]]
+    duplicate_groups: int
+    duplicate_documents: int
+    largest_groups: list[_Group]
+
+@final
+class Match:
+    @property
+    def id(self) -> int: ...
+    @property
+    def distance(self) -> int: ...
+    @property
+    def fingerprint(self) -> int: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Resemblance:
+    @property
+    def same_wording(self) -> bool: ...
+    @property
+    def edit_similarity(self) -> Optional[float]: ...
+    @property
+    def jaccard(self) -> float: ...
+
+@final
+class Similar:
+    @property
+    def id(self) -> int: ...
+    @property
+    def fingerprint(self) -> int: ...
+    @property
+    def distance(self) -> Optional[int]: ...
+    @property
+    def resemblance(self) -> Resemblance: ...
+    @property
+    def verdict(self) -> Optional[_Verdict]: ...
+    @property
+    def missing_in_b(self) -> _Missing: ...
+    @property
+    def missing_in_a(self) -> _Missing: ...
+
+@final
+class Document:
+    @property
+    def id(self) -> int: ...
+    @property
+    def fingerprint(self) -> int: ...
+    @property
+    def reliable(self) -> bool: ...
+    @property
+    def arrival(self) -> Optional[int]: ...
+    @property
+    def text(self) -> Optional[str]: ...
+
+@final
+class Outcome:
+    @property
+    def kind(
+        self,
+    ) -> Literal[
+        "inserted",
+        "exists",
+        "duplicate",
+        "similar",
+        "extends",
+        "supersedes",
+        "expired",
+        "replaced",
+        "removed",
+        "missing",
+    ]: ...
+    @property
+    def inserted(self) -> bool: ...
+    @property
+    def of(self) -> Union[Match, Similar, None]: ...
+    @property
+    def superseded(self) -> list[Similar]: ...
+    @property
+    def stored(self) -> Optional[int]: ...
+    def __bool__(self) -> bool: ...
+
+@final
+class BulkReport:
+    @property
+    def inserted(self) -> int: ...
+    @property
+    def present(self) -> int: ...
+    @property
+    def conflicts(self) -> int: ...
+    @property
+    def expired(self) -> int: ...
+
+@final
+class Settings:
+    @property
+    def recipe(self) -> str: ...
+    @property
+    def keep_texts(self) -> bool: ...
+    @property
+    def similar(self) -> bool: ...
+    @property
+    def frozen(self) -> bool: ...
+    @property
+    def arrivals(self) -> bool: ...
+    @property
+    def retention(self) -> Optional[float]: ...
+
+@final
+class Recipe:
+    def __new__(
+        cls,
+        name: str = "ngram",
+        *,
+        dictionary: Optional[bytes] = None,
+        idf: Optional[bytes] = None,
+        stop_words: Optional[bytes] = None,
+        top: Optional[int] = None,
+        characters: Optional[str] = None,
+    ) -> Recipe: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def description(self) -> str: ...
+
+@final
+class Table:
+    @property
+    def column_names(self) -> list[str]: ...
+    @property
+    def num_rows(self) -> Optional[int]: ...
+    def to_pyarrow(self) -> Any: ...
+    def __arrow_c_stream__(self, requested_schema: Optional[object] = None) -> object: ...
+    def __arrow_c_schema__(self) -> object: ...
+
+@final
+class Fingerprinter:
+    def __new__(cls, recipe: Union[str, Recipe, None] = None) -> Fingerprinter: ...
+    @property
+    def recipe(self) -> Recipe: ...
+    def fingerprint(self, text: str) -> int: ...
+    def fingerprint128(self, text: str) -> int: ...
+    def unreliable_reason(self, text: str) -> Optional[str]: ...
+    def fingerprints(
+        self, texts: _Texts, *, progress: Optional[_Progress] = None
+    ) -> Tuple[NDArray[np.uint64], NDArray[np.bool_]]: ...
+    def features(self, text: str) -> list[Tuple[str, float, int]]: ...
+    def fingerprint_tokens(self, tokens: Sequence[Tuple[str, float]]) -> int: ...
+    def normalise(self, text: str) -> str: ...
+
+@final
+class Comparison:
+    @property
+    def verdict(self) -> _Verdict: ...
+    @property
+    def missing_in_b(self) -> _Missing: ...
+    @property
+    def missing_in_a(self) -> _Missing: ...
+    @property
+    def resemblance(self) -> Resemblance: ...
+
+@final
+class Explanation:
+    @property
+    def verdict(self) -> _Verdict: ...
+    @property
+    def a(self) -> list[Tuple[str, float, Optional[int]]]: ...
+    @property
+    def b(self) -> list[Tuple[str, float, Optional[int]]]: ...
+
+@final
+class DocumentIterator(Iterator[Document]):
+    def __iter__(self) -> DocumentIterator: ...
+    def __next__(self) -> Document: ...
+
+@final
+class IdIterator(Iterator[int]):
+    def __iter__(self) -> IdIterator: ...
+    def __next__(self) -> int: ...
+
+class _Reader:
+    def within(
+        self, query: _Content, radius: int = 3, *, limit: Optional[int] = None
+    ) -> list[Match]: ...
+    def within_batch(
+        self,
+        queries: _Fingerprints,
+        radius: int = 3,
+        *,
+        limit: Optional[int] = None,
+        progress: Optional[_Progress] = None,
+    ) -> _BatchAnswer: ...
+    def nearest(self, query: _Content, count: int = 1) -> list[Match]: ...
+    def similar(
+        self,
+        text: str,
+        *,
+        edit_similarity: Optional[float] = None,
+        jaccard: Optional[float] = None,
+        decision: _Decision = "contained",
+    ) -> list[Similar]: ...
+    def get(self, id: int) -> Optional[Document]: ...
+    def __contains__(self, id: int) -> bool: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> IdIterator: ...
+    def documents(self, first: int = 0) -> DocumentIterator: ...
+    def to_arrow(self) -> Table: ...
+    def pairs(
+        self,
+        radius: int = 3,
+        *,
+        max_pairs: int = 100_000_000,
+        progress: Optional[_Progress] = None,
+    ) -> Table: ...
+    def clusters(
+        self,
+        radius: int = 3,
+        *,
+        shape: Literal["star", "connected"] = "star",
+        keep: Literal["first", "oldest", "longest"] = "first",
+        compare_texts: bool = False,
+        progress: Optional[_Progress] = None,
+    ) -> Table: ...
+    @property
+    def settings(self) -> Settings: ...
+    def close(self) -> None: ...
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]] = None,
+        value: Optional[BaseException] = None,
+        traceback: Optional[TracebackType] = None,
+    ) -> None: ...
+
+@final
+class Snapshot(_Reader):
+    def __enter__(self) -> Snapshot: ...
+
+@final
+class Database(_Reader):
+    def insert(
+        self, id: int, content: _Content, *, arrival: Optional[_Arrival] = None
+    ) -> Outcome: ...
+    def upsert(
+        self, id: int, content: _Content, *, arrival: Optional[_Arrival] = None
+    ) -> Outcome: ...
+    def insert_unique(
+        self,
+        id: int,
+        content: _Content,
+        radius: int = 3,
+        *,
+        arrival: Optional[_Arrival] = None,
+    ) -> Outcome: ...
+    def insert_unless_similar(
+        self,
+        id: int,
+        text: str,
+        *,
+        edit_similarity: Optional[float] = None,
+        jaccard: Optional[float] = None,
+        decision: _Decision = "contained",
+        replace: bool = False,
+        arrival: Optional[_Arrival] = None,
+    ) -> Outcome: ...
+    def remove(self, id: int) -> Outcome: ...
+    def bulk_load(
+        self,
+        records: _Records,
+        *,
+        id: Optional[str] = "id",
+        text: str = "text",
+        memory_bytes: int = ...,
+        progress: Optional[_Progress] = None,
+    ) -> BulkReport: ...
+    def snapshot(self) -> Snapshot: ...
+    def stats(self) -> _Stats: ...
+    def doctor(self) -> _Diagnosis: ...
+    def check(self, *, progress: Optional[_Progress] = None) -> list[str]: ...
+    def backup(self, path: _Path, *, progress: Optional[_Progress] = None) -> None: ...
+    def flush(self) -> None: ...
+    @property
+    def path(self) -> pathlib.Path: ...
+    def __bool__(self) -> bool: ...
+    def __enter__(self) -> Database: ...
+
+@final
+class Deduplicator:
+    def __new__(
+        cls,
+        edit_similarity: Optional[float] = None,
+        jaccard: Optional[float] = None,
+        decision: str = "contained",
+    ) -> Deduplicator: ...
+    def decide(self, texts: _Texts) -> list[_RemovalRow]: ...
+    @property
+    def kept(self) -> int: ...
+    @property
+    def len_bytes(self) -> int: ...
+
+def open(
+    path: _Path,
+    mode: Literal["r", "w", "c", "x"] = "r",
+    *,
+    recipe: Union[str, Recipe, None] = None,
+    keep_texts: bool = False,
+    similar: bool = False,
+    retention: Optional[timedelta] = None,
+    cache_bytes: Optional[int] = None,
+) -> Database: ...
+def bulk_load(
+    path: _Path,
+    records: _Records,
+    *,
+    id: Optional[str] = "id",
+    text: str = "text",
+    recipe: Union[str, Recipe, None] = None,
+    keep_texts: bool = False,
+    similar: bool = False,
+    retention: Optional[timedelta] = None,
+    frozen: bool = False,
+    memory_bytes: int = ...,
+    progress: Optional[_Progress] = None,
+) -> BulkReport: ...
+def compare(a: str, b: str) -> Comparison: ...
+def explain(a: str, b: str) -> Explanation: ...
+def recipes() -> list[Recipe]: ...
+def similar_pairs(
+    texts: _Texts,
+    edit_similarity: Optional[float],
+    jaccard: Optional[float],
+    decision: str,
+    max_pairs: int,
+    progress: Optional[_Progress],
+) -> Table: ...
+def removal_table(first_column: str, removals: Sequence[_RemovalRow]) -> Table: ...

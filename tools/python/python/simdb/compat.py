@@ -1,0 +1,158 @@
+"""The names of other packages, backed by simdb."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from typing import Any, Iterable, List, Optional, Tuple, Union
+
+import simdb
+from simdb.errors import InvalidArgumentError
+
+Key = Union[int, str]
+
+
+class MinHash:
+    """The words of a text, in order, as datasketch.MinHash takes them.
+
+    Give words, not shingles: simdb cuts its own shingles of three words.
+    """
+
+    def __init__(self, num_perm: int = 128, *_ignored: Any, **_also_ignored: Any) -> None:
+        self.num_perm = num_perm
+        self._words: List[str] = []
+
+    def update(self, word: Union[bytes, str]) -> None:
+        """Adds a word."""
+        self._words.append(word.decode() if isinstance(word, bytes) else word)
+
+    def update_batch(self, words: Iterable[Union[bytes, str]]) -> None:
+        """Adds words."""
+        for word in words:
+            self.update(word)
+
+    @property
+    def text(self) -> str:
+        """The words, with a space between two of them."""
+        return " ".join(self._words)
+
+
+class MinHashLSH:
+    """The index of datasketch, in a file, durable, and shared by threads.
+
+    ``query`` returns the keys of the texts whose Jaccard index with the text of the query is at least
+    ``threshold``. The index is that of shingles of three words, computed exactly for all candidates;
+    datasketch estimates the index of the sets that its user makes. A candidate is missed with the
+    probability that ``Snapshot::similar`` of the Rust library states: below 1 % for texts that share
+    half of their shingles of characters. ``num_perm`` is accepted and ignored.
+
+    Without ``path`` the index is in a temporary folder, which ``close`` or the garbage collection
+    removes. Keys are strings, or integers from 0 to 2**63 - 1.
+
+    >>> from simdb.compat import MinHashLSH
+    >>> with MinHashLSH(threshold=0.5) as lsh:
+    ...     lsh.insert("a", "the quick brown fox jumps over the lazy dog near the river bank")
+    ...     lsh.query("the quick brown fox jumps over the lazy dog near the river")
+    ...     "a" in lsh
+    ['a']
+    True
+    """
+
+    def __init__(
+        self,
+        threshold: float = 0.9,
+        num_perm: int = 128,
+        *,
+        path: Optional[Union[str, os.PathLike[str]]] = None,
+    ) -> None:
+        self.threshold = threshold
+        self.num_perm = num_perm
+        self._folder: Optional[tempfile.TemporaryDirectory[str]] = None
+        if path is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="simdb-lsh-")
+            path = os.path.join(self._folder.name, "lsh.simdb")
+        self._db = simdb.open(path, "c", similar=True)
+        # Committed before the document, so that no document is without its key.
+        self._keys = sqlite3.connect(
+            f"{os.fspath(path)}.keys", check_same_thread=False, isolation_level=None
+        )
+        self._keys.execute("create table if not exists keys (id integer primary key, key text unique)")
+
+    def insert(self, key: Key, minhash: Union[str, MinHash, Iterable[str]], **_ignored: Any) -> None:
+        """Stores a text under a new key: a string, a MinHash of this module, or words."""
+        number = self._id_of(key, create=True)
+        assert number is not None
+        outcome = self._db.insert(number, _text_of(minhash))
+        if not outcome.inserted:
+            raise InvalidArgumentError(f"the key {key!r} is stored already; remove it first")
+
+    def query(self, minhash: Union[str, MinHash, Iterable[str]]) -> List[Key]:
+        """The keys of the similar texts, the most similar first."""
+        # An edit similarity above 1 is not possible, so 1 leaves the decision to the Jaccard index.
+        found = self._db.similar(
+            _text_of(minhash), jaccard=self.threshold, edit_similarity=1.0, decision="alike"
+        )
+        return [self._key_of(similar.id) for similar in found]
+
+    def remove(self, key: Key) -> None:
+        """Removes a key. A key that is not stored raises KeyError."""
+        number = self._id_of(key)
+        if number is None or not self._db.remove(number):
+            raise KeyError(key)
+        if isinstance(key, str):
+            self._keys.execute("delete from keys where key = ?", (key,))
+
+    def __contains__(self, key: Key) -> bool:
+        number = self._id_of(key)
+        return number is not None and number in self._db
+
+    def __len__(self) -> int:
+        return len(self._db)
+
+    def is_empty(self) -> bool:
+        """Returns True if no text is stored."""
+        return len(self) == 0
+
+    def close(self) -> None:
+        """Closes the index, and removes a temporary one."""
+        self._db.close()
+        self._keys.close()
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def __enter__(self) -> MinHashLSH:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def _id_of(self, key: Key, create: bool = False) -> Optional[int]:
+        if isinstance(key, int):
+            if not 0 <= key < _FIRST_STRING_KEY:
+                raise InvalidArgumentError(f"the key {key} is not from 0 to 2**63 - 1")
+            return key
+        if create:
+            self._keys.execute("insert or ignore into keys (key) values (?)", (key,))
+        row = self._keys.execute("select id from keys where key = ?", (key,)).fetchone()
+        return None if row is None else _FIRST_STRING_KEY + int(row[0])
+
+    def _key_of(self, number: int) -> Key:
+        if number < _FIRST_STRING_KEY:
+            return number
+        row: Tuple[str] = self._keys.execute(
+            "select key from keys where id = ?", (number - _FIRST_STRING_KEY,)
+        ).fetchone()
+        return row[0]
+
+
+_FIRST_STRING_KEY = 1 << 63
+"""Integers are ids; strings have the ids from here on."""
+
+
+def _text_of(minhash: Union[str, MinHash, Iterable[str]]) -> str:
+    if isinstance(minhash, str):
+        return minhash
+    if isinstance(minhash, MinHash):
+        return minhash.text
+    return " ".join(minhash)

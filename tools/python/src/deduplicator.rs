@@ -1,0 +1,297 @@
+//! Texts that say no more than an earlier text, and all pairs of similar texts.
+
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::{Float64Array, StringArray, UInt64Array};
+use pyo3::prelude::*;
+use rayon::prelude::*;
+use simdb::containment::Verdict;
+use simdb::{Decision, PreparedText, SimilarIndex, SimilarText};
+
+use crate::answers::words;
+use crate::error::{Failure, invalid_argument};
+use crate::fingerprinter::part_length;
+use crate::operation::{call, check, pool, run};
+use crate::source::SimilarOptions;
+use crate::table::Table;
+use crate::texts::Texts;
+
+/// Decides about texts in order: a text is removed if a kept text says all that it says.
+#[pyclass(frozen, module = "simdb._simdb")]
+pub struct Deduplicator(Mutex<Kept>);
+
+/// The kept texts.
+struct Kept {
+    index: SimilarIndex,
+    /// The numbers of the texts of the index.
+    numbers: Vec<u64>,
+    /// The number of texts decided.
+    decided: u64,
+    options: SimilarOptions,
+}
+
+/// A removed text: its number and that of its keeper, the verdict about the removed text (a) and its
+/// keeper (b), the words that the keeper does not say, edit similarity and Jaccard index.
+type Removal = (
+    u64,
+    u64,
+    Option<String>,
+    Vec<(String, f64)>,
+    Option<f64>,
+    f64,
+);
+
+#[pymethods]
+impl Deduplicator {
+    #[new]
+    #[pyo3(signature = (edit_similarity=None, jaccard=None, decision="contained"))]
+    fn new(
+        py: Python<'_>,
+        edit_similarity: Option<f64>,
+        jaccard: Option<f64>,
+        decision: &str,
+    ) -> PyResult<Self> {
+        let options = SimilarOptions::new(py, edit_similarity, jaccard, decision)?;
+        let index = call(py, || Ok(options.empty_index()?))?;
+        Ok(Self(Mutex::new(Kept {
+            index,
+            numbers: Vec::new(),
+            decided: 0,
+            options,
+        })))
+    }
+
+    /// Decides about the next texts, and returns the removed texts in order. Texts are numbered from 0.
+    fn decide(&self, py: Python<'_>, texts: Texts) -> PyResult<Vec<Removal>> {
+        let texts = texts.borrow(py)?;
+        run(py, None, || {
+            let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut removals = Vec::new();
+            let mut rest = &texts[..];
+            while !rest.is_empty() {
+                check("deciding", kept.decided, None)?;
+                let (part, others) =
+                    rest.split_at(part_length(rest.iter().map(|text| text.len())).min(MAX_PART));
+                rest = others;
+                kept.decide(part, &mut removals)?;
+            }
+            Ok(removals)
+        })
+    }
+
+    /// The number of kept texts.
+    #[getter]
+    fn kept(&self) -> usize {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .numbers
+            .len()
+    }
+
+    /// The bytes of memory that the kept texts take.
+    #[getter]
+    fn len_bytes(&self) -> usize {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.index.len_bytes() + size_of_val(&kept.numbers[..])
+    }
+}
+
+/// Texts that are searched together, some tens of milliseconds.
+const MAX_PART: usize = 1024;
+
+impl SimilarOptions {
+    fn empty_index(&self) -> simdb::Result<SimilarIndex> {
+        SimilarIndex::new(self.likeness, self.decision)
+    }
+
+    /// Returns `true` if a text is removed because of an earlier text.
+    fn removes(&self, earlier: &SimilarText) -> bool {
+        match self.decision {
+            Decision::Alike => true,
+            Decision::Contained => earlier.verdict().is_some_and(Verdict::is_a_in_b),
+        }
+    }
+
+    /// The first text of an index because of which a text is removed.
+    fn keeper(&self, index: &SimilarIndex, text: &PreparedText, end: u32) -> Option<SimilarText> {
+        let found = index.visit(text, 0..end, |earlier| {
+            if self.removes(&earlier) {
+                ControlFlow::Break(earlier)
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+        found.break_value()
+    }
+}
+
+impl Kept {
+    /// Searches the kept texts on all cores, then the kept texts of this part in order.
+    fn decide(&mut self, texts: &[&str], removals: &mut Vec<Removal>) -> Result<(), Failure> {
+        let Self { index, options, .. } = &*self;
+        let search = |text: &&str| {
+            let prepared = PreparedText::new(*text);
+            let keeper = options.keeper(index, &prepared, u32::MAX);
+            (prepared, keeper)
+        };
+        let searched: Vec<_> = pool().install(|| texts.par_iter().map(search).collect());
+        let mut of_part = self.options.empty_index()?;
+        let (mut numbers_of_part, mut new) = (Vec::new(), Vec::new());
+        for (number, (text, keeper)) in (self.decided..).zip(searched) {
+            if let Some(keeper) = keeper {
+                let keeper_number = self.numbers[keeper.position as usize];
+                removals.push(removal(number, keeper_number, keeper));
+            } else if let Some(keeper) = self.options.keeper(&of_part, &text, u32::MAX) {
+                let keeper_number = numbers_of_part[keeper.position as usize];
+                removals.push(removal(number, keeper_number, keeper));
+            } else {
+                of_part.push(text.clone());
+                numbers_of_part.push(number);
+                new.push(text);
+            }
+        }
+        for text in new {
+            self.index.push(text);
+        }
+        self.numbers.append(&mut numbers_of_part);
+        self.decided += texts.len() as u64;
+        Ok(())
+    }
+}
+
+fn removal(number: u64, keeper_number: u64, keeper: SimilarText) -> Removal {
+    let verdict = keeper.verdict().map(|verdict| verdict.name().to_owned());
+    let missing = keeper.containment.map(|found| words(found.missing_in_b));
+    (
+        number,
+        keeper_number,
+        verdict,
+        missing.unwrap_or_default(),
+        keeper.resemblance.edit_similarity,
+        keeper.resemblance.jaccard,
+    )
+}
+
+/// Removals as a table. `first_column` names the column of the removed texts.
+#[pyfunction]
+pub fn removal_table(first_column: &str, removals: Vec<Removal>) -> PyResult<Table> {
+    let mut missing = ListBuilder::new(StringBuilder::new());
+    for (_, _, _, words, _, _) in &removals {
+        for (word, _) in words {
+            missing.values().append_value(word);
+        }
+        missing.append(true);
+    }
+    let number =
+        |of: fn(&Removal) -> u64| Arc::new(UInt64Array::from_iter_values(removals.iter().map(of)));
+    let verdicts: StringArray = removals
+        .iter()
+        .map(|removal| removal.2.as_deref())
+        .collect();
+    let edit: Float64Array = removals.iter().map(|removal| removal.4).collect();
+    let jaccard: Float64Array = removals.iter().map(|removal| Some(removal.5)).collect();
+    Table::in_memory(vec![
+        (first_column, number(|removal| removal.0)),
+        ("keeper", number(|removal| removal.1)),
+        ("verdict", Arc::new(verdicts)),
+        ("missing", Arc::new(missing.finish())),
+        ("edit_similarity", Arc::new(edit)),
+        ("jaccard", Arc::new(jaccard)),
+    ])
+}
+
+/// All pairs of similar texts as a table: the positions a and b of the texts, a < b, with the verdict,
+/// edit similarity and Jaccard index.
+#[pyfunction]
+#[pyo3(signature = (texts, edit_similarity, jaccard, decision, max_pairs, progress))]
+pub fn similar_pairs(
+    py: Python<'_>,
+    texts: Texts,
+    edit_similarity: Option<f64>,
+    jaccard: Option<f64>,
+    decision: &str,
+    max_pairs: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Table> {
+    let options = SimilarOptions::new(py, edit_similarity, jaccard, decision)?;
+    let texts = texts.borrow(py)?;
+    let pairs = run(py, progress, || find_pairs(&texts, &options, max_pairs))?;
+    let Some(pairs) = pairs else {
+        let message = format!(
+            "there are more than {max_pairs} pairs; call clusters, which takes memory for each text and \
+             not for each pair, or give a larger max_pairs"
+        );
+        return Err(invalid_argument(py, &message));
+    };
+    let position = |position: fn(&(u64, SimilarText)) -> u64| {
+        Arc::new(UInt64Array::from_iter_values(pairs.iter().map(position)))
+    };
+    let verdicts: StringArray = pairs
+        .iter()
+        .map(|(_, found)| found.verdict().map(Verdict::name))
+        .collect();
+    let edit: Float64Array = pairs
+        .iter()
+        .map(|(_, found)| found.resemblance.edit_similarity)
+        .collect();
+    let jaccard: Float64Array = pairs
+        .iter()
+        .map(|(_, found)| Some(found.resemblance.jaccard))
+        .collect();
+    Table::in_memory(vec![
+        ("a", position(|(_, found)| found.position.into())),
+        ("b", position(|(b, _)| *b)),
+        ("verdict", Arc::new(verdicts)),
+        ("edit_similarity", Arc::new(edit)),
+        ("jaccard", Arc::new(jaccard)),
+    ])
+}
+
+/// The pairs, in order of the later text; `None` if there are more than `max_pairs`. The verdict is that
+/// about the earlier text, A, and the later text, B.
+fn find_pairs(
+    texts: &[&str],
+    options: &SimilarOptions,
+    max_pairs: usize,
+) -> Result<Option<Vec<(u64, SimilarText)>>, Failure> {
+    let (pool, total) = (pool(), Some(2 * texts.len() as u64));
+    let mut index = options.empty_index()?;
+    for part in texts.chunks(MAX_PART) {
+        check("pairing", index.len() as u64, total)?;
+        pool.install(|| index.extend(part));
+    }
+    let mut pairs = Vec::new();
+    let mut next: u32 = 0;
+    for part in texts.chunks(MAX_PART) {
+        check("pairing", (texts.len() + next as usize) as u64, total)?;
+        let found: Vec<Vec<_>> = pool.install(|| {
+            let search = |(offset, text): (usize, &&str)| {
+                let own = next + offset as u32;
+                let mut found = Vec::new();
+                // At most `max_pairs` for each text: the sum is checked below.
+                let _ended = index.visit(&PreparedText::new(*text), 0..own, |mut earlier| {
+                    earlier.containment =
+                        earlier.containment.map(|found| Box::new(found.swapped()));
+                    found.push((u64::from(own), earlier));
+                    match found.len() > max_pairs {
+                        true => ControlFlow::Break(()),
+                        false => ControlFlow::Continue(()),
+                    }
+                });
+                found.sort_unstable_by_key(|(_, earlier)| earlier.position);
+                found
+            };
+            part.par_iter().enumerate().map(search).collect()
+        });
+        pairs.extend(found.into_iter().flatten());
+        if pairs.len() > max_pairs {
+            return Ok(None);
+        }
+        next += part.len() as u32;
+    }
+    check("pairing", 2 * texts.len() as u64, total)?;
+    Ok(Some(pairs))
+}

@@ -1,0 +1,35 @@
+"""Fixtures: a path for a database, an open database, and texts."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Iterator
+
+import pytest
+
+import simdb
+
+WORDS = (
+    "ferry island fog harbour captain morning ticket crowd signal engine winter lantern bridge "
+    "market river window garden violin teacher letter cloud mountain railway station forest "
+    "kitchen copper museum painter journey blanket thunder orchard pepper basket"
+).split()
+
+
+def sentences(count: int, seed: int = 1) -> list[str]:
+    """Different texts of 15 words."""
+    chosen = random.Random(seed)
+    return [" ".join(chosen.choices(WORDS, k=15)) for _ in range(count)]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "docs.simdb"
+
+
+@pytest.fixture
+def db(path: Path) -> Iterator[simdb.Database]:
+    """An empty database that keeps texts and finds similar texts."""
+    with simdb.open(path, "c", similar=True) as database:
+        yield database

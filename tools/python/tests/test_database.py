@@ -1,0 +1,290 @@
+"""Changes and queries of one database."""
+
+from __future__ import annotations
+
+import gc
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+import simdb
+from conftest import sentences
+
+FERRY = "The ferry to the islands was cancelled due to heavy fog."
+
+
+def test_inserted_document_is_found_by_text_fingerprint_and_id(db: simdb.Database) -> None:
+    outcome = db.insert(1, FERRY)
+    assert outcome.kind == "inserted" and outcome.inserted and outcome
+    found = db.within("the FERRY to the islands, was cancelled due to heavy fog")
+    assert [(match.id, match.distance) for match in found] == [(1, 0)]
+    assert db.within(found[0].fingerprint, 0) == found
+    assert db.within(found[0].fingerprint ^ 0b111, 2) == []
+    assert db.nearest(found[0].fingerprint ^ 0b111)[0].distance == 3
+    document = db.get(1)
+    assert document is not None
+    assert (document.text, document.reliable) == (FERRY, True)
+    assert 1 in db and 2 not in db and db.get(2) is None
+
+
+def test_taken_id_is_refused_and_upsert_replaces(db: simdb.Database) -> None:
+    first = simdb.Fingerprinter().fingerprint(FERRY)
+    db.insert(1, FERRY)
+    again = db.insert(1, "another text about a harbour and a lantern")
+    assert again.kind == "exists" and not again and again.stored == first
+    replaced = db.upsert(1, "another text about a harbour and a lantern")
+    assert replaced.kind == "replaced" and replaced and replaced.stored == first
+    assert db.within(FERRY) == []
+
+
+def test_unique_insert_names_the_duplicate(db: simdb.Database) -> None:
+    db.insert(1, FERRY)
+    outcome = db.insert_unique(2, FERRY.upper())
+    assert outcome.kind == "duplicate" and not outcome
+    assert isinstance(outcome.of, simdb.Match)
+    assert (outcome.of.id, outcome.of.distance) == (1, 0)
+    assert repr(outcome).startswith("Outcome('duplicate', of=Match(id=1, distance=0, ")
+    assert len(db) == 1
+
+
+def test_similar_insert_says_why(db: simdb.Database) -> None:
+    db.insert(1, FERRY)
+    refused = db.insert_unless_similar(2, "Ferries to the islands cancelled due to a heavy fog")
+    assert refused.kind == "similar" and not refused
+    assert isinstance(refused.of, simdb.Similar)
+    assert refused.of.id == 1 and refused.of.verdict in ("same", "a_in_b")
+    kept = db.insert_unless_similar(3, FERRY.replace("was", "was not"))
+    assert kept.kind == "inserted"
+    more = "The ferry to the islands was cancelled on Monday due to heavy fog."
+    assert db.insert_unless_similar(4, more).kind == "extends"
+    replaced = db.insert_unless_similar(5, more + " The captain waits.", replace=True)
+    assert replaced.kind == "supersedes"
+    assert {similar.id for similar in replaced.superseded} == {1, 4}
+    assert list(db) == [3, 5]
+
+
+def test_similar_query_is_ordered_and_takes_thresholds(db: simdb.Database) -> None:
+    db.insert(1, FERRY)
+    db.insert(2, FERRY.replace("Monday", "").replace("heavy", "thick"))
+    found = db.similar(FERRY, decision="alike")
+    assert [similar.id for similar in found] == [1, 2]
+    assert found[0].resemblance.same_wording
+    strict = db.similar(FERRY, decision="alike", edit_similarity=0.999, jaccard=0.999)
+    assert [similar.id for similar in strict] == [1]
+
+
+def test_removed_document_is_gone(db: simdb.Database) -> None:
+    db.insert(1, FERRY)
+    assert db.remove(1).kind == "removed"
+    assert db.remove(1).kind == "missing"
+    assert len(db) == 0 and list(db) == [] and db
+
+
+def test_iteration_is_in_order_of_ids_and_ignores_later_changes(db: simdb.Database) -> None:
+    texts = sentences(3000)
+    for id in (5, 2**64 - 1, 3):
+        db.insert(id, texts.pop())
+    db.bulk_load(list(enumerate(texts, start=10)))
+    expected = [3, 5, *range(10, 10 + len(texts)), 2**64 - 1]
+    ids = iter(db)
+    assert next(ids) == 3
+    db.insert(4, "a text that comes later than the iterator")
+    assert [3, *ids] == expected
+    assert [document.id for document in db.documents(first=2900)] == expected[2892:]
+
+
+def test_snapshot_does_not_change(db: simdb.Database) -> None:
+    db.insert(1, FERRY)
+    with db.snapshot() as snapshot:
+        db.remove(1)
+        assert 1 in snapshot and len(snapshot) == 1 and list(snapshot) == [1]
+        assert [match.id for match in snapshot.within(FERRY)] == [1]
+        assert 1 not in db
+    with pytest.raises(simdb.ClosedError):
+        snapshot.get(1)
+
+
+def test_every_use_after_close_is_an_error(path: Path) -> None:
+    db = simdb.open(path, "c", similar=True)
+    db.insert(1, FERRY)
+    ids, documents, snapshot, table = iter(db), db.documents(), db.snapshot(), db.to_arrow()
+    db.close()
+    db.close()
+    for use in (
+        lambda: db.insert(2, FERRY),
+        lambda: db.within(FERRY),
+        lambda: db.within_batch([1]),
+        lambda: db.similar(FERRY),
+        lambda: len(db),
+        lambda: 1 in db,
+        lambda: list(db),
+        lambda: db.stats(),
+        lambda: db.pairs(),
+        lambda: db.snapshot(),
+        lambda: db.bulk_load([(1, FERRY)]),
+        lambda: db.flush(),
+        lambda: next(ids),
+        lambda: next(documents),
+        lambda: len(snapshot),
+        lambda: db.to_arrow(),
+    ):
+        with pytest.raises(simdb.ClosedError, match="was closed; open it again"):
+            use()
+    with pytest.raises(Exception, match="was closed; open it again"):
+        table.to_pyarrow()
+    assert db.path == path and db.settings.similar
+    with simdb.open(path) as again:
+        assert len(again) == 1
+
+
+def test_exception_in_with_block_closes_the_database(path: Path) -> None:
+    with pytest.raises(RuntimeError, match="of the user"):
+        with simdb.open(path, "c") as db:
+            db.insert(1, FERRY)
+            raise RuntimeError("of the user")
+    with simdb.open(path, "w") as db:
+        assert len(db) == 1
+
+
+def test_objects_collected_in_any_order_release_the_file(path: Path) -> None:
+    for order in ("database first", "iterator first"):
+        db = simdb.open(path, "c")
+        db.insert(1, FERRY)
+        ids, snapshot, table = iter(db), db.snapshot(), db.to_arrow()
+        assert next(ids) == 1
+        if order == "database first":
+            del db
+            gc.collect()
+            assert len(snapshot) == 1
+            del snapshot, ids, table
+        else:
+            del snapshot, ids, table
+            gc.collect()
+            del db
+        gc.collect()
+        with simdb.open(path, "w") as again:
+            assert len(again) == 1
+
+
+def test_modes(path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as missing:
+        simdb.open(path)
+    assert isinstance(missing.value, simdb.NotFoundError)
+    with pytest.raises(simdb.NotFoundError):
+        simdb.open(path, "w")
+    with simdb.open(path, "x", keep_texts=True, recipe="jieba"):
+        pass
+    with pytest.raises(FileExistsError):
+        simdb.open(path, "x")
+    with simdb.open(path) as reader, simdb.open(path) as other:
+        assert len(reader) == len(other) == 0
+        with pytest.raises(simdb.ReadOnlyError, match="reading only"):
+            reader.insert(1, FERRY)
+        with pytest.raises(simdb.LockedError):
+            simdb.open(path, "w")
+        assert (reader.settings.recipe, reader.settings.keep_texts) == ("jieba", True)
+    with pytest.raises(simdb.MismatchError):
+        simdb.open(path, "w", recipe="ngram")
+    with pytest.raises(simdb.InvalidArgumentError, match="no mode 'a'"):
+        simdb.open(path, "a")  # type: ignore[arg-type]
+
+
+def test_documents_expire(path: Path) -> None:
+    start = datetime(2024, 1, 1, tzinfo=timezone.utc)
+    with simdb.open(path, "c", retention=timedelta(days=2)) as db:
+        assert db.settings.arrivals and db.settings.retention == 2 * 86400
+        db.insert(1, FERRY, arrival=start)
+        db.insert(2, sentences(1)[0], arrival=start + timedelta(days=1))
+        document = db.get(1)
+        assert document is not None
+        assert document.arrival == int(start.timestamp() * 1000)
+        assert db.insert(3, "later", arrival=start + timedelta(days=3)).kind == "inserted"
+        assert list(db) == [2, 3]
+        late = db.insert(4, "too late", arrival=int(start.timestamp() * 1000))
+        assert late.kind == "expired" and not late
+
+
+def test_errors_have_a_hierarchy_and_the_texts_of_the_library(path: Path) -> None:
+    for error in vars(simdb.errors).values():
+        if isinstance(error, type):
+            assert issubclass(error, simdb.Error)
+    with simdb.open(path, "c") as db:
+        with pytest.raises(ValueError, match="there is no radius 65") as refused:
+            db.within(1, 65)
+        assert isinstance(refused.value, simdb.InvalidArgumentError)
+        with pytest.raises(simdb.InvalidArgumentError, match="keeps no texts"):
+            db.similar(FERRY)
+        with pytest.raises(OverflowError):
+            db.insert(-1, FERRY)
+        with pytest.raises(TypeError):
+            db.insert(1, 1.5)  # type: ignore[arg-type]
+        with pytest.raises(simdb.InvalidArgumentError, match="no recipe"):
+            simdb.Fingerprinter("none")
+    path.write_bytes(b"x" * 5000)
+    with pytest.raises(simdb.NotADatabaseError, match="is not a simdb database"):
+        simdb.open(path)
+    folder = path.with_name("missing") / "docs.simdb"
+    with pytest.raises(simdb.StorageError, match="cannot create") as failed:
+        simdb.open(folder, "c")
+    assert isinstance(failed.value.__cause__, OSError)
+
+
+def test_damaged_file_is_an_error(path: Path) -> None:
+    with simdb.open(path, "c", keep_texts=True) as db:
+        db.bulk_load(list(enumerate(sentences(2000))))
+        assert db.check() == []
+    content = bytearray(path.read_bytes())
+    content[20_000:60_000] = bytes(40_000)
+    path.write_bytes(content)
+    with pytest.raises(simdb.CorruptError, match="is damaged"):
+        with simdb.open(path) as db:
+            list(db.documents())
+
+
+def test_stats_doctor_and_backup(db: simdb.Database, tmp_path: Path) -> None:
+    db.insert(1, FERRY)
+    db.insert(2, FERRY)
+    db.insert(3, "x")
+    stats = db.stats()
+    assert (stats["documents"], stats["unreliable"], stats["texts"]) == (3, 1, 3)
+    copy = tmp_path / "copy.simdb"
+    db.backup(copy)
+    with simdb.open(copy) as copied:
+        assert list(copied.documents()) == list(db.documents())
+        found = copied.doctor()
+        assert (found["documents"], found["duplicate_groups"]) == (2, 1)
+        assert found["largest_groups"][0]["samples"] == [1, 2]
+
+
+def test_answers_are_frozen_and_have_useful_reprs(db: simdb.Database) -> None:
+    db.insert(7, FERRY)
+    match = db.within(FERRY)[0]
+    with pytest.raises(AttributeError):
+        match.id = 8  # type: ignore[misc]
+    assert match == db.within(FERRY)[0] and hash(match) == hash(db.within(FERRY)[0])
+    assert repr(match) == f"Match(id=7, distance=0, fingerprint=0x{match.fingerprint:016x})"
+    assert repr(db.get(7)).endswith('text="The ferry to the islands was cancelled d"...)')
+    assert "similar=True" in repr(db.settings) and "docs.simdb" in repr(db)
+    assert repr(db.similar(FERRY)[0]).startswith("Similar(id=7, verdict='same', distance=0")
+
+
+def test_compare_and_explain() -> None:
+    a, b = "MongoDB integration component", "Memcached integration component"
+    found = simdb.compare(a, b)
+    assert found.verdict == "template"
+    assert [word for word, _ in found.missing_in_b] == ["mongodb"]
+    assert [word for word, _ in found.missing_in_a] == ["memcached"]
+    assert 0 < found.resemblance.jaccard < 1 and not found.resemblance.same_wording
+    explained = simdb.explain(a, b)
+    assert explained.verdict == "template"
+    assert [word for word, _, counterpart in explained.a if counterpart is None] == ["mongodb"]
+    assert str(explained).splitlines()[1].startswith("a: [mongodb ")
+
+
+def test_docstrings_are_shown_by_help() -> None:
+    for name in simdb.__all__:
+        assert getattr(simdb, name).__doc__, name
+    for member in vars(simdb.Database).values():
+        if callable(member) and not member.__name__.startswith("_"):
+            assert member.__doc__, member

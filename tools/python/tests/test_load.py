@@ -1,0 +1,181 @@
+"""Bulk loads from every kind of source, and their failures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Iterator, Optional
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from tqdm import tqdm
+
+import simdb
+from conftest import sentences
+
+TEXTS = sentences(500)
+RECORDS = [{"id": id, "text": text} for id, text in enumerate(TEXTS)]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: RECORDS,
+        lambda: iter(RECORDS),
+        lambda: enumerate(TEXTS),
+        lambda: pa.Table.from_pylist(RECORDS),
+        lambda: pa.Table.from_pylist(RECORDS).to_reader(max_chunksize=7),
+        lambda: pa.RecordBatch.from_pylist(RECORDS),
+        lambda: pl.DataFrame(RECORDS),
+        lambda: pd.DataFrame(RECORDS),
+    ],
+)
+def test_records_of_any_source_are_loaded(path: Path, make: Any) -> None:
+    report = simdb.bulk_load(path, make(), keep_texts=True)
+    assert repr(report) == "BulkReport(inserted=500, present=0, conflicts=0, expired=0)"
+    with simdb.open(path, "w") as db:
+        assert [document.text for document in db.documents()] == TEXTS
+        assert [match.id for match in db.within(TEXTS[77])] == [77]
+        again = db.bulk_load(make())
+        assert (again.inserted, again.present) == (0, 500)
+
+
+def test_records_without_ids_are_numbered(path: Path) -> None:
+    rows = [{"body": text} for text in TEXTS]
+    simdb.bulk_load(path, rows, id=None, text="body", keep_texts=True)
+    table = pa.table({"body": TEXTS})
+    other = path.with_name("other.simdb")
+    simdb.bulk_load(other, table, id=None, text="body", keep_texts=True)
+    with simdb.open(path) as a, simdb.open(other) as b:
+        assert list(a.documents()) == list(b.documents())
+        assert len(a) == 500
+
+
+def test_fingerprints_are_loaded(path: Path) -> None:
+    bits = np.arange(100, dtype=np.uint64) << np.uint64(30)
+    simdb.bulk_load(path, zip(range(100), bits.tolist()))
+    with simdb.open(path) as db:
+        assert db.within(7 << 30, 0)[0].id == 7
+
+
+def test_conflicts_are_counted(path: Path) -> None:
+    report = simdb.bulk_load(path, [(1, TEXTS[0]), (1, TEXTS[1]), (2, TEXTS[1])])
+    assert (report.inserted, report.conflicts) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "records, message",
+    [
+        ([{"id": 1, "txt": "a"}], "record 0 has no field 'text': its fields are .*txt"),
+        ([(1, "a"), 5], "record 1 has no field 'id': it is a"),
+        ([(1, "a"), ("b", 2)], "record 1 is a tuple, but not of an id and a text"),
+        ([{"id": -1, "text": "a"}], "field 'id' of record 0 is not an id"),
+        ([{"id": 1, "text": None}], "field 'text' of record 0 is not a text"),
+        (pa.table({"id": [1], "body": ["a"]}), "there is no column 'text'"),
+        (pa.table({"id": [1, 2], "text": ["a", None]}), "text of document 2 is null"),
+        (pa.table({"id": [1, None], "text": ["a", "b"]}), "null or a negative number"),
+        (pa.table({"id": [-1], "text": ["a"]}), "null or a negative number"),
+        (pa.table({"id": ["a"], "text": ["a"]}), "column of integers is expected"),
+    ],
+)
+def test_bad_records_are_refused_and_nothing_is_left(
+    path: Path, records: Any, message: str
+) -> None:
+    with pytest.raises(simdb.InvalidArgumentError, match=message):
+        simdb.bulk_load(path, records)
+    assert list(path.parent.iterdir()) == []
+
+
+def failing(after: int) -> Iterator[tuple[int, str]]:
+    for id in range(after):
+        yield id, TEXTS[id % 500]
+    raise RuntimeError("the source failed")
+
+
+@pytest.mark.parametrize("after", [0, 10, 20_000])
+def test_exception_of_the_source_ends_a_load_and_changes_nothing(path: Path, after: int) -> None:
+    with pytest.raises(RuntimeError, match="the source failed"):
+        simdb.bulk_load(path, failing(after))
+    assert list(path.parent.iterdir()) == []
+    with simdb.open(path, "c") as db:
+        db.insert(1, TEXTS[0])
+        with pytest.raises(RuntimeError, match="the source failed"):
+            db.bulk_load(failing(after))
+        assert len(db) == 1 and db.insert(2, TEXTS[1]).inserted
+        assert db.check() == []
+
+
+def test_exception_of_an_arrow_stream_ends_a_load(path: Path) -> None:
+    def batches() -> Iterator[Any]:
+        yield pa.RecordBatch.from_pylist(RECORDS)
+        raise RuntimeError("the source failed")
+
+    schema = pa.RecordBatch.from_pylist(RECORDS).schema
+    with pytest.raises(simdb.Error, match="the source failed"):
+        simdb.bulk_load(path, pa.RecordBatchReader.from_batches(schema, batches()))
+    assert list(path.parent.iterdir()) == []
+
+
+def test_source_may_use_other_databases_and_the_same(path: Path, db: simdb.Database) -> None:
+    db.insert(1, TEXTS[0])
+    other = path.with_name("other.simdb")
+
+    def records() -> Iterator[tuple[int, str]]:
+        for document in db.documents():
+            assert document.text is not None
+            yield document.id, document.text
+        with pytest.raises(simdb.AlreadyExistsError):
+            simdb.open(path, "x")
+
+    assert simdb.bulk_load(other, records()).inserted == 1
+    assert db.bulk_load((2, db.get(1).text) for _ in range(1)).inserted == 1  # type: ignore[union-attr]
+
+
+def test_write_of_the_source_to_its_own_load_is_refused(db: simdb.Database) -> None:
+    def records() -> Iterator[tuple[int, str]]:
+        yield 1, TEXTS[0]
+        db.insert(2, TEXTS[1])
+
+    with pytest.raises(simdb.BusyError, match="would wait for itself"):
+        db.bulk_load(records())
+    assert len(db) == 0
+
+
+def test_progress_is_reported_to_functions_and_bars(path: Path) -> None:
+    seen: list[tuple[str, int, Optional[int]]] = []
+    simdb.bulk_load(path, RECORDS, progress=lambda *report: seen.append(report))
+    assert ("reading", 500, 500) in seen
+    assert seen[-1][0] == "writing" and seen[-1][1] == seen[-1][2]
+    with tqdm(disable=False, file=open("/dev/null", "w")) as bar:
+        simdb.bulk_load(path.with_name("b.simdb"), RECORDS, progress=bar)
+        assert bar.n == bar.total and bar.desc.startswith("writing")
+
+
+def test_exception_of_progress_ends_an_operation(path: Path) -> None:
+    def fail(*_report: object) -> None:
+        raise LookupError("no terminal")
+
+    with pytest.raises(LookupError, match="no terminal"):
+        simdb.bulk_load(path, RECORDS, progress=fail)
+    assert list(path.parent.iterdir()) == []
+    with simdb.open(path, "c") as db:
+        db.bulk_load(RECORDS)
+        for operation in (
+            lambda: db.pairs(progress=fail),
+            lambda: db.clusters(progress=fail),
+            lambda: db.within_batch(list(range(100)), progress=fail),
+            lambda: db.check(progress=fail),
+            lambda: simdb.Fingerprinter().fingerprints(TEXTS, progress=fail),
+        ):
+            with pytest.raises(LookupError, match="no terminal"):
+                operation()
+        assert len(db) == 500
+
+
+def test_progress_may_query_the_database(db: simdb.Database) -> None:
+    db.bulk_load(RECORDS)
+    counts = []
+    db.pairs(progress=lambda *_report: counts.append(len(db.within_batch([1, 2])[0])))
+    assert set(counts) == {3}
