@@ -90,10 +90,10 @@ def test_batch_answers_equal_single_answers(loaded: simdb.Database, make: Any) -
         start, end = offsets[index], offsets[index + 1]
         single = [(match.id, match.distance) for match in loaded.within(int(query), 3)]
         assert list(zip(ids[start:end], distances[start:end])) == single
-    assert offsets[-1] >= 2 * len(queries) - 2
+    assert offsets[-1] >= 2 * (len(queries) - 2)
     limited, first, _ = loaded.within_batch(queries, 3, limit=1)
     assert limited[-1] == len(queries) - 2
-    np.testing.assert_array_equal(first, ids[offsets[:-3:1]])
+    np.testing.assert_array_equal(first, ids[offsets[:-3]])
 
 
 def test_empty_batch_has_one_offset(loaded: simdb.Database) -> None:

@@ -1,0 +1,58 @@
+"""The façade of datasketch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import simdb
+from simdb.compat import MinHash, MinHashLSH
+
+FOX = "the quick brown fox jumps over the lazy dog near the river bank in the morning"
+
+
+def test_index_is_used_as_that_of_datasketch() -> None:
+    def minhash(text: str) -> MinHash:
+        made = MinHash(num_perm=128)
+        for word in text.split():
+            made.update(word.encode())
+        return made
+
+    lsh = MinHashLSH(threshold=0.6, num_perm=128)
+    lsh.insert("a", minhash(FOX))
+    lsh.insert("b", minhash("another text about a lantern and a garden in the winter"))
+    lsh.insert(7, minhash(FOX + " again"))
+    assert lsh.query(minhash(FOX)) == ["a", 7]
+    assert lsh.query(FOX + " again and again")[0] == 7
+    assert "a" in lsh and 7 in lsh and "c" not in lsh and 8 not in lsh and len(lsh) == 3
+    with pytest.raises(ValueError, match="the key 'a' is stored already"):
+        lsh.insert("a", minhash("other words of a key that is taken"))
+    lsh.remove("a")
+    assert lsh.query(FOX) == [7] and "a" not in lsh
+    for missing in ("a", 8):
+        with pytest.raises(KeyError):
+            lsh.remove(missing)
+    lsh.insert("a", FOX.split())
+    assert lsh.query(FOX) == ["a", 7]
+    with pytest.raises(simdb.InvalidArgumentError, match="from 0 to"):
+        lsh.insert(-1, FOX)
+    lsh.close()
+
+
+def test_threshold_selects() -> None:
+    with MinHashLSH(threshold=0.95) as lsh:
+        lsh.insert("a", FOX)
+        assert lsh.query(FOX.upper()) == ["a"]
+        assert lsh.query(FOX.replace("lazy", "busy")) == []
+        assert not lsh.is_empty()
+
+
+def test_index_in_a_file_is_durable(path: Path) -> None:
+    with MinHashLSH(0.5, path=path) as lsh:
+        lsh.insert("a key", FOX)
+    with MinHashLSH(0.5, path=path) as lsh:
+        assert "a key" in lsh and lsh.query(FOX) == ["a key"]
+        lsh.remove("a key")
+    with MinHashLSH(0.5, path=path) as lsh:
+        assert lsh.is_empty() and lsh.query(FOX) == []

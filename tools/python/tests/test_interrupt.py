@@ -1,0 +1,129 @@
+"""KeyboardInterrupt ends a load, a batch, a join, and work on texts."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import simdb
+from conftest import sentences
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no signals between threads")
+
+RANDOM = np.random.default_rng(3).integers(0, 2**64, 400_000, dtype=np.uint64)
+TRIES = 4
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> simdb.Database:
+    path = tmp_path_factory.mktemp("interrupt") / "large.simdb"
+    simdb.bulk_load(path, pa.table({"id": np.arange(len(RANDOM)), "text": RANDOM}))
+    return simdb.open(path)
+
+
+def delay_of_interrupt(operation: Callable[[], object], after_seconds: float) -> float:
+    """The seconds from a signal to the KeyboardInterrupt."""
+    sent = 0.0
+
+    def send() -> None:
+        nonlocal sent
+        sent = time.monotonic()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(after_seconds, send)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        operation()
+        pytest.fail("the operation ended before the signal")
+    return time.monotonic() - sent
+
+
+def assert_prompt(operation: Callable[[], object], after_seconds: float = 0.1) -> None:
+    """Other processes may delay some of the interrupts."""
+    delays = [delay_of_interrupt(operation, after_seconds) for _ in range(TRIES)]
+    assert min(delays) < 0.1, delays
+
+
+def test_load_of_an_endless_iterator(path: Path) -> None:
+    text = "a text of a source that does not end, about a lantern and a river"
+    for records in (
+        lambda: zip(itertools.count(), itertools.repeat(text)),
+        lambda: ((id, text) for id in itertools.count()),
+    ):
+        assert_prompt(lambda: simdb.bulk_load(path, records()), 0.2)
+    assert list(path.parent.iterdir()) == []
+
+
+def test_load_while_it_writes(path: Path) -> None:
+    table = pa.table({"id": np.arange(len(RANDOM))[::-1], "text": RANDOM})
+    delays = []
+
+    def load() -> None:
+        timers: list[threading.Timer] = []
+        sent: list[float] = []
+
+        def send() -> None:
+            sent.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+
+        def progress(stage: str, _done: int, _total: Any) -> None:
+            if stage == "writing" and not timers:
+                timers.append(threading.Timer(0.02, send))
+                timers[0].start()
+
+        with pytest.raises(KeyboardInterrupt):
+            simdb.bulk_load(path, table, progress=progress)
+            # A fast disk: the signal comes after the end.
+            timers[0].join()
+            time.sleep(1)
+        delays.append(time.monotonic() - sent[0])
+
+    for _ in range(TRIES):
+        load()
+        path.unlink(missing_ok=True)
+    assert min(delays) < 0.1, delays
+    assert list(path.parent.iterdir()) == []
+
+
+def test_batch(large: simdb.Database) -> None:
+    queries = np.concatenate([RANDOM ^ np.uint64(1 << bit) for bit in range(10)])
+    assert_prompt(lambda: large.within_batch(queries, 5))
+
+
+def test_pairs(large: simdb.Database) -> None:
+    assert_prompt(lambda: large.pairs(10))
+
+
+def test_clusters(large: simdb.Database) -> None:
+    assert_prompt(lambda: large.clusters(10))
+
+
+def test_fingerprints() -> None:
+    texts = sentences(1000) * 400
+    assert_prompt(lambda: simdb.Fingerprinter().fingerprints(texts))
+
+
+def test_dedup_and_pairs_of_texts() -> None:
+    texts = sentences(30_000)
+    assert_prompt(lambda: simdb.dedup(texts).run())
+    assert_prompt(lambda: simdb.pairs(texts))
+
+
+def test_database_is_sound_after_interrupts(path: Path) -> None:
+    with simdb.open(path, "c") as db:
+        db.insert(1, "a text that was there before the interrupt")
+        text = "a text of a source that does not end, about a lantern and a river"
+        endless = zip(itertools.count(2), itertools.repeat(text))
+        delay_of_interrupt(lambda: db.bulk_load(endless), 0.2)
+        assert list(db) == [1] and db.insert(2, text).inserted
+        assert db.check() == []

@@ -1,0 +1,126 @@
+"""Threads: one database, many callers, and the interpreter lock."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import simdb
+from conftest import sentences
+
+TEXTS = sentences(400)
+
+
+def test_of_equal_texts_of_many_threads_one_is_stored(db: simdb.Database) -> None:
+    def insert(id: int) -> str:
+        return db.insert_unique(id, TEXTS[id % 100]).kind
+
+    with ThreadPoolExecutor(8) as pool:
+        kinds = list(pool.map(insert, range(400)))
+    assert kinds.count("inserted") == 100 and kinds.count("duplicate") == 300
+    assert sorted(document.text or "" for document in db.documents()) == sorted(TEXTS[:100])
+
+
+def test_readers_and_writers_share_a_database(db: simdb.Database) -> None:
+    def write(thread: int) -> None:
+        for index in range(50):
+            assert db.insert(1000 * thread + index, TEXTS[50 * thread + index]).inserted
+
+    def read(_thread: int) -> None:
+        for text in TEXTS[:50]:
+            assert len(db.within(text)) <= 1
+            assert len(list(db)) <= 200
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(4)))
+        list(pool.map(read, range(4)))
+    assert len(db) == 200
+
+
+def test_other_threads_run_while_the_library_works(path: Path) -> None:
+    """The interpreter lock is released: a thread of Python counts during a long operation."""
+    bits = np.random.default_rng(1).integers(0, 2**64, 300_000, dtype=np.uint64)
+    simdb.bulk_load(path, zip(range(len(bits)), bits.tolist()))
+    started, ended = threading.Event(), threading.Event()
+    count = 0
+
+    def count_up() -> None:
+        nonlocal count
+        started.set()
+        while not ended.is_set():
+            count += 1
+            time.sleep(0.001)
+
+    with simdb.open(path) as db:
+        counter = threading.Thread(target=count_up)
+        counter.start()
+        started.wait()
+        before = count
+        begun = time.monotonic()
+        db.pairs(7)
+        elapsed = time.monotonic() - begun
+        counted = count - before
+        ended.set()
+        counter.join()
+    # A thread that had to wait for the lock would count once or twice.
+    assert counted >= 5 and counted >= elapsed / 0.05
+
+
+def test_close_waits_for_queries_of_other_threads(path: Path) -> None:
+    with simdb.open(path, "c") as db:
+        db.bulk_load(enumerate(TEXTS))
+        stop = threading.Event()
+        answered = []
+
+        def query() -> None:
+            while not stop.is_set():
+                try:
+                    answered.append(len(db.within(TEXTS[0])))
+                except simdb.ClosedError:
+                    return
+
+        threads = [threading.Thread(target=query) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        while len(answered) < 20:
+            time.sleep(0.001)
+        db.close()
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert set(answered) == {1}
+    with simdb.open(path, "w") as again:
+        assert len(again) == len(TEXTS)
+
+
+def test_iterator_shared_by_threads_yields_each_document_once(db: simdb.Database) -> None:
+    db.bulk_load(enumerate(TEXTS))
+    documents = db.documents()
+    with ThreadPoolExecutor(4) as pool:
+        parts = pool.map(lambda _: [document.id for document in documents], range(4))
+    assert sorted(id for part in parts for id in part) == list(range(len(TEXTS)))
+
+
+def test_array_that_changes_during_a_batch_is_harmless(path: Path) -> None:
+    bits = np.arange(50_000, dtype=np.uint64) << np.uint64(20)
+    simdb.bulk_load(path, zip(range(len(bits)), bits.tolist()))
+    queries = bits.copy()
+    with simdb.open(path) as db, ThreadPoolExecutor(1) as pool:
+        batch = pool.submit(db.within_batch, queries, 0)
+        while not batch.done():
+            queries[:] = 1
+        offsets, ids, _ = batch.result()
+    # The queries are those of the call, or partly the later ones.
+    assert len(offsets) == len(queries) + 1
+    assert set(ids.tolist()) <= set(range(len(bits)))
+
+
+def test_arguments_of_another_thread_are_refused_alike() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(simdb.InvalidArgumentError, match="no recipe"):
+            pool.submit(simdb.Fingerprinter, "none").result()
