@@ -31,9 +31,14 @@ const MAX_QUERIES: usize = 1 << 20;
 const MAX_MATCHES: usize = 8 << 20;
 /// Up to 4,096 answers are assembled together on all cores, and then passed to the visitor.
 const QUERIES_PER_ROUND: usize = 4096;
-/// Block keys, some milliseconds in a database of ten million documents, that are looked up between two
-/// reports of the progress.
+/// Block keys, some milliseconds at radius 3 in a database of ten million documents, that are looked up
+/// between two reports of the progress. Fewer at a larger radius, at which each key has more queries.
 const KEYS_PER_REPORT: usize = 4096;
+/// Enough keys for all cores.
+const MIN_KEYS_PER_REPORT: usize = 256;
+/// Matching fingerprints, some tens of milliseconds, whose documents are looked up between two reports of
+/// the progress.
+const FINGERPRINTS_PER_REPORT: usize = 1 << 16;
 /// The approximate share of the time that the search for matching fingerprints takes, for the reported
 /// progress.
 const SEARCH_SHARE: f64 = 0.75;
@@ -225,9 +230,10 @@ impl BatchQuery<'_> {
             })
         };
         let mut found = Vec::new();
-        for (index, part) in keys.chunks(KEYS_PER_REPORT).enumerate() {
+        let per_report = (KEYS_PER_REPORT / differences.len().max(1)).max(MIN_KEYS_PER_REPORT);
+        for (index, part) in keys.chunks(per_report).enumerate() {
             found.append(&mut tables.look_up(part, search_bucket)?);
-            advance((index * KEYS_PER_REPORT + part.len()) as f64 / keys.len() as f64)?;
+            advance((index * per_report + part.len()) as f64 / keys.len() as f64)?;
         }
         Ok(found)
     }
@@ -279,12 +285,16 @@ impl BatchQuery<'_> {
                 current.iter().map(|found| found.fingerprint).collect();
             tables.in_parallel(|| fingerprints.par_sort_unstable());
             fingerprints.dedup();
-            let documents = tables.documents_of(&fingerprints)?;
-            if !self.deliver_rounds((first, queries), next..end, current, &documents, visitor)? {
+            let mut documents = DocumentLookup::default();
+            for part in fingerprints.chunks(FINGERPRINTS_PER_REPORT) {
+                documents.append(tables.documents_of(part)?);
+                progress.report()?;
+            }
+            let (range, queries) = (next..end, (first, queries));
+            if !self.deliver_rounds(queries, range, current, &documents, progress, visitor)? {
                 return Ok(false);
             }
             next = end;
-            progress.advance_to((first + next) as u64)?;
         }
         Ok(true)
     }
@@ -296,6 +306,7 @@ impl BatchQuery<'_> {
         range: Range<usize>,
         matches: &[BatchMatch],
         documents: &DocumentLookup,
+        progress: &mut ProgressReporter,
         visitor: &mut dyn FnMut(usize, Vec<Match>) -> bool,
     ) -> Result<bool> {
         let mut matches = matches;
@@ -333,6 +344,7 @@ impl BatchQuery<'_> {
                 next += 1;
             }
             (_, matches) = split_before(matches, next);
+            progress.advance_to((first + next) as u64)?;
         }
         Ok(true)
     }

@@ -305,8 +305,7 @@ impl FingerprintSource for SnapshotTables {
         });
         let mut found = DocumentLookup::default();
         for part in parts? {
-            found.documents.extend(part.documents);
-            found.others.extend(part.others);
+            found.append(part);
         }
         Ok(found)
     }

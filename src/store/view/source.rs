@@ -154,6 +154,12 @@ pub(crate) struct DocumentLookup {
 }
 
 impl DocumentLookup {
+    /// Adds the documents of larger fingerprints.
+    pub(crate) fn append(&mut self, larger: Self) {
+        self.documents.extend(larger.documents);
+        self.others.extend(larger.others);
+    }
+
     /// Adds one of the fingerprints of `all`, with its documents.
     pub(crate) fn copy_from(&mut self, all: &Self, fingerprint: u64) {
         let start = all

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{Float64Array, StringArray, UInt64Array};
@@ -69,13 +70,11 @@ impl Deduplicator {
         run(py, None, || {
             let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let mut removals = Vec::new();
-            let mut rest = &texts[..];
+            let (mut rest, mut pace) = (&texts[..], Pace::default());
             while !rest.is_empty() {
                 check("deciding", kept.decided, None)?;
-                let (part, others) =
-                    rest.split_at(part_length(rest.iter().map(|text| text.len())).min(MAX_PART));
-                rest = others;
-                kept.decide(part, &mut removals)?;
+                let part = pace.take(&mut rest);
+                pace.measure(part, |part| kept.decide(part, &mut removals))?;
             }
             Ok(removals)
         })
@@ -99,8 +98,45 @@ impl Deduplicator {
     }
 }
 
-/// Texts that are searched together, some tens of milliseconds.
-const MAX_PART: usize = 1024;
+/// The number of texts that are worked on between two checks for signals. A text with many similar texts
+/// takes a thousand times as long as another.
+struct Pace {
+    texts: usize,
+}
+
+/// The least and the largest number of texts.
+const PART_LENGTHS: [usize; 2] = [16, 4096];
+/// The time for which the numbers of texts are chosen.
+const PART_TIME: Duration = Duration::from_millis(25);
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { texts: 64 }
+    }
+}
+
+impl Pace {
+    /// Splits off the next texts.
+    fn take<'t>(&self, rest: &mut &'t [&'t str]) -> &'t [&'t str] {
+        let fitting = part_length(rest.iter().map(|text| text.len()));
+        let (part, others) = rest.split_at(fitting.min(self.texts));
+        *rest = others;
+        part
+    }
+
+    /// Doubles the number after fast work, and halves the number after slow work.
+    fn measure<T>(&mut self, part: &[&str], work: impl FnOnce(&[&str]) -> T) -> T {
+        let start = Instant::now();
+        let result = work(part);
+        let [least, most] = PART_LENGTHS;
+        if start.elapsed() > PART_TIME {
+            self.texts = (self.texts / 2).max(least);
+        } else if start.elapsed() < PART_TIME / 2 {
+            self.texts = (self.texts * 2).min(most);
+        }
+        result
+    }
+}
 
 impl SimilarOptions {
     fn empty_index(&self) -> simdb::Result<SimilarIndex> {
@@ -259,16 +295,20 @@ fn find_pairs(
 ) -> Result<Option<Vec<(u64, SimilarText)>>, Failure> {
     let (pool, total) = (pool(), Some(2 * texts.len() as u64));
     let mut index = options.empty_index()?;
-    for part in texts.chunks(MAX_PART) {
+    let (mut rest, mut pace) = (texts, Pace::default());
+    while !rest.is_empty() {
         check("pairing", index.len() as u64, total)?;
-        pool.install(|| index.extend(part));
+        let part = pace.take(&mut rest);
+        pace.measure(part, |part| pool.install(|| index.extend(part)));
     }
     let mut pairs = Vec::new();
     let mut next: u32 = 0;
-    for part in texts.chunks(MAX_PART) {
+    (rest, pace) = (texts, Pace::default());
+    while !rest.is_empty() {
         check("pairing", (texts.len() + next as usize) as u64, total)?;
-        let found: Vec<Vec<_>> = pool.install(|| {
-            let search = |(offset, text): (usize, &&str)| {
+        let part = pace.take(&mut rest);
+        let search = |part: &[&str]| -> Vec<Vec<_>> {
+            let search_one = |(offset, text): (usize, &&str)| {
                 let own = next + offset as u32;
                 let mut found = Vec::new();
                 // At most `max_pairs` for each text: the sum is checked below.
@@ -284,8 +324,9 @@ fn find_pairs(
                 found.sort_unstable_by_key(|(_, earlier)| earlier.position);
                 found
             };
-            part.par_iter().enumerate().map(search).collect()
-        });
+            pool.install(|| part.par_iter().enumerate().map(search_one).collect())
+        };
+        let found = pace.measure(part, search);
         pairs.extend(found.into_iter().flatten());
         if pairs.len() > max_pairs {
             return Ok(None);

@@ -10,11 +10,8 @@ import pytest
 
 import simdb
 
-WORDS = (
-    "ferry island fog harbour captain morning ticket crowd signal engine winter lantern bridge "
-    "market river window garden violin teacher letter cloud mountain railway station forest "
-    "kitchen copper museum painter journey blanket thunder orchard pepper basket"
-).split()
+SYLLABLES = "ba ce di fo gu ha ke li mo nu pa re si to vu wa ze cha dro fle gri pla sto tru".split()
+WORDS = ["".join(random.Random(seed).choices(SYLLABLES, k=3)) for seed in range(3000)]
 
 
 def sentences(count: int, seed: int = 1) -> list[str]:
