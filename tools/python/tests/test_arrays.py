@@ -62,7 +62,7 @@ def test_texts_that_are_none_are_refused_by_position() -> None:
         ("one text", "not one text"),
     ]:
         with pytest.raises(simdb.InvalidArgumentError, match=message):
-            fingerprinter.fingerprints(texts)  # type: ignore[arg-type]
+            fingerprinter.fingerprints(texts)
     made, reliable = fingerprinter.fingerprints([])
     assert len(made) == len(reliable) == 0
 
@@ -84,7 +84,7 @@ def test_batch_answers_equal_single_answers(loaded: simdb.Database, make: Any) -
     stored = pa.table(loaded.to_arrow())["fingerprint"].to_numpy()
     queries = np.concatenate([stored[::3], np.array([0, 2**64 - 1], dtype=np.uint64)])
     offsets, ids, distances = loaded.within_batch(make(queries), 3)
-    assert (offsets.dtype, ids.dtype, distances.dtype) == (np.int64, np.uint64, np.uint8)
+    assert [str(array.dtype) for array in (offsets, ids, distances)] == ["int64", "uint64", "uint8"]
     assert len(offsets) == len(queries) + 1 and offsets[-1] == len(ids) == len(distances)
     for index, query in enumerate(queries):
         start, end = offsets[index], offsets[index + 1]
@@ -136,12 +136,12 @@ def test_tables_are_read_by_every_library_and_more_than_once(path: Path) -> None
         for _ in range(2):
             assert pa.table(documents)["text"].to_pylist() == texts
             assert pl.DataFrame(documents)["text"].to_list() == texts
-            assert duckdb.sql("select text from documents order by id").fetchall() == [
-                (text,) for text in texts
-            ]
+            selected: Any = duckdb.sql("select text from documents order by id")
+            assert selected.fetchall() == [(text,) for text in texts]
             assert pa.table(documents).to_pandas()["text"].tolist() == texts
         pairs = db.pairs()
-        assert duckdb.sql("from pairs").columns == ["a", "b", "distance"]
+        relation: Any = duckdb.sql("from pairs")
+        assert relation.columns == ["a", "b", "distance"]
         assert pairs.to_pyarrow().num_rows == pairs.num_rows == 0
 
 

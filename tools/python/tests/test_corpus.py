@@ -54,13 +54,13 @@ def kept_by_definition(texts: list[str]) -> set[int]:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_kept_texts_are_those_of_the_definition(seed: int) -> None:
-    texts = corpus(seed, 100)
+    texts = corpus(seed, 50)
     result = simdb.dedup(texts)
     assert list(result) == [texts[index] for index in result.kept]
     expected = kept_by_definition(texts)
     # The index may miss a match of a low score.
     assert len(expected ^ set(result.kept.tolist())) <= 1
-    assert 100 <= len(expected) < 190
+    assert 50 <= len(expected) < 95
 
 
 def test_every_removal_has_a_keeper_that_says_all_of_it() -> None:
@@ -128,7 +128,7 @@ def test_data_sets_of_every_kind_give_one_answer() -> None:
     assert 100 <= len(expected) < 200
     table = pa.Table.from_pylist(rows)
     made: Any = datasets.Dataset.from_list(rows)
-    for dataset in (
+    sources: list[Any] = [
         iter(rows),
         table,
         table.to_reader(max_chunksize=9),
@@ -136,7 +136,8 @@ def test_data_sets_of_every_kind_give_one_answer() -> None:
         pd.DataFrame(rows),
         made,
         made.to_iterable_dataset(),
-    ):
+    ]
+    for dataset in sources:
         assert list(simdb.dedup(dataset, text="body")) == expected
     kept = simdb.dedup(table, text="body").run().kept
     assert table.take(kept).to_pylist() == made.select(kept).to_list() == expected
@@ -163,13 +164,14 @@ def test_exception_of_the_source_passes_and_bad_records_are_named() -> None:
 
     with pytest.raises(RuntimeError, match="the source failed"):
         list(simdb.dedup(failing()))
-    for records, message in [
+    refused: list[tuple[list[Any], str]] = [
         ([{"txt": "a"}], "record 0 has no field 'text'; its fields are \\['txt'\\]"),
         (["a", {"text": None}], "field 'text' of record 1 is no string but NoneType"),
         ([5], "record 0 has no field 'text'"),
-    ]:
+    ]
+    for bad, message in refused:
         with pytest.raises(simdb.InvalidArgumentError, match=message):
-            list(simdb.dedup(records))
+            list(simdb.dedup(bad))
     for options in ({"keep": "best"}, {"decision": "maybe"}, {"jaccard": 1.5}):
         with pytest.raises(simdb.InvalidArgumentError):
             simdb.dedup([], **options)
@@ -182,7 +184,7 @@ def test_empty_data_set_has_an_empty_answer() -> None:
 
 
 def test_pairs_equal_a_comparison_of_all() -> None:
-    texts = corpus(5, 60)
+    texts = corpus(5, 40)
     found = pa.table(simdb.pairs(texts)).to_pylist()
     by_definition = set()
     for b in range(len(texts)):
@@ -193,7 +195,7 @@ def test_pairs_equal_a_comparison_of_all() -> None:
                 if compared.verdict in ("same", "a_in_b", "b_in_a"):
                     by_definition.add((a, b, compared.verdict))
     assert len(by_definition ^ {(row["a"], row["b"], row["verdict"]) for row in found}) <= 1
-    assert len(by_definition) >= 30
+    assert len(by_definition) >= 20
     with pytest.raises(simdb.InvalidArgumentError, match="more than 3 pairs"):
         simdb.pairs(texts, max_pairs=3)
 

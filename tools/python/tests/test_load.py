@@ -130,7 +130,7 @@ def test_source_may_use_other_databases_and_the_same(path: Path, db: simdb.Datab
             simdb.open(path, "x")
 
     assert simdb.bulk_load(other, records()).inserted == 1
-    assert db.bulk_load((2, db.get(1).text) for _ in range(1)).inserted == 1  # type: ignore[union-attr]
+    assert db.bulk_load((id + 1, repr(db.get(id))) for id in [1]).inserted == 1
 
 
 def test_write_of_the_source_to_its_own_load_is_refused(db: simdb.Database) -> None:
