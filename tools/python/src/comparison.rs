@@ -1,6 +1,7 @@
 //! The comparison of two texts, word by word.
 
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
 use pyo3::prelude::*;
 use simdb::Normaliser;
@@ -8,6 +9,9 @@ use simdb::containment::{AlignedWord, Alignment, Containment, Weights};
 
 use crate::answers::{Resemblance, number_or_none, words};
 use crate::operation::call;
+
+/// Made once: a normaliser loads its tables.
+static NORMALISER: LazyLock<Normaliser> = LazyLock::new(Normaliser::new);
 
 /// The decision about two texts.
 #[pyclass(frozen, get_all, eq, module = "simdb")]
@@ -47,7 +51,7 @@ fn shown(missing: &[(String, f64)]) -> String {
 pub fn compare(py: Python<'_>, a: &str, b: &str) -> PyResult<Comparison> {
     call(py, || {
         let (found, resemblance) =
-            Containment::with_resemblance(&Normaliser::new(), Weights::builtin(), a, b);
+            Containment::with_resemblance(&NORMALISER, Weights::builtin(), a, b);
         Ok(Comparison {
             verdict: found.verdict.name(),
             missing_in_b: words(found.missing_in_b),
@@ -112,7 +116,7 @@ pub fn explain(py: Python<'_>, a: &str, b: &str) -> PyResult<Explanation> {
         words.into_iter().map(word).collect()
     };
     call(py, || {
-        let found = Alignment::new(&Normaliser::new(), Weights::builtin(), a, b);
+        let found = Alignment::new(&NORMALISER, Weights::builtin(), a, b);
         Ok(Explanation {
             verdict: found.containment.verdict.name(),
             a: to_words(found.a),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import string
 from pathlib import Path
 from typing import Iterator
 
@@ -10,8 +11,8 @@ import pytest
 
 import simdb
 
-SYLLABLES = "ba ce di fo gu ha ke li mo nu pa re si to vu wa ze cha dro fle gri pla sto tru".split()
-WORDS = ["".join(random.Random(seed).choices(SYLLABLES, k=3)) for seed in range(3000)]
+_chosen = random.Random(1)
+WORDS = ["".join(_chosen.choices(string.ascii_lowercase, k=_chosen.randint(4, 9))) for _ in range(3000)]
 
 
 def sentences(count: int, seed: int = 1) -> list[str]:
