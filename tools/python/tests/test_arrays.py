@@ -44,10 +44,11 @@ def expected() -> np.ndarray[Any, Any]:
     ],
 )
 def test_fingerprints_of_texts_in_any_container(make: Any, expected: Any) -> None:
-    made, reliable = simdb.Fingerprinter().fingerprints(make(TEXTS))
+    fingerprinter = simdb.Fingerprinter()
+    made, reliable = fingerprinter.fingerprints(make(TEXTS))
     assert made.dtype == np.uint64 and reliable.dtype == np.bool_
     np.testing.assert_array_equal(made, expected)
-    reasons = [simdb.Fingerprinter().unreliable_reason(text) for text in TEXTS]
+    reasons = [fingerprinter.unreliable_reason(text) for text in TEXTS]
     assert reliable.tolist() == [reason is None for reason in reasons]
 
 

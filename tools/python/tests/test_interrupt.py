@@ -22,6 +22,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no signals betw
 
 RANDOM = np.random.default_rng(3).integers(0, 2**64, 400_000, dtype=np.uint64)
 TRIES = 4
+MAX_DELAY_SECONDS = 0.2
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +50,10 @@ def delay_of_interrupt(operation: Callable[[], object], after_seconds: float) ->
 
 
 def assert_prompt(operation: Callable[[], object], after_seconds: float = 0.1) -> None:
-    """Other processes may delay some of the interrupts."""
+    """The shortest of several delays, because other processes delay some. On a machine with cores to
+    spare, it is below a tenth of a second."""
     delays = [delay_of_interrupt(operation, after_seconds) for _ in range(TRIES)]
-    assert min(delays) < 0.1, delays
+    assert min(delays) < MAX_DELAY_SECONDS, delays
 
 
 def test_load_of_an_endless_iterator(path: Path) -> None:
@@ -91,13 +93,13 @@ def test_load_while_it_writes(path: Path) -> None:
     for _ in range(TRIES):
         load()
         path.unlink(missing_ok=True)
-    assert min(delays) < 0.1, delays
+    assert min(delays) < MAX_DELAY_SECONDS, delays
     assert list(path.parent.iterdir()) == []
 
 
 def test_batch(large: simdb.Database) -> None:
     queries = np.concatenate([RANDOM ^ np.uint64(1 << bit) for bit in range(10)])
-    assert_prompt(lambda: large.within_batch(queries, 5))
+    assert_prompt(lambda: large.within_batch(queries, 3))
 
 
 def test_pairs(large: simdb.Database) -> None:
