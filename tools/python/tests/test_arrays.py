@@ -146,6 +146,14 @@ def test_tables_are_read_by_every_library_and_more_than_once(path: Path) -> None
         assert pairs.to_pyarrow().num_rows == pairs.num_rows == 0
 
 
+def test_table_of_a_closed_database_is_an_error(path: Path) -> None:
+    with simdb.open(path, "c") as db:
+        db.insert(1, 7)
+        table = db.to_arrow()
+    with pytest.raises(Exception, match="was closed; open it again"):
+        pa.table(table)
+
+
 def test_table_of_many_batches_is_complete(path: Path) -> None:
     bits = np.arange(40_000, dtype=np.uint64) << np.uint64(20)
     with simdb.open(path, "c") as db:
