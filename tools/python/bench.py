@@ -106,7 +106,7 @@ def bench_batch(options: Any) -> None:
 
 def bench_insert(_options: Any) -> None:
     """insert_unique of 8 threads, each insert durable before it returns."""
-    threads, each = 8, 10_000
+    threads, each = 8, 5000
     bits = np.random.default_rng(2).integers(0, 2**64, threads * each, dtype=np.uint64).tolist()
     with tempfile.TemporaryDirectory() as folder, simdb.open(Path(folder) / "i.simdb", "c") as db:
 
