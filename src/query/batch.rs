@@ -493,6 +493,7 @@ mod tests {
         }
     }
 
+    /// A reporter without a handler.
     fn unreported(view: &View) -> ProgressReporter {
         ProgressReporter::new(&ProgressHandler::default(), Stage::Batch, None, view.path())
     }
@@ -508,9 +509,14 @@ mod tests {
             let count = AtomicUsize::new(0);
             let probes = Probes::for_radius(radius);
             let probed = probes.blocks().flat_map(|block| {
-                batch
-                    .probe(&queries, &probes, block, &count, &mut |_| Ok(()))
-                    .unwrap()
+                let mut shares = Vec::new();
+                let mut advance = |share| {
+                    shares.push(share);
+                    Ok(())
+                };
+                let found = batch.probe(&queries, &probes, block, &count, &mut advance);
+                assert!(shares.is_sorted() && shares.last() == Some(&1.0));
+                found.unwrap()
             });
             let mut probed: Vec<BatchMatch> = probed.collect();
             assert_eq!(probed.len(), count.into_inner());

@@ -169,7 +169,7 @@ impl Kept {
     fn decide(&mut self, texts: &[&str], removals: &mut Vec<Removal>) -> Result<(), Failure> {
         let Self { index, options, .. } = &*self;
         let search = |text: &&str| {
-            let prepared = PreparedText::new(*text);
+            let prepared = PreparedText::new(text);
             let keeper = options.keeper(index, &prepared, u32::MAX);
             (prepared, keeper)
         };
@@ -312,7 +312,7 @@ fn find_pairs(
                 let own = next + offset as u32;
                 let mut found = Vec::new();
                 // At most `max_pairs` for each text: the sum is checked below.
-                let _ended = index.visit(&PreparedText::new(*text), 0..own, |mut earlier| {
+                let _ended = index.visit(&PreparedText::new(text), 0..own, |mut earlier| {
                     earlier.containment =
                         earlier.containment.map(|found| Box::new(found.swapped()));
                     found.push((u64::from(own), earlier));

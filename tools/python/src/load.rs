@@ -55,6 +55,9 @@ pub struct Records {
     total: Option<u64>,
 }
 
+/// Takes the ids and contents of some records.
+type PushPart<'p> = dyn FnMut(&[(u64, ContentRef<'_>)]) -> Result<(), Failure> + 'p;
+
 enum RecordSource {
     Python(Py<PyIterator>),
     Arrow(Box<dyn RecordBatchReader + Send>),
@@ -80,10 +83,7 @@ impl Records {
     }
 
     /// Calls `push` with the ids and contents of all records, some thousand at a time.
-    fn for_each_part(
-        self,
-        push: &mut dyn FnMut(&[(u64, ContentRef<'_>)]) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    fn for_each_part(self, push: &mut PushPart<'_>) -> Result<(), Failure> {
         let (mut done, total) = (0, self.total);
         let columns = &self.columns;
         let mut push = |part: &[(u64, ContentRef<'_>)]| {
