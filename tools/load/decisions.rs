@@ -393,10 +393,8 @@ mod tests {
             let is_kind = |kind: fn(&Outcome) -> bool| expected.iter().filter(|o| kind(o)).count();
             assert!(is_kind(|outcome| matches!(outcome, Outcome::Similar(_))) > 20);
             assert!(is_kind(|outcome| matches!(outcome, Outcome::Exists { .. })) > 2);
-            let extended = is_kind(|outcome| match outcome {
-                Outcome::Extends(_) | Outcome::Supersedes(_) => true,
-                _ => false,
-            });
+            let extended =
+                is_kind(|outcome| matches!(outcome, Outcome::Extends(_) | Outcome::Supersedes(_)));
             assert_eq!(extended > 4, decision == Decision::Contained, "{extended}");
             for part_len in [usize::MAX, 100] {
                 let name = format!("parts{number}-{}.simdb", part_len % 7);
