@@ -61,12 +61,12 @@ impl DecidingText {
         }
     }
 
-    /// The containment of this text, A, and another text, B.
-    pub(crate) fn containment(&self, normaliser: &Normaliser, other: &str) -> Containment {
+    /// The containment of this text, A, and another text, B; `None` if neither contains the other.
+    pub(crate) fn removable(&self, normaliser: &Normaliser, other: &str) -> Option<Containment> {
         let prepare = || Box::new(Prepared::new(normaliser, &self.text));
         let prepared = self.prepared.get_or_init(prepare);
         let other = Prepared::new(normaliser, other);
-        Containment::between(Weights::builtin(), prepared, &other)
+        Containment::of_removable(Weights::builtin(), prepared, &other)
     }
 
     pub(crate) fn text(&self) -> &str {

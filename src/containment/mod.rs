@@ -55,6 +55,7 @@
 
 mod align;
 mod alignment;
+mod certain_loss;
 mod forgive;
 mod lexicon;
 mod names;
@@ -186,6 +187,14 @@ impl Containment {
     /// Compares two prepared texts.
     pub(crate) fn between(weights: &Weights, a: &Prepared, b: &Prepared) -> Self {
         with_sides(weights, a, b, Self::of)
+    }
+
+    /// Compares two prepared texts; `None` if neither may be deleted.
+    pub(crate) fn of_removable(weights: &Weights, a: &Prepared, b: &Prepared) -> Option<Self> {
+        if certain_loss::are_apart(weights, a, b) {
+            return None;
+        }
+        Some(Self::between(weights, a, b)).filter(|found| found.verdict.is_removable())
     }
 
     /// Compares two texts, and gives their resemblance too.

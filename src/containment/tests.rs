@@ -5,11 +5,16 @@ use serde_json::Value;
 
 use super::*;
 
+thread_local! {
+    static NORMALISER: Normaliser = Normaliser::new();
+}
+
 fn compare(a: &str, b: &str) -> Containment {
-    thread_local! {
-        static NORMALISER: Normaliser = Normaliser::new();
-    }
     NORMALISER.with(|normaliser| Containment::new(normaliser, Weights::builtin(), a, b))
+}
+
+fn prepared(text: &str) -> Prepared {
+    NORMALISER.with(|normaliser| Prepared::new(normaliser, text))
 }
 
 /// The probes are grouped by the kind of difference.
@@ -92,6 +97,34 @@ fn judged_pairs_keep_precision_and_recall() {
     assert!(precision >= 0.95 && recall >= 0.85, "{precision} {recall}");
 }
 
+/// Returns `true` if the pair was rejected without an alignment, which must not change the answer.
+fn is_rejected(a: &Prepared, b: &Prepared) -> bool {
+    let weights = Weights::builtin();
+    let found = Containment::between(weights, a, b);
+    let removable = found.verdict.is_removable().then_some(found);
+    assert_eq!(Containment::of_removable(weights, a, b), removable);
+    certain_loss::are_apart(weights, a, b)
+}
+
+#[test]
+fn rejection_without_alignment_never_changes_a_verdict() {
+    let pairs = include_str!("../../tests/data/judged/pairs.jsonl");
+    let pairs: Vec<[Prepared; 2]> = pairs
+        .lines()
+        .map(|line| {
+            let pair: Value = serde_json::from_str(line).unwrap();
+            ["a", "b"].map(|name| prepared(pair[name].as_str().unwrap()))
+        })
+        .collect();
+    let rejected = pairs.iter().filter(|[a, b]| is_rejected(a, b)).count();
+    assert!(rejected * 2 > pairs.len(), "{rejected} of {}", pairs.len());
+    // Texts of a set with all others: few are alike.
+    let texts: Vec<&Prepared> = pairs.iter().step_by(9).map(|[a, _]| a).collect();
+    for (a, b) in texts.iter().flat_map(|a| texts.iter().map(move |b| (a, b))) {
+        is_rejected(a, b);
+    }
+}
+
 fn text() -> impl Strategy<Value = String> {
     let word = prop_oneof![
         "[a-c]{1,3}",
@@ -111,6 +144,11 @@ proptest! {
         let found = compare(&text, &text);
         prop_assert_eq!(found.verdict, Verdict::Same);
         prop_assert!(found.missing_in_a.is_empty() && found.missing_in_b.is_empty());
+    }
+
+    #[test]
+    fn rejection_of_any_texts_never_changes_a_verdict(a in text(), b in text()) {
+        is_rejected(&prepared(&a), &prepared(&b));
     }
 
     #[test]

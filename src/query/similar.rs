@@ -176,8 +176,7 @@ impl TextQuery {
     /// does not belong to the answer.
     fn containment(&self, text: &str) -> Option<Box<Containment>> {
         let normaliser = self.bands.banding().normaliser();
-        let found = self.text.containment(normaliser, text);
-        found.verdict.is_removable().then(|| Box::new(found))
+        self.text.removable(normaliser, text).map(Box::new)
     }
 
     fn to_similar(

@@ -356,10 +356,9 @@ impl SimilarIndex {
                 Decision::Alike => None,
                 Decision::Contained => {
                     let stored = self.wordings.text(variant);
-                    let found = text.text.containment(normaliser, stored);
-                    if !found.verdict.is_removable() {
+                    let Some(found) = text.text.removable(normaliser, stored) else {
                         continue;
-                    }
+                    };
                     Some(Box::new(found))
                 }
             };

@@ -7,7 +7,7 @@ use serde_json::Value;
 use test_support::SplitMix;
 
 use super::*;
-use crate::decision::DecidingText;
+use crate::containment::{Containment, Weights};
 use crate::similarity::Wording;
 
 /// The texts of a labelled set in `tests/data`.
@@ -56,14 +56,13 @@ fn index_of(texts: &[impl AsRef<str> + Sync], decision: Decision) -> SimilarInde
 fn plain(texts: &[impl AsRef<str>], query: &str, decision: Decision) -> Vec<SimilarText> {
     let normaliser = Banding::shared().normaliser();
     let wording = Wording::new(normaliser, query);
-    let deciding = DecidingText::new(query);
     let similar = |(position, text): (usize, &_)| {
         let text = AsRef::<str>::as_ref(text);
         let resemblance = wording.compare(normaliser, text, &Likeness::default())?;
         let containment = match decision {
             Decision::Alike => None,
             Decision::Contained => {
-                let found = deciding.containment(normaliser, text);
+                let found = Containment::new(normaliser, Weights::builtin(), query, text);
                 Some(Box::new(found.verdict.is_removable().then_some(found)?))
             }
         };

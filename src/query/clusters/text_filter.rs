@@ -63,9 +63,8 @@ impl<'v> TextFilter<'v> {
             Ok(resemblance.is_some()
                 && (self.decision == Decision::Alike
                     || text
-                        .containment(&self.normaliser, &other)
-                        .verdict
-                        .is_b_in_a()))
+                        .removable(&self.normaliser, &other)
+                        .is_some_and(|found| found.verdict.is_b_in_a())))
         };
         if candidates.len() < MIN_PARALLEL_TEXTS {
             candidates.iter().map(is_redundant).collect()
