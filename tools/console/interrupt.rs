@@ -14,17 +14,14 @@ use super::EXIT_FAILED;
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Catches Ctrl-C and termination signals, which then set the flag and do not end the process.
+    /// Catches Ctrl-C and termination signals. The first signal sets the flag, the second ends the process
+    /// at once.
     pub fn listen() -> Result<Self> {
-        let interrupt = Self::default();
-        let flag = Arc::clone(&interrupt.0);
-        ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
-            .context("cannot listen for Ctrl-C")?;
-        Ok(interrupt)
+        Self::listen_and(|| ())
     }
 
-    /// Catches Ctrl-C and termination signals. The first signal also calls `wake`, so that the tool
-    /// need not poll the flag. The second signal ends the process at once.
+    /// Like [`listen`](Self::listen). The first signal also calls `wake`, so that the tool need not poll
+    /// the flag.
     pub fn listen_and(wake: impl Fn() + Send + 'static) -> Result<Self> {
         let interrupt = Self::default();
         let flag = Arc::clone(&interrupt.0);

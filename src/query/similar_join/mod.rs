@@ -184,7 +184,8 @@ fn decide(
         let later: Vec<u32> = (end..range.end)
             .filter(|node| keepers.is_undecided(*node))
             .collect();
-        keepers.remove_contained(&later, &part, &mut |_| Ok(()))?;
+        let mut report = |_| reporter.advance_to_share(f64::from(end) / all);
+        keepers.remove_contained(&later, &part, &mut report)?;
         first = end;
     }
     Ok(())
