@@ -21,7 +21,7 @@ from conftest import sentences
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no signals between threads")
 
 RANDOM = np.random.default_rng(3).integers(0, 2**64, 400_000, dtype=np.uint64)
-TRIES = 4
+MOST_TRIES = 12
 MAX_DELAY_SECONDS = 0.2
 MAX_WAIT_SECONDS = 60
 
@@ -61,10 +61,16 @@ def delay_of_interrupt(operation: Callable[[], object], after_seconds: float) ->
 
 
 def assert_prompt(operation: Callable[[], object], after_seconds: float = 0.1) -> None:
-    """The shortest of several delays, because other processes delay some. On a machine with cores to
-    spare, it is below a tenth of a second."""
-    delays = [delay_of_interrupt(operation, after_seconds) for _ in range(TRIES)]
-    assert min(delays) < MAX_DELAY_SECONDS, delays
+    """One of several delays is short: other processes delay some. On a machine with cores to spare, a
+    delay is about a tenth of a second."""
+    assert_one_is_short(lambda: delay_of_interrupt(operation, after_seconds))
+
+
+def assert_one_is_short(measure: Callable[[], float]) -> None:
+    delays: list[float] = []
+    while not delays or min(delays) >= MAX_DELAY_SECONDS:
+        assert len(delays) < MOST_TRIES, delays
+        delays.append(measure())
 
 
 def test_load_of_an_endless_iterator(path: Path) -> None:
@@ -79,9 +85,9 @@ def test_load_of_an_endless_iterator(path: Path) -> None:
 
 def test_load_while_it_writes(path: Path) -> None:
     table = pa.table({"id": np.arange(len(RANDOM))[::-1], "text": RANDOM})
-    delays = []
 
-    def load() -> None:
+    def load() -> float:
+        path.unlink(missing_ok=True)
         timers: list[threading.Timer] = []
         sent: list[float] = []
 
@@ -99,12 +105,10 @@ def test_load_while_it_writes(path: Path) -> None:
             # A fast disk: the signal comes after the end.
             timers[0].join()
             time.sleep(1)
-        delays.append(time.monotonic() - sent[0])
+        return time.monotonic() - sent[0]
 
-    for _ in range(TRIES):
-        load()
-        path.unlink(missing_ok=True)
-    assert min(delays) < MAX_DELAY_SECONDS, delays
+    assert_one_is_short(load)
+    path.unlink(missing_ok=True)
     assert list(path.parent.iterdir()) == []
 
 
