@@ -60,7 +60,7 @@ use crate::options::{FieldNames, OnError, RecipeOptions};
 /// text, A, and the text of the keeper, B, say: same or a_in_b if nothing is lost. "missing" are the
 /// words that the keeper does not say, in nats; hashes are the xxh3_64 of the texts; "weights" are the
 /// weights of words and the checksum of their table. `simdb-cli check-report` proves each line again.
-/// Of Parquet, "line" and "keeper_line" are null, and "row" and "keeper_row" are added. "cluster" is
+/// For Parquet, "line" and "keeper_line" are null, and "row" and "keeper_row" are added. "cluster" is
 /// the smallest id of the cluster, or null if the keeper is in the database of --against. "distance" is
 /// null if it is unknown, because the keeper is not in the inputs; "verdict" is null if a text is
 /// unknown.
@@ -147,8 +147,8 @@ pub struct Dedup {
 
     /// The document of a cluster to keep; of equal documents the document with the smallest id
     ///
-    /// Of the documents whose texts say all that the others of the cluster say. If there is none but the
-    /// longest text, that text is kept. `oldest` compares the field of --time.
+    /// One of the documents whose texts say all that the others of the cluster say. If only the longest
+    /// text does, that text is kept. `oldest` compares the field of --time.
     #[arg(long, value_enum, default_value_t, help_heading = "Duplicates")]
     pub(super) keep: KeepRule,
 
