@@ -50,7 +50,7 @@ pub struct SimilarRule {
 #[derive(Clone, Debug)]
 pub(crate) struct DecidingText {
     text: Box<str>,
-    prepared: OnceLock<Box<Prepared>>,
+    prepared: OnceLock<Box<Prepared<'static>>>,
 }
 
 impl DecidingText {
@@ -61,12 +61,16 @@ impl DecidingText {
         }
     }
 
+    /// The words of the text.
+    pub(crate) fn words(&self, normaliser: &Normaliser) -> &Prepared<'static> {
+        let prepare = || Box::new(Prepared::new(normaliser, &self.text));
+        self.prepared.get_or_init(prepare)
+    }
+
     /// The containment of this text, A, and another text, B; `None` if neither contains the other.
     pub(crate) fn removable(&self, normaliser: &Normaliser, other: &str) -> Option<Containment> {
-        let prepare = || Box::new(Prepared::new(normaliser, &self.text));
-        let prepared = self.prepared.get_or_init(prepare);
         let other = Prepared::new(normaliser, other);
-        Containment::of_removable(Weights::builtin(), prepared, &other)
+        Containment::of_removable(Weights::builtin(), self.words(normaliser), &other)
     }
 
     pub(crate) fn text(&self) -> &str {

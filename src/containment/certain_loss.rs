@@ -11,7 +11,7 @@ use super::{MAX_MISSING, MIN_STRONG};
 const MAX_TOKENS: usize = 64;
 
 /// Returns `true` only if neither of two texts is contained in the other.
-pub(super) fn are_apart(weights: &Weights, a: &Prepared, b: &Prepared) -> bool {
+pub(super) fn are_apart(weights: &Weights, a: &Prepared<'_>, b: &Prepared<'_>) -> bool {
     a.tokens.len().max(b.tokens.len()) <= MAX_TOKENS
         && certainly_loses(weights, &a.tokens, &b.tokens)
         && certainly_loses(weights, &b.tokens, &a.tokens)

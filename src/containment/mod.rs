@@ -62,8 +62,10 @@ mod names;
 mod prepared;
 mod side;
 mod tokens;
+mod vocabulary;
 mod weights;
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
@@ -75,6 +77,7 @@ use side::Sides;
 
 pub use alignment::{AlignedWord, Alignment};
 pub(crate) use prepared::Prepared;
+pub(crate) use vocabulary::Vocabulary;
 pub use weights::Weights;
 
 /// The largest weight, in nats, that the words of a contained text may lose: less than one ordinary
@@ -185,12 +188,16 @@ impl Containment {
     }
 
     /// Compares two prepared texts.
-    pub(crate) fn between(weights: &Weights, a: &Prepared, b: &Prepared) -> Self {
+    pub(crate) fn between(weights: &Weights, a: &Prepared<'_>, b: &Prepared<'_>) -> Self {
         with_sides(weights, a, b, Self::of)
     }
 
     /// Compares two prepared texts; `None` if neither may be deleted.
-    pub(crate) fn of_removable(weights: &Weights, a: &Prepared, b: &Prepared) -> Option<Self> {
+    pub(crate) fn of_removable(
+        weights: &Weights,
+        a: &Prepared<'_>,
+        b: &Prepared<'_>,
+    ) -> Option<Self> {
         if certain_loss::are_apart(weights, a, b) {
             return None;
         }
@@ -253,16 +260,15 @@ impl Containment {
 /// Compares two texts, and passes the indexes of both texts among the sides, and the sides.
 fn with_sides<R>(
     weights: &Weights,
-    a: &Prepared,
-    b: &Prepared,
+    a: &Prepared<'_>,
+    b: &Prepared<'_>,
     then: impl FnOnce([usize; 2], &Sides<'_, '_>) -> R,
 ) -> R {
     // Several alignments can have the same weight, and the order of the texts then selects one.
     // The lesser text comes first, so the answer does not depend on the order of the arguments.
-    let order = if a.sentences > b.sentences {
-        [1, 0]
-    } else {
-        [0, 1]
+    let order = match a.cmp_words(b) {
+        Ordering::Greater => [1, 0],
+        _ => [0, 1],
     };
     let texts = order.map(|index| [a, b][index]);
     let mut numbers: HashMap<&str, u32, FixedState> = HashMap::default();
@@ -275,8 +281,7 @@ fn with_sides<R>(
         keys.collect::<Vec<_>>()
     });
     let tokens = texts.map(|text| &text.tokens[..]);
-    let names = texts.map(|text| &text.names);
-    let mut sides = Sides::new(Lexicon::builtin(), weights, tokens, &keys, names);
+    let mut sides = Sides::new(Lexicon::builtin(), weights, tokens, &keys);
     sides.align();
     sides.match_moved();
     sides.match_forgiven();

@@ -11,7 +11,6 @@ use super::tokens::Token;
 ///
 /// `PayPal` is a name by a capital letter within. A word with a capital letter that does not begin
 /// a sentence is a name, unless half of the words have capital letters, as in a title.
-#[derive(Clone, Debug)]
 pub(super) struct Names {
     names: HashSet<String, FixedState>,
 }
@@ -49,14 +48,11 @@ impl Names {
         Self { names }
     }
 
-    pub fn contains(&self, word: &str) -> bool {
-        self.names.contains(word)
-    }
-
-    /// Gives fillers that are names the class of a word: "Qt Quick".
-    pub fn restore(&self, tokens: &mut [Token<'_>]) {
+    /// Marks the tokens that are names, and gives fillers among them the class of a word: "Qt Quick".
+    pub fn mark(&self, tokens: &mut [Token<'_>]) {
         for token in tokens {
-            if token.class == Class::Filler && self.contains(&token.text) {
+            token.is_name = self.names.contains(&*token.text);
+            if token.is_name && token.class == Class::Filler {
                 token.class = Class::Word;
             }
         }

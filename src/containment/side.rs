@@ -7,7 +7,6 @@ use foldhash::fast::FixedState;
 use super::align::align;
 use super::forgive::{can_be_acronym, end_of_glued, is_misspelling, spelled_out};
 use super::lexicon::{Class, Lexicon};
-use super::names::Names;
 use super::tokens::Token;
 use super::weights::Weights;
 use super::{AlignedWord, MIN_REPLACED, MIN_STRONG, Missing};
@@ -58,7 +57,6 @@ pub(super) struct Sides<'s, 't> {
     weights: &'s Weights,
     tokens: [&'s [Token<'t>]; 2],
     keys: &'s [Vec<u32>; 2],
-    names: [&'s Names; 2],
     states: [Vec<State>; 2],
     /// The number of aligned pairs before each token. Tokens with one number are in one place.
     gaps: [Vec<usize>; 2],
@@ -71,14 +69,12 @@ impl<'s, 't> Sides<'s, 't> {
         weights: &'s Weights,
         tokens: [&'s [Token<'t>]; 2],
         keys: &'s [Vec<u32>; 2],
-        names: [&'s Names; 2],
     ) -> Self {
         Self {
             lexicon,
             weights,
             tokens,
             keys,
-            names,
             states: tokens.map(|tokens| vec![State::Open; tokens.len()]),
             gaps: tokens.map(|tokens| vec![0; tokens.len()]),
             losses: tokens.map(|tokens| vec![0.0; tokens.len()]),
@@ -234,7 +230,7 @@ impl<'s, 't> Sides<'s, 't> {
         let is_word = |side: usize, at: &usize| {
             let token = &self.tokens[side][*at];
             let may_be = !matches!(token.class, Class::Stop | Class::Number);
-            may_be && token.text.len() > 4 && !self.names[side].contains(&token.text)
+            may_be && token.text.len() > 4 && !token.is_name
         };
         let [mut a, mut b] = [self.open(0), self.open(1)];
         a.retain(|at| is_word(0, at));

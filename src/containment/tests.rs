@@ -13,7 +13,7 @@ fn compare(a: &str, b: &str) -> Containment {
     NORMALISER.with(|normaliser| Containment::new(normaliser, Weights::builtin(), a, b))
 }
 
-fn prepared(text: &str) -> Prepared {
+fn prepared(text: &str) -> Prepared<'static> {
     NORMALISER.with(|normaliser| Prepared::new(normaliser, text))
 }
 
@@ -98,7 +98,7 @@ fn judged_pairs_keep_precision_and_recall() {
 }
 
 /// Returns `true` if the pair was rejected without an alignment, which must not change the answer.
-fn is_rejected(a: &Prepared, b: &Prepared) -> bool {
+fn is_rejected(a: &Prepared<'_>, b: &Prepared<'_>) -> bool {
     let weights = Weights::builtin();
     let found = Containment::between(weights, a, b);
     let removable = found.verdict.is_removable().then_some(found);
@@ -109,7 +109,7 @@ fn is_rejected(a: &Prepared, b: &Prepared) -> bool {
 #[test]
 fn rejection_without_alignment_never_changes_a_verdict() {
     let pairs = include_str!("../../tests/data/judged/pairs.jsonl");
-    let pairs: Vec<[Prepared; 2]> = pairs
+    let pairs: Vec<[Prepared<'_>; 2]> = pairs
         .lines()
         .map(|line| {
             let pair: Value = serde_json::from_str(line).unwrap();
@@ -119,7 +119,7 @@ fn rejection_without_alignment_never_changes_a_verdict() {
     let rejected = pairs.iter().filter(|[a, b]| is_rejected(a, b)).count();
     assert!(rejected * 2 > pairs.len(), "{rejected} of {}", pairs.len());
     // Texts of a set with all others: few are alike.
-    let texts: Vec<&Prepared> = pairs.iter().step_by(9).map(|[a, _]| a).collect();
+    let texts: Vec<&Prepared<'_>> = pairs.iter().step_by(9).map(|[a, _]| a).collect();
     for (a, b) in texts.iter().flat_map(|a| texts.iter().map(move |b| (a, b))) {
         is_rejected(a, b);
     }

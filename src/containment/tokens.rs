@@ -14,6 +14,8 @@ pub(super) struct Token<'t> {
     pub key: Cow<'t, str>,
     pub class: Class,
     pub entry: Option<&'static Entry>,
+    /// `true` if the capital letters of the text make the token a name.
+    pub is_name: bool,
 }
 
 impl Token<'_> {
@@ -142,6 +144,7 @@ fn token<'t>(lexicon: &'static Lexicon, text: &'t str) -> Token<'t> {
         key,
         class,
         entry,
+        is_name: false,
     }
 }
 

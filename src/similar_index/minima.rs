@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use crate::minhash::{factor, mixed};
 
-/// Trees of the forest. More trees find more texts and take more memory.
+/// The most trees of a forest. More trees find more texts and take more memory.
 pub(super) const TREES: usize = 32;
 
 /// Minima of a tree, each a level.

@@ -26,12 +26,12 @@ use std::ops::{ControlFlow, Range};
 
 use rayon::prelude::*;
 
-use crate::containment::{Containment, Verdict};
+use crate::containment::{Containment, Verdict, Weights};
 use crate::decision::{Decision, answer_order};
 use crate::error::Result;
 use crate::minhash::Banding;
 use crate::similarity::{Likeness, PackedComparison, Resemblance};
-use forest::{Forest, ForestQuery, max_sketch_distance};
+use forest::{Forest, ForestQuery, Reach};
 use length_class::LengthClasses;
 use wordings::Wordings;
 
@@ -149,7 +149,7 @@ impl SimilarIndex {
             likeness,
             decision,
             wordings: Wordings::new(decision == Decision::Contained),
-            forest: Forest::default(),
+            forest: Forest::new(Reach::new(&likeness, decision)),
         })
     }
 
@@ -170,12 +170,29 @@ impl SimilarIndex {
     /// After 2³² − 1 texts.
     pub fn extend<T: AsRef<str> + Sync>(&mut self, texts: &[T]) {
         for texts in texts.chunks(PREPARED_TEXTS) {
-            let prepare = |text: &T| PreparedText::new(text.as_ref());
+            let prepare = |text: &T| self.prepared(text.as_ref());
             let prepared: Vec<PreparedText> = texts.par_iter().map(prepare).collect();
             for text in &prepared {
                 self.push_unsorted(text);
             }
             self.forest.sort_very_long_tail();
+        }
+        self.forest.sort_long_tail();
+    }
+
+    /// Prepares a text with everything that [`extend_prepared`](Self::extend_prepared) needs.
+    pub(crate) fn prepared(&self, text: &str) -> PreparedText {
+        let text = PreparedText::new(text);
+        if self.decision == Decision::Contained {
+            text.words();
+        }
+        text
+    }
+
+    /// Adds prepared texts in order.
+    pub(crate) fn extend_prepared<'t>(&mut self, texts: impl Iterator<Item = &'t PreparedText>) {
+        for text in texts {
+            self.push_unsorted(text);
         }
         self.forest.sort_long_tail();
     }
@@ -254,6 +271,10 @@ impl SimilarIndex {
         mut visitor: impl FnMut(SimilarText) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let comparison = PackedComparison::new(&text.wording, &self.likeness);
+        // A load pushes most texts that it has searched, one by one. Here, threads cut them into words.
+        if self.decision == Decision::Contained {
+            text.words();
+        }
         let own = self.wordings.slot_of(text);
         if let Some(slot) = own {
             self.visit_slot(text, slot, &comparison, &positions, accepts, &mut visitor)?;
@@ -299,14 +320,14 @@ impl SimilarIndex {
         text.all_minima().map(move |minima| ForestQuery {
             minima,
             classes: LengthClasses::of_near_duplicates(characters, &self.likeness),
-            max_sketch_distance: max_sketch_distance(characters, &self.likeness),
+            max_sketch_distance: self.forest.reach().max_sketch_distance(characters),
             end: self.wordings.slots_before(end),
         })
     }
 
     /// The candidates of each text before an end, for [`visit_candidates`](Self::visit_candidates), in
     /// less time than single searches.
-    pub(crate) fn candidates_of_all(&self, texts: &[(PreparedText, u32)]) -> Vec<Vec<u32>> {
+    pub(crate) fn candidates_of_all(&self, texts: &[(&PreparedText, u32)]) -> Vec<Vec<u32>> {
         let (mut queries, mut numbers) = (Vec::new(), Vec::new());
         for (number, (text, end)) in texts.iter().enumerate() {
             queries.extend(self.queries(text, *end));
@@ -333,13 +354,13 @@ impl SimilarIndex {
         accepts: &dyn Fn(u32) -> bool,
         visitor: &mut impl FnMut(SimilarText) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
-        let normaliser = Banding::shared().normaliser();
         let Some(resemblance) = (match self.wordings.packed(slot) {
             Some(packed) => comparison.compare(packed),
             None => {
                 let first = self.wordings.variants(slot).next();
                 first.and_then(|variant| {
                     let stored = self.wordings.text(variant);
+                    let normaliser = Banding::shared().normaliser();
                     text.wording.compare(normaliser, stored, &self.likeness)
                 })
             }
@@ -355,10 +376,9 @@ impl SimilarIndex {
             let containment = match self.decision {
                 Decision::Alike => None,
                 Decision::Contained => {
-                    let stored = self.wordings.text(variant);
-                    let Some(found) = text.text.removable(normaliser, stored) else {
-                        continue;
-                    };
+                    let (weights, stored) = (Weights::builtin(), self.wordings.words(variant));
+                    let found = Containment::of_removable(weights, text.words(), &stored);
+                    let Some(found) = found else { continue };
                     Some(Box::new(found))
                 }
             };

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use super::minima::Minima;
+use crate::containment::Prepared;
 use crate::decision::DecidingText;
 use crate::minhash::{Banding, is_long, shingle_hashes, shingles_of_query, wording_hash};
 use crate::similarity::Wording;
@@ -46,6 +47,11 @@ impl PreparedText {
     /// The text.
     pub fn text(&self) -> &str {
         self.text.text()
+    }
+
+    /// The words of the text, which the first call cuts.
+    pub(super) fn words(&self) -> &Prepared<'static> {
+        self.text.words(Banding::shared().normaliser())
     }
 
     /// The minima of a search: over the shingles of the text, and over shingles of the other length if

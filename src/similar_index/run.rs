@@ -5,7 +5,9 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::length_class::LENGTH_CLASSES;
-use super::minima::{LEVEL_BITS, LEVELS, Minima, TREES};
+#[cfg(test)]
+use super::minima::TREES;
+use super::minima::{LEVEL_BITS, LEVELS, Minima};
 
 /// The bits of an entry for the slot within its run.
 const SLOT_BITS: u32 = 22;
@@ -21,24 +23,25 @@ const ENTRIES_PER_PLACE: usize = 2;
 /// One of 32 entries is sampled.
 const SAMPLED: usize = 32;
 
-/// The entries of a slot, one for each tree, without the slot.
+/// The entries of a slot, one for each tree of the forest, without the slot.
 ///
 /// | bits | content |
 /// |---|---|
 /// | 15, 10, 7, 4, 2 | a part of the hash of each minimum |
 /// | 4 | length class |
 /// | 22 | slot within the run |
-pub(super) type Keys = [u64; TREES];
+pub(super) type Keys = Box<[u64]>;
 
 /// The entries of a text.
-pub(super) fn keys(minima: &Minima, length_class: u32) -> Keys {
-    std::array::from_fn(|tree| {
+pub(super) fn keys(minima: &Minima, trees: usize, length_class: u32) -> Keys {
+    let entry = |tree| {
         let parts = LEVEL_BITS.iter().enumerate();
         let key = parts.fold(0, |key, (level, bits)| {
             key << bits | minima.part(tree, level)
         });
         (key << CLASS_BITS | u64::from(length_class)) << SLOT_BITS
-    })
+    };
+    (0..trees).map(entry).collect()
 }
 
 /// The length class of an entry.
@@ -91,9 +94,9 @@ pub(super) struct Run {
 
 impl Run {
     /// The run of `slots` slots from `first_slot` on. Texts with too little content have no keys.
-    pub(super) fn new(first_slot: u32, slots: usize, keys: &[(u32, Box<Keys>)]) -> Self {
+    pub(super) fn new(trees: usize, first_slot: u32, slots: usize, keys: &[(u32, Keys)]) -> Self {
         let tree = |tree: usize| {
-            let entry = |(slot, keys): &(u32, Box<Keys>)| keys[tree] | u64::from(slot - first_slot);
+            let entry = |(slot, keys): &(u32, Keys)| keys[tree] | u64::from(slot - first_slot);
             let mut entries: Vec<u64> = keys.iter().map(entry).collect();
             entries.sort_unstable();
             Tree::new(entries)
@@ -101,7 +104,7 @@ impl Run {
         Self {
             first_slot,
             slots,
-            trees: (0..TREES).into_par_iter().map(tree).collect(),
+            trees: (0..trees).into_par_iter().map(tree).collect(),
         }
     }
 
@@ -281,11 +284,11 @@ mod tests {
     /// A run of slots with random keys of few parts.
     fn run(first_slot: u32, keys: &[u64]) -> Run {
         let keys_of = |(slot, key): (usize, &u64)| {
-            let keys = Box::new([*key << (CLASS_BITS + SLOT_BITS); TREES]);
+            let keys: Keys = [*key << (CLASS_BITS + SLOT_BITS); TREES].into();
             (first_slot + slot as u32, keys)
         };
         let keys: Vec<_> = keys.iter().enumerate().map(keys_of).collect();
-        Run::new(first_slot, keys.len(), &keys)
+        Run::new(TREES, first_slot, keys.len(), &keys)
     }
 
     fn key() -> impl Strategy<Value = u64> {

@@ -7,6 +7,7 @@ use foldhash::fast::FixedState;
 
 use super::arena::{Arena, Place};
 use super::prepared_text::PreparedText;
+use crate::containment::{Prepared, Vocabulary};
 use crate::minhash::Banding;
 use crate::similarity::{PackedWording, Wording};
 
@@ -29,6 +30,8 @@ struct Slot {
 struct Variant {
     /// [`Place::NONE`] if no search needs the text.
     text: Place,
+    /// The numbers of the words; [`Place::NONE`] if the texts decide no search.
+    words: Place,
     /// The positions of the first and the last copy.
     first: u32,
     last: u32,
@@ -40,6 +43,7 @@ struct Variant {
 pub(super) struct Wordings {
     keeps_texts: bool,
     arena: Arena,
+    vocabulary: Vocabulary,
     slots: Vec<Slot>,
     variants: Vec<Variant>,
     /// The next copy of the text at each position.
@@ -49,11 +53,13 @@ pub(super) struct Wordings {
 }
 
 impl Wordings {
-    /// Keeps all texts if `keeps_texts`, otherwise only the texts that have no packed wording.
+    /// Keeps all texts and their words if `keeps_texts`, otherwise only the texts that have no packed
+    /// wording.
     pub(super) fn new(keeps_texts: bool) -> Self {
         Self {
             keeps_texts,
             arena: Arena::default(),
+            vocabulary: Vocabulary::default(),
             slots: Vec::new(),
             variants: Vec::new(),
             next_copies: Vec::new(),
@@ -82,11 +88,10 @@ impl Wordings {
                 *last = position;
             }
             None => {
-                let text = self.arena.push(text.text().as_bytes());
                 let last = self.slots[slot as usize].last_variant;
                 self.variants[last as usize].next = self.variants.len() as u32;
                 self.slots[slot as usize].last_variant = self.variants.len() as u32;
-                self.push_variant(text, position);
+                self.push_variant(text, position, true);
             }
         }
         false
@@ -101,18 +106,27 @@ impl Wordings {
             first_variant: variant,
             last_variant: variant,
         });
-        let text_place = match self.keeps_texts || packed == Place::NONE {
-            true => self.arena.push(text.text().as_bytes()),
-            false => Place::NONE,
-        };
-        self.push_variant(text_place, position);
+        self.push_variant(text, position, self.keeps_texts || packed == Place::NONE);
         // Of two wordings with one hash the first is found by it, and the other by its shingles.
         self.by_key.entry(text.key).or_insert(slot);
     }
 
-    fn push_variant(&mut self, text: Place, position: u32) {
+    fn push_variant(&mut self, text: &PreparedText, position: u32, keeps_text: bool) {
+        let text_place = match keeps_text {
+            true => self.arena.push(text.text().as_bytes()),
+            false => Place::NONE,
+        };
+        let words = match self.keeps_texts {
+            true => {
+                let numbers = self.vocabulary.numbers(text.words()).into_iter();
+                let bytes: Vec<u8> = numbers.flat_map(u32::to_le_bytes).collect();
+                self.arena.push(&bytes)
+            }
+            false => Place::NONE,
+        };
         self.variants.push(Variant {
-            text,
+            text: text_place,
+            words,
             first: position,
             last: position,
             next: NONE,
@@ -163,6 +177,14 @@ impl Wordings {
         str::from_utf8(bytes.unwrap_or_default()).unwrap_or_default()
     }
 
+    /// The words of a variant; none if the texts decide no search.
+    pub(super) fn words(&self, variant: u32) -> Prepared<'_> {
+        let bytes = self.arena.get(self.variants[variant as usize].words);
+        let numbers = bytes.unwrap_or_default().as_chunks().0.iter();
+        let numbers = numbers.map(|number| u32::from_le_bytes(*number));
+        self.vocabulary.text(numbers)
+    }
+
     /// The positions of the copies of a variant within a range, ascending.
     pub(super) fn positions(&self, variant: u32, within: &Range<u32>) -> impl Iterator<Item = u32> {
         let variant = &self.variants[variant as usize];
@@ -188,6 +210,7 @@ impl Wordings {
         // A place of the hash table has 16 bytes and a byte of control, and one in eight stays empty.
         let by_key = self.by_key.capacity() * 8 / 7 * 17;
         self.arena.len_bytes()
+            + self.vocabulary.len_bytes()
             + self.slots.capacity() * size_of::<Slot>()
             + self.variants.capacity() * size_of::<Variant>()
             + self.next_copies.capacity() * size_of::<u32>()

@@ -446,6 +446,10 @@ fn is_rare_han(c: char) -> bool {
 
 /// Returns `true` for the Unicode categories L and N.
 pub(crate) fn is_letter_or_digit(c: char) -> bool {
+    // Without the search in the Unicode tables, cutting English into words takes half the time.
+    if c.is_ascii() {
+        return c.is_ascii_alphanumeric();
+    }
     matches!(
         c.general_category_group(),
         GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number
@@ -454,7 +458,7 @@ pub(crate) fn is_letter_or_digit(c: char) -> bool {
 
 /// Returns `true` for the Unicode category M.
 pub(crate) fn is_mark(c: char) -> bool {
-    c.general_category_group() == GeneralCategoryGroup::Mark
+    !c.is_ascii() && c.general_category_group() == GeneralCategoryGroup::Mark
 }
 
 /// Returns `true` for marks that belong to no single script: accents and variation selectors.

@@ -7,10 +7,6 @@
 use super::NONE;
 use crate::error::Result;
 
-/// Nodes that are decided together: the nodes of a batch are searched in parallel, before it is known
-/// which of them are kept.
-const BATCH_NODES: usize = 1 << 14;
-
 /// The keeper of each node. A kept node has itself, an undecided node [`NONE`].
 pub(super) struct Keepers(Vec<u32>);
 
@@ -41,36 +37,29 @@ impl Keepers {
         self.of(node) == NONE
     }
 
-    /// Decides these undecided nodes, which ascend, among themselves. `report` is called with the number of
-    /// decided nodes.
-    pub(super) fn decide(
-        &mut self,
-        nodes: &[u32],
-        containers: &impl Containers,
-        report: &mut dyn FnMut(usize) -> Result<()>,
-    ) -> Result<()> {
-        for (number, batch) in nodes.chunks(BATCH_NODES).enumerate() {
+    /// Decides these undecided nodes, which ascend, of themselves and of the decided nodes.
+    ///
+    /// All are searched in parallel, before it is known which of them are kept.
+    pub(super) fn decide(&mut self, nodes: &[u32], containers: &impl Containers) -> Result<()> {
+        let may_be_kept = |node| self.is_kept(node) || self.is_undecided(node);
+        let mut found = search(nodes, containers, may_be_kept)?;
+        // A container that was found may turn out to be removed. Then another is searched. The first
+        // undecided node of a round is always decided, because all nodes before it are.
+        while !found.is_empty() {
+            let mut again = Vec::new();
+            found.retain(|(node, container)| {
+                let keeper = container.map_or(*node, |container| self.of(container));
+                let is_decided = container.is_none() || Some(keeper) == *container;
+                if is_decided {
+                    self.0[*node as usize] = keeper;
+                } else if keeper != NONE {
+                    again.push(*node);
+                }
+                keeper == NONE
+            });
             let may_be_kept = |node| self.is_kept(node) || self.is_undecided(node);
-            let mut found = search(batch, containers, may_be_kept)?;
-            // A container that was found may turn out to be removed. Then another is searched. The first
-            // undecided node of a round is always decided, because all nodes before it are.
-            while !found.is_empty() {
-                let mut again = Vec::new();
-                found.retain(|(node, container)| {
-                    let keeper = container.map_or(*node, |container| self.of(container));
-                    let is_decided = container.is_none() || Some(keeper) == *container;
-                    if is_decided {
-                        self.0[*node as usize] = keeper;
-                    } else if keeper != NONE {
-                        again.push(*node);
-                    }
-                    keeper == NONE
-                });
-                let may_be_kept = |node| self.is_kept(node) || self.is_undecided(node);
-                found.extend(search(&again, containers, may_be_kept)?);
-                found.sort_unstable();
-            }
-            report(number * BATCH_NODES + batch.len())?;
+            found.extend(search(&again, containers, may_be_kept)?);
+            found.sort_unstable();
         }
         Ok(())
     }
@@ -80,15 +69,11 @@ impl Keepers {
         &mut self,
         nodes: &[u32],
         containers: &impl Containers,
-        report: &mut dyn FnMut(usize) -> Result<()>,
     ) -> Result<()> {
-        for (number, batch) in nodes.chunks(BATCH_NODES).enumerate() {
-            for (node, container) in search(batch, containers, |node| self.is_kept(node))? {
-                if let Some(container) = container {
-                    self.0[node as usize] = container;
-                }
+        for (node, container) in search(nodes, containers, |node| self.is_kept(node))? {
+            if let Some(container) = container {
+                self.0[node as usize] = container;
             }
-            report(number * BATCH_NODES + batch.len())?;
         }
         Ok(())
     }
@@ -139,6 +124,7 @@ mod tests {
             edges in proptest::collection::vec((0..60_u32, 0..60_u32), 0..200),
             choice in 0..7_usize,
             split in 0..60_u32,
+            batch in 1..60_usize,
         ) {
             let mut containers = vec![Vec::new(); 60];
             for (a, b) in edges {
@@ -154,10 +140,12 @@ mod tests {
             let mut keepers = Keepers::new(60);
             let nodes: Vec<u32> = (0..60).collect();
             let (first, rest) = nodes.split_at(split as usize);
-            keepers.decide(first, &any, &mut |_| Ok(())).unwrap();
-            keepers.remove_contained(rest, &any, &mut |_| Ok(())).unwrap();
+            for batch in first.chunks(batch) {
+                keepers.decide(batch, &any).unwrap();
+            }
+            keepers.remove_contained(rest, &any).unwrap();
             let rest: Vec<u32> = rest.iter().copied().filter(|n| keepers.is_undecided(*n)).collect();
-            keepers.decide(&rest, &any, &mut |_| Ok(())).unwrap();
+            keepers.decide(&rest, &any).unwrap();
             for node in 0..60 {
                 prop_assert_eq!(keepers.is_kept(node), expected.contains(&node));
                 let keeper = keepers.of(node);

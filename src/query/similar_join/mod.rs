@@ -167,26 +167,30 @@ fn decide(
     reporter: &mut ProgressReporter,
 ) -> Result<()> {
     let all = nodes.len() as f64;
+    let undecided = |keepers: &Keepers, first: u32| -> Vec<u32> {
+        let nodes = first..range.end;
+        nodes.filter(|node| keepers.is_undecided(*node)).collect()
+    };
     let mut first = range.start;
     while first < range.end {
-        let start = first;
-        let undecided = (first..range.end).filter(|node| keepers.is_undecided(*node));
-        let undecided: Vec<u32> = undecided.collect();
-        let (part, end) = Part::fill(view, join, nodes, &undecided, &mut || {
-            reporter.advance_to_share(f64::from(start) / all)
-        })?;
-        let mut report = |done: usize| {
-            let done = (start as usize + done) as f64;
-            reporter.advance_to_share(done / all)
-        };
-        keepers.decide(part.nodes(), &part, &mut report)?;
-        let end = end.min(range.end);
-        let later: Vec<u32> = (end..range.end)
-            .filter(|node| keepers.is_undecided(*node))
-            .collect();
-        let mut report = |_| reporter.advance_to_share(f64::from(end) / all);
-        keepers.remove_contained(&later, &part, &mut report)?;
-        first = end;
+        let mut part = Part::new(view, join, nodes)?;
+        let rest = undecided(keepers, first);
+        let mut added = 0;
+        while added < rest.len() && !part.is_full() {
+            reporter.advance_to_share(f64::from(rest[added]) / all)?;
+            let batch = part.add(&rest[added..])?;
+            keepers.decide(batch.nodes(), &batch)?;
+            added += batch.nodes().len();
+        }
+        first = rest.get(added).copied().unwrap_or(range.end);
+        let later = undecided(keepers, first);
+        let mut removed = 0;
+        while removed < later.len() {
+            reporter.advance_to_share(f64::from(first) / all)?;
+            let batch = part.batch(&later[removed..])?;
+            keepers.remove_contained(batch.nodes(), &batch)?;
+            removed += batch.nodes().len();
+        }
     }
     Ok(())
 }

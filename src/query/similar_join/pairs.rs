@@ -12,9 +12,6 @@ use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::similarity::Resemblance;
 use crate::store::{FingerprintSource, View};
 
-/// Texts that are searched between two calls of the visitor.
-const BATCH_NODES: usize = 1 << 14;
-
 /// Two documents with similar texts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -61,24 +58,30 @@ pub(crate) fn similar_pairs(
         }
     }
     for range in nodes.ranges(&join.scope) {
-        let mut first = range.start;
-        while first < range.end {
-            let share = f64::from(first) / nodes.len() as f64;
-            let (part, end) = view.tables.in_parallel(|| {
-                let rest: Vec<u32> = (first..range.end).collect();
-                Part::fill(view, join, &nodes, &rest, &mut || {
-                    reporter.advance_to_share(share)
-                })
-            })?;
-            let searched: Vec<u32> = (first..range.end).collect();
-            for batch in searched.chunks(BATCH_NODES) {
-                let found = view.tables.in_parallel(|| part.pairs(batch))?;
+        let range: Vec<u32> = range.collect();
+        let mut rest = &range[..];
+        while !rest.is_empty() {
+            let mut part = Part::new(view, join, &nodes)?;
+            let mut searched = 0;
+            // The nodes of the part are compared with those before them, later nodes with the whole part.
+            let mut added = 0;
+            while searched < rest.len() {
+                reporter.advance_to_share(f64::from(rest[added]) / nodes.len() as f64)?;
+                let is_added = added == searched && !part.is_full();
+                let (found, len) = view.tables.in_parallel(|| {
+                    let batch = match is_added {
+                        true => part.add(&rest[searched..])?,
+                        false => part.batch(&rest[searched..])?,
+                    };
+                    Ok((batch.pairs()?, batch.nodes().len()))
+                })?;
                 if !found.is_empty() && visitor(SimilarPairsEvent::Pairs(&found)).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
-                reporter.advance_to_share(f64::from(batch[0]) / nodes.len() as f64)?;
+                searched += len;
+                added += if is_added { len } else { 0 };
             }
-            first = end.min(range.end);
+            rest = &rest[added..];
         }
     }
     reporter.finish()?;

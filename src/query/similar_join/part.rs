@@ -13,68 +13,94 @@ use crate::error::Result;
 use crate::similar_index::{PreparedText, SimilarIndex, SimilarText};
 use crate::store::View;
 
+/// Nodes of a batch, at most.
+const BATCH_NODES: usize = 1 << 13;
+
 /// Nodes whose texts are read together.
-const READ_NODES: usize = 1 << 12;
+const READ_NODES: usize = 1 << 10;
 
-/// Nodes that a thread searches together: some 10 MiB of prepared short texts.
+/// At most 4 MiB of texts of a batch, and one text more: some 120 MiB of prepared texts.
+const BATCH_BYTES: usize = 1 << 22;
+
+/// Nodes that a thread searches together.
 const SEARCHED_NODES: usize = 1 << 11;
-
-/// The least bytes of a node in an index.
-const NODE_BYTES: usize = 1 << 9;
 
 /// Some nodes, and an index of their texts.
 pub(super) struct Part<'j> {
     view: &'j View,
     nodes: &'j Nodes,
     is_across: bool,
+    memory_bytes: usize,
     index: SimilarIndex,
     /// The node at each position of the index. Nodes ascend.
     indexed: Vec<u32>,
 }
 
+/// Some nodes with their texts, which are compared with the nodes of a part.
+pub(super) struct Batch<'p> {
+    part: &'p Part<'p>,
+    nodes: Vec<u32>,
+    texts: Vec<PreparedText>,
+}
+
 impl<'j> Part<'j> {
-    /// Indexes these nodes, which ascend, up to the memory of the join. Returns the part and the node
-    /// after its last node.
-    pub(super) fn fill(
-        view: &'j View,
-        join: &SimilarJoin<'_>,
-        nodes: &'j Nodes,
-        wanted: &[u32],
-        report: &mut dyn FnMut() -> Result<()>,
-    ) -> Result<(Self, u32)> {
-        let mut part = Self {
+    /// A part without nodes.
+    pub(super) fn new(view: &'j View, join: &SimilarJoin<'_>, nodes: &'j Nodes) -> Result<Self> {
+        Ok(Self {
             view,
             nodes,
             is_across: join.scope.is_across(),
+            memory_bytes: join.memory_bytes,
             index: SimilarIndex::new(join.likeness, join.decision)?,
             indexed: Vec::new(),
-        };
-        // Few long batches make an index of few sorted runs, and a search reads each run.
-        let batch_nodes = (join.memory_bytes / NODE_BYTES).max(1);
-        for batch in wanted.chunks(batch_nodes) {
-            let mut texts = Vec::with_capacity(batch.len());
-            for nodes in batch.chunks(READ_NODES) {
-                let read: Result<Vec<String>> =
-                    nodes.par_iter().map(|node| part.text(*node)).collect();
-                texts.extend(read?);
-                report()?;
-                if texts.iter().map(String::len).sum::<usize>() > join.memory_bytes / 8 {
-                    break;
-                }
+        })
+    }
+
+    /// Returns `true` if the index takes the memory of the join.
+    pub(super) fn is_full(&self) -> bool {
+        self.index.len_bytes() >= self.memory_bytes / 2
+    }
+
+    /// Adds the first of these nodes, which ascend and come after those of the part, as many as a batch
+    /// has. Returns the batch.
+    pub(super) fn add(&mut self, nodes: &[u32]) -> Result<Batch<'_>> {
+        let texts = self.prepare(nodes)?;
+        let nodes = &nodes[..texts.len()];
+        self.index.extend_prepared(texts.iter());
+        self.indexed.extend_from_slice(nodes);
+        Ok(self.batch_of(nodes, texts))
+    }
+
+    /// A batch of the first of these nodes, which are not added.
+    pub(super) fn batch(&self, nodes: &[u32]) -> Result<Batch<'_>> {
+        let texts = self.prepare(nodes)?;
+        Ok(self.batch_of(&nodes[..texts.len()], texts))
+    }
+
+    fn batch_of(&self, nodes: &[u32], texts: Vec<PreparedText>) -> Batch<'_> {
+        Batch {
+            part: self,
+            nodes: nodes.to_vec(),
+            texts,
+        }
+    }
+
+    /// The texts of the first of these nodes, prepared.
+    fn prepare(&self, nodes: &[u32]) -> Result<Vec<PreparedText>> {
+        let mut texts: Vec<PreparedText> = Vec::new();
+        let mut len_bytes = 0;
+        for nodes in nodes[..nodes.len().min(BATCH_NODES)].chunks(READ_NODES) {
+            let prepare = |node: &u32| Ok(self.index.prepared(&self.text(*node)?));
+            let prepared: Result<Vec<PreparedText>> = nodes.par_iter().map(prepare).collect();
+            for text in prepared? {
+                len_bytes += text.text().len();
+                texts.push(text);
             }
-            part.indexed.extend_from_slice(&batch[..texts.len()]);
-            part.index.extend(&texts);
-            if texts.len() < batch.len() || part.index.len_bytes() >= join.memory_bytes / 2 {
+            if len_bytes > BATCH_BYTES.min(self.memory_bytes / 64) {
                 break;
             }
         }
-        let end = part.indexed.last().map_or(u32::MAX, |last| last + 1);
-        Ok((part, end))
-    }
-
-    /// The nodes, ascending.
-    pub(super) fn nodes(&self) -> &[u32] {
-        &self.indexed
+        Ok(texts)
     }
 
     fn text(&self, node: u32) -> Result<String> {
@@ -82,25 +108,33 @@ impl<'j> Part<'j> {
         // The text was there when the nodes were made of the same snapshot.
         Ok(text.unwrap_or_default())
     }
+}
 
-    /// Calls `take` with the search for each of these nodes, on all cores.
+impl Batch<'_> {
+    /// The nodes, ascending.
+    pub(super) fn nodes(&self) -> &[u32] {
+        &self.nodes
+    }
+
+    /// Calls `take` with the search for each of these nodes of the batch, on all cores.
     fn search<T: Send>(
         &self,
         nodes: &[u32],
         take: impl Fn(Search<'_>) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
+        let part = self.part;
         let found = nodes.par_chunks(SEARCHED_NODES).map(|nodes| {
-            let prepare = |node: &u32| {
-                let end = self.indexed.partition_point(|other| other < node) as u32;
-                Ok((PreparedText::new(&self.text(*node)?), end))
+            let text = |node: &u32| {
+                let at = self.nodes.binary_search(node).ok()?;
+                let end = part.indexed.partition_point(|other| other < node) as u32;
+                Some((&self.texts[at], end))
             };
-            let texts: Result<Vec<_>> = nodes.iter().map(prepare).collect();
-            let texts = texts?;
-            let candidates = self.index.candidates_of_all(&texts);
+            let texts: Vec<(&PreparedText, u32)> = nodes.iter().filter_map(text).collect();
+            let candidates = part.index.candidates_of_all(&texts);
             let searches = nodes.iter().zip(texts).zip(candidates);
             let taken = searches.map(|((node, (text, end)), candidates)| {
                 take(Search {
-                    part: self,
+                    part,
                     node: *node,
                     text,
                     end,
@@ -113,9 +147,9 @@ impl<'j> Part<'j> {
         Ok(found?.into_iter().flatten().collect())
     }
 
-    /// The pairs of these nodes with the nodes before each of them.
-    pub(super) fn pairs(&self, nodes: &[u32]) -> Result<Vec<SimilarPair>> {
-        Ok(self.search(nodes, |search| search.pairs())?.concat())
+    /// The pairs of the nodes with the nodes of the part that are before each of them.
+    pub(super) fn pairs(&self) -> Result<Vec<SimilarPair>> {
+        Ok(self.search(&self.nodes, |search| search.pairs())?.concat())
     }
 }
 
@@ -123,7 +157,7 @@ impl<'j> Part<'j> {
 struct Search<'s> {
     part: &'s Part<'s>,
     node: u32,
-    text: PreparedText,
+    text: &'s PreparedText,
     /// The position in the index of the first node that is not before the node.
     end: u32,
     candidates: Vec<u32>,
@@ -145,7 +179,7 @@ impl Search<'_> {
             is_other_group && accepts(other)
         };
         let positions = 0..self.end;
-        let (index, text, candidates) = (&part.index, &self.text, self.candidates);
+        let (index, text, candidates) = (&part.index, self.text, self.candidates);
         index.visit_candidates(text, candidates, positions, &is_compared, |similar| {
             visitor(part.indexed[similar.position as usize], similar)
         })
@@ -182,7 +216,7 @@ impl Search<'_> {
     }
 }
 
-impl Containers for Part<'_> {
+impl Containers for Batch<'_> {
     fn find(
         &self,
         nodes: &[u32],

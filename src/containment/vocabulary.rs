@@ -1,0 +1,122 @@
+//! [`Vocabulary`]: the words of many texts, each word once.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::prepared::Prepared;
+use super::tokens::Token;
+
+/// The end of a list.
+const NONE: u32 = u32::MAX;
+
+/// A word is compared with at most 16 words of the same hash. More are words that were made to have one
+/// hash, and take a number each time.
+const MAX_COMPARED_WORDS: usize = 16;
+
+/// The distinct words of many texts. A text is a list of their numbers, so a comparison with a stored
+/// text does not cut the text again, which takes longer than most comparisons.
+#[derive(Default)]
+pub(crate) struct Vocabulary {
+    words: Vec<Word>,
+    /// The last word with each hash.
+    by_hash: HashMap<u64, u32, FixedState>,
+    /// The bytes of all words and keys.
+    text_bytes: usize,
+}
+
+struct Word {
+    token: Token<'static>,
+    /// The word before with the same hash.
+    next: u32,
+}
+
+impl Vocabulary {
+    /// The number of each word of a text.
+    pub(crate) fn numbers(&mut self, text: &Prepared<'_>) -> Vec<u32> {
+        text.tokens.iter().map(|token| self.number(token)).collect()
+    }
+
+    fn number(&mut self, token: &Token<'_>) -> u32 {
+        let hash = xxh3_64(token.text.as_bytes());
+        let first = self.by_hash.get(&hash).copied();
+        let of_hash = std::iter::successors(first, |number| {
+            Some(self.words[*number as usize].next).filter(|next| *next != NONE)
+        });
+        let mut compared = of_hash.take(MAX_COMPARED_WORDS);
+        if let Some(number) = compared.find(|number| self.words[*number as usize].is(token)) {
+            return number;
+        }
+        let number = self.words.len() as u32;
+        self.text_bytes += token.text.len() + token.key.len();
+        self.words.push(Word {
+            token: token.clone().into_owned(),
+            next: first.unwrap_or(NONE),
+        });
+        self.by_hash.insert(hash, number);
+        number
+    }
+
+    /// The text with these words.
+    pub(crate) fn text(&self, numbers: impl Iterator<Item = u32>) -> Prepared<'_> {
+        let tokens = numbers.filter_map(|number| self.words.get(number as usize));
+        Prepared {
+            tokens: tokens.map(|word| word.token.borrowed()).collect(),
+        }
+    }
+
+    /// The bytes of memory.
+    pub(crate) fn len_bytes(&self) -> usize {
+        // A place of the hash table has 16 bytes and a byte of control, and one in eight stays empty.
+        let by_hash = self.by_hash.capacity() * 8 / 7 * 17;
+        self.words.capacity() * size_of::<Word>() + by_hash + self.text_bytes
+    }
+}
+
+impl Word {
+    /// Returns `true` if a token is this word. The key and the entry depend on the text alone.
+    fn is(&self, token: &Token<'_>) -> bool {
+        let own = &self.token;
+        own.text == token.text && own.class == token.class && own.is_name == token.is_name
+    }
+}
+
+impl Token<'static> {
+    fn borrowed(&self) -> Token<'_> {
+        Token {
+            text: Cow::Borrowed(&self.text),
+            key: Cow::Borrowed(&self.key),
+            ..*self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::Normaliser;
+
+    #[test]
+    fn a_text_of_numbers_has_the_words_of_the_text() {
+        let normaliser = Normaliser::new();
+        let texts = [
+            "Qt Quick is a simple and quick toolkit",
+            "a quick toolkit of 5 g",
+            "the g of 5 toolkits is simple",
+            "",
+            "渡轮 was not cancelled, and 渡轮 runs",
+        ];
+        let mut vocabulary = Vocabulary::default();
+        let prepared = texts.map(|text| Prepared::new(&normaliser, text));
+        let numbers = prepared.each_ref().map(|text| vocabulary.numbers(text));
+        for (text, numbers) in prepared.iter().zip(&numbers) {
+            let stored = vocabulary.text(numbers.iter().copied());
+            assert_eq!(format!("{stored:?}"), format!("{text:?}"));
+            assert_eq!(*numbers, vocabulary.numbers(text));
+        }
+        let words: usize = numbers.iter().map(Vec::len).sum();
+        assert!(vocabulary.words.len() < words);
+    }
+}
