@@ -1,6 +1,6 @@
 //! A quick test that rejects most pairs of texts of one template, without an alignment.
 
-use super::forgive::{can_be_acronym, end_of_glued, is_misspelling, spelled_out};
+use super::forgive::{MAX_GLUED, can_be_acronym, end_of_glued, is_misspelling, spelled_out};
 use super::lexicon::{Class, Lexicon};
 use super::prepared::Prepared;
 use super::tokens::Token;
@@ -45,8 +45,9 @@ fn loss(weights: &Weights, token: &Token<'_>) -> f64 {
 /// Returns `true` if a token may be several tokens of the other text, or a part of one.
 fn is_glued(lexicon: &Lexicon, text: &[Token<'_>], at: usize, other: &[Token<'_>]) -> bool {
     let end = |glued, tokens, from| end_of_glued(lexicon, glued, tokens, from);
+    let first = (at + 1).saturating_sub(MAX_GLUED);
     (0..other.len()).any(|from| end(&text[at], other, from).is_some())
-        || (0..=at).any(|from| {
+        || (first..=at).any(|from| {
             let is_part = |glued| end(glued, text, from).is_some_and(|end| end > at);
             other.iter().any(is_part)
         })
@@ -54,14 +55,16 @@ fn is_glued(lexicon: &Lexicon, text: &[Token<'_>], at: usize, other: &[Token<'_>
 
 /// Returns `true` if a token may be an acronym in the other text, or a word of one.
 fn is_acronym(text: &[Token<'_>], at: usize, other: &[Token<'_>]) -> bool {
-    let spells = |acronym: &Token<'_>, tokens, from| {
-        can_be_acronym(acronym)
-            .then(|| spelled_out(&acronym.text, tokens, from))
-            .flatten()
-    };
-    (0..other.len()).any(|from| spells(&text[at], other, from).is_some())
+    let spells = |acronym: &Token<'_>, tokens, from| spelled_out(&acronym.text, tokens, from);
+    let is_of_other = can_be_acronym(&text[at])
+        && (0..other.len()).any(|from| spells(&text[at], other, from).is_some());
+    let first_letter = text[at].text.chars().next();
+    is_of_other
         || other.iter().any(|acronym| {
-            let mut words = (0..=at).filter_map(|from| spells(acronym, text, from));
-            words.any(|words| words.contains(&at))
+            first_letter.is_some_and(|letter| acronym.text.contains(letter))
+                && can_be_acronym(acronym)
+                && (0..=at).any(|from| {
+                    spells(acronym, text, from).is_some_and(|words| words.contains(&at))
+                })
         })
 }

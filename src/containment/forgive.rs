@@ -17,7 +17,7 @@ const MIN_LETTERS_OF_TWO: usize = 9;
 const ACRONYM_LETTERS: std::ops::RangeInclusive<usize> = 3..=6;
 
 /// At most three tokens are glued into one.
-const MAX_GLUED: usize = 3;
+pub(super) const MAX_GLUED: usize = 3;
 
 /// Returns `true` if one word is a misspelling of the other, or the agent of its action.
 ///
@@ -81,7 +81,10 @@ pub(super) fn end_of_glued(
     tokens: &[Token<'_>],
     at: usize,
 ) -> Option<usize> {
-    if !glued.text.starts_with(&*tokens[at].text) {
+    let rest = glued.text.strip_prefix(&*tokens[at].text)?;
+    // The glued word goes on with the next token. This rejects most pairs without a stem.
+    let next = tokens.get(at + 1)?;
+    if rest.chars().next() != next.text.chars().next() {
         return None;
     }
     let mut joined = tokens[at].text.to_string();
