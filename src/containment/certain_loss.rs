@@ -8,7 +8,7 @@ use super::weights::Weights;
 use super::{MAX_MISSING, MIN_STRONG};
 
 /// The most tokens of a text that are tested. The test of a longer text takes as long as an alignment.
-const MAX_TOKENS: usize = 64;
+const MAX_TOKENS: usize = 256;
 
 /// Returns `true` only if neither of two texts is contained in the other.
 pub(super) fn are_apart(weights: &Weights, a: &Prepared<'_>, b: &Prepared<'_>) -> bool {

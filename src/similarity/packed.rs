@@ -23,6 +23,10 @@ const PHRASE_BITS: usize = CLASSES;
 const COUNTS: usize = PHRASE_BITS + 8;
 const HEADER_BYTES: usize = COUNTS + 8;
 
+/// More than the shingles that have a character in common, at most five, and than those of the runs that an
+/// edit cuts.
+const SHINGLES_OF_AN_EDIT: usize = 8;
+
 const IS_INFORMATIVE: u16 = 1;
 const IS_ASCII: u16 = 2;
 
@@ -246,7 +250,8 @@ impl<'w> PackedComparison<'w> {
                 (found.unwrap_or_else(jaccard), Some(similarity))
             }
         };
-        self.shares_shingles(other).then_some(Resemblance {
+        let shares_shingles = self.surely_shares_shingles(edit_similarity, longer);
+        (shares_shingles || self.shares_shingles(other)).then_some(Resemblance {
             same_wording: false,
             edit_similarity,
             jaccard,
@@ -296,6 +301,17 @@ impl<'w> PackedComparison<'w> {
             return BatchComparator::new(own).distance_with_args(letters.chars(), &args);
         }
         self.characters.distance_with_args(letters.chars(), &args)
+    }
+
+    /// Returns `true` only if the shingles of characters have a Jaccard index of at least
+    /// [`MIN_SHINGLE_JACCARD`], by the edits: an edit changes at most [`SHINGLES_OF_AN_EDIT`] of them.
+    fn surely_shares_shingles(&self, edit_similarity: Option<f64>, longer: usize) -> bool {
+        let Some(similarity) = edit_similarity else {
+            return false;
+        };
+        let edits = ((1.0 - similarity) * longer as f64).round() as usize;
+        let (own, changed) = (self.wording.shingles.len(), edits * SHINGLES_OF_AN_EDIT);
+        own > changed && jaccard_index(own - changed, own, own + changed) >= MIN_SHINGLE_JACCARD
     }
 
     /// Returns `true` if the Jaccard index of the shingles of characters is at least
