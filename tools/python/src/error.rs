@@ -66,7 +66,7 @@ pub fn internal_error(py: Python<'_>, panic: &(dyn std::any::Any + Send)) -> PyE
 }
 
 fn library_error(py: Python<'_>, error: &Error) -> PyErr {
-    let raised = exception(py, class_name(error), &error.to_string());
+    let raised = exception(py, class_name(error), &error_text(error));
     if let Some(source) = error.source() {
         let mut texts = vec![source.to_string()];
         let mut next = source.source();
@@ -77,6 +77,34 @@ fn library_error(py: Python<'_>, error: &Error) -> PyErr {
         raised.set_cause(py, Some(PyOSError::new_err(texts.join(": "))));
     }
     raised
+}
+
+/// The functions that the library advises to call, and their names in Python.
+const PYTHON_NAMES: [(&str, &str); 5] = [
+    ("Builder::salvage", "simdb.salvage"),
+    ("Builder::bulk_create", "simdb.bulk_load"),
+    ("Database::check", "Database.check"),
+    (
+        "`Builder::recipe` and `Builder::keep_texts`",
+        "the arguments `recipe` and `keep_texts`",
+    ),
+    (
+        ", or create the database with another `Retention::max_ahead`",
+        "",
+    ),
+];
+
+/// The text of an error, with the names of Python in its advice.
+fn error_text(error: &Error) -> String {
+    let text = error.to_string();
+    let Some(advice) = error.advice().map(|advice| advice.to_string()) else {
+        return text;
+    };
+    let Some(failure) = text.strip_suffix(&advice) else {
+        return text;
+    };
+    let rename = |advice: String, (rust, python): (&str, &str)| advice.replace(rust, python);
+    failure.to_owned() + &PYTHON_NAMES.into_iter().fold(advice, rename)
 }
 
 /// An exception of a class of `simdb.errors`.
