@@ -79,8 +79,8 @@ fn library_error(py: Python<'_>, error: &Error) -> PyErr {
     raised
 }
 
-/// The functions that the library advises to call, and their names in Python.
-const PYTHON_NAMES: [(&str, &str); 5] = [
+/// Parts of the library's error texts that name its functions, and the same in Python.
+const PYTHON_NAMES: [(&str, &str); 7] = [
     ("Builder::salvage", "simdb.salvage"),
     ("Builder::bulk_create", "simdb.bulk_load"),
     ("Database::check", "Database.check"),
@@ -92,19 +92,16 @@ const PYTHON_NAMES: [(&str, &str); 5] = [
         ", or create the database with another `Retention::max_ahead`",
         "",
     ),
+    (
+        "make the change with Transaction::apply or BulkLoad::push, or commit or drop it first",
+        "make the change before or after the load",
+    ),
+    (", for example in an Arc, or close it", ", or close it"),
 ];
 
-/// The text of an error, with the names of Python in its advice.
 fn error_text(error: &Error) -> String {
-    let text = error.to_string();
-    let Some(advice) = error.advice().map(|advice| advice.to_string()) else {
-        return text;
-    };
-    let Some(failure) = text.strip_suffix(&advice) else {
-        return text;
-    };
-    let rename = |advice: String, (rust, python): (&str, &str)| advice.replace(rust, python);
-    failure.to_owned() + &PYTHON_NAMES.into_iter().fold(advice, rename)
+    let rename = |text: String, (rust, python): (&str, &str)| text.replace(rust, python);
+    PYTHON_NAMES.into_iter().fold(error.to_string(), rename)
 }
 
 /// An exception of a class of `simdb.errors`.

@@ -139,7 +139,7 @@ def test_write_of_the_source_to_its_own_load_is_refused(db: simdb.Database) -> N
         yield 1, TEXTS[0]
         db.insert(2, TEXTS[1])
 
-    with pytest.raises(simdb.BusyError, match="would wait for itself"):
+    with pytest.raises(simdb.BusyError, match="would wait for itself; make the change before or after"):
         db.bulk_load(records())
     assert len(db) == 0
 
