@@ -4,7 +4,8 @@
 
 The Rust figures come from the benches `batch`, `online` and `fingerprint`, which this program starts with
 cargo in the root of the repository; their profile must be that of the wheel. The part `dedup` needs
-datasketch and rensa, and no Rust. CPU time and its ratios suffer least from other load of the machine.
+datasketch and rensa, and no Rust. All parts need NumPy 2 and pyarrow. CPU time and its ratios suffer least
+from other load of the machine.
 """
 
 from __future__ import annotations

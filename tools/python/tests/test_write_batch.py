@@ -6,7 +6,7 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, Callable, Union
 
 import pytest
 
@@ -65,11 +65,12 @@ def test_exception_in_a_batch_discards_it(db: simdb.Database) -> None:
 
 
 def test_batch_with_a_refused_change_changes_nothing(path: Path) -> None:
+    cases: list[tuple[Callable[[simdb.WriteBatch], None], str]] = [
+        (lambda batch: batch.insert_unique(2, TEXTS[2], 65), "there is no radius 65"),
+        (lambda batch: batch.insert_unless_similar(2, TEXTS[2]), "keeps no texts"),
+    ]
     with simdb.open(path, "c") as db:
-        for refused, message in (
-            (lambda batch: batch.insert_unique(2, TEXTS[2], 65), "there is no radius 65"),
-            (lambda batch: batch.insert_unless_similar(2, TEXTS[2]), "keeps no texts"),
-        ):
+        for refused, message in cases:
             with pytest.raises(simdb.InvalidArgumentError, match=message):
                 with db.write_batch() as batch:
                     batch.insert(1, TEXTS[1])
