@@ -202,16 +202,16 @@ def bench_fingerprints(_options: Any) -> None:
             (made, _), *seconds = timed(lambda: fingerprinter.fingerprints(source))
             assert made.tolist() == expected
             times[name].append(tuple(seconds))
-    shown = cargo_bench("fingerprint").partition("\nen of ")[2]
+    shown = cargo_bench("fingerprint").partition("en of ")[2]
     name = fingerprinter.recipe.name
     threads = os.cpu_count()
-    rows = re.findall(rf"^{name} v\d+(, {threads} threads)? +(\d+) ", shown, re.MULTILINE)
-    one, every = (len(texts) / int(rate) for _, rate in rows)
+    (row,) = re.findall(rf"^{name} v\d+, {threads} threads +(\d+) .* (\d+) ms$", shown, re.MULTILINE)
+    rust = len(texts) / int(row[0]), int(row[1]) / 1e3
     for source, measured in times.items():
         elapsed, cpu = (min(column) for column in zip(*measured))
         print(
-            f"{len(texts):,} fingerprints from {source}: {elapsed * 1e3:.0f} ms, {elapsed / every:.2f} of Rust on "
-            f"{threads} threads; CPU {cpu * 1e3:.0f} ms, {cpu / one:.2f} of Rust on one thread",
+            f"{len(texts):,} fingerprints from {source} on {threads} threads: {elapsed * 1e3:.0f} ms, "
+            f"{elapsed / rust[0]:.2f} of Rust; CPU {cpu * 1e3:.0f} ms, {cpu / rust[1]:.2f} of Rust",
             flush=True,
         )
 
