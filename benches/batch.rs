@@ -4,8 +4,8 @@
 //! documents, 1,000,000 queries and radius 3.
 //!
 //! The whole batch is timed in turns with 20,000 of its queries one by one, on one thread and on
-//! two. The times of the single queries are extrapolated to all queries. The cache holds the file
-//! and is warm.
+//! two. The times of the single queries are extrapolated to all queries. The CPU time is that of all
+//! threads, and suffers least from other load. The cache holds the file and is warm.
 //!
 //! Keys and queries are those of `support/keys.rs`. The bench fails if a planted document is not
 //! found, if the batch answers a query differently than the single query, or if a sample differs
@@ -20,7 +20,7 @@ use bench_support::check::Sample;
 use bench_support::database::{cache_for, folder, load, warm};
 use bench_support::keys::{Query, keys, queries};
 use bench_support::table::{Table, number, ratio, time};
-use bench_support::timing::{TURNS, median, time_ratio, timed};
+use bench_support::timing::{TURNS, cpu_timed, median, time_ratio, timed};
 use simdb::{Database, Fingerprint, Match, Snapshot};
 
 const USAGE: Usage = Usage {
@@ -58,18 +58,22 @@ fn main() {
     check_batch(&snapshot, &queries, &asked, singles, radius);
     // Batch and single queries in each turn, so that other load of the machine slows both.
     let turns = (0..TURNS).map(|_| {
-        let (_, batch) = timed(|| snapshot.within_batch(&asked, radius).expect("batch"));
+        let measured = |work: &dyn Fn() -> Vec<Vec<Match>>| {
+            let ((_, cpu), time) = timed(|| cpu_timed(work));
+            [time, cpu]
+        };
+        let batch = measured(&|| snapshot.within_batch(&asked, radius).expect("batch"));
         let [one, two] = [1, 2].map(|threads| {
-            let (_, time) = timed(|| one_by_one(&snapshot, singles, radius, threads));
-            time.mul_f64(whole)
+            let times = measured(&|| one_by_one(&snapshot, singles, radius, threads));
+            times.map(|time| time.mul_f64(whole))
         });
         [batch, one, two]
     });
-    let turns: Vec<[Duration; 3]> = turns.collect();
+    let turns: Vec<[[Duration; 2]; 3]> = turns.collect();
 
     let table = Table::new(
         &format!("{count} queries at radius {radius} of {documents} documents, warm"),
-        &["time", "queries /s", "× the batch"],
+        &["time", "CPU", "queries /s", "× the batch"],
     );
     let contenders = [
         "in one batch, all cores",
@@ -77,10 +81,15 @@ fn main() {
         "one by one, two threads, extrapolated",
     ];
     for (index, label) in contenders.into_iter().enumerate() {
-        let taken = median(turns.iter().map(|turn| turn[index]));
-        let over = median(turns.iter().map(|turn| time_ratio(turn[index], turn[0])));
+        let [taken, cpu] = [0, 1].map(|clock| median(turns.iter().map(|turn| turn[index][clock])));
+        let over = median(
+            turns
+                .iter()
+                .map(|turn| time_ratio(turn[index][0], turn[0][0])),
+        );
         let values = [
             time(taken),
+            time(cpu),
             number(count as f64 / taken.as_secs_f64()),
             ratio(over),
         ];

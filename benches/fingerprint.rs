@@ -5,15 +5,16 @@
 //! `tests/data/quotes_and_news.jsonl`, or random texts of common words if the file is missing. The
 //! baseline is `Jieba::cut` with its model, in turns with the recipes, so that other load of the
 //! machine slows all alike. Each row is the best of several turns, first on one thread, then on all
-//! threads.
+//! threads. The CPU time, that of all threads, suffers least from other load.
 //!
 //! The bench fails if a checksum of the fingerprints differs from that of the plain merge of the
 //! features, in any turn and on any number of threads.
 
 use std::hint::black_box;
 use std::io::Write;
-use std::time::Instant;
+use std::time::Duration;
 
+use bench_support::timing::{cpu_timed, timed};
 use jieba_rs::Jieba;
 use simdb::{Fingerprinter, Recipe};
 
@@ -27,6 +28,24 @@ const TURNS: usize = 7;
 
 /// A corpus is repeated to at least 4 MiB, so that a turn is long enough to measure.
 const MIN_CORPUS_BYTES: usize = 4 << 20;
+
+/// The shortest elapsed time and the least CPU time of several turns.
+struct Best([Duration; 2]);
+
+impl Best {
+    fn new() -> Self {
+        Self([Duration::MAX; 2])
+    }
+
+    /// Measures one more turn, and returns its result.
+    fn turn<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let ((result, cpu), elapsed) = timed(|| cpu_timed(work));
+        let Self([best_elapsed, best_cpu]) = self;
+        *best_elapsed = elapsed.min(*best_elapsed);
+        *best_cpu = cpu.min(*best_cpu);
+        result
+    }
+}
 
 struct Corpus {
     name: String,
@@ -54,18 +73,16 @@ fn compare(
         .iter()
         .map(|f| plain_checksum(f, corpus))
         .collect();
-    let mut cut_seconds = f64::INFINITY;
-    let mut recipe_seconds = vec![f64::INFINITY; fingerprinters.len()];
+    let mut cut = Best::new();
+    let mut of_recipes: Vec<Best> = fingerprinters.iter().map(|_| Best::new()).collect();
     for _ in 0..TURNS {
-        let started = Instant::now();
-        for text in &corpus.texts {
-            black_box(jieba.cut(black_box(text), true));
-        }
-        cut_seconds = cut_seconds.min(started.elapsed().as_secs_f64());
+        cut.turn(|| {
+            for text in &corpus.texts {
+                black_box(jieba.cut(black_box(text), true));
+            }
+        });
         for (i, fingerprinter) in fingerprinters.iter().enumerate() {
-            let started = Instant::now();
-            let found = checksum(fingerprinter, &corpus.texts);
-            recipe_seconds[i] = recipe_seconds[i].min(started.elapsed().as_secs_f64());
+            let found = of_recipes[i].turn(|| checksum(fingerprinter, &corpus.texts));
             assert_eq!(
                 found,
                 expected[i],
@@ -84,27 +101,29 @@ fn compare(
     )?;
     writeln!(
         out,
-        "{:24} {:>12} {:>8} {:>8}",
-        "", "documents/s", "MB/s", "of cut"
+        "{:24} {:>12} {:>8} {:>8} {:>8}",
+        "", "documents/s", "MB/s", "of cut", "CPU"
     )?;
-    let mut row = |label: &str, seconds: f64| {
+    let mut row = |label: &str, Best(best): &Best| {
+        let [seconds, cpu] = best.map(|time| time.as_secs_f64());
         let (documents, megabytes) = (count as f64 / seconds, corpus.bytes as f64 / 1e6 / seconds);
-        let ratio = cut_seconds / seconds;
+        let ratio = cut.0[0].as_secs_f64() / seconds;
         writeln!(
             out,
-            "{label:24} {documents:>12.0} {megabytes:>8.1} {ratio:>7.2}×"
+            "{label:24} {documents:>12.0} {megabytes:>8.1} {ratio:>7.2}× {:>5.0} ms",
+            cpu * 1e3
         )
     };
-    row("Jieba::cut", cut_seconds)?;
-    for (i, fingerprinter) in fingerprinters.iter().enumerate() {
-        row(&fingerprinter.recipe().to_string(), recipe_seconds[i])?;
+    row("Jieba::cut", &cut)?;
+    for (fingerprinter, best) in fingerprinters.iter().zip(&of_recipes) {
+        row(&fingerprinter.recipe().to_string(), best)?;
     }
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     for (i, fingerprinter) in fingerprinters.iter().enumerate() {
-        let seconds = on_all_threads(fingerprinter, corpus, threads, expected[i]);
+        let best = on_all_threads(fingerprinter, corpus, threads, expected[i]);
         row(
             &format!("{}, {threads} threads", fingerprinter.recipe()),
-            seconds,
+            &best,
         )?;
     }
     writeln!(out)
@@ -133,28 +152,30 @@ fn plain_checksum(fingerprinter: &Fingerprinter, corpus: &Corpus) -> u64 {
         .fold(0, |sum, text| sum.rotate_left(1) ^ plain(text))
 }
 
-/// The seconds of the best turn, with threads that share the texts.
+/// The best turn, with threads that share the texts.
 fn on_all_threads(
     fingerprinter: &Fingerprinter,
     corpus: &Corpus,
     threads: usize,
     expected: u64,
-) -> f64 {
-    let mut best = f64::INFINITY;
+) -> Best {
+    let mut best = Best::new();
     for _ in 0..TURNS {
-        let started = Instant::now();
         let share = corpus.texts.len().div_ceil(threads);
-        let sums: Vec<(usize, u64)> = std::thread::scope(|scope| {
-            let shares = corpus.texts.chunks(share);
-            let workers = shares
-                .map(|texts| scope.spawn(move || (texts.len(), checksum(fingerprinter, texts))));
-            let workers: Vec<_> = workers.collect();
-            workers
-                .into_iter()
-                .map(|worker| worker.join().expect("no text panics"))
-                .collect()
-        });
-        best = best.min(started.elapsed().as_secs_f64());
+        let work = || {
+            std::thread::scope(|scope| {
+                let shares = corpus.texts.chunks(share);
+                let workers = shares.map(|texts| {
+                    scope.spawn(move || (texts.len(), checksum(fingerprinter, texts)))
+                });
+                let workers: Vec<_> = workers.collect();
+                let sums = workers
+                    .into_iter()
+                    .map(|worker| worker.join().expect("no text panics"));
+                sums.collect::<Vec<(usize, u64)>>()
+            })
+        };
+        let sums = best.turn(work);
         // As by one thread: the checksum so far is rotated once per text of the next share.
         let joined = sums.iter().fold(0_u64, |all, (len, sum)| {
             all.rotate_left((len % 64) as u32) ^ sum

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
 
-/// At most 10 calls of the handler a second. Without this limit, clustering made 14,000.
+/// At most 10 calls of the handler a second unless set. Without a limit, clustering made 14,000.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 /// The clock is read every 4,096 steps: every few ms for entries of a table (below a microsecond
 /// each), and every 40 ms for texts (about ten microseconds each).
@@ -25,9 +25,9 @@ const SHARES: u64 = 10_000;
 /// their database. [`Database::check`], [`Database::backup`], [`Builder::vacuum`],
 /// [`Builder::salvage`], [`BulkLoad::finish`], [`Snapshot::within_batch`], [`Snapshot::pairs`],
 /// [`Snapshot::clusters`] and their variants call the handler on the thread that called the operation: at
-/// once, then at most ten times a second, and at the end. `done` never falls during an operation, and at the end
-/// equals `total`. If the handler returns `Break`, the operation ends with [`Error::Interrupted`]
-/// and changes nothing.
+/// once, then at most ten times a second ([`Builder::progress_interval`] sets another rate), and at the end.
+/// `done` never falls during an operation, and at the end equals `total`. If the handler returns `Break`, the
+/// operation ends with [`Error::Interrupted`] and changes nothing.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -48,6 +48,7 @@ const SHARES: u64 = 10_000;
 /// ```
 ///
 /// [`Builder`]: crate::Builder
+/// [`Builder::progress_interval`]: crate::Builder::progress_interval
 /// [`Builder::vacuum`]: crate::Builder::vacuum
 /// [`Builder::salvage`]: crate::Builder::salvage
 /// [`Database`]: crate::Database
@@ -108,10 +109,22 @@ impl fmt::Display for Stage {
 
 /// The function given to `on_progress`, if any, and the state of the operation that it is called
 /// for. Threads share the function, because several threads may run operations on one database.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct ProgressHandler {
     function: Option<Arc<HandlerFn>>,
+    /// The shortest time between two calls of the function.
+    interval: Duration,
     operation: Arc<Mutex<Operation>>,
+}
+
+impl Default for ProgressHandler {
+    fn default() -> Self {
+        Self {
+            function: None,
+            interval: REPORT_INTERVAL,
+            operation: Arc::default(),
+        }
+    }
 }
 
 type HandlerFn = dyn Fn(Progress) -> ControlFlow<()> + Send + Sync;
@@ -132,13 +145,15 @@ struct Operation {
 }
 
 impl ProgressHandler {
-    pub(crate) fn new(
-        handler: impl Fn(Progress) -> ControlFlow<()> + Send + Sync + 'static,
-    ) -> Self {
-        Self {
-            function: Some(Arc::new(handler)),
-            operation: Arc::default(),
-        }
+    pub(crate) fn set_function(
+        &mut self,
+        function: impl Fn(Progress) -> ControlFlow<()> + Send + Sync + 'static,
+    ) {
+        self.function = Some(Arc::new(function));
+    }
+
+    pub(crate) fn set_interval(&mut self, interval: Duration) {
+        self.interval = interval;
     }
 
     /// The handler for one operation. `stage_times` are the expected times of its stages, in any
@@ -146,6 +161,7 @@ impl ProgressHandler {
     pub(crate) fn for_operation(&self, stage_times: &'static [u64]) -> Self {
         Self {
             function: self.function.clone(),
+            interval: self.interval,
             operation: Arc::new(Mutex::new(Operation {
                 stage_times,
                 ..Operation::default()
@@ -265,7 +281,7 @@ impl ProgressReporter {
         self.call_handler(is_last)
     }
 
-    /// Calls the handler, unless it was called less than [`REPORT_INTERVAL`] ago.
+    /// Calls the handler, unless it was called less than an interval ago.
     pub(crate) fn report(&self) -> Result<()> {
         self.call_handler(false)
     }
@@ -277,7 +293,7 @@ impl ProgressReporter {
         let progress = {
             let mut operation = self.handler.operation.lock();
             let now = Instant::now();
-            let is_soon = |last: Instant| now.duration_since(last) < REPORT_INTERVAL;
+            let is_soon = |last: Instant| now.duration_since(last) < self.handler.interval;
             if !is_end && operation.last_report.is_some_and(is_soon) {
                 return Ok(());
             }
@@ -321,7 +337,8 @@ mod tests {
     fn recorded() -> (ProgressHandler, Arc<Mutex<Vec<Progress>>>) {
         let reports = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&reports);
-        let handler = ProgressHandler::new(move |progress| {
+        let mut handler = ProgressHandler::default();
+        handler.set_function(move |progress| {
             seen.lock().push(progress);
             ControlFlow::Continue(())
         });
@@ -348,6 +365,20 @@ mod tests {
         assert!(reports.len() <= most, "{}", reports.len());
         assert_eq!(done(&reports[0]), (0, Some(100_000)));
         assert_eq!(done(&reports[reports.len() - 1]), (100_000, Some(100_000)));
+    }
+
+    #[test]
+    fn shorter_interval_reports_more_often() {
+        let (mut handler, reports) = recorded();
+        handler.set_interval(Duration::from_millis(1));
+        let handler = handler.for_operation(&[1]);
+        let mut stage =
+            ProgressReporter::new(&handler, Stage::Pairs, Some(20), Path::new("docs.simdb"));
+        for done in 0..20 {
+            std::thread::sleep(Duration::from_millis(2));
+            stage.advance_to(done).unwrap();
+        }
+        assert_eq!(reports.lock().len(), 20);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use crate::advice::Advice;
 use crate::api::database::{Database, Settings, recipe_of};
@@ -181,7 +182,16 @@ impl Builder {
         mut self,
         handler: impl Fn(Progress) -> ControlFlow<()> + Send + Sync + 'static,
     ) -> Self {
-        self.progress = ProgressHandler::new(handler);
+        self.progress.set_function(handler);
+        self
+    }
+
+    /// Sets the shortest time between two calls of the progress handler; 100 ms unless set.
+    ///
+    /// A handler that returns `Break` interrupts an operation after about this time. The steps between two
+    /// calls take a few milliseconds, so a much shorter interval calls the handler no more often.
+    pub fn progress_interval(mut self, interval: Duration) -> Self {
+        self.progress.set_interval(interval);
         self
     }
 

@@ -126,7 +126,7 @@ impl BulkLoad<'_> {
         mut self,
         handler: impl Fn(Progress) -> ControlFlow<()> + Send + Sync + 'static,
     ) -> Self {
-        self.progress = ProgressHandler::new(handler);
+        self.progress.set_function(handler);
         self
     }
 

@@ -61,7 +61,7 @@ impl Snapshot {
         mut self,
         handler: impl Fn(Progress) -> ControlFlow<()> + Send + Sync + 'static,
     ) -> Self {
-        self.progress = ProgressHandler::new(handler);
+        self.progress.set_function(handler);
         self
     }
 

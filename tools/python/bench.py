@@ -2,14 +2,17 @@
 
     python tools/python/bench.py --corpus summaries.jsonl.gz [--documents 10000000] [--only dedup]
 
-The Rust rows come from `cargo bench --bench batch` and `--bench fingerprint`, which this program starts
-in the root of the repository. Needs datasketch and rensa.
+The Rust figures come from the benches `batch`, `online` and `fingerprint`, which this program starts with
+cargo in the root of the repository; their profile must be that of the wheel. The part `dedup` needs
+datasketch and rensa, and no Rust. All parts need NumPy 2 and pyarrow. CPU time and its ratios suffer least
+from other load of the machine.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import hashlib
 import json
 import os
 import random
@@ -19,18 +22,20 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import defaultdict
-from itertools import combinations
+from concurrent.futures import ThreadPoolExecutor
+from itertools import combinations, islice
 from pathlib import Path
 from typing import Any, Callable, Iterable
 
 import numpy as np
+import pyarrow as pa
 
 import simdb
 
 ROOT = Path(__file__).parents[2]
+QUOTES = ROOT / "tests/data/quotes_and_news.jsonl"
 THRESHOLD = 0.7
 """The Jaccard index of sets of words at which the MinHash tools find two texts."""
 PERMUTATIONS = 128
@@ -39,136 +44,176 @@ SAMPLE_TEXTS = 1000
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--corpus", type=Path, help="JSON Lines with a field text, gzip")
-    parser.add_argument("--documents", type=int, default=10_000_000)
-    parser.add_argument("--queries", type=int, default=1_000_000)
-    parser.add_argument("--only", choices=["batch", "insert", "fingerprints", "dedup"])
+    parser.add_argument("--corpus", type=Path, default=QUOTES, help="JSON Lines with a field text, or gzip of it")
     parser.add_argument("--limit", type=int, help="texts of the corpus to take")
+    parser.add_argument("--documents", type=int, default=1_000_000, help="of the batch")
+    parser.add_argument("--queries", type=int, default=1_000_000, help="of the batch")
+    parser.add_argument("--inserts", type=int, default=40_000, help="of 8 threads")
+    parser.add_argument("--only", choices=PARTS)
     parser.add_argument("--tool", choices=TOOLS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.tool:
         measure_tool(options.tool, read_texts(options.corpus, options.limit))
         return
-    parts: dict[str, Callable[[Any], None]] = {
-        "batch": bench_batch,
-        "insert": bench_insert,
-        "fingerprints": bench_fingerprints,
-        "dedup": bench_dedup,
-    }
-    for name, part in parts.items():
+    for name, part in PARTS.items():
         if options.only in (None, name):
             part(options)
 
 
 def read_texts(corpus: Path, limit: int | None = None) -> list[str]:
-    with gzip.open(corpus, "rt") as lines:
-        return [json.loads(line)["text"] for _, line in zip(range(limit or 1 << 40), lines)]
+    opened = gzip.open(corpus, "rt") if corpus.suffix == ".gz" else corpus.open()
+    with opened as lines:
+        return [json.loads(line)["text"] for line in islice(lines, limit)]
 
 
-def timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    start = time.perf_counter()
+def timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
+    """The result, the time and the CPU time of all threads of this process, both in seconds."""
+    start, used = time.perf_counter(), time.process_time()
     result = work()
-    return result, time.perf_counter() - start
+    return result, time.perf_counter() - start, time.process_time() - used
 
 
-def bench_batch(options: Any) -> None:
-    """Random fingerprints; every tenth query is 3 bits from a stored one, and must find it."""
-    chosen = np.random.default_rng(1)
-    stored = chosen.integers(0, 2**64, options.documents, dtype=np.uint64)
-    queries = chosen.integers(0, 2**64, options.queries, dtype=np.uint64)
-    planted = np.arange(0, options.queries, 10)
-    of = chosen.integers(0, options.documents, len(planted))
-    queries[planted] = stored[of] ^ np.uint64(1 << 3 | 1 << 30 | 1 << 61)
-    with tempfile.TemporaryDirectory() as folder:
-        import pyarrow as pa
-
-        path = Path(folder) / "batch.simdb"
-        table = pa.table({"id": np.arange(options.documents), "text": stored})
-        _, seconds = timed(lambda: simdb.bulk_load(path, table))
-        print(f"bulk load of {options.documents:,} fingerprints from Arrow: {seconds:.1f} s")
-        del table
-        with simdb.open(path, cache_bytes=128 * options.documents + (256 << 20)) as db:
-            (offsets, ids, distances), _ = timed(lambda: db.within_batch(queries))
-            for query, id in zip(planted.tolist(), of.tolist()):
-                assert id in ids[offsets[query] : offsets[query + 1]]
-            for query in range(0, options.queries, options.queries // 200):
-                single = [(match.id, match.distance) for match in db.within(int(queries[query]))]
-                found = slice(offsets[query], offsets[query + 1])
-                assert list(zip(ids[found], distances[found])) == single
-            times = [timed(lambda: db.within_batch(queries))[1] for _ in range(5)]
-    own = statistics.median(times)
-    arguments = [str(options.documents), "--queries", str(options.queries)]
-    shown = cargo_bench("batch", *arguments)
-    line = re.search(r"in one batch, all cores.*", shown)
-    assert line, shown
-    print(f"batch of {options.queries:,} queries, Python: {own:.2f} s; Rust: {line[0]}")
-
-
-def bench_insert(_options: Any) -> None:
-    """insert_unique of 8 threads, each insert durable before it returns."""
-    threads, each = 8, 5000
-    bits = np.random.default_rng(2).integers(0, 2**64, threads * each, dtype=np.uint64).tolist()
-    with tempfile.TemporaryDirectory() as folder, simdb.open(Path(folder) / "i.simdb", "c") as db:
-
-        def insert(thread: int) -> None:
-            for id in range(thread * each, (thread + 1) * each):
-                assert db.insert_unique(id, bits[id]).inserted
-
-        workers = [threading.Thread(target=insert, args=[thread]) for thread in range(threads)]
-
-        def run() -> None:
-            for worker in workers:
-                worker.start()
-            for worker in workers:
-                worker.join()
-
-        _, seconds = timed(run)
-        assert len(db) == threads * each
-        one, single = timed(lambda: [db.insert_unique(10**9 + id, id << 32 | 7 * id) for id in range(2000)])
-        assert len(one) == 2000
-        file = os.open(Path(folder) / "raw", os.O_CREAT | os.O_WRONLY)
-
-        def write() -> None:
-            for _ in range(2000):
-                os.write(file, bytes(4096))
-                os.fdatasync(file)
-
-        _, raw = timed(write)
-        os.close(file)
-    print(
-        f"insert_unique, durable: {threads} threads {threads * each / seconds:,.0f}/s, one thread "
-        f"{2000 / single:,.0f}/s; write and sync of 4 KiB {2000 / raw:,.0f}/s"
-    )
-
-
-def bench_fingerprints(options: Any) -> None:
-    """Texts from a list and from Arrow, beside the same work of Rust on all cores."""
-    import pyarrow as pa
-
-    texts = read_texts(options.corpus, options.limit)
-    fingerprinter = simdb.Fingerprinter()
-    array = pa.array(texts)
-    made, _ = fingerprinter.fingerprints(array)
-    assert made[:100].tolist() == [fingerprinter.fingerprint(text) for text in texts[:100]]
-    times: dict[str, list[float]] = defaultdict(list)
-    for _ in range(5):
-        for name, source in (("list", texts), ("Arrow", array)):
-            (again, _), seconds = timed(lambda: fingerprinter.fingerprints(source))
-            assert np.array_equal(again, made)
-            times[name].append(seconds)
-        # A load into a database does the same work without Python objects, and writes it.
-    megabytes = sum(len(text.encode()) for text in texts) / 1e6
-    for name, seconds in times.items():
-        median = statistics.median(seconds)
-        print(f"{len(texts):,} fingerprints from {name}: {median:.3f} s, {megabytes / median:.1f} MB/s")
-    print(cargo_bench("fingerprint"))
-
-
-def cargo_bench(name: str, *arguments: str) -> str:
-    command = ["cargo", "bench", "--quiet", "--bench", name, "--", *arguments]
+def cargo_bench(name: str, *arguments: Any) -> str:
+    command = ["cargo", "bench", "--quiet", "--bench", name, "--", *map(str, arguments)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def row_of(table: str, label: str) -> list[str]:
+    """The values of a row of a table in Markdown, without the label."""
+    rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("|")]
+    (row,) = [row for row in rows if row[0].strip() == label]
+    return [value.strip() for value in row[1:]]
+
+
+def seconds_of(shown: str) -> float:
+    number, unit = shown.split()
+    return float(number.replace(",", "")) * {"s": 1, "ms": 1e-3, "µs": 1e-6}[unit]
+
+
+def flipped(bits: np.ndarray, chosen: np.random.Generator) -> np.ndarray:
+    """Fingerprints at a distance of exactly 3."""
+    flips = np.zeros(len(bits), dtype=np.uint64)
+    while (few := np.bitwise_count(flips) < 3).any():
+        drawn = chosen.integers(0, 64, few.sum(), dtype=np.uint64)
+        flips[few] |= np.uint64(1) << drawn
+    return bits ^ flips
+
+
+def bench_batch(options: Any) -> None:
+    """Random fingerprints; the even queries are 3 bits from a stored one, as in the Rust bench."""
+    chosen = np.random.default_rng(1)
+    stored = chosen.integers(0, 2**64, options.documents, dtype=np.uint64)
+    queries = chosen.integers(0, 2**64, options.queries, dtype=np.uint64)
+    of = chosen.integers(0, options.documents, len(queries[::2]))
+    queries[::2] = flipped(stored[of], chosen)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "batch.simdb"
+        table = pa.table({"id": np.arange(options.documents), "text": stored})
+        _, seconds, _ = timed(lambda: simdb.bulk_load(path, table))
+        print(f"bulk load of {options.documents:,} fingerprints from Arrow: {seconds:.1f} s", flush=True)
+        del table
+        with simdb.open(path, cache_bytes=128 * options.documents + (256 << 20)) as db:
+            answer = db.within_batch(queries)
+            check_batch(db, stored, queries, of, answer)
+            times = [timed(lambda: db.within_batch(queries)) for _ in range(5)]
+            assert all(np.array_equal(*arrays) for arrays in zip(answer, times[0][0]))
+    shown = cargo_bench("batch", options.documents, "--queries", options.queries)
+    rust = [seconds_of(value) for value in row_of(shown, "in one batch, all cores")[:2]]
+    own = [statistics.median(turn[column] for turn in times) for column in (1, 2)]
+    print(f"batch of {options.queries:,} queries against {options.documents:,}:")
+    for name, python_seconds, rust_seconds in zip(("time", "CPU"), own, rust):
+        ratio = python_seconds / rust_seconds
+        print(f"  {name}: Python {python_seconds:.2f} s, Rust {rust_seconds:.2f} s, ratio {ratio:.2f}", flush=True)
+
+
+def check_batch(db: simdb.Database, stored: Any, queries: Any, of: Any, answer: Any) -> None:
+    """Every match has its distance and every planted document is found. A sample of the answers equals
+    that of single queries and of a scan."""
+    offsets, ids, distances = answer
+    asked = np.repeat(np.arange(len(queries)), np.diff(offsets))
+    assert np.array_equal(np.bitwise_count(stored[ids] ^ queries[asked]), distances)
+    assert distances.max() <= 3
+    planted = np.repeat(np.append(of, 0), 2)[: len(queries)]
+    assert len(np.unique(asked[(ids == planted[asked]) & (asked % 2 == 0)])) == len(of)
+    for query in range(0, len(queries), max(1, len(queries) // 100)):
+        found = slice(offsets[query], offsets[query + 1])
+        single = [(match.id, match.distance) for match in db.within(int(queries[query]))]
+        assert list(zip(ids[found], distances[found])) == single
+        scanned = np.flatnonzero(np.bitwise_count(stored ^ queries[query]) <= 3)
+        assert sorted(ids[found]) == scanned.tolist()
+
+
+def bench_insert(options: Any) -> None:
+    """insert_unique of 8 threads, each insert durable before it returns, on the disk of the temporary
+    folder; one in ten is a duplicate, as in the Rust bench."""
+    stored, threads = 100_000, 8
+    chosen = np.random.default_rng(2)
+    base = chosen.integers(0, 2**64, stored, dtype=np.uint64)
+    bits = chosen.integers(0, 2**64, options.inserts, dtype=np.uint64)
+    of = chosen.integers(0, stored, len(bits[9::10]))
+    bits[9::10] = flipped(base[of], chosen)
+    contents, originals = bits.tolist(), of.tolist()
+
+    def insert(thread: int) -> None:
+        for index in range(thread, len(contents), threads):
+            outcome = db.insert_unique(stored + index, contents[index])
+            if index % 10 == 9:
+                assert outcome.of.id == originals[index // 10] and outcome.of.distance == 3
+            else:
+                assert outcome.inserted
+
+    rates = []
+    shown = ""
+    # Before and after the Rust bench, because the speed of a disk that others use changes.
+    for turn in range(2):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "insert.simdb"
+            simdb.bulk_load(path, pa.table({"id": np.arange(stored), "text": base}))
+            with simdb.open(path, "w") as db, ThreadPoolExecutor(threads) as pool:
+                _, seconds, cpu = timed(lambda: list(pool.map(insert, range(threads))))
+                assert len(db) == stored + len(bits) - len(of)
+        rates.append(len(contents) / seconds)
+        shown = shown or cargo_bench("online", stored, "--inserts", options.inserts, "--threads", threads)
+    rust = float(row_of(shown, f"{threads} threads")[0].replace(",", ""))
+    syncs = float(row_of(shown, "writing and syncing 4 KiB")[0].replace(",", ""))
+    own = statistics.mean(rates)
+    print(
+        f"insert_unique of {threads} threads, durable: Python {rates[0]:,.0f}/s, then {rates[1]:,.0f}/s; Rust "
+        f"{rust:,.0f}/s, with queries meanwhile; ratio {own / rust:.2f}; "
+        f"{1e6 * cpu / len(contents):.0f} µs of CPU each; write and sync of 4 KiB {syncs:,.0f}/s",
+        flush=True,
+    )
+
+
+def bench_fingerprints(_options: Any) -> None:
+    """Texts from a list and from Arrow, beside the same texts in Rust: the bench `fingerprint`."""
+    with QUOTES.open() as lines:
+        rows = [json.loads(line) for line in lines]
+    texts = [row["text"] for row in rows if row["lang"] == "en"]
+    texts *= -(-(4 << 20) // sum(len(text.encode()) for text in texts))
+    array = pa.array(texts)
+    fingerprinter = simdb.Fingerprinter()
+    expected = [fingerprinter.fingerprint(text) for text in texts]
+    times: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for _ in range(15):
+        for name, source in (("a list", texts), ("Arrow", array)):
+            (made, _), *seconds = timed(lambda: fingerprinter.fingerprints(source))
+            assert made.tolist() == expected
+            times[name].append(tuple(seconds))
+    shown = cargo_bench("fingerprint").partition("en of ")[2]
+    name = fingerprinter.recipe.name
+    threads = os.cpu_count()
+    (row,) = re.findall(rf"^{name} v\d+, {threads} threads +(\d+) .* (\d+) ms$", shown, re.MULTILINE)
+    rust = len(texts) / int(row[0]), int(row[1]) / 1e3
+    for source, measured in times.items():
+        elapsed, cpu = (min(column) for column in zip(*measured))
+        print(
+            f"{len(texts):,} fingerprints from {source} on {threads} threads: {elapsed * 1e3:.0f} ms, "
+            f"{elapsed / rust[0]:.2f} of Rust; CPU {cpu * 1e3:.0f} ms, {cpu / rust[1]:.2f} of Rust",
+            flush=True,
+        )
 
 
 # The tools: each takes texts, and returns the positions of the kept texts.
@@ -233,7 +278,8 @@ def keep_text_dedup(texts: list[str]) -> Iterable[int]:
     for index, text in enumerate(texts):
         tokens = re.findall(r"\w+", text.lower())
         grams = {" ".join(tokens[start : start + 5]) for start in range(max(1, len(tokens) - 4))}
-        hashes = np.array([hash(gram) & 0xFFFF_FFFF for gram in grams], dtype=np.uint64)
+        digests = b"".join(hashlib.sha1(gram.encode()).digest()[:4] for gram in grams)
+        hashes = np.frombuffer(digests, dtype="<u4").astype(np.uint64)
         with np.errstate(over="ignore"):
             minima = (((hashes[:, None] * a + b) % modulus) & most).min(axis=0)
         for band in range(bands):
@@ -255,13 +301,11 @@ TOOLS: dict[str, Callable[[list[str]], Iterable[int]]] = {
 
 def measure_tool(name: str, texts: list[str]) -> None:
     """Prints time, memory and result of one tool, whose process has no other work."""
-    before = resource.getrusage(resource.RUSAGE_SELF)
-    kept, seconds = timed(lambda: TOOLS[name](texts))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before.ru_maxrss
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    cpu = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
-    result = {"seconds": seconds, "mib": peak / 1024, "kept": len(list(kept))}
-    print(json.dumps({**result, "cpu": cpu}))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    kept, seconds, cpu = timed(lambda: TOOLS[name](texts))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    result = {"seconds": seconds, "cpu": cpu, "mib": peak / 1024, "kept": len(list(kept))}
+    print(json.dumps(result))
 
 
 def bench_dedup(options: Any) -> None:
@@ -338,6 +382,13 @@ def quality(count: int, kept: set[int], pairs: set[tuple[int, int]]) -> str:
     recall, precision = both / max(1, len(truth)), both / max(1, len(removed))
     return f"{recall:.3f}, {precision:.3f}"
 
+
+PARTS: dict[str, Callable[[Any], None]] = {
+    "batch": bench_batch,
+    "insert": bench_insert,
+    "fingerprints": bench_fingerprints,
+    "dedup": bench_dedup,
+}
 
 if __name__ == "__main__":
     main()

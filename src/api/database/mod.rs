@@ -137,7 +137,7 @@ impl Database {
         mut self,
         handler: impl Fn(Progress) -> ControlFlow<()> + Send + Sync + 'static,
     ) -> Self {
-        self.progress = ProgressHandler::new(handler);
+        self.progress.set_function(handler);
         self
     }
 

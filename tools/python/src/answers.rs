@@ -19,6 +19,20 @@ pub struct Match {
 
 #[pymethods]
 impl Match {
+    #[new]
+    fn new(id: u64, distance: u32, fingerprint: u64) -> Self {
+        Self {
+            id,
+            distance,
+            fingerprint,
+        }
+    }
+
+    /// For pickle, by which processes exchange answers.
+    fn __getnewargs__(&self) -> (u64, u32, u64) {
+        (self.id, self.distance, self.fingerprint)
+    }
+
     fn __repr__(&self) -> String {
         let Self {
             id,
@@ -53,6 +67,19 @@ pub struct Resemblance {
 
 #[pymethods]
 impl Resemblance {
+    #[new]
+    fn new(same_wording: bool, edit_similarity: Option<f64>, jaccard: f64) -> Self {
+        Self {
+            same_wording,
+            edit_similarity,
+            jaccard,
+        }
+    }
+
+    fn __getnewargs__(&self) -> (bool, Option<f64>, f64) {
+        (self.same_wording, self.edit_similarity, self.jaccard)
+    }
+
     fn __repr__(&self) -> String {
         let edit = number_or_none(self.edit_similarity);
         format!(
@@ -87,7 +114,7 @@ pub struct Similar {
     pub resemblance: Resemblance,
     /// "same", "a_in_b" or "b_in_a": a is the text of the query, b the text of this document. None if
     /// the thresholds alone decided.
-    pub verdict: Option<&'static str>,
+    pub verdict: Option<String>,
     /// The words of the query that this document does not say, with their weights in nats.
     pub missing_in_b: Vec<(String, f64)>,
     /// The words of this document that the query does not say, with their weights in nats.
@@ -96,10 +123,50 @@ pub struct Similar {
 
 #[pymethods]
 impl Similar {
+    #[new]
+    fn new(
+        id: u64,
+        fingerprint: u64,
+        distance: Option<u32>,
+        resemblance: &Bound<'_, Resemblance>,
+        verdict: Option<String>,
+        missing_in_b: Vec<(String, f64)>,
+        missing_in_a: Vec<(String, f64)>,
+    ) -> Self {
+        Self {
+            id,
+            fingerprint,
+            distance,
+            resemblance: resemblance.get().clone(),
+            verdict,
+            missing_in_b,
+            missing_in_a,
+        }
+    }
+
+    fn __getnewargs__(&self) -> SimilarArguments {
+        let Self {
+            id,
+            fingerprint,
+            distance,
+            resemblance,
+            verdict,
+            missing_in_b,
+            missing_in_a,
+        } = self.clone();
+        (
+            id,
+            fingerprint,
+            distance,
+            resemblance,
+            verdict,
+            missing_in_b,
+            missing_in_a,
+        )
+    }
+
     fn __repr__(&self) -> String {
-        let verdict = self
-            .verdict
-            .map_or("None".to_owned(), |name| format!("'{name}'"));
+        let verdict = (self.verdict.as_ref()).map_or("None".to_owned(), |name| format!("'{name}'"));
         let distance = self
             .distance
             .map_or("None".to_owned(), |bits| bits.to_string());
@@ -112,9 +179,20 @@ impl Similar {
     }
 }
 
+/// The fields of [`Similar`], in order.
+type SimilarArguments = (
+    u64,
+    u64,
+    Option<u32>,
+    Resemblance,
+    Option<String>,
+    Vec<(String, f64)>,
+    Vec<(String, f64)>,
+);
+
 impl From<simdb::Similar> for Similar {
     fn from(found: simdb::Similar) -> Self {
-        let verdict = found.verdict().map(|verdict| verdict.name());
+        let verdict = found.verdict().map(|verdict| verdict.name().to_owned());
         let (missing_in_b, missing_in_a) =
             found.containment.map_or_else(Default::default, |found| {
                 (words(found.missing_in_b), words(found.missing_in_a))
@@ -160,6 +238,28 @@ const SHOWN_CHARACTERS: usize = 40;
 
 #[pymethods]
 impl Document {
+    #[new]
+    fn new(
+        id: u64,
+        fingerprint: u64,
+        reliable: bool,
+        arrival: Option<u64>,
+        text: Option<String>,
+    ) -> Self {
+        Self {
+            id,
+            fingerprint,
+            reliable,
+            arrival,
+            text,
+        }
+    }
+
+    fn __getnewargs__(&self) -> (u64, u64, bool, Option<u64>, Option<&str>) {
+        let text = self.text.as_deref();
+        (self.id, self.fingerprint, self.reliable, self.arrival, text)
+    }
+
     fn __repr__(&self) -> String {
         let mut shown = format!(
             "Document(id={}, fingerprint=0x{:016x}",

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use simdb::{DocId, Error, OnExtended, SimilarRule, Timestamp};
+use simdb::{DocId, Error};
 
 use crate::answers::{Document, Match, Outcome, Similar};
 use crate::documents::{DocumentIterator, IdIterator, Snapshot};
@@ -19,7 +19,8 @@ use crate::settings::{Asked, Settings};
 use crate::source::{BatchAnswer, SimilarOptions, Source, clustering};
 use crate::statistics;
 use crate::table::Table;
-use crate::texts::{Content, ContentRef};
+use crate::texts::Content;
+use crate::write_batch::{Arrival, Rule, WriteBatch};
 
 /// A near-duplicate database in one file. Threads can share it.
 ///
@@ -36,7 +37,7 @@ pub struct Database(Source);
 /// The settings are fixed at creation, and must not differ when a database is opened: recipe, a
 /// Recipe or its name; keep_texts stores the texts; similar also stores what is needed to find
 /// edited and short texts; retention, a timedelta, stores arrival times and expires documents.
-/// cache_bytes is 1 GiB unless set.
+/// cache_bytes is 1.25 GiB unless set.
 #[pyfunction]
 #[pyo3(signature = (
     path, mode="r", *, recipe=None, keep_texts=false, similar=false, retention=None, cache_bytes=None,
@@ -94,7 +95,7 @@ impl Database {
         content: Content,
         arrival: Option<Arrival>,
     ) -> PyResult<Outcome> {
-        self.change(py, id, &content, arrival, simdb::Database::insert)
+        self.store(py, Rule::Insert, id, &content, arrival)
     }
 
     /// Stores a document, in place of the document with its id if there is one.
@@ -106,7 +107,7 @@ impl Database {
         content: Content,
         arrival: Option<Arrival>,
     ) -> PyResult<Outcome> {
-        self.change(py, id, &content, arrival, simdb::Database::upsert)
+        self.store(py, Rule::Upsert, id, &content, arrival)
     }
 
     /// Stores a document under a new id, unless a document lies within the radius. Query and insert
@@ -120,9 +121,7 @@ impl Database {
         radius: u32,
         arrival: Option<Arrival>,
     ) -> PyResult<Outcome> {
-        self.change(py, id, &content, arrival, |database, document| {
-            database.insert_unique(document, radius)
-        })
+        self.store(py, Rule::InsertUnique { radius }, id, &content, arrival)
     }
 
     /// Stores a document under a new id, unless a stored text says the same or more. The database
@@ -147,24 +146,26 @@ impl Database {
         arrival: Option<Arrival>,
     ) -> PyResult<Outcome> {
         let options = SimilarOptions::new(py, edit_similarity, jaccard, decision)?;
-        let rule = SimilarRule {
-            decision: options.decision,
-            likeness: options.likeness,
-            on_extended: if replace {
-                OnExtended::Replace
-            } else {
-                OnExtended::KeepBoth
-            },
-        };
-        self.change(py, id, &text, arrival, |database, document| {
-            database.insert_unless_similar(document, rule)
-        })
+        let rule = Rule::unless_similar(&options, replace);
+        self.store(py, rule, id, &text, arrival)
     }
 
     /// Removes a document.
     fn remove(&self, py: Python<'_>, id: u64) -> PyResult<Outcome> {
         let outcome = call(py, || Ok(self.0.handle.database()?.remove(DocId(id))?))?;
         Ok(outcome.into())
+    }
+
+    /// An empty batch of changes: the end of its with statement writes them in one commit.
+    fn write_batch(&self, py: Python<'_>) -> PyResult<WriteBatch> {
+        call(py, || self.0.get().map(|_| ()))?;
+        Ok(WriteBatch::new(Arc::clone(&self.0.handle)))
+    }
+
+    /// Removes every document that arrived before a time, a datetime or milliseconds since 1970, and
+    /// returns their number. The database must have a retention.
+    fn prune(&self, py: Python<'_>, older_than: Arrival) -> PyResult<u64> {
+        call(py, || Ok(self.0.handle.database()?.prune(older_than.0)?))
     }
 
     /// Loads records into this database in one transaction: see simdb.bulk_load. Other writers wait.
@@ -397,49 +398,19 @@ impl Database {
 }
 
 impl Database {
-    fn change(
+    fn store(
         &self,
         py: Python<'_>,
+        rule: Rule,
         id: u64,
         content: &Content,
         arrival: Option<Arrival>,
-        change: impl FnOnce(&simdb::Database, simdb::Document) -> simdb::Result<simdb::Outcome> + Send,
     ) -> PyResult<Outcome> {
         let content = content.borrow();
         let outcome = call(py, || {
             let database = self.0.handle.database()?;
-            let mut document = match content {
-                ContentRef::Text(text) => database.document(id, text)?,
-                ContentRef::Fingerprint(bits) => {
-                    simdb::Document::new(id, simdb::Fingerprint::from_bits(bits))
-                }
-            };
-            if let Some(Arrival(arrival)) = arrival {
-                document = document.with_arrival(arrival);
-            }
-            Ok(change(database, document)?)
+            Ok(database.apply_one(rule.change(database, id, content, arrival)?)?)
         })?;
         Ok(outcome.into())
-    }
-}
-
-/// An arrival time: milliseconds since 1970, or a datetime.
-struct Arrival(Timestamp);
-
-impl<'py> FromPyObject<'_, 'py> for Arrival {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        if let Ok(milliseconds) = object.extract::<u64>() {
-            return Ok(Self(Timestamp(milliseconds)));
-        }
-        let seconds: f64 = object.call_method0("timestamp")?.extract()?;
-        if !(0.0..=1e16).contains(&seconds) {
-            return Err(invalid_argument(
-                object.py(),
-                "the arrival time lies before 1970",
-            ));
-        }
-        Ok(Self(Timestamp((seconds * 1000.0).round() as u64)))
     }
 }

@@ -66,7 +66,7 @@ pub fn internal_error(py: Python<'_>, panic: &(dyn std::any::Any + Send)) -> PyE
 }
 
 fn library_error(py: Python<'_>, error: &Error) -> PyErr {
-    let raised = exception(py, class_name(error), &error.to_string());
+    let raised = exception(py, class_name(error), &error_text(error));
     if let Some(source) = error.source() {
         let mut texts = vec![source.to_string()];
         let mut next = source.source();
@@ -77,6 +77,31 @@ fn library_error(py: Python<'_>, error: &Error) -> PyErr {
         raised.set_cause(py, Some(PyOSError::new_err(texts.join(": "))));
     }
     raised
+}
+
+/// Parts of the library's error texts that name its functions, and the same in Python.
+const PYTHON_NAMES: [(&str, &str); 7] = [
+    ("Builder::salvage", "simdb.salvage"),
+    ("Builder::bulk_create", "simdb.bulk_load"),
+    ("Database::check", "Database.check"),
+    (
+        "`Builder::recipe` and `Builder::keep_texts`",
+        "the arguments `recipe` and `keep_texts`",
+    ),
+    (
+        ", or create the database with another `Retention::max_ahead`",
+        "",
+    ),
+    (
+        "make the change with Transaction::apply or BulkLoad::push, or commit or drop it first",
+        "make the change before or after the load",
+    ),
+    (", for example in an Arc, or close it", ", or close it"),
+];
+
+fn error_text(error: &Error) -> String {
+    let rename = |text: String, (rust, python): (&str, &str)| text.replace(rust, python);
+    PYTHON_NAMES.into_iter().fold(error.to_string(), rename)
 }
 
 /// An exception of a class of `simdb.errors`.

@@ -15,6 +15,7 @@ mod error;
 mod fingerprinter;
 mod handle;
 mod load;
+mod maintenance;
 mod operation;
 mod recipe;
 mod settings;
@@ -22,6 +23,7 @@ mod source;
 mod statistics;
 mod table;
 mod texts;
+mod write_batch;
 
 use pyo3::prelude::*;
 
@@ -42,9 +44,13 @@ mod _simdb {
     #[pymodule_export]
     use crate::load::{BulkReport, bulk_load};
     #[pymodule_export]
+    use crate::maintenance::{salvage, vacuum};
+    #[pymodule_export]
     use crate::recipe::{Recipe, recipes};
     #[pymodule_export]
     use crate::settings::Settings;
     #[pymodule_export]
     use crate::table::Table;
+    #[pymodule_export]
+    use crate::write_batch::WriteBatch;
 }

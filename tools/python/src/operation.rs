@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::intern;
@@ -17,8 +18,8 @@ use crate::error::{Failure, internal_error};
 #[derive(Default)]
 struct Operation {
     progress: Option<Py<PyAny>>,
-    /// The stage and the number of steps that were reported last.
-    reported: Option<(String, u64)>,
+    /// The stage and the number of steps that were reported last, and the time.
+    reported: Option<(String, u64, Instant)>,
     /// The exception that ended the operation.
     raised: Option<PyErr>,
 }
@@ -60,7 +61,13 @@ pub fn call<T: Send>(
     run(py, None, work)
 }
 
-/// The progress handler of all databases.
+/// The time between two looks for signals. With 100 ms, the usual time between two reports, some
+/// interrupts would take more than 100 ms.
+pub const SIGNAL_INTERVAL: Duration = Duration::from_millis(20);
+/// At most ten calls of `progress` a second, except at the begin and the end of a stage.
+const REPORT_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The progress handler of all databases, called every [`SIGNAL_INTERVAL`].
 pub fn on_progress(progress: Progress) -> ControlFlow<()> {
     report(&progress.stage.to_string(), progress.done, progress.total)
 }
@@ -69,13 +76,21 @@ pub fn on_progress(progress: Progress) -> ControlFlow<()> {
 pub fn report(stage: &str, done: u64, total: Option<u64>) -> ControlFlow<()> {
     let reported = Python::try_attach(|py| {
         py.check_signals()?;
-        let (function, before) = CURRENT.with_borrow_mut(|operation| {
-            let before = operation.reported.replace((stage.to_owned(), done));
-            let function = operation.progress.as_ref();
-            (function.map(|function| function.clone_ref(py)), before)
-        });
+        let (function, before) = CURRENT
+            .with_borrow_mut(|operation| {
+                let function = operation.progress.as_ref()?.clone_ref(py);
+                let now = Instant::now();
+                let is_due = operation.reported.as_ref().is_none_or(|(name, _, last)| {
+                    name != stage || total == Some(done) || now - *last >= REPORT_INTERVAL
+                });
+                let report = (stage.to_owned(), done, now);
+                is_due.then(|| (function, operation.reported.replace(report)))
+            })
+            .unzip();
         match function {
-            Some(function) => call_progress(function.bind(py), before, stage, done, total),
+            Some(function) => {
+                call_progress(function.bind(py), before.flatten(), stage, done, total)
+            }
             None => Ok(()),
         }
     });
@@ -100,7 +115,7 @@ pub fn check(stage: &str, done: u64, total: Option<u64>) -> Result<(), Failure> 
 
 fn call_progress(
     progress: &Bound<'_, PyAny>,
-    before: Option<(String, u64)>,
+    before: Option<(String, u64, Instant)>,
     stage: &str,
     done: u64,
     total: Option<u64>,
@@ -111,7 +126,7 @@ fn call_progress(
         return Ok(());
     }
     let before = match before {
-        Some((name, before)) if name == stage => before,
+        Some((name, before, _)) if name == stage => before,
         _ => {
             progress.call_method1(intern!(py, "reset"), (total,))?;
             progress.call_method1(intern!(py, "set_description"), (stage,))?;

@@ -7,7 +7,7 @@ use simdb::{Builder, Database, Retention};
 
 use crate::answers::python_bool;
 use crate::error::Failure;
-use crate::operation::on_progress;
+use crate::operation::{SIGNAL_INTERVAL, on_progress};
 use crate::recipe::RecipeArgument;
 
 /// The settings of a database, fixed at creation.
@@ -98,7 +98,8 @@ impl Asked {
             .keep_texts(self.keep_texts)
             .similar(self.similar)
             .frozen(self.frozen)
-            .on_progress(on_progress);
+            .on_progress(on_progress)
+            .progress_interval(SIGNAL_INTERVAL);
         if let Some(recipe) = self.recipe {
             builder = builder.recipe(recipe);
         }

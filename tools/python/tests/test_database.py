@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -108,10 +109,14 @@ def test_snapshot_does_not_change(db: simdb.Database) -> None:
 def test_every_use_after_close_is_an_error(path: Path) -> None:
     db = simdb.open(path, "c", similar=True)
     db.insert(1, FERRY)
-    ids, documents, snapshot = iter(db), db.documents(), db.snapshot()
+    ids, documents, snapshot, batch = iter(db), db.documents(), db.snapshot(), db.write_batch()
+    batch.insert(2, FERRY)
     db.close()
     db.close()
     for use in (
+        lambda: batch.__exit__(None, None, None),
+        lambda: db.write_batch(),
+        lambda: db.prune(0),
         lambda: db.insert(2, FERRY),
         lambda: db.within(FERRY),
         lambda: db.within_batch([1]),
@@ -149,15 +154,16 @@ def test_objects_collected_in_any_order_release_the_file(path: Path) -> None:
     for order in ("database first", "iterator first"):
         db = simdb.open(path, "c")
         db.insert(1, FERRY)
-        ids, snapshot, table = iter(db), db.snapshot(), db.to_arrow()
+        ids, snapshot, table, batch = iter(db), db.snapshot(), db.to_arrow(), db.write_batch()
+        batch.insert(2, FERRY)
         assert next(ids) == 1
         if order == "database first":
             del db
             gc.collect()
             assert len(snapshot) == 1
-            del snapshot, ids, table
+            del snapshot, ids, table, batch
         else:
-            del snapshot, ids, table
+            del snapshot, ids, table, batch
             gc.collect()
             del db
         gc.collect()
@@ -235,9 +241,47 @@ def test_damaged_file_is_an_error(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[20_000:60_000] = bytes(40_000)
     path.write_bytes(content)
-    with pytest.raises(simdb.CorruptError, match="is damaged"):
+    with pytest.raises(simdb.CorruptError, match="is damaged.* save what is left with `simdb.salvage`"):
         with simdb.open(path) as db:
             list(db.documents())
+
+
+def test_damaged_file_is_salvaged(path: Path) -> None:
+    texts = sentences(2000)
+    with simdb.open(path, "c", keep_texts=True) as db:
+        db.bulk_load(enumerate(texts))
+    content = bytearray(path.read_bytes())
+    content[20_000:40_000] = bytes(20_000)
+    path.write_bytes(content)
+    saved = path.with_name("saved.simdb")
+    report = simdb.salvage(path, saved)
+    assert report["damage"] and 1000 < report["documents"] <= 2000
+    assert path.read_bytes() == content
+    with simdb.open(saved, "w") as db:
+        assert db.check() == [] and len(db) == report["documents"]
+        for document in db.documents():
+            assert document.text in (None, texts[document.id])
+    with pytest.raises(simdb.AlreadyExistsError):
+        simdb.salvage(path, saved)
+    path.write_bytes(b"x" * 20_000)
+    with pytest.raises(simdb.CorruptError, match="nothing in .* was written by simdb"):
+        simdb.salvage(path, path.with_name("other.simdb"))
+
+
+def test_vacuum_gives_space_back(path: Path) -> None:
+    with simdb.open(path, "c", keep_texts=True) as db:
+        db.bulk_load(enumerate(sentences(5000)))
+        with pytest.raises(simdb.LockedError):
+            simdb.vacuum(path)
+        with db.write_batch() as batch:
+            for id in range(100, 5000):
+                batch.remove(id)
+    stages = set()
+    report = simdb.vacuum(path, progress=lambda stage, _done, _total: stages.add(stage))
+    assert report["after_bytes"] == path.stat().st_size < report["before_bytes"] / 2
+    assert "copying" in stages
+    with simdb.open(path, "w") as db:
+        assert list(db) == list(range(100)) and db.check() == []
 
 
 def test_stats_doctor_and_backup(db: simdb.Database, tmp_path: Path) -> None:
@@ -265,6 +309,14 @@ def test_answers_are_frozen_and_have_useful_reprs(db: simdb.Database) -> None:
     assert repr(db.get(7)).endswith('text="The ferry to the islands was cancelled d"...)')
     assert "similar=True" in repr(db.settings) and "docs.simdb" in repr(db)
     assert repr(db.similar(FERRY)[0]).startswith("Similar(id=7, verdict='same', distance=0")
+
+
+def test_answers_are_pickled(db: simdb.Database) -> None:
+    db.insert(7, FERRY)
+    more = db.similar(FERRY + " The captain waits.")
+    for answer in (db.within(FERRY)[0], db.get(7), more[0], more[0].resemblance):
+        assert pickle.loads(pickle.dumps(answer)) == answer and answer is not None
+    assert more[0].missing_in_b
 
 
 def test_compare_and_explain() -> None:

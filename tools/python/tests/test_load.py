@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any, Iterator, Optional
 
@@ -138,7 +139,7 @@ def test_write_of_the_source_to_its_own_load_is_refused(db: simdb.Database) -> N
         yield 1, TEXTS[0]
         db.insert(2, TEXTS[1])
 
-    with pytest.raises(simdb.BusyError, match="would wait for itself"):
+    with pytest.raises(simdb.BusyError, match="would wait for itself; make the change before or after"):
         db.bulk_load(records())
     assert len(db) == 0
 
@@ -151,6 +152,16 @@ def test_progress_is_reported_to_functions_and_bars(path: Path) -> None:
     with tqdm(disable=False, file=open("/dev/null", "w")) as bar:
         simdb.bulk_load(path.with_name("b.simdb"), RECORDS, progress=bar)
         assert bar.n == bar.total and bar.desc.startswith("writing")
+
+
+def test_progress_is_reported_at_most_ten_times_a_second() -> None:
+    reports: list[int] = []
+    texts = TEXTS * 200
+    start = time.monotonic()
+    simdb.Fingerprinter().fingerprints(texts, progress=lambda _stage, done, _total: reports.append(done))
+    elapsed = time.monotonic() - start
+    assert reports[0] == 0 and reports[-1] == len(texts)
+    assert len(reports) <= 3 + 10 * elapsed
 
 
 def test_exception_of_progress_ends_an_operation(path: Path) -> None:

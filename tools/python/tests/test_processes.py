@@ -53,7 +53,8 @@ def test_forked_child_is_refused_and_harms_nothing(path: Path) -> None:
     db = simdb.open(path, "c", similar=True)
     for id, text in enumerate(TEXTS[:50]):
         db.insert(id, text)
-    ids, snapshot = iter(db), db.snapshot()
+    ids, snapshot, batch = iter(db), db.snapshot(), db.write_batch()
+    batch.insert(101, TEXTS[101])
 
     def work() -> None:
         nonlocal db
@@ -62,6 +63,8 @@ def test_forked_child_is_refused_and_harms_nothing(path: Path) -> None:
             lambda: db.within(TEXTS[0]),
             lambda: next(ids),
             lambda: len(snapshot),
+            lambda: batch.__exit__(None, None, None),
+            lambda: db.write_batch(),
             lambda: db.close(),
         ):
             with pytest.raises(simdb.ForkError, match="before this process was forked"):
@@ -119,16 +122,16 @@ def test_parent_can_close_and_open_again_while_a_fork_lives(path: Path) -> None:
         os.waitpid(child, 0)
 
 
-def found_by_reader(path: Path, text: str) -> list[int]:
+def found_by_reader(path: Path, text: str) -> list[simdb.Match]:
     with simdb.open(path) as db:
-        return [match.id for match in db.within(text)]
+        return db.within(text)
 
 
 def test_spawned_readers_share_a_database(path: Path) -> None:
     simdb.bulk_load(path, enumerate(TEXTS))
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         found = pool.starmap(found_by_reader, [(path, text) for text in TEXTS[:20]])
-    assert found == [[id] for id in range(20)]
+    assert [[match.id for match in matches] for matches in found] == [[id] for id in range(20)]
 
 
 def test_second_writer_is_refused_with_its_process(path: Path) -> None:
@@ -147,7 +150,8 @@ def test_interpreter_exit_with_an_open_database_loses_nothing(path: Path, end: s
         db = simdb.open(sys.argv[1], "c", similar=True)
         for id in range(20):
             db.insert(id, f"text number {{id}} of a process that ends")
-        ids, snapshot, table = iter(db), db.snapshot(), db.to_arrow()
+        ids, snapshot, table, batch = iter(db), db.snapshot(), db.to_arrow(), db.write_batch()
+        batch.insert(99, "a change that is not written")
         next(ids)
         cycle = [db]; cycle.append(cycle)
         def query():
@@ -161,6 +165,50 @@ def test_interpreter_exit_with_an_open_database_loses_nothing(path: Path, end: s
     with simdb.open(path, "w") as db:
         assert list(db) == list(range(20)) and db.check() == []
     assert not list(path.parent.glob("*.new"))
+
+
+@pytest.mark.parametrize("load", ["simdb.bulk_load(sys.argv[2], records())", "db.bulk_load(records())"])
+def test_interpreter_exit_in_the_middle_of_a_load_changes_nothing(path: Path, load: str) -> None:
+    code = f"""
+        import itertools, simdb, sys, threading
+        started = threading.Event()
+        def records():
+            for id in itertools.count(1000):
+                yield id, f"text number {{id}} of a load without an end"
+                if id == 9000:
+                    started.set()
+        db = simdb.open(sys.argv[1], "c")
+        db.insert(1, "a text that was there before the load")
+        threading.Thread(target=lambda: {load}, daemon=True).start()
+        started.wait()
+    """
+    new = path.with_name("new.simdb")
+    ended = run_python(code, path, new)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert not new.exists()
+    with simdb.open(path, "w") as db:
+        assert list(db) == [1] and db.check() == []
+
+
+def test_panic_of_the_library_is_an_exception(path: Path) -> None:
+    """Stacks of 2^60 bytes cannot be had, so that the threads of a batch cannot be started."""
+    simdb.bulk_load(path, enumerate(TEXTS), keep_texts=True)
+    code = """
+        import os, simdb, sys
+        db = simdb.open(sys.argv[1])
+        os.environ["RUST_MIN_STACK"] = str(2**60)
+        try:
+            db.within_batch(list(range(100_000)))
+        except simdb.InternalError as error:
+            print("raised", error)
+        print(len(db), len(db.within(db.get(7).text)))
+        db.close()
+    """
+    ended = run_python(code, path)
+    assert ended.returncode == 0, ended.stderr
+    raised, counts = ended.stdout.splitlines()
+    assert raised.startswith("raised simdb failed: ") and raised.endswith("report this as a bug")
+    assert counts == "300 1"
 
 
 def test_killed_process_loses_nothing_that_was_acknowledged(path: Path) -> None:

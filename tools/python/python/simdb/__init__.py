@@ -26,11 +26,14 @@ from simdb._simdb import (
     Similar,
     Snapshot,
     Table,
+    WriteBatch,
     bulk_load,
     compare,
     explain,
     open,
     recipes,
+    salvage,
+    vacuum,
 )
 from simdb.corpus import Dedup, Removal, clusters, dedup, pairs
 from simdb.errors import (
@@ -85,6 +88,7 @@ __all__ = [
     "Snapshot",
     "StorageError",
     "Table",
+    "WriteBatch",
     "bulk_load",
     "clusters",
     "compare",
@@ -93,4 +97,6 @@ __all__ = [
     "open",
     "pairs",
     "recipes",
+    "salvage",
+    "vacuum",
 ]

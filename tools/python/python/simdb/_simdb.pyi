@@ -70,6 +70,21 @@ class _Stats(TypedDict):
     packed_bytes: int
     tables: dict[str, _TableStats]
 
+class _Vacuumed(TypedDict):
+    before_bytes: int
+    after_bytes: int
+
+class _Salvage(TypedDict):
+    documents: int
+    from_one_table: int
+    from_text: int
+    ambiguous: int
+    without_fingerprint: int
+    lost_ids: list[int]
+    without_text: int
+    without_arrival: int
+    damage: list[str]
+
 class _HotKey(TypedDict):
     key: int
     distinct_fingerprints: int
@@ -94,6 +109,7 @@ class _Diagnosis(TypedDict):
 
 @final
 class Match:
+    def __new__(cls, id: int, distance: int, fingerprint: int) -> Match: ...
     @property
     def id(self) -> int: ...
     @property
@@ -104,6 +120,9 @@ class Match:
 
 @final
 class Resemblance:
+    def __new__(
+        cls, same_wording: bool, edit_similarity: Optional[float], jaccard: float
+    ) -> Resemblance: ...
     @property
     def same_wording(self) -> bool: ...
     @property
@@ -113,6 +132,16 @@ class Resemblance:
 
 @final
 class Similar:
+    def __new__(
+        cls,
+        id: int,
+        fingerprint: int,
+        distance: Optional[int],
+        resemblance: Resemblance,
+        verdict: Optional[str],
+        missing_in_b: _Missing,
+        missing_in_a: _Missing,
+    ) -> Similar: ...
     @property
     def id(self) -> int: ...
     @property
@@ -130,6 +159,14 @@ class Similar:
 
 @final
 class Document:
+    def __new__(
+        cls,
+        id: int,
+        fingerprint: int,
+        reliable: bool,
+        arrival: Optional[int],
+        text: Optional[str],
+    ) -> Document: ...
     @property
     def id(self) -> int: ...
     @property
@@ -353,6 +390,8 @@ class Database(_Reader):
         arrival: Optional[_Arrival] = None,
     ) -> Outcome: ...
     def remove(self, id: int) -> Outcome: ...
+    def write_batch(self) -> WriteBatch: ...
+    def prune(self, older_than: _Arrival) -> int: ...
     def bulk_load(
         self,
         records: _Records,
@@ -372,6 +411,46 @@ class Database(_Reader):
     def path(self) -> pathlib.Path: ...
     def __bool__(self) -> bool: ...
     def __enter__(self) -> Database: ...
+
+@final
+class WriteBatch:
+    def insert(
+        self, id: int, content: _Content, *, arrival: Optional[_Arrival] = None
+    ) -> None: ...
+    def upsert(
+        self, id: int, content: _Content, *, arrival: Optional[_Arrival] = None
+    ) -> None: ...
+    def insert_unique(
+        self,
+        id: int,
+        content: _Content,
+        radius: int = 3,
+        *,
+        arrival: Optional[_Arrival] = None,
+    ) -> None: ...
+    def insert_unless_similar(
+        self,
+        id: int,
+        text: str,
+        *,
+        edit_similarity: Optional[float] = None,
+        jaccard: Optional[float] = None,
+        decision: _Decision = "contained",
+        replace: bool = False,
+        arrival: Optional[_Arrival] = None,
+    ) -> None: ...
+    def remove(self, id: int) -> None: ...
+    def __len__(self) -> int: ...
+    def __bool__(self) -> bool: ...
+    @property
+    def outcomes(self) -> list[Outcome]: ...
+    def __enter__(self) -> WriteBatch: ...
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]] = None,
+        value: Optional[BaseException] = None,
+        traceback: Optional[TracebackType] = None,
+    ) -> None: ...
 
 @final
 class Deduplicator:
@@ -411,6 +490,18 @@ def bulk_load(
     memory_bytes: int = ...,
     progress: Optional[_Progress] = None,
 ) -> BulkReport: ...
+def vacuum(path: _Path, *, progress: Optional[_Progress] = None) -> _Vacuumed: ...
+def salvage(
+    damaged: _Path,
+    target: _Path,
+    *,
+    recipe: Union[str, Recipe, None] = None,
+    keep_texts: bool = False,
+    similar: bool = False,
+    retention: Optional[timedelta] = None,
+    memory_bytes: int = ...,
+    progress: Optional[_Progress] = None,
+) -> _Salvage: ...
 def compare(a: str, b: str) -> Comparison: ...
 def explain(a: str, b: str) -> Explanation: ...
 def recipes() -> list[Recipe]: ...

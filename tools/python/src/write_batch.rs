@@ -1,0 +1,244 @@
+//! Changes: their rules, their documents, and the class `WriteBatch`.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use rayon::prelude::*;
+use simdb::{Change, DocId, OnExtended, SimilarRule, Timestamp};
+
+use crate::answers::Outcome;
+use crate::error::{Failure, invalid_argument};
+use crate::handle::Handle;
+use crate::operation::{call, pool};
+use crate::source::SimilarOptions;
+use crate::texts::{Content, ContentRef};
+
+/// The rule by which a document is stored.
+#[derive(Clone, Copy)]
+pub enum Rule {
+    Insert,
+    Upsert,
+    InsertUnique { radius: u32 },
+    InsertUnlessSimilar(SimilarRule),
+}
+
+impl Rule {
+    /// The rule of `insert_unless_similar`. `replace` removes the documents of which the new text says
+    /// more.
+    pub fn unless_similar(options: &SimilarOptions, replace: bool) -> Self {
+        Self::InsertUnlessSimilar(SimilarRule {
+            decision: options.decision,
+            likeness: options.likeness,
+            on_extended: if replace {
+                OnExtended::Replace
+            } else {
+                OnExtended::KeepBoth
+            },
+        })
+    }
+
+    /// The change that stores a document by this rule.
+    pub fn change(
+        self,
+        database: &simdb::Database,
+        id: u64,
+        content: ContentRef<'_>,
+        arrival: Option<Arrival>,
+    ) -> simdb::Result<Change> {
+        let mut document = match content {
+            ContentRef::Text(text) => database.document(id, text)?,
+            ContentRef::Fingerprint(bits) => {
+                simdb::Document::new(id, simdb::Fingerprint::from_bits(bits))
+            }
+        };
+        if let Some(Arrival(arrival)) = arrival {
+            document = document.with_arrival(arrival);
+        }
+        Ok(match self {
+            Self::Insert => Change::Insert(document),
+            Self::Upsert => Change::Upsert(document),
+            Self::InsertUnique { radius } => Change::InsertUnique { document, radius },
+            Self::InsertUnlessSimilar(rule) => Change::InsertUnlessSimilar { document, rule },
+        })
+    }
+}
+
+/// An arrival time: milliseconds since 1970, or a datetime.
+#[derive(Clone, Copy)]
+pub struct Arrival(pub Timestamp);
+
+impl<'py> FromPyObject<'_, 'py> for Arrival {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(milliseconds) = object.extract::<u64>() {
+            return Ok(Self(Timestamp(milliseconds)));
+        }
+        let seconds: f64 = object.call_method0("timestamp")?.extract()?;
+        if !(0.0..=1e16).contains(&seconds) {
+            return Err(invalid_argument(
+                object.py(),
+                "the arrival time lies before 1970",
+            ));
+        }
+        Ok(Self(Timestamp((seconds * 1000.0).round() as u64)))
+    }
+}
+
+/// Changes that are written together, in order, in one commit: all of them or none.
+///
+/// Database.write_batch makes one. Changes are gathered in memory, and written at the end of the
+/// with statement; after an exception nothing is written. outcomes then has the outcome of each
+/// change. The fingerprints are made on all cores, and the batch is synced once, so that a batch is
+/// many times as fast as single changes of one thread.
+#[pyclass(frozen, module = "simdb")]
+pub struct WriteBatch {
+    handle: Arc<Handle>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    changes: Vec<Gathered>,
+    outcomes: Vec<simdb::Outcome>,
+}
+
+/// A change that is not written yet.
+enum Gathered {
+    Store {
+        rule: Rule,
+        id: u64,
+        content: Content,
+        arrival: Option<Arrival>,
+    },
+    Remove(u64),
+}
+
+impl Gathered {
+    fn change(&self, database: &simdb::Database) -> simdb::Result<Change> {
+        match self {
+            Self::Store {
+                rule,
+                id,
+                content,
+                arrival,
+            } => rule.change(database, *id, content.borrow(), *arrival),
+            Self::Remove(id) => Ok(Change::Remove(DocId(*id))),
+        }
+    }
+}
+
+impl WriteBatch {
+    pub fn new(handle: Arc<Handle>) -> Self {
+        Self {
+            handle,
+            state: Mutex::default(),
+        }
+    }
+
+    /// The lock is held for moments only, never while Python code runs.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn store(&self, rule: Rule, id: u64, content: Content, arrival: Option<Arrival>) {
+        self.state().changes.push(Gathered::Store {
+            rule,
+            id,
+            content,
+            arrival,
+        });
+    }
+}
+
+#[pymethods]
+impl WriteBatch {
+    /// Adds the change of Database.insert.
+    #[pyo3(signature = (id, content, *, arrival=None))]
+    fn insert(&self, id: u64, content: Content, arrival: Option<Arrival>) {
+        self.store(Rule::Insert, id, content, arrival);
+    }
+
+    /// Adds the change of Database.upsert.
+    #[pyo3(signature = (id, content, *, arrival=None))]
+    fn upsert(&self, id: u64, content: Content, arrival: Option<Arrival>) {
+        self.store(Rule::Upsert, id, content, arrival);
+    }
+
+    /// Adds the change of Database.insert_unique. Earlier changes of the batch count as stored.
+    #[pyo3(signature = (id, content, radius=3, *, arrival=None))]
+    fn insert_unique(&self, id: u64, content: Content, radius: u32, arrival: Option<Arrival>) {
+        self.store(Rule::InsertUnique { radius }, id, content, arrival);
+    }
+
+    /// Adds the change of Database.insert_unless_similar. Earlier changes of the batch count as stored.
+    #[pyo3(signature = (
+        id, text, *, edit_similarity=None, jaccard=None, decision="contained", replace=false,
+        arrival=None,
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+    fn insert_unless_similar(
+        &self,
+        py: Python<'_>,
+        id: u64,
+        text: Content,
+        edit_similarity: Option<f64>,
+        jaccard: Option<f64>,
+        decision: &str,
+        replace: bool,
+        arrival: Option<Arrival>,
+    ) -> PyResult<()> {
+        let options = SimilarOptions::new(py, edit_similarity, jaccard, decision)?;
+        self.store(Rule::unless_similar(&options, replace), id, text, arrival);
+        Ok(())
+    }
+
+    /// Adds the removal of a document.
+    fn remove(&self, id: u64) {
+        self.state().changes.push(Gathered::Remove(id));
+    }
+
+    /// The number of changes that are not written yet.
+    fn __len__(&self) -> usize {
+        self.state().changes.len()
+    }
+
+    /// A batch is true even if it is empty.
+    fn __bool__(&self) -> bool {
+        true
+    }
+
+    /// The outcomes of the changes that were written last, in their order.
+    #[getter]
+    fn outcomes(&self) -> Vec<Outcome> {
+        let outcomes = &self.state().outcomes;
+        outcomes.iter().cloned().map(Outcome::from).collect()
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*exception))]
+    fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let changes = std::mem::take(&mut self.state().changes);
+        if !exception.get_item(0)?.is_none() {
+            return Ok(());
+        }
+        let outcomes = call(py, || {
+            let database = self.handle.database()?;
+            let made: simdb::Result<Vec<Change>> = pool().install(|| {
+                let documents = changes.par_iter().with_min_len(16);
+                documents.map(|change| change.change(database)).collect()
+            });
+            Ok::<_, Failure>(database.apply(made?)?)
+        })?;
+        self.state().outcomes = outcomes;
+        Ok(())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<simdb.WriteBatch of {} changes>", self.__len__())
+    }
+}
