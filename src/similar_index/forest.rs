@@ -42,13 +42,13 @@ const PROBED_LEVELS: usize = 3;
 /// Sketches that differ in more bits are of texts that are not alike by the default thresholds. Of the
 /// near-duplicates among a million real texts, 99.5 % differ in fewer bits. Each bit more adds a third to
 /// the candidates.
-const MAX_SKETCH_DISTANCE: u32 = 52;
+pub(super) const MAX_SKETCH_DISTANCE: u32 = 52;
 
 /// The bound for short texts, in which an edit changes a larger share of the shingles.
-const MAX_SHORT_SKETCH_DISTANCE: u32 = 56;
+pub(super) const MAX_SHORT_SKETCH_DISTANCE: u32 = 56;
 
 /// A text of less than 30 characters is short.
-const SHORT_CHARACTERS: usize = 30;
+pub(super) const SHORT_CHARACTERS: usize = 30;
 
 /// The most bits in which the sketches of a text and of a near-duplicate differ.
 pub(super) fn max_sketch_distance(characters: usize, likeness: &Likeness) -> u32 {
