@@ -45,7 +45,7 @@ const MAX_LENGTH_RATIO: usize = 2;
 /// Bits of a key: the upper bits of a hash. Each bit takes five bytes a text in a file. With 50 million
 /// texts, a query meets one document on average whose key is equal by chance; the comparison of texts
 /// leaves it out.
-const KEY_BITS: u32 = 36;
+pub(crate) const KEY_BITS: u32 = 36;
 
 /// The second factor of all hash functions of the minima.
 const LAST_FACTOR: u32 = 0x2c1b_3c6d;
@@ -120,17 +120,17 @@ impl Banding {
         normalised: &str,
         bands_for: impl Fn(usize) -> (bool, bool),
     ) -> Vec<u64> {
-        let mut keys = vec![key(wording_hash(text, normalised))];
+        let mut keys = vec![wording_key(text, normalised)];
         if !is_informative(&self.normaliser, text, normalised) {
             return keys;
         }
         let (short, long) = bands_for(normalised.chars().count());
         let mut bands = Vec::new();
         if short {
-            self.push_bands(normalised, 0, &mut bands);
+            bands.extend(self.bands(normalised, false));
         }
         if long {
-            self.push_bands(normalised, LONG_CHARACTERS, &mut bands);
+            bands.extend(self.bands(normalised, true));
         }
         // A text of CJK characters only has the same shingles, and bands, as a short and as a long
         // text.
@@ -140,8 +140,10 @@ impl Banding {
         keys
     }
 
-    /// Appends the band keys of a text, with the shingles of a text of `characters` characters.
-    fn push_bands(&self, normalised: &str, characters: usize, bands: &mut Vec<u64>) {
+    /// The band keys of a text over the shingles of a short or of a long text; none below
+    /// [`MIN_SHINGLES`] distinct shingles.
+    pub(crate) fn bands(&self, normalised: &str, is_long: bool) -> Vec<u64> {
+        let characters = if is_long { LONG_CHARACTERS } else { 0 };
         let mut minima = [u32::MAX; BANDS * ROWS];
         let mut most_distinct = 0;
         // Minima can be taken part by part, so memory does not grow with the text. Parts overlap,
@@ -152,14 +154,16 @@ impl Banding {
             most_distinct = most_distinct.max(hashes.len());
         }
         if most_distinct < MIN_SHINGLES {
-            return;
+            return Vec::new();
         }
-        for (band, rows) in minima.chunks_exact(ROWS).enumerate() {
+        let bands = minima.chunks_exact(ROWS).enumerate();
+        let band_key = |(band, rows): (usize, &[u32])| {
             let mut words = [band as u32; ROWS + 1];
             words[..ROWS].copy_from_slice(rows);
             let bytes: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
-            bands.push(key(xxh3_64(&bytes)));
-        }
+            key(xxh3_64(&bytes))
+        };
+        bands.map(band_key).collect()
     }
 }
 
@@ -187,6 +191,11 @@ pub(crate) fn wording_hash(text: &str, normalised: &str) -> u64 {
         "" => xxh3_64_with_seed(text.as_bytes(), RAW_SEED),
         normalised => xxh3_64_with_seed(normalised.as_bytes(), WORDING_SEED),
     }
+}
+
+/// The key of a whole text.
+pub(crate) fn wording_key(text: &str, normalised: &str) -> u64 {
+    key(wording_hash(text, normalised))
 }
 
 fn key(hash: u64) -> u64 {

@@ -3,6 +3,7 @@
 //! | file | responsibility |
 //! |---|---|
 //! | `prepared_text` | a text with its shingles and minima |
+//! | `join_keys` | keys of a text for a join elsewhere |
 //! | `wordings` | the texts, each wording once; `arena` has their bytes |
 //! | `forest` | the wordings that may be near-duplicates: `minima`, `run`, `slot_set`, `length_class` |
 //!
@@ -11,6 +12,7 @@
 
 mod arena;
 mod forest;
+mod join_keys;
 mod length_class;
 mod minima;
 mod prepared_text;
@@ -35,6 +37,7 @@ use forest::{Forest, ForestQuery, Reach};
 use length_class::LengthClasses;
 use wordings::Wordings;
 
+pub use join_keys::JoinKeys;
 pub use prepared_text::PreparedText;
 
 /// Texts that are prepared at a time by [`SimilarIndex::extend`].

@@ -42,8 +42,9 @@ use crate::options::RecipeOptions;
 /// missing_in_b, missing_in_a.
 ///
 /// --pairs compares each line {"a": text, "b": text} of a file in this way, and prints one object per
-/// line: verdict, missing_in_b and missing_in_a (lists of word and weight), edit_similarity and
-/// jaccard.
+/// line: the other fields of the line, such as ids, then verdict, missing_in_b and missing_in_a (lists of
+/// word and weight), alike (true if the texts are near-duplicates by the default thresholds),
+/// edit_similarity and jaccard.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

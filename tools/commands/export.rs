@@ -12,7 +12,7 @@ use indicatif::ProgressBar;
 use simdb::{Document, Settings, Snapshot};
 
 use self::npy::NpyFolder;
-use self::parquet::{ParquetDocuments, ParquetFolder};
+use self::parquet::{MoreColumns, ParquetDocuments, ParquetFolder};
 use self::rows::{csv_header, csv_record, json_line, raw_pair};
 use super::DatabaseOptions;
 use super::results::{output_path, parse_format, write_output};
@@ -43,12 +43,17 @@ use crate::formats::parquet::write::ByteSink;
 ///
 /// raw, npy and parquet cannot mark documents with unreliable fingerprints: such documents are left
 /// out, and counted on standard error. --with-unreliable adds a column for the mark to parquet.
+///
+/// --similar adds to parquet what a join of similar texts in Spark needs, of a database with texts, and the
+/// documents with unreliable fingerprints: letters, INT32, the number of letters and digits; text; keys, a
+/// list of INT64; and short_1, short_2, long_1 and long_2, INT64, two sketches.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   simdb-cli export news.simdb > news.jsonl
   simdb-cli export news.simdb --format raw -o news.raw
   simdb-cli export news.simdb --format parquet -o news-parquet
+  simdb-cli export news.simdb --format parquet --similar -o news-similar
   simdb-cli export old.simdb | simdb-load new.simdb - --fingerprint fingerprint
 
 Copy texts and times of arrival too, from a database that keeps both. A recipe other than ngram is
@@ -66,6 +71,10 @@ pub struct Export {
     /// `reliable`, which is false for them
     #[arg(long)]
     with_unreliable: bool,
+
+    /// In parquet, also write texts, and the keys by which similar texts meet in Spark
+    #[arg(long)]
+    similar: bool,
 
     /// Write to this new file or folder, which appears when it is complete, or to a pipe [default:
     /// standard output]
@@ -96,6 +105,10 @@ impl Export {
             "--with-unreliable needs --format parquet; jsonl and csv always mark unreliable \
              documents"
         );
+        ensure!(
+            !self.similar || self.format == Format::Parquet,
+            "--similar needs --format parquet"
+        );
         let extension = self
             .output
             .as_deref()
@@ -103,6 +116,11 @@ impl Export {
         let (path, database) = (self.output.as_deref(), &self.database.path);
         let target = output_path(path, self.overwrite, database, self.format, extension)?;
         let database = self.database.open_to_read()?;
+        ensure!(
+            !self.similar || database.settings().keep_texts,
+            "--similar exports texts, and {} keeps none, which cannot be changed",
+            database.path().display()
+        );
         let snapshot = database.snapshot()?;
         let file = target.as_ref().filter(|target| target.is_file());
         let progress = file.map_or(ProgressMode::Never, |_| self.progress);
@@ -125,6 +143,13 @@ impl Export {
         };
         documents.bar.finish_and_clear();
         written
+    }
+
+    fn more(&self) -> MoreColumns {
+        MoreColumns {
+            reliable: self.with_unreliable || self.similar,
+            similar: self.similar,
+        }
     }
 
     /// The extension of the files in an output folder; `None` if an output of this name is one
@@ -160,8 +185,7 @@ impl ExportedDocuments<'_> {
             self.for_each(&interrupt, &mut |document| arrays.push(document))?;
             arrays.finish()?;
         } else {
-            let with_unreliable = self.options.with_unreliable;
-            let mut parts = ParquetFolder::new(&folder, &self.settings.recipe, with_unreliable);
+            let mut parts = ParquetFolder::new(&folder, &self.settings.recipe, self.options.more());
             self.for_each(&interrupt, &mut |document| parts.push(document))?;
             parts.finish()?;
         }
@@ -179,8 +203,7 @@ impl ExportedDocuments<'_> {
             }
             Format::Raw => self.for_each(interrupt, &mut |document| sink(&raw_pair(document))),
             Format::Parquet => {
-                let with_unreliable = self.options.with_unreliable;
-                let mut file = ParquetDocuments::new(&self.settings.recipe, with_unreliable)?;
+                let mut file = ParquetDocuments::new(&self.settings.recipe, self.options.more())?;
                 self.for_each(interrupt, &mut |document| file.push(document, sink))?;
                 file.finish(sink)
             }
@@ -197,19 +220,25 @@ impl ExportedDocuments<'_> {
     ) -> Result<()> {
         let format = self.options.format;
         let takes_all =
-            self.options.with_unreliable || matches!(format, Format::Jsonl | Format::Csv);
-        let mut left_out = 0;
+            self.options.more().reliable || matches!(format, Format::Jsonl | Format::Csv);
+        let (mut left_out, mut without_text) = (0, 0);
         for (index, document) in (0_u64..).zip(self.snapshot.documents()) {
             interrupt.check()?;
             if index.is_multiple_of(DOCUMENTS_PER_UPDATE) {
                 self.bar.set_position(index);
             }
             let document = document?;
-            if takes_all || document.reliable {
+            if self.options.similar && document.text.is_none() {
+                without_text += 1;
+            } else if takes_all || document.reliable {
                 take(&document)?;
             } else {
                 left_out += 1;
             }
+        }
+        if without_text > 0 {
+            let documents = counted(without_text, "document");
+            note(format_args!("left out {documents} without a text"));
         }
         if left_out > 0 {
             let advice = match format {

@@ -112,19 +112,14 @@ impl ExternalClusters {
                 absent += 1;
                 continue;
             };
-            check.refuse_unreliable(&document)?;
             if row.is_keeper() {
                 continue;
             }
             let keeper = match last_keeper {
                 Some((id, fingerprint)) if id == row.keeper => fingerprint,
-                _ => match snapshot.get(DocId(row.keeper))? {
-                    Some(keeper) => {
-                        check.refuse_unreliable(&keeper)?;
-                        Some(keeper.fingerprint)
-                    }
-                    None => None,
-                },
+                _ => snapshot
+                    .get(DocId(row.keeper))?
+                    .map(|keeper| keeper.fingerprint),
             };
             last_keeper = Some((row.keeper, keeper));
             let measured = check.compare(row, document.fingerprint, keeper)?;

@@ -6,8 +6,13 @@
     spark-submit simdb_spark.py match    today news found     # new documents beside old ones
     spark-submit simdb_spark.py clusters pairs clusters       # who is kept, who joins whom
 
+    simdb-cli export news.simdb --format parquet --similar -o texts
+    spark-submit --files simdb-cli simdb_spark.py similar-pairs texts similar --simdb-cli ./simdb-cli
+    spark-submit simdb_spark.py similar-clusters similar kept # texts that another text says
+
 Plain Spark SQL over Parquet, by PySpark 3.5 or 4. Nothing of simdb's runs on the workers, and no
-Python does: they need Spark and nothing else. Paths are Hadoop's (hdfs://, s3a://, ...; a local one
+Python does: they need Spark and nothing else, except for `similar-pairs`, whose workers also run the
+binary simdb-cli. Paths are Hadoop's (hdfs://, s3a://, ...; a local one
 only where every worker sees the same disk). One run at a time may write to an OUTPUT.
 
 # What goes in and out
@@ -25,6 +30,9 @@ order of u64.
     pairs     a BIGINT, b BIGINT, distance INT     a < b, each pair once, in no order
     match     query BIGINT, document BIGINT, distance INT
     clusters  doc_id BIGINT, keeper BIGINT, cluster BIGINT, distance INT
+    similar-pairs      a BIGINT, b BIGINT, distance INT, verdict STRING, edit_similarity DOUBLE,
+                       jaccard DOUBLE, is_copy BOOLEAN, a_first BOOLEAN
+    similar-clusters   the columns of clusters
 
 Pairs are what `simdb-cli pairs --format csv` writes: documents with one fingerprint are a star, the
 smallest id with each of the others at distance 0, and a pair of different fingerprints names the
@@ -72,6 +80,35 @@ second link; when it has few enough edges the driver decides it by the sequentia
 `distance` is null for who is in no pair with it.
 
 A document that is in no cluster with another is not written. `cluster` is the smallest id in it.
+
+# Similar texts
+
+The candidates of `similar-pairs` are defined by two texts alone: a common key, and sketches that differ
+in at most 52 bits, 56 if a text has fewer than 30 letters (`JoinKeys` of the library). So the answer does not depend on parts, salts or the
+order of the rows. Equal texts are one row, the smallest id. Pairs meet in a join on the key; a key that more
+than `--hot` texts have is cut into c classes by a hash of the id, and each pair of classes is a group of
+its own, c (c + 1) / 2 of them with about 2 * `--hot` texts each. Candidates are made distinct.
+
+The decision is an alignment of both texts, which SQL cannot do. The workers pipe candidates with their
+texts through `simdb-cli compare --pairs`: lines of JSON in and out, by the JVM, a process for each task.
+`--files simdb-cli` puts the binary into the working folder of each executor; a statically linked one
+runs on any Linux. A pair is written if its texts are alike by the default thresholds and one contains the
+other.
+
+One machine (`simdb-cli pairs --similar`) decides in the same way, but its candidates come from a forest
+that adapts to the whole collection. So the two answers are not equal by definition: each may have pairs
+that the other never compared, and a pair that both have is decided alike (check.py: of 1,447 pairs of one
+machine, 1,440 and no others).
+
+`similar-clusters` removes a text if a kept text before it says all of it, the text with more letters and
+digits first, then the smaller id (`a_first`). It is the star rule below on these pairs, so what is kept
+equals the sequential rule on the same pairs exactly. The keeper is the smallest id among the kept texts
+that say it. `simdb-cli clusters --similar` may name another keeper of a cluster.
+
+N texts are 41 to 81 N rows of some 36 bytes in the join. Each candidate takes 40 us of CPU in simdb-cli and
+both of its texts in a shuffle. The keys do not adapt as the forest does, so candidates grow with N * N:
+3.5 million among 64,000 package summaries. n texts of one template are n * n / 2 candidates, balanced over
+all tasks but not fewer.
 
 # When to use it
 
@@ -134,6 +171,22 @@ PAIR = "a BIGINT, b BIGINT, distance INT"
 EDGE = "u BIGINT, v BIGINT, distance INT"
 FOUND = "l BIGINT, r BIGINT, distance INT"
 CLUSTER = "doc_id BIGINT, keeper BIGINT, cluster BIGINT, distance INT"
+TEXT = ("doc BIGINT, fingerprint BIGINT, letters INT, text STRING, keys ARRAY<BIGINT>, "
+        "short_1 BIGINT, short_2 BIGINT, long_1 BIGINT, long_2 BIGINT")
+CANDIDATE = "u BIGINT, v BIGINT"
+DECIDED = "u BIGINT, v BIGINT, distance INT, verdict STRING, edit_similarity DOUBLE, jaccard DOUBLE"
+SIMILAR_PAIR = ("a BIGINT, b BIGINT, distance INT, verdict STRING, edit_similarity DOUBLE, jaccard DOUBLE, "
+                "is_copy BOOLEAN, a_first BOOLEAN")
+
+# The bits of a key below its kind, and the bits in which sketches of candidates differ at most, for texts of
+# at least so many letters and for others: as in JoinKeys, whose description the footers have.
+KIND_SHIFT = 36
+SKETCH_BITS, SHORT_SKETCH_BITS, SHORT_LETTERS = 52, 56, 30
+JOIN_KEYS = "simdb.recipe.join_keys"
+JOIN_KEYS_VERSION = "join keys v1:"
+# simdb-cli refuses to compare nothing, and a part may have no candidates.
+COMPARE = """IFS= read -r first || exit 0
+{ printf '%s\\n' "$first"; cat; } | "$0" compare --pairs - --json"""
 
 
 class Refusal(Exception):
@@ -418,6 +471,27 @@ class Documents:
             # A file without the column has reliable documents only.
             frame = frame.where("coalesce(reliable, true)")
         return frame.selectExpr("fingerprint", f"{reorder('doc_id')} AS doc")
+
+
+class Texts(Documents):
+    """Folders of documents with their texts and join keys."""
+
+    def __init__(self, files, roots):
+        super().__init__(files, roots)
+        if not self.recipe.get(JOIN_KEYS, "").startswith(JOIN_KEYS_VERSION):
+            raise Refusal(f"cannot read {' and '.join(roots)}: texts and {JOIN_KEYS_VERSION[:-1]} are wanted; "
+                          "`simdb-cli export DATABASE --format parquet --similar` of the simdb of this "
+                          "program writes them")
+
+    def frame(self, spark):
+        """The columns of TEXT, the id in the order of u64."""
+        frame = (
+            spark.read.option("recursiveFileLookup", "true")
+            .option("pathGlobFilter", "*.parquet")
+            .schema(TEXT.replace("doc ", "doc_id ", 1))
+            .parquet(*self.roots)
+        )
+        return frame.selectExpr(f"{reorder('doc_id')} AS doc", *frame.columns[1:])
 
 
 def same_recipe(one_name, one, other_name, other):
@@ -903,12 +977,7 @@ def clusters(spark, options):
     job.step("answer", CLUSTER, lambda: written_clusters(job, assigned, stars))
 
     def summarize():
-        written = spark.read.schema(CLUSTER).parquet(job.out)
-        sizes = job.view(written.groupBy("cluster").count())
-        number, documents, largest = spark.sql(
-            f"SELECT count(*), coalesce(sum(count), 0), coalesce(max(count), 0) FROM {sizes}").first()
-        return {"shape": options.shape, "pairs": rows, "clusters": number, "rows": documents,
-                "largest": largest, "removable": documents - number}
+        return count_clusters(job, {"shape": options.shape, "pairs": rows})
 
     return job.finish(["answer"], summarize, lambda: listed(files, [options.PAIRS]))
 
@@ -929,7 +998,8 @@ def edges_of_firsts(job, all_pairs, stars, expanded):
 
 
 def star(job, edges, count):
-    """doc, keeper, distance of who is dropped: the rounds that the front page proves."""
+    """doc, keeper, distance of who is dropped: the rounds that the front page proves. Edges lead from
+    the first to the later document, in any order of the documents."""
     spark, dropped, left, number = job.spark, [], edges.select("u", "v"), 0
     while count > job.options.driver_edges:
         e = job.view(left)
@@ -944,11 +1014,20 @@ def star(job, edges, count):
         number += 1
     if count:
         def by_the_driver():
-            taken = set()
-            for u, v in sorted(tuple(row) for row in left.collect()):
-                # All smaller neighbours of u came before, so by now it is known whether u is kept.
-                if u not in taken:
-                    taken.add(v)
+            taken, later, waits = set(), {}, {}
+            for u, v in left.collect():
+                later.setdefault(u, []).append(v)
+                waits[v] = waits.get(v, 0) + 1
+            # All neighbours before a document are decided before it.
+            ready = [u for u in later if u not in waits]
+            while ready:
+                u = ready.pop()
+                for v in later.get(u, ()):
+                    if u not in taken:
+                        taken.add(v)
+                    waits[v] -= 1
+                    if not waits[v]:
+                        ready.append(v)
             return job.rows("taken.csv", ((doc,) for doc in sorted(taken)), "doc BIGINT")
         dropped.append(job.step("dropped-by-driver", "doc BIGINT", by_the_driver))
     if not dropped:
@@ -1032,6 +1111,144 @@ def written_clusters(job, assigned, stars):
         f"WITH line AS ({lines}) SELECT {reorder('doc')} AS doc_id, {reorder('keeper')} AS keeper, "
         f"{reorder('keeper')} AS cluster, CAST(distance AS INT) AS distance FROM ("
         "SELECT * FROM line UNION ALL SELECT DISTINCT keeper, keeper, 0 FROM line)")
+
+
+# Similar texts ----------------------------------------------------------------------------------
+
+
+def similar_pairs(spark, options):
+    files = Files(spark)
+    texts = Texts(files, options.INPUT)
+    job = Job(spark, options, {"hot": options.hot}, texts.files, texts.recipe)
+    if job.is_whole:
+        return job.finish([], None, None)
+    job.partitions(texts.rows)
+    rows = begin_documents(job, "input", texts)
+    once, copies = distinct_texts(job, rows)
+    candidates = job.step("candidates", CANDIDATE, lambda: candidates_of(job, once))
+    job.partitions(job.fact("candidate-pairs", candidates.count))
+    decided = job.step("decided", DECIDED, lambda: decide(job, once, candidates))
+    job.step("answer", SIMILAR_PAIR, lambda: spark.sql(
+        f"SELECT {reorder('least(u, v)')} AS a, {reorder('greatest(u, v)')} AS b, distance, verdict, "
+        f"edit_similarity, jaccard, false AS is_copy, u < v AS a_first FROM {job.view(decided)} "
+        f"UNION ALL SELECT a, b, distance, 'same', 1D, 1D, true, true FROM {job.view(copies)}"))
+
+    def summarize():
+        found = spark.read.schema(SIMILAR_PAIR).parquet(job.out).groupBy("verdict").count().collect()
+        found = {row["verdict"]: row["count"] for row in sorted(found)}
+        return {"documents": texts.rows, "copies": copies.count(),
+                "candidates": job.fact("candidate-pairs", None), "rows": sum(found.values()),
+                "rows_of_verdict": found}
+
+    return job.finish(["answer"], summarize, lambda: listed(files, options.INPUT))
+
+
+def distinct_texts(job, rows):
+    """Each text once, with its smallest document; and its other documents as stars around that one."""
+    several = job.step(
+        "several", "text STRING, first BIGINT",
+        lambda: job.spark.sql(f"SELECT text, min(doc) AS first FROM {job.view(rows)} "
+                              "GROUP BY text HAVING count(*) > 1"))
+    copies = job.step(
+        "copies", PAIR,
+        lambda: job.spark.sql(
+            f"SELECT {reorder('first')} AS a, {reorder('doc')} AS b, 0 AS distance FROM {job.view(rows)} r "
+            f"JOIN {job.view(several)} s ON r.text = s.text WHERE doc <> first"))
+    left_out = job.view(copies.selectExpr(f"{reorder('b')} AS copy"))
+    once = job.step("texts", TEXT, lambda: job.spark.sql(
+        f"SELECT r.* FROM {job.view(rows)} r LEFT ANTI JOIN {left_out} ON doc = copy"))
+    return once, copies
+
+
+def candidates_of(job, once):
+    """The pairs of documents with a common key and near sketches; u is before v."""
+    kind = f"shiftright(key, {KIND_SHIFT})"
+    keys = job.view(job.spark.sql(
+        f"SELECT key, doc, letters, CASE {kind} WHEN 0 THEN 0L WHEN 1 THEN short_1 ELSE long_1 END AS s, "
+        f"CASE {kind} WHEN 0 THEN 0L WHEN 1 THEN short_2 ELSE long_2 END AS t "
+        f"FROM (SELECT *, explode(keys) AS key FROM {job.view(once)})"))
+    hot = job.step("hot-keys", "key BIGINT, classes INT", lambda: job.spark.sql(
+        f"SELECT key, CAST(ceil(count(*) * {SAMPLED} / {job.options.hot}) AS INT) AS classes FROM {keys} "
+        f"WHERE (xxhash64(doc) & {SAMPLED - 1}) = 0 "
+        f"GROUP BY key HAVING count(*) * {SAMPLED} > {job.options.hot}"))
+    job.fact("hot-key-count", hot.count)
+    hot = job.view(hot)
+    cold = job.view(job.spark.sql(f"SELECT k.* FROM {keys} k LEFT ANTI JOIN {hot} h ON k.key = h.key"))
+    # Other bits of the hash than those of the sample.
+    salted = job.view(job.spark.sql(
+        f"SELECT k.*, classes, pmod(shiftright(xxhash64(doc), 8), classes) AS class "
+        f"FROM {keys} k JOIN {hot} h ON k.key = h.key"))
+    is_before = "(l.letters > r.letters OR l.letters = r.letters AND l.doc < r.doc)"
+    are_near = (f"bit_count(l.s ^ r.s) + bit_count(l.t ^ r.t) <= "
+                f"IF(least(l.letters, r.letters) < {SHORT_LETTERS}, {SHORT_SKETCH_BITS}, {SKETCH_BITS})")
+    ends = f"IF({is_before}, l.doc, r.doc) AS u, IF({is_before}, r.doc, l.doc) AS v"
+    return job.spark.sql(
+        f"SELECT DISTINCT u, v FROM (SELECT /*+ MERGE(r) */ l.doc AS u, r.doc AS v FROM {cold} l "
+        f"JOIN {cold} r ON l.key = r.key WHERE {is_before} AND {are_near} "
+        f"UNION ALL SELECT /*+ MERGE(r) */ {ends} FROM "
+        f"(SELECT *, explode(sequence(class, classes - 1)) AS other FROM {salted}) l JOIN "
+        f"(SELECT *, explode(sequence(0, class)) AS other FROM {salted}) r "
+        "ON l.key = r.key AND l.class = r.other AND l.other = r.class "
+        f"WHERE (l.class < r.class OR {is_before}) AND {are_near})")
+
+
+def decide(job, once, candidates):
+    """The candidates that are alike and of which one text contains the other."""
+    from pyspark.sql import DataFrame
+
+    texts = job.view(once)
+    # The texts of a and b in the order of u64, as everywhere.
+    lines = job.spark.sql(
+        "SELECT u, v, bit_count(x.fingerprint ^ y.fingerprint) AS distance, "
+        f"IF(u < v, x.text, y.text) AS a, IF(u < v, y.text, x.text) AS b FROM {job.view(candidates)} "
+        f"JOIN {texts} x ON u = x.doc JOIN {texts} y ON v = y.doc")
+    jvm = job.spark._jvm
+    command = ["sh", "-c", COMPARE, job.options.simdb_cli]
+    # PySpark's own pipe needs Python on the workers, that of the JVM does not.
+    compared = lines._jdf.toJSON().javaRDD().pipe(command, jvm.java.util.HashMap(), False, 1 << 16, "UTF-8")
+    compared = job.spark._jsparkSession.createDataset(compared.rdd(), jvm.org.apache.spark.sql.Encoders.STRING())
+    compared = job.view(DataFrame(compared.toDF(), job.spark))
+    return job.spark.sql(
+        f"SELECT c.* FROM (SELECT from_json(value, '{DECIDED}, alike BOOLEAN') AS c FROM {compared}) "
+        "WHERE c.alike AND c.verdict IN ('same', 'a_in_b', 'b_in_a')").drop("alike")
+
+
+def similar_clusters(spark, options):
+    files = Files(spark)
+    manifest = f"{options.PAIRS.rstrip('/')}/{MANIFEST}"
+    of_pairs = json.loads(files.read(manifest)) if files.is_there(manifest) else {}
+    if of_pairs.get("verb") != "similar-pairs" or of_pairs.get("state") != "whole":
+        raise Refusal(f"cannot read {options.PAIRS}: it is no whole output of `similar-pairs`")
+    inputs = listed(files, [options.PAIRS])
+    job = Job(spark, options, {"driver_edges": options.driver_edges}, inputs, of_pairs.get("recipe"))
+    if job.is_whole:
+        return job.finish([], None, None)
+    held = spark.read.schema(SIMILAR_PAIR).parquet(options.PAIRS)
+    rows = job.fact("pairs", held.count)
+    job.partitions(rows)
+    stars = held.where("is_copy").select("a", "b", "distance")
+    a, b = reorder("a"), reorder("b")
+    edges = job.step("edges", EDGE, lambda: spark.sql(
+        f"SELECT IF(a_first, {a}, {b}) AS u, IF(a_first, {b}, {a}) AS v, distance FROM {job.view(held)} "
+        "WHERE NOT is_copy AND verdict IN ('same', IF(a_first, 'b_in_a', 'a_in_b'))"))
+    assigned = star(job, edges, job.fact("edge-count", edges.count))
+    lines = job.view(written_clusters(job, assigned, stars))
+    job.step("answer", CLUSTER, lambda: spark.sql(
+        f"SELECT doc_id, l.keeper, s.cluster, distance FROM {lines} l JOIN (SELECT keeper, "
+        f"{reorder('min(' + reorder('doc_id') + ')')} AS cluster FROM {lines} GROUP BY keeper) s "
+        "ON l.keeper = s.keeper"))
+    return job.finish(["answer"], lambda: count_clusters(job, {"pairs": rows}), lambda: listed(
+        files, [options.PAIRS]))
+
+
+def count_clusters(job, summary):
+    """The summary of clusters."""
+    written = job.spark.read.schema(CLUSTER).parquet(job.out)
+    sizes = job.view(written.groupBy("cluster").count())
+    number, documents, largest = job.spark.sql(
+        f"SELECT count(*), coalesce(sum(count), 0), coalesce(max(count), 0) FROM {sizes}").first()
+    return {**summary, "clusters": number, "rows": documents, "largest": largest,
+            "removable": documents - number}
 
 
 def count_by_distance(spark, folder):
@@ -1125,6 +1342,27 @@ Examples:
                       help="decide the last N pairs in the driver's memory, 300 bytes each (default: "
                            "500000)")
     common(made)
+    made = verb("similar-pairs", "Finds all pairs of texts of which one contains the other",
+                "OUTPUT: a BIGINT, b BIGINT, distance INT (of the fingerprints), verdict STRING (same, a_in_b,\n"
+                "b_in_a), edit_similarity DOUBLE, jaccard DOUBLE, is_copy BOOLEAN (equal texts: the smallest\n"
+                "id with each of the others), a_first BOOLEAN (a is tried as the keeper before b).")
+    made.add_argument("INPUT", nargs="+", help="a folder that `simdb-cli export --similar` wrote, or several")
+    made.add_argument("OUTPUT", help="a new folder, or one that this command began")
+    made.add_argument("--simdb-cli", default="simdb-cli", metavar="PATH",
+                      help="the program on the workers; with `spark-submit --files simdb-cli` it is "
+                           "./simdb-cli (default: simdb-cli)")
+    made.add_argument("--hot", type=positive, default=4096, metavar="N",
+                      help="cut a key into groups that more than N texts have (default: 4096)")
+    common(made)
+    made = verb("similar-clusters", "Groups documents around the texts that say all of them",
+                "OUTPUT: doc_id BIGINT, keeper BIGINT, cluster BIGINT, distance INT (to the keeper).\n"
+                "Documents that are in no cluster with another are not written.")
+    made.add_argument("PAIRS", help="what `similar-pairs` wrote")
+    made.add_argument("OUTPUT", help="a new folder, or one that this command began")
+    made.add_argument("--driver-edges", type=natural, default=500_000, metavar="N",
+                      help="decide the last N pairs in the driver's memory, 300 bytes each (default: "
+                           "500000)")
+    common(made)
     return top
 
 
@@ -1193,7 +1431,7 @@ def first_line(error):
 
 def main(arguments=None):
     options = parser().parse_args(arguments)
-    if options.verb != "clusters" and options.radius and options.blocks != "auto" and not (
+    if options.verb in ("pairs", "match") and options.radius and options.blocks != "auto" and not (
         options.radius < options.blocks <= options.radius + 4
     ):
         say(f"simdb_spark.py: --blocks {options.blocks} does not suit --radius {options.radius}: it must "
@@ -1202,7 +1440,9 @@ def main(arguments=None):
     spark, ours = None, False
     try:
         spark, ours = start(options)
-        summary = {"pairs": pairs, "match": match, "clusters": clusters}[options.verb](spark, options)
+        verbs = {"pairs": pairs, "match": match, "clusters": clusters, "similar-pairs": similar_pairs,
+                 "similar-clusters": similar_clusters}
+        summary = verbs[options.verb](spark, options)
         print(json.dumps(summary) if options.json else
               ", ".join(f"{key} {value}" for key, value in summary.items()))
         return 0 if summary["rows"] else 1

@@ -245,6 +245,11 @@ fn pairs_are_judged_line_by_line() {
     assert_eq!(printed[0]["missing_in_b"][0][0], json!("dax"));
     assert_eq!(printed[0]["missing_in_a"][0][0], json!("ecs"));
     assert_eq!(printed[1]["missing_in_b"], json!([]));
+    // Other fields are copied, texts are not.
+    assert_eq!(printed[1]["gold"], json!(1));
+    assert_eq!(printed[1].get("a"), None);
+    let alike = [0, 1, 2].map(|at| printed[at]["alike"].clone());
+    assert_eq!(alike, [json!(true), json!(false), json!(true)]);
 
     folder
         .cli_from(

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::common::{Folder, TEXTS, raw_pairs};
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::RowAccessor;
+use parquet::record::{Field, RowAccessor};
 use serde_json::Value;
 
 /// The path of a file of test data, valid from any folder.
@@ -142,6 +142,47 @@ fn export_has_integer_columns_and_recipe_metadata() {
     assert_eq!(rows, [(3, 0xff), (i64::MIN, 7), (-1, i64::MIN)]);
     folder.load(&["b.simdb", "out.parquet"]).ends(0);
     assert_eq!(documents(&folder, "b.simdb"), documents(&folder, "a.simdb"));
+}
+
+#[test]
+fn similar_export_has_texts_and_join_keys() {
+    let folder = Folder::new();
+    with_texts(&folder, &["--keep-texts"]);
+    let export = ["export", "a.simdb", "--format", "parquet", "--similar"];
+    let ran = folder.cli(&[&export[..], &["-o", "out.parquet"]].concat());
+    assert_eq!(ran.ends(0).stderr, "");
+    let file = open(&folder, "out.parquet");
+    let keys = value(&file, "simdb.recipe.join_keys").expect("a description");
+    assert_eq!(keys, simdb::JoinKeys::description());
+    let listed = folder.cli(&["export", "a.simdb"]).ends(0).json();
+    let rows: Vec<_> = file.get_row_iter(None).expect("rows").collect();
+    assert_eq!(rows.len(), listed.len());
+    for (row, listed) in rows.into_iter().zip(listed) {
+        let row = row.expect("a row");
+        let text = listed["text"].as_str().expect("a text");
+        let made = simdb::JoinKeys::new(&simdb::PreparedText::new(text));
+        assert_eq!(row.get_long(0).expect("an id") as u64, listed["id"]);
+        assert_eq!(row.get_bool(2).expect("a mark"), listed["reliable"]);
+        assert_eq!(row.get_int(3).expect("letters") as u32, made.letters);
+        assert_eq!(row.get_string(4).expect("a text"), text);
+        let keys: Vec<u64> = (row.get_list(5).expect("keys").elements().iter())
+            .map(|key| match key {
+                Field::Long(key) => *key as u64,
+                other => panic!("{other}"),
+            })
+            .collect();
+        assert_eq!(keys, made.keys);
+        let sketches = [6, 7, 8, 9].map(|at| row.get_long(at).expect("a sketch") as u64);
+        assert_eq!(sketches, made.sketches.as_flattened());
+    }
+    // Fingerprints load as from any other export.
+    folder.load(&["b.simdb", "out.parquet"]).ends(0);
+    assert_eq!(documents(&folder, "b.simdb"), documents(&folder, "a.simdb"));
+    folder
+        .cli(&["export", "a.simdb", "--similar"])
+        .fails(&["--similar", "--format parquet"]);
+    let textless = ["export", "b.simdb", "--format", "parquet", "--similar"];
+    folder.cli(&textless).fails(&["b.simdb keeps none"]);
 }
 
 #[test]

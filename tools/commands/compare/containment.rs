@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use serde_json::{Map, Value, json};
 use simdb::containment::{Containment, Weights};
-use simdb::{Database, Normaliser};
+use simdb::{Database, Likeness, Normaliser};
 
 use crate::commands::json_object::for_each_object;
 use crate::commands::open_to_read;
@@ -15,22 +15,28 @@ use crate::formats::input::{LineReader, Source, extension_of};
 use crate::formats::{MAX_LINE_BYTES, MAX_TEXT_BYTES, text_of, utf8};
 use crate::options::OnError;
 
-/// Writes one object for each line {"a": text, "b": text} of a file.
+/// Writes one object for each line {"a": text, "b": text} of a file, with the other fields of the line.
 pub(super) fn compare_pairs(pairs: &Path, weights: &Weights, output: &mut Output) -> Result<()> {
     let normaliser = Normaliser::new();
     let mut failed = None;
-    let read = for_each_object(pairs, OnError::Abort, |_, fields| {
+    let read = for_each_object(pairs, OnError::Abort, |_, mut fields| {
         let [a, b] = [text(&fields, "a")?, text(&fields, "b")?];
         let (found, resemblance) = Containment::with_resemblance(&normaliser, weights, &a, &b);
-        let line = json!({
-            "verdict": found.verdict.name(),
-            "missing_in_b": rows(&found.missing_in_b),
-            "missing_in_a": rows(&found.missing_in_a),
-            "edit_similarity": resemblance.edit_similarity,
-            "jaccard": resemblance.jaccard,
-        });
+        for name in ["a", "b"] {
+            fields.remove(name);
+        }
+        for (name, value) in [
+            ("verdict", json!(found.verdict.name())),
+            ("missing_in_b", rows(&found.missing_in_b)),
+            ("missing_in_a", rows(&found.missing_in_a)),
+            ("alike", json!(resemblance.is_enough(&Likeness::default()))),
+            ("edit_similarity", json!(resemblance.edit_similarity)),
+            ("jaccard", json!(resemblance.jaccard)),
+        ] {
+            fields.insert(name.to_owned(), value);
+        }
         // The callback returns reasons why a line is bad. This error ends the reading too.
-        output.json(&line).map_err(|error| {
+        output.json(&fields).map_err(|error| {
             failed = Some(error);
             String::new()
         })

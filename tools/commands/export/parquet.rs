@@ -4,50 +4,98 @@ use std::fs::File;
 use std::io::Write;
 
 use anyhow::{Context, Result};
-use simdb::{Document, Recipe};
+use simdb::{Document, JoinKeys, PreparedText, Recipe};
 
 use crate::console::file::OutputFolder;
 use crate::formats::RELIABLE_FIELD;
 use crate::formats::parquet::metadata::{
-    DOCUMENTS_KEY, FINGERPRINT_COLUMN, FORMAT, FORMAT_KEY, ID_COLUMN, UNRELIABLE_KEY, pair,
-    recipe_pairs,
+    DOCUMENTS_KEY, FINGERPRINT_COLUMN, FORMAT, FORMAT_KEY, ID_COLUMN, JOIN_KEYS_KEY,
+    UNRELIABLE_KEY, pair, recipe_pairs,
 };
-use crate::formats::parquet::write::{ByteSink, GROUP_ROWS, NewColumn, ParquetWriter};
+use crate::formats::parquet::write::{ByteSink, GROUP_ROWS, NewColumn, ParquetWriter, Value};
 
 /// At most 16,777,216 documents in a file of a folder: some 150 MB.
 const PART_ROWS: u64 = 16 * GROUP_ROWS as u64;
 
-pub struct ParquetDocuments(ParquetWriter);
+/// The columns of an export beside ids and fingerprints.
+#[derive(Clone, Copy, Default)]
+pub struct MoreColumns {
+    /// The column that marks documents with unreliable fingerprints.
+    pub reliable: bool,
+    /// The columns for a join of similar texts: `letters`, the number of letters and digits, `text`, `keys`,
+    /// and the sketches `short_1`, `short_2`, `long_1` and `long_2`.
+    pub similar: bool,
+}
+
+const SIMILAR_COLUMNS: [NewColumn; 7] = [
+    NewColumn::Small("letters"),
+    NewColumn::Text("text"),
+    NewColumn::List("keys"),
+    NewColumn::Bits("short_1"),
+    NewColumn::Bits("short_2"),
+    NewColumn::Bits("long_1"),
+    NewColumn::Bits("long_2"),
+];
+
+pub struct ParquetDocuments {
+    file: ParquetWriter,
+    more: MoreColumns,
+}
 
 impl ParquetDocuments {
-    /// Starts a file of fingerprints of this recipe. `with_unreliable` adds a column that marks
-    /// documents with unreliable fingerprints.
-    pub fn new(recipe: &Recipe, with_unreliable: bool) -> Result<Self> {
+    /// Starts a file of fingerprints of this recipe.
+    pub fn new(recipe: &Recipe, more: MoreColumns) -> Result<Self> {
         let mut columns = vec![
             NewColumn::Ascending(ID_COLUMN),
             NewColumn::Bits(FINGERPRINT_COLUMN),
         ];
         let mut unreliable = "left out";
-        if with_unreliable {
+        if more.reliable {
             columns.push(NewColumn::Boolean(RELIABLE_FIELD));
             unreliable = "marked";
         }
         let mut keys = recipe_pairs(recipe);
         keys.push(pair(FORMAT_KEY, FORMAT));
         keys.push(pair(UNRELIABLE_KEY, unreliable));
-        Ok(Self(ParquetWriter::new(&columns, keys)?))
+        if more.similar {
+            columns.extend(SIMILAR_COLUMNS);
+            keys.push(pair(JOIN_KEYS_KEY, JoinKeys::description()));
+        }
+        let file = ParquetWriter::new(&columns, keys)?;
+        Ok(Self { file, more })
     }
 
     pub fn push(&mut self, document: &Document, sink: &mut ByteSink<'_>) -> Result<()> {
         let (id, fingerprint) = (document.id.0, document.fingerprint.bits());
-        self.0
-            .push(&[id, fingerprint, document.reliable.into()], sink)
+        let mut row = vec![Value::Word(id), Value::Word(fingerprint)];
+        if self.more.reliable {
+            row.push(Value::Word(document.reliable.into()));
+        }
+        if !self.more.similar {
+            return self.file.push_values(row, sink);
+        }
+        let text = document.text.as_deref().unwrap_or_default();
+        let made = JoinKeys::new(&PreparedText::new(text));
+        let values = [
+            Value::Word(made.letters.into()),
+            Value::Text(text),
+            Value::List(&made.keys),
+        ];
+        row.extend(values);
+        row.extend(
+            made.sketches
+                .as_flattened()
+                .iter()
+                .copied()
+                .map(Value::Word),
+        );
+        self.file.push_values(row, sink)
     }
 
     pub fn finish(mut self, sink: &mut ByteSink<'_>) -> Result<()> {
-        let documents = self.0.rows().to_string();
-        self.0.add_key(pair(DOCUMENTS_KEY, documents));
-        self.0.finish(sink)
+        let documents = self.file.rows().to_string();
+        self.file.add_key(pair(DOCUMENTS_KEY, documents));
+        self.file.finish(sink)
     }
 }
 
@@ -55,18 +103,18 @@ impl ParquetDocuments {
 pub struct ParquetFolder<'f> {
     folder: &'f OutputFolder,
     recipe: &'f Recipe,
-    with_unreliable: bool,
+    more: MoreColumns,
     part: Option<(ParquetDocuments, File)>,
     /// The number of the open file, or of the next file.
     number: u32,
 }
 
 impl<'f> ParquetFolder<'f> {
-    pub fn new(folder: &'f OutputFolder, recipe: &'f Recipe, with_unreliable: bool) -> Self {
+    pub fn new(folder: &'f OutputFolder, recipe: &'f Recipe, more: MoreColumns) -> Self {
         Self {
             folder,
             recipe,
-            with_unreliable,
+            more,
             part: None,
             number: 0,
         }
@@ -80,7 +128,7 @@ impl<'f> ParquetFolder<'f> {
             documents
                 .push(document, &mut |bytes| Ok(file.write_all(bytes)?))
                 .with_context(|| cannot_write(self.folder, self.number))?;
-            if documents.0.rows() == PART_ROWS {
+            if documents.file.rows() == PART_ROWS {
                 self.finish_part()?;
             }
         }
@@ -98,7 +146,7 @@ impl<'f> ParquetFolder<'f> {
     fn start_part(&mut self) -> Result<()> {
         let name = part_name(self.number);
         let cannot = || cannot_write(self.folder, self.number);
-        let documents = ParquetDocuments::new(self.recipe, self.with_unreliable)?;
+        let documents = ParquetDocuments::new(self.recipe, self.more)?;
         self.part = Some((documents, self.folder.file(&name).with_context(cannot)?));
         Ok(())
     }

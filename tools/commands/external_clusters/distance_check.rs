@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::{Result, ensure};
-use simdb::{Document, Fingerprint};
+use simdb::Fingerprint;
 
 use super::ClusterRow;
 use crate::console::{counted, note};
@@ -25,17 +25,6 @@ impl<'p> DistanceCheck<'p> {
             uncompared: 0,
             siblings: HashMap::new(),
         }
-    }
-
-    /// Refuses a document with an unreliable fingerprint, which no cluster has.
-    pub fn refuse_unreliable(&self, document: &Document) -> Result<()> {
-        ensure!(
-            document.reliable,
-            "{}: document {} says too little to be in one; nothing was changed",
-            self.mismatch(),
-            document.id
-        );
-        Ok(())
     }
 
     /// Compares a document with its keeper, or, if the keeper is not stored, with another member of

@@ -209,8 +209,32 @@ fn clusters_of_another_corpus_drop_nothing() {
         &folder,
         &["short.jsonl", "-o", "out.jsonl", "--clusters", "c.csv"],
     )
-    .fails(&["c.csv are of other documents", "document 1 says too little"]);
+    .fails(&[
+        "c.csv are of other documents",
+        "documents 2 and 1 differ in",
+    ]);
     assert!(!folder.names().contains(&"out.jsonl".to_owned()));
+}
+
+#[test]
+fn clusters_of_similar_texts_may_have_short_copies() {
+    let folder = Folder::new();
+    let short = "{\"id\":91,\"text\":\"Hello!\"}\n{\"id\":90,\"text\":\"hello\"}\n";
+    folder.write("a.jsonl", format!("{TEXTS}{short}"));
+    folder.load(&["a.simdb", "a.jsonl", "--keep-texts"]).ends(0);
+    let clusters = ["clusters", "a.simdb", "--similar", "--format", "csv"];
+    folder
+        .cli(&[&clusters[..], &["-o", "c.csv"]].concat())
+        .ends(0);
+    dedup(&folder, &["a.jsonl", "-o", "expected.jsonl"]).ends(0);
+    dedup(
+        &folder,
+        &["a.jsonl", "-o", "out.jsonl", "--clusters", "c.csv"],
+    )
+    .ends(0);
+    let read = |name| std::fs::read_to_string(folder.file(name)).expect("a file");
+    assert_eq!(read("out.jsonl"), read("expected.jsonl"));
+    assert!(!read("out.jsonl").contains("\"id\":91,"));
 }
 
 #[test]

@@ -15,6 +15,7 @@ slow cores. Prints `N passed, N failed` at its end, and exits with 1 if a check 
 import argparse
 import csv
 import glob
+import gzip
 import io
 import itertools
 import json
@@ -28,10 +29,11 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCRIPT = os.path.join(HERE, "..", "..", "spark", "simdb_spark.py")
+LABELLED = os.path.join(HERE, "..", "..", "..", "tests", "data", "labelled")
 sys.path[:0] = [HERE, os.path.dirname(SCRIPT)]
 sys.dont_write_bytecode = True
 
@@ -294,6 +296,32 @@ def killed_driver(run, cluster):
     return before
 
 
+@contextmanager
+def killed_executor(run, spark, cluster, folder, step):
+    """Kills an executor in the job after a step."""
+    killed, ended = [], threading.Event()
+
+    def kill_an_executor():
+        if wait_for_step(folder, step, lambda: not ended.is_set()):
+            tracker = spark.sparkContext.statusTracker()
+            for _ in range(2000):
+                if tracker.getActiveStageIds():
+                    killed.extend(cluster.executors(0))
+                    break
+                time.sleep(0.005)
+            for pid in killed:
+                standalone.end(pid)
+
+    killer = threading.Thread(target=kill_an_executor, daemon=True)
+    killer.start()
+    try:
+        yield
+    finally:
+        ended.set()
+    killer.join()
+    run.checks.that("an executor was killed in the middle of a job", len(killed) == 1, killed)
+
+
 def check_pairs(run, spark, cluster, stars, finished):
     checks, corpus = run.checks, run.at("corpus-files")
     # Steps finished by the killed driver are not repeated.
@@ -309,27 +337,8 @@ def check_pairs(run, spark, cluster, stars, finished):
     checks.that("the summary counts pairs by distance", summary["rows_at_distance"] == {
         str(d): sum(1 for p in stars if p[2] == d) for d in range(4)}, summary)
 
-    killed, ended = [], threading.Event()
-
-    def kill_an_executor():
-        if wait_for_step(run.at("pairs-4"), "input-distinct", lambda: not ended.is_set()):
-            tracker = spark.sparkContext.statusTracker()
-            for _ in range(2000):
-                if tracker.getActiveStageIds():
-                    killed.extend(cluster.executors(0))
-                    break
-                time.sleep(0.005)
-            for pid in killed:
-                standalone.end(pid)
-
-    killer = threading.Thread(target=kill_an_executor, daemon=True)
-    killer.start()
-    try:
+    with killed_executor(run, spark, cluster, run.at("pairs-4"), "input-distinct"):
         run.spark("pairs", corpus, run.at("pairs-4"), "--blocks", 4)
-    finally:
-        ended.set()
-    killer.join()
-    checks.that("an executor was killed in the middle of a job", len(killed) == 1, killed)
     checks.equal("pairs in 4 blocks, after an executor was killed, are simdb's",
                  rows(spark, run.at("pairs-4"), ("a", "b", "distance")), stars)
 
@@ -375,6 +384,127 @@ def check_clusters(run, spark, everything):
                 counts == [len(left_out), 0, 0], (counts, len(left_out)))
     left = run.simdb(cli, "clusters", run.at("kept.simdb"), codes=(0, 1))
     checks.that("none is near another then", left == "", left[:300])
+
+
+def make_texts(rng):
+    """(id, text): real texts and edited ones, copies, a template, and texts that say too little."""
+    texts = []
+    for name in ("edits_en", "edits_zh"):
+        with gzip.open(os.path.join(LABELLED, f"{name}.docs.jsonl.gz"), "rt", encoding="utf-8") as lines:
+            texts += [json.loads(line)["text"] for line in itertools.islice(lines, 700)]
+    texts += [f"Dataclass for boto3 {''.join(rng.choices('abcdefgh', k=5))}, generated" for _ in range(250)]
+    texts += rng.sample(texts, 60) + ["Hello!", "hello", "hello", "hallo", "13800138000", ""]
+    ids = rng.sample([*range(1, 1000), *(TOP + n for n in range(1, 3000))], len(texts))
+    return list(zip(ids, texts))
+
+
+def plain_candidates(exported):
+    """Pairs of documents with a common key whose sketches of its kind are near."""
+    holders = {}
+    for row in exported:
+        for key in row["keys"]:
+            holders.setdefault(key, []).append(row)
+    found = set()
+    for key, rows in holders.items():
+        names = ((), ("short_1", "short_2"), ("long_1", "long_2"))[key >> 36]
+        for x, y in itertools.combinations(rows, 2):
+            most = 56 if min(x["letters"], y["letters"]) < 30 else 52
+            if sum(bin((x[name] ^ y[name]) & ALL).count("1") for name in names) <= most:
+                found.add(tuple(sorted((x["doc_id"] & ALL, y["doc_id"] & ALL))))
+    return found
+
+
+def plain_similar(run, exported):
+    """The rows of `similar-pairs` by the definition."""
+    of = {row["doc_id"] & ALL: row for row in exported}
+    first = {}
+    for document in sorted(of):
+        first.setdefault(of[document]["text"], document)
+    once = {document for document in of if first[of[document]["text"]] == document}
+    rows = {(first[row["text"]], document, 0, "same", 1.0, 1.0, True, True)
+            for document, row in of.items() if document not in once}
+    candidates = plain_candidates([of[document] for document in once])
+    with open(run.at("candidates.jsonl"), "w") as file:
+        for a, b in candidates:
+            file.write(json.dumps({"x": a, "y": b, "a": of[a]["text"], "b": of[b]["text"]}) + "\n")
+    lines = run.simdb(run.options.simdb_cli, "compare", "--pairs", run.at("candidates.jsonl"), "--json")
+    for line in map(json.loads, lines.splitlines()):
+        if line["alike"] and line["verdict"] in ("same", "a_in_b", "b_in_a"):
+            a, b = line["x"], line["y"]
+            distance = bin((of[a]["fingerprint"] ^ of[b]["fingerprint"]) & ALL).count("1")
+            rows.add((a, b, distance, line["verdict"], line["edit_similarity"], line["jaccard"], False,
+                      (-of[a]["letters"], a) < (-of[b]["letters"], b)))
+    return rows, len(candidates)
+
+
+def plain_similar_clusters(pairs, letters):
+    """(document, keeper, cluster): the most letters first, a text joins the smallest kept id that says it."""
+    sayers, keeper = {}, {}
+    for a, b, _, verdict, _, _, is_copy, _ in pairs:
+        if not is_copy:
+            if verdict != "a_in_b":
+                sayers.setdefault(b, []).append(a)
+            if verdict != "b_in_a":
+                sayers.setdefault(a, []).append(b)
+    order = {document: (-letters[document], document) for pair in pairs for document in pair[:2]}
+    for document in sorted({d for a, b, *_, is_copy, _ in pairs for d in ((a,) if is_copy else (a, b))},
+                           key=order.get):
+        kept = [other for other in sayers.get(document, ())
+                if order[other] < order[document] and keeper[other] == other]
+        keeper[document] = min(kept, default=document)
+    for first, copy, *_, is_copy, _ in pairs:
+        if is_copy:
+            keeper[copy] = keeper[first]
+    members = {}
+    for document, kept in keeper.items():
+        members.setdefault(kept, []).append(document)
+    return {(document, kept, min(members[kept])) for kept, star in members.items() if len(star) > 1
+            for document in star}
+
+
+def check_similar(run, spark, cluster, rng):
+    checks, cli = run.checks, run.options.simdb_cli
+    with open(run.at("texts.jsonl"), "w") as file:
+        for id, text in make_texts(rng):
+            file.write(json.dumps({"id": id, "text": text}) + "\n")
+    run.simdb(run.options.simdb_load, run.at("texts.simdb"), run.at("texts.jsonl"), "--keep-texts")
+    run.simdb(cli, "export", run.at("texts.simdb"), "--format", "parquet", "--similar", "-o", run.at("texts"))
+    exported = [row.asDict() for row in spark.read.parquet(run.at("texts")).collect()]
+    # As `spark-submit --files` does.
+    spark.sparkContext.addFile(cli)
+    out, name = run.at("similar"), os.path.basename(cli)
+    with killed_executor(run, spark, cluster, out, "candidate-pairs"):
+        summary, _ = run.spark("similar-pairs", run.at("texts"), out, "--simdb-cli", f"./{name}", "--hot", 64)
+    columns = ("a", "b", "distance", "verdict", "edit_similarity", "jaccard", "is_copy", "a_first")
+    found = rows(spark, out, columns)
+    wanted, candidates = plain_similar(run, exported)
+    checks.equal("similar pairs, after an executor was killed, are those of the definition", found, wanted)
+    facts = json.load(open(f"{out}/_simdb_manifest.json"))["finished"]
+    checks.that("keys of the template are hot", facts["hot-key-count"]["value"] > 0, facts)
+    checks.that("each candidate is decided once", summary["candidates"] == candidates, (summary, candidates))
+    text = run.simdb(cli, "pairs", run.at("texts.simdb"), "--similar")
+    alone = [json.loads(line) for line in text.splitlines()]
+    alone = {tuple(pair[name] for name in columns[:6]) for pair in alone if "a" in pair}
+    here = {pair[:6] for pair in found if not pair[6]}
+    other = {pair[:2] for pair in alone - here} & {pair[:2] for pair in here - alone}
+    checks.that(f"pairs of one machine ({len(alone)}) and of Spark ({len(here)}) are decided alike", not other,
+                sorted(other)[:3])
+    checks.that(f"all but {len(alone - here)} pairs of one machine are pairs of Spark, all but "
+                f"{len(here - alone)} the other way", len(alone - here) * 100 <= len(alone))
+    run.spark("similar-clusters", out, run.at("similar-stars"), "--driver-edges", 10)
+    run.spark("similar-clusters", out, run.at("similar-stars-driver"))
+    letters = {row["doc_id"] & ALL: row["letters"] for row in exported}
+    stars = plain_similar_clusters(found, letters)
+    for name in ("similar-stars", "similar-stars-driver"):
+        checks.equal(f"{name} are those of the rule",
+                     rows(spark, run.at(name), ("doc_id", "keeper", "cluster")), stars)
+    removed = len(stars) - len({keeper for _, keeper, _ in stars})
+    told = run.simdb(cli, "dedup", run.at("texts.jsonl"), "-o", run.at("kept.jsonl"), "--json")
+    told = json.loads(told)["removed"]
+    checks.that(f"one machine removes as many texts, within a hundredth ({removed}, {told})",
+                abs(removed - told) * 100 <= told)
+    _, said = run.spark("similar-pairs", run.at("corpus-files"), run.at("new"), code=2)
+    checks.that("an export without texts is refused", "--similar" in said, said)
 
 
 def check_refusals(run, with_metadata):
@@ -483,6 +613,7 @@ def check(options, folder):
                          rows(spark, run.at("expanded"), ("a", "b", "distance")), everything)
             check_match(run, spark, queries)
             check_clusters(run, spark, everything)
+            check_similar(run, spark, cluster, rng)
             check_refusals(run, with_metadata)
         finally:
             if spark is not None:

@@ -1,0 +1,162 @@
+//! [`JoinKeys`]: the keys by which similar texts meet outside of an index.
+
+use super::forest::{MAX_SHORT_SKETCH_DISTANCE, MAX_SKETCH_DISTANCE, SHORT_CHARACTERS};
+use super::minima::{Minima, Sketch};
+use super::prepared_text::PreparedText;
+use crate::minhash::{Banding, KEY_BITS, is_long, shingle_hashes, shingles_of_query, wording_key};
+
+/// The keys of a text for a join of similar texts in another system, such as Spark.
+///
+/// Two texts are *candidates* if they have a common key, and the [sketches](Self::sketches) of the kind of
+/// this key differ in at most 52 bits, or 56 bits if one of the texts has fewer than 30
+/// [letters](Self::letters). A comparison of both texts decides about candidates. Candidates depend on the two texts alone, unlike the candidates of a
+/// [`SimilarIndex`](super::SimilarIndex), which also depend on the other texts of the index.
+///
+/// Candidates are approximate: two texts whose shingles have a Jaccard index of 1/2 share a key with a
+/// probability of 0.995, and of 1/3 with 0.78. Texts with the same wording always share a key.
+///
+/// # Examples
+///
+/// ```
+/// use simdb::{JoinKeys, PreparedText};
+///
+/// let keys = |text| JoinKeys::new(&PreparedText::new(text));
+/// let one = keys("The ferry to the islands was cancelled because of fog.");
+/// let other = keys("The ferry to the islands was canceled, because of fog!");
+/// let unrelated = keys("MongoDB integration component for Plone");
+/// assert!(one.are_candidates(&other) && !one.are_candidates(&unrelated));
+/// ```
+///
+/// # Source
+/// The keys are the MinHash bands of databases for [similar search](crate::Builder::similar).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JoinKeys {
+    /// The number of letters and digits of the text. A join tries the text with more of them as the keeper
+    /// of the other.
+    pub letters: u32,
+    /// The keys, ascending. The bits from bit 36 on are the kind: 0 for the key of the wording, 1 for keys over
+    /// the shingles of short texts, 2 for keys over the shingles of long texts. A text near the border of
+    /// both lengths has keys of both kinds: 41 or 81 keys. A text with too little content has the first key
+    /// only.
+    pub keys: Vec<u64>,
+    /// The sketches of 128 bits for kinds 1 and 2; zeros for a kind without keys. Kind 0 has no sketch, and
+    /// its texts are candidates.
+    pub sketches: [[u64; 2]; 2],
+}
+
+impl JoinKeys {
+    /// The keys of a text.
+    ///
+    /// # Cost
+    /// Some 10 µs for a line of text, and linear in its length.
+    pub fn new(text: &PreparedText) -> Self {
+        let letters = text.wording.letters();
+        let mut keys = vec![wording_key(text.text(), letters)];
+        let mut sketches = [[0; 2]; 2];
+        if let Some(own) = &text.minima {
+            let characters = text.wording.characters();
+            let (short, long) = shingles_of_query(characters);
+            for (kind, is_kind_long) in [(1, false), (2, true)] {
+                if !(if is_kind_long { long } else { short }) {
+                    continue;
+                }
+                let bands = Banding::shared().bands(letters, is_kind_long);
+                if bands.is_empty() {
+                    continue;
+                }
+                keys.extend(bands.into_iter().map(|key| kind << KEY_BITS | key));
+                sketches[kind as usize - 1] = match is_kind_long == is_long(characters) {
+                    true => own.sketch(),
+                    false => Minima::new(&shingle_hashes(letters, is_kind_long)).sketch(),
+                };
+            }
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        let letters = text.text().chars().filter(|c| c.is_alphanumeric()).count();
+        Self {
+            letters: letters as u32,
+            keys,
+            sketches,
+        }
+    }
+
+    /// Returns `true` if two texts are candidates: the definition that a join must meet.
+    pub fn are_candidates(&self, other: &Self) -> bool {
+        let most = match self.letters.min(other.letters) as usize {
+            ..SHORT_CHARACTERS => MAX_SHORT_SKETCH_DISTANCE,
+            _ => MAX_SKETCH_DISTANCE,
+        };
+        let common = |key: &&u64| other.keys.binary_search(key).is_ok();
+        self.keys.iter().filter(common).any(|key| {
+            let kind = (key >> KEY_BITS) as usize;
+            let of = |keys: &Self| kind.checked_sub(1).map(|kind| keys.sketches[kind]);
+            distance(of(self), of(other)) <= most
+        })
+    }
+
+    /// One line with every parameter that determines keys and sketches. Keys of different descriptions
+    /// cannot be compared.
+    pub fn description() -> String {
+        format!(
+            "join keys v1: {}; sketches of the first 128 minima, the top bit of each times 2654435769, at \
+             most {MAX_SKETCH_DISTANCE} bits different, {MAX_SHORT_SKETCH_DISTANCE} below {SHORT_CHARACTERS} \
+             letters",
+            Banding::description()
+        )
+    }
+}
+
+fn distance(one: Option<Sketch>, other: Option<Sketch>) -> u32 {
+    let words = one.unwrap_or_default().into_iter();
+    let words = words.zip(other.unwrap_or_default());
+    words.map(|(one, other)| (one ^ other).count_ones()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(text: &str) -> JoinKeys {
+        JoinKeys::new(&PreparedText::new(text))
+    }
+
+    const LINE: &str = "The ferry to the islands was cancelled because of fog";
+
+    const REST: &str = "and the harbour stays closed until noon, said its board of directors today, while crews \
+        repair the northern pier; trains and buses are running as usual on both shores, and tickets remain \
+        valid for the following week without any further charge.";
+
+    #[test]
+    fn kinds_of_keys_depend_on_the_length() {
+        let kinds = |text: &str| {
+            let mut counts = [0; 3];
+            for key in keys(text).keys {
+                counts[(key >> KEY_BITS) as usize] += 1;
+            }
+            counts
+        };
+        assert_eq!(kinds("hello"), [1, 0, 0]);
+        assert_eq!(kinds("Ferries to the islands"), [1, 40, 0]);
+        let long = format!("{LINE}, {REST}");
+        assert_eq!(kinds(&long[..150]), [1, 40, 40]);
+        assert_eq!(kinds(&long), [1, 0, 40]);
+    }
+
+    #[test]
+    fn equal_wordings_are_candidates_however_short() {
+        assert!(keys("Hello!").are_candidates(&keys("hello")));
+        assert!(!keys("hello").are_candidates(&keys("hallo")));
+    }
+
+    #[test]
+    fn texts_on_both_sides_of_the_length_border_are_candidates() {
+        let long = format!("{LINE}, {}", &REST[..80]);
+        let short = format!("{LINE}, {}", &REST[..54]);
+        let characters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).count();
+        assert!(characters(&long) >= 100 && characters(&short) < 100);
+        assert!(keys(&long).are_candidates(&keys(&short)));
+        assert!(!keys(&long).are_candidates(&keys("MongoDB integration component for Plone")));
+    }
+}
