@@ -46,6 +46,9 @@ pub struct BlockOptions {
     /// in no document that is kept. The paragraphs of an article with many copies are repeated too: leave
     /// those out first, by a run without this option. Ids must differ.
     ///
+    /// Repeated paragraphs that tell documents apart are not compared either, and documents that differ in
+    /// nothing else are left out: --paragraphs --report with the same --in-documents lists what is repeated.
+    ///
     /// Each line of --report has "in_documents", and its verdict, words and hashes are those of the texts
     /// that were compared; `simdb-cli check-report` counts the paragraphs again. The inputs are read two
     /// more times.
