@@ -2,14 +2,16 @@
 //!
 //! - [`claim`]: the lines of a report
 //! - [`texts`]: the texts that a report names
+//! - [`ignored`]: the paragraphs that were not compared
 
 mod claim;
+mod ignored;
 mod texts;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -17,6 +19,7 @@ use serde_json::json;
 use simdb::{Database, Snapshot};
 
 use self::claim::Claim;
+use self::ignored::{IgnoredParagraphs, in_documents};
 use self::texts::{ReportTexts, TextPlace};
 use super::certificate::{Certifier, hash_of};
 use super::json_object::for_each_object;
@@ -25,6 +28,8 @@ use crate::console::interrupt::Interrupt;
 use crate::console::progress::ProgressMode;
 use crate::console::{Output, counted};
 use crate::corpus::inputs::inputs;
+use crate::corpus::records::InputRecords;
+use crate::corpus::streams::copies_of_streams;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::{DocumentFields, Format, Wanted, parse_id};
 use crate::options::{FieldNames, OnError};
@@ -38,6 +43,10 @@ use crate::options::{FieldNames, OnError};
 /// - both texts are where the line says, with the ids and the hashes of the line;
 /// - the keeper is not removed itself, and no text is removed twice;
 /// - the verdict is same or a_in_b, and the verdict and the missing words are those of the line.
+///
+/// A report of `dedup --ignore-repeated-paragraphs` says in how many documents a paragraph is that was not
+/// compared. The paragraphs of all inputs are counted again, both texts are compared without the repeated
+/// ones, and each of those must be in a document that is kept.
 ///
 /// INPUT are the files that `dedup` read, with the same options. A file may have moved: then its name
 /// without the folder counts. A keeper in the database of `dedup --against` needs --against.
@@ -102,6 +111,9 @@ struct CheckCounts {
     ok: bool,
     lines: usize,
     unproved: usize,
+    /// The number of documents from which on paragraphs were not compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_documents: Option<u64>,
 }
 
 impl CheckReport {
@@ -109,8 +121,29 @@ impl CheckReport {
         let inputs = inputs(&self.inputs, self.format, &self.fields)?;
         let claims = self.read_claims()?;
         let interrupt = Interrupt::listen()?;
+        let in_documents = in_documents(&claims)?;
+        let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
+        let inputs = match in_documents {
+            Some(_) => copies_of_streams(inputs, folder.path(), &interrupt)?,
+            None => inputs,
+        };
+        let records = InputRecords {
+            inputs: &inputs,
+            wanted: &self.wanted()?,
+            progress: self.progress,
+            interrupt: &interrupt,
+        };
+        let ignored =
+            in_documents.map(|number| IgnoredParagraphs::count(number, folder.path(), &records));
+        let mut ignored = ignored.transpose()?;
         let mut texts = ReportTexts::new(&inputs, &claims)?;
-        texts.read(&self.wanted()?, self.progress, &interrupt)?;
+        let places = texts.places(&claims);
+        let all_removed: HashSet<TextPlace> =
+            places.iter().filter_map(|place| place.text).collect();
+        texts.read(&records, |place, text| match &mut ignored {
+            Some(ignored) if !all_removed.contains(&place) => ignored.keep(text),
+            _ => {}
+        })?;
         let against = self.against.as_deref();
         let against = against.map(|path| open_to_read(path, Database::builder()));
         let against = against.transpose()?;
@@ -118,9 +151,6 @@ impl CheckReport {
 
         let mut removed = HashSet::new();
         let certifier = Certifier::new();
-        let places = texts.places(&claims);
-        let all_removed: HashSet<TextPlace> =
-            places.iter().filter_map(|place| place.text).collect();
         let mut unproved = Vec::new();
         for (claims, places) in claims.chunks(BATCH_CLAIMS).zip(places.chunks(BATCH_CLAIMS)) {
             interrupt.check()?;
@@ -142,7 +172,13 @@ impl CheckReport {
             }
             let proved: Vec<_> = pairs
                 .into_par_iter()
-                .map(|(claim, pair)| (claim, pair.and_then(|pair| prove(&certifier, claim, &pair))))
+                .map(|(claim, pair)| {
+                    let pair = pair.and_then(|pair| match &ignored {
+                        Some(ignored) => ignored.compared(pair),
+                        None => Ok(pair),
+                    });
+                    (claim, pair.and_then(|pair| prove(&certifier, claim, &pair)))
+                })
                 .collect();
             for (claim, outcome) in proved {
                 if let Err(reason) = outcome {
@@ -163,16 +199,21 @@ impl CheckReport {
             ok: unproved.is_empty(),
             lines: claims.len(),
             unproved: unproved.len(),
+            in_documents,
         };
         output.print(
             self.json,
             || &counts,
-            || match unproved.len() {
-                0 => format!("proved  {}", counted(claims.len() as u64, "removal")),
-                count => format!(
-                    "not proved  {count} of {}",
-                    counted(claims.len() as u64, "removal")
-                ),
+            || {
+                let removals = counted(claims.len() as u64, "removal");
+                let ignored = match in_documents {
+                    Some(number) => format!("; paragraphs in {number} documents are not compared"),
+                    None => String::new(),
+                };
+                match unproved.len() {
+                    0 => format!("proved  {removals}{ignored}"),
+                    count => format!("not proved  {count} of {removals}{ignored}"),
+                }
             },
         )
     }

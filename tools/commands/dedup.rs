@@ -3,27 +3,36 @@
 //! - [`options`], [`check`]: the command line, and the checks before inputs are read
 //! - [`load`]: the first pass, which loads the corpus into a temporary database
 //! - [`decisions`], [`mod@columns`]: the documents to remove, and the columns that decide
+//! - [`restore`]: the documents that stay for a paragraph that was not compared
 //! - [`mod@copy`]: the second pass, which copies the records to keep
-//! - [`output`], [`text_copy`], [`mark`]: the new corpus
+//! - [`output`], [`text_copy`], [`mark`], [`rewrite`]: the new corpus
 //! - [`removals`]: the report of removed documents
 //! - [`summary`]: the counts
+//! - [`block_options`], [`cut`]: a copy of all records without their repeated lines or paragraphs
 
+mod block_options;
 mod check;
 mod columns;
 mod copy;
+mod cut;
 mod decisions;
 mod load;
 mod mark;
 mod options;
 mod output;
 mod removals;
+mod restore;
+mod rewrite;
 mod summary;
 mod text_copy;
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use simdb::{Builder, Database, Error, Recipe, Retention, Settings};
+use tempfile::TempDir;
 
 use self::columns::Columns;
 use self::copy::Copier;
@@ -40,8 +49,11 @@ use crate::console::paths::{folder_of, refuse_special};
 use crate::corpus::input_fingerprint::InputFingerprints;
 use crate::corpus::inputs::{Input, inputs};
 use crate::corpus::memory::MemoryBudget;
+use crate::corpus::records::InputRecords;
+use crate::corpus::repeated_blocks::RepeatedBlocks;
 use crate::corpus::report::RecordReport;
 use crate::corpus::statistics::Statistics;
+use crate::corpus::streams::copies_of_streams;
 
 /// The prefix of temporary folders, which a killed process leaves behind.
 const TEMPORARY_PREFIX: &str = ".simdb-dedup-";
@@ -55,6 +67,10 @@ impl Dedup {
         let format = self.check_inputs(&inputs)?;
         let outputs = self.check_outputs(&inputs, format)?;
         let interrupt = Interrupt::listen()?;
+        if let Some(rule) = self.blocks.cut() {
+            let summary = self.cut_blocks(rule, inputs, (format, outputs), &interrupt)?;
+            return output.print(self.json, || &summary, || summary.table());
+        }
         let clusters = (self.clusters.as_deref())
             .map(|path| ExternalClusters::read(path, self.progress, &interrupt))
             .transpose()?;
@@ -64,26 +80,43 @@ impl Dedup {
         // error now, not after hours.
         let mut corpus = CorpusOutput::create(self, outputs.corpus, format, &inputs)?;
         let report = outputs.report.map(RecordReport::create).transpose()?;
-        let mut report = report.map(RemovalReport::new);
-        // The temporary database can be as large as the corpus, so it lies on the disk of the output. The
-        // system's folder for temporary files may be in memory.
-        let parent = folder_of(&self.output);
-        let folder = tempfile::Builder::new()
-            .prefix(TEMPORARY_PREFIX)
-            .tempdir_in(parent)
-            .with_context(|| format!("cannot create a folder in {}", parent.display()))?;
-        let inputs = load::copies_of_streams(inputs, folder.path(), &interrupt)?;
+        let mut report = report.map(|report| RemovalReport::new(report, self.blocks.ignored()));
+        let folder = self.temporary_folder()?;
+        let inputs = copies_of_streams(inputs, folder.path(), &interrupt)?;
         let mut statistics = Statistics::new(inputs, self.on_error, outputs.rejects)?;
 
         // First pass: load the corpus, and decide for each document.
         let inputs_before = InputFingerprints::new(&statistics.inputs)?;
-        let loaded = load::load(self, &settings, folder.path(), &mut statistics, &interrupt)?;
-        let decisions = match &clusters {
+        let ignored = self.ignored(folder.path(), &statistics.inputs, &interrupt)?;
+        let loaded = load::load(
+            self,
+            &settings,
+            ignored.clone(),
+            folder.path(),
+            &mut statistics,
+            &interrupt,
+        )?;
+        ensure!(
+            ignored.is_none() || !loaded.has_repeats,
+            "an id is repeated, and --ignore-repeated-paragraphs needs an id for each document; --no-id \
+             numbers them"
+        );
+        let mut decisions = match &clusters {
             Some(clusters) => Decisions::from_external(clusters, &loaded, self, &interrupt)?,
             None => self.decide(&loaded, against.as_ref(), &statistics.inputs, &interrupt)?,
         };
         // The second pass does not need the external clusters, and their maps take memory.
         drop(clusters);
+        let restored = match ignored.as_deref() {
+            Some(ignored) => self.restore(
+                &mut decisions,
+                ignored,
+                &loaded,
+                &statistics.inputs,
+                &interrupt,
+            )?,
+            None => 0,
+        };
 
         // Second pass: copy the records to keep.
         let against_snapshot = against.as_ref().map(Database::snapshot).transpose()?;
@@ -93,6 +126,7 @@ impl Dedup {
             decisions: &decisions,
             corpus: &corpus_snapshot,
             against: against_snapshot.as_ref(),
+            ignored: ignored.as_deref(),
             rejected: loaded.rejected,
             // The set of all ids takes memory, and only repeated ids need it.
             ids: loaded.has_repeats.then(Default::default),
@@ -102,17 +136,9 @@ impl Dedup {
             summary: Default::default(),
         };
         let mut summary = copier.copy_all(&mut corpus, &interrupt)?;
-        // The decisions are valid only for the records of the first pass. Some file systems update the
-        // time of modification late, so records are counted too.
-        inputs_before.check(&statistics.inputs)?;
-        if statistics.counts.read != loaded.records {
-            bail!(
-                "the inputs have changed while they were read: {} records at first, {} then; \
-                 nothing was changed",
-                loaded.records,
-                statistics.counts.read
-            );
-        }
+        // The decisions are valid only for the records of the first pass.
+        let counts = [loaded.records, statistics.counts.read];
+        check_unchanged(&inputs_before, &statistics.inputs, counts)?;
         // A snapshot keeps old pages, so with the snapshot the file would grow while documents are added.
         drop((against_snapshot, corpus_snapshot));
         // After the corpus is published, an interrupt can no longer leave everything unchanged.
@@ -132,8 +158,60 @@ impl Dedup {
         // Each report is published even if the other fails.
         let reported = report.map_or(Ok(()), |report| report.publish(&statistics.inputs));
         statistics.finish().and(reported)?;
+        summary.restored = restored;
+        summary.ignored = ignored.map_or(0, |ignored| ignored.len() as u64);
         summary.finish(&decisions, &statistics.counts, started.elapsed());
         output.print(self.json, || &summary, || summary.table())
+    }
+
+    /// Creates the folder of temporary files, which can be as large as the corpus, so it lies on the disk of
+    /// the output. The system's folder for temporary files may be in memory.
+    fn temporary_folder(&self) -> Result<TempDir> {
+        let parent = folder_of(&self.output);
+        let folder = tempfile::Builder::new()
+            .prefix(TEMPORARY_PREFIX)
+            .tempdir_in(parent);
+        folder.with_context(|| format!("cannot create a folder in {}", parent.display()))
+    }
+
+    /// Counts the paragraphs that are not compared; `None` if texts are compared whole.
+    fn ignored(
+        &self,
+        folder: &Path,
+        inputs: &[Input],
+        interrupt: &Interrupt,
+    ) -> Result<Option<Arc<RepeatedBlocks>>> {
+        let Some(rule) = self.blocks.ignored() else {
+            return Ok(None);
+        };
+        let wanted = self.wanted_texts()?;
+        let records = InputRecords {
+            inputs,
+            wanted: &wanted,
+            progress: self.progress,
+            interrupt,
+        };
+        // The load reports bad records.
+        let ignored = RepeatedBlocks::count(rule, folder, &records, |_, _| Ok(()))?;
+        Ok(Some(Arc::new(ignored)))
+    }
+
+    /// Keeps the documents that would be lost with a paragraph that was not compared.
+    fn restore(
+        &self,
+        decisions: &mut Decisions,
+        ignored: &RepeatedBlocks,
+        loaded: &LoadedCorpus,
+        inputs: &[Input],
+        interrupt: &Interrupt,
+    ) -> Result<u64> {
+        let records = InputRecords {
+            inputs,
+            wanted: &self.wanted()?,
+            progress: self.progress,
+            interrupt,
+        };
+        decisions.restore(ignored, &records, &loaded.rejected)
     }
 
     /// Opens the database of `--against`; `None` without the option.
@@ -235,4 +313,20 @@ impl Dedup {
         decisions.remove_clustered(&loaded.database, self, columns, interrupt)?;
         Ok(decisions)
     }
+}
+
+/// Refuses inputs that have changed between two readings, with the numbers of records of both. Some file
+/// systems update the time of modification late, so records are counted too.
+fn check_unchanged(
+    before: &InputFingerprints,
+    inputs: &[Input],
+    [first, second]: [u64; 2],
+) -> Result<()> {
+    before.check(inputs)?;
+    ensure!(
+        first == second,
+        "the inputs have changed while they were read: {first} records at first, {second} then; nothing \
+         was changed"
+    );
+    Ok(())
 }

@@ -1,18 +1,27 @@
 //! A corpus: documents read from files, in order, and the outcome of each record.
 //!
 //! - [`inputs`]: the files to read
+//! - [`streams`]: copies of standard input and pipes, for inputs that are read more than once
 //! - [`pipeline`]: from inputs to documents, in order
 //! - [`bulk`]: from documents to a database
 //! - [`memory`]: the shares of `--memory`
+//! - [`records`]: the records of inputs, on one thread
+//! - [`blocks`]: the lines or paragraphs of a text
+//! - [`repeated_blocks`], [`block_counter`]: the blocks that several documents have
 //! - [`statistics`], [`report`]: the outcomes of the records
 //! - [`positions`]: the location of each record in its input
 //! - [`input_fingerprint`]: the detection of inputs that change between two readings
 
+pub mod block_counter;
+pub mod blocks;
 pub mod bulk;
 pub mod input_fingerprint;
 pub mod inputs;
 pub mod memory;
 pub mod pipeline;
 mod positions;
+pub mod records;
+pub mod repeated_blocks;
 pub mod report;
 pub mod statistics;
+pub mod streams;

@@ -21,6 +21,7 @@ use rayon::prelude::*;
 use simdb::{Document, Fingerprinter};
 
 use super::inputs::Input;
+use super::repeated_blocks::RepeatedBlocks;
 use crate::console::interrupt::Interrupt;
 use crate::console::progress::ProgressMode;
 use crate::formats::{InputRecord, Item, MAX_TEXT_BYTES, Records, Reject, Wanted, reader};
@@ -55,6 +56,8 @@ pub struct PipelineConfig {
     pub threads: Option<u16>,
     /// `false` removes the text of each document after its fingerprint is computed.
     pub keep_texts: bool,
+    /// The blocks that are removed from each text before its fingerprint is computed.
+    pub ignored: Option<Arc<RepeatedBlocks>>,
 }
 
 /// Consecutive records of one input.
@@ -97,6 +100,7 @@ impl Pipeline {
             fingerprinter,
             threads,
             keep_texts,
+            ignored,
         } = config;
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads.map_or(0, usize::from))
@@ -114,7 +118,9 @@ impl Pipeline {
             let _ = items_out.send(outcome.map(|()| None));
         })?;
         spawn("fingerprints", move || {
-            fingerprint_all(&pool, &fingerprinter, keep_texts, &items, &results_out);
+            let fingerprint =
+                |record| fingerprint_record(&fingerprinter, ignored.as_deref(), keep_texts, record);
+            fingerprint_all(&pool, &fingerprint, &items, &results_out);
         })?;
         Ok(Self {
             results,
@@ -201,13 +207,12 @@ fn read_batch(reader: &mut dyn Records) -> Result<Vec<Item>> {
 /// Turns records into documents, batch by batch. Returns early if the receiver is dropped.
 fn fingerprint_all(
     pool: &ThreadPool,
-    fingerprinter: &Fingerprinter,
-    keep_texts: bool,
+    fingerprint: &(dyn Fn(InputRecord) -> PipelineRecord + Sync),
     items: &Receiver<Message<Item>>,
     results: &SyncSender<Message<PipelineRecord>>,
 ) {
     let fingerprint = |item| match item {
-        Item::Record(record) => fingerprint_record(fingerprinter, keep_texts, record),
+        Item::Record(record) => fingerprint(record),
         Item::Reject(reject) => PipelineRecord::Reject(reject),
     };
     // A batch whose records all have fingerprints does not wake the pool: the copies take less time.
@@ -231,14 +236,18 @@ fn fingerprint_all(
 
 fn fingerprint_record(
     fingerprinter: &Fingerprinter,
+    ignored: Option<&RepeatedBlocks>,
     keep_texts: bool,
     record: InputRecord,
 ) -> PipelineRecord {
     let InputRecord {
         number,
         id,
-        content,
+        mut content,
     } = record;
+    if let Some(ignored) = ignored {
+        content.text = content.text.map(|text| ignored.compared(text));
+    }
     match content.into_document(id, fingerprinter) {
         Ok(document) => {
             let text = document.text.filter(|_| keep_texts);

@@ -3,12 +3,14 @@
 use anyhow::Result;
 
 /// The decision about a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CopyDecision {
     /// Leave the record out.
     Drop,
     /// Copy the record, with this mark if records are marked.
     Keep(Option<KeeperMark>),
+    /// Copy the record with this text in place of its text.
+    Rewrite(String),
 }
 
 /// The mark of a duplicate that is copied.

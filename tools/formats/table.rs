@@ -4,6 +4,7 @@
 //! may have swallowed other records, and its fields do not show either, so the parser is here.
 
 use std::io::{self, BufRead};
+use std::ops::Range;
 
 use anyhow::{Context, Result, anyhow, bail};
 use csv::ByteRecord;
@@ -295,6 +296,34 @@ impl TableReader {
             self.line_feeds += line_feeds as u64;
         }
     }
+}
+
+/// The range of a field in the bytes of a good record, with its quotation marks; `None` if there is no such
+/// field. The record may lack its line end, and blank lines may follow.
+pub fn field_range(
+    record: &[u8],
+    index: usize,
+    delimiter: u8,
+    is_quoting: bool,
+) -> Option<Range<usize>> {
+    let mut field = FieldParser::default();
+    let (mut start, mut fields) = (0, 0);
+    // The last line may lack its line feed.
+    for (end, byte) in record.iter().copied().chain([b'\n']).enumerate() {
+        if !field.push(byte, delimiter, is_quoting) {
+            continue;
+        }
+        if fields == index {
+            let is_return = byte == b'\n' && record[start..end].ends_with(b"\r");
+            return Some(start..end - usize::from(is_return));
+        }
+        if byte == b'\n' {
+            return None;
+        }
+        field.clear();
+        (start, fields) = (end + 1, fields + 1);
+    }
+    None
 }
 
 /// The lines of a record with a defect, if there are several: a quotation mark that is not closed

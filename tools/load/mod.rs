@@ -73,6 +73,7 @@ pub fn run(options: &Options, output: &mut Output) -> Result<()> {
         threads: options.threads,
         // A report of duplicates shows texts even if the database does not keep them.
         keep_texts: settings.keep_texts || rule.is_some(),
+        ignored: None,
     };
     let pipeline = Pipeline::start(config, options.progress, interrupt.clone())?;
     let is_new = matches!(target, LoadTarget::New(_));

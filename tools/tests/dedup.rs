@@ -1,9 +1,11 @@
 //! `simdb-cli dedup`: output, exit codes, errors.
 
+mod blocks;
 mod certified;
 mod columns;
 mod corpora;
 mod given;
+mod ignored;
 mod scope;
 
 use std::io::{Read, Write};

@@ -16,6 +16,9 @@ pub struct Claim {
     pub keeper_place: Option<ClaimedPlace>,
     /// `true` if the keeper is in another database.
     pub is_against: bool,
+    /// The number of documents from which on a paragraph was not compared; `None` if texts were compared
+    /// whole.
+    pub in_documents: Option<u64>,
     /// `None` if a text was unknown.
     pub certificate: Option<Certificate>,
 }
@@ -40,6 +43,13 @@ impl Claim {
         if !fields.contains_key("verdict") {
             return Err("it has no verdict: another version of simdb wrote the report".to_owned());
         }
+        let in_documents = match fields.get("in_documents") {
+            None => None,
+            Some(number) => match number.as_u64() {
+                Some(number @ 2..) => Some(number),
+                _ => return Err("\"in_documents\" is no integer above 1".to_owned()),
+            },
+        };
         let (keeper_place, is_against) = (
             self::place(&fields, "keeper_"),
             fields.get("against") == Some(&Value::Bool(true)),
@@ -58,6 +68,7 @@ impl Claim {
             place,
             keeper_place,
             is_against,
+            in_documents,
             certificate,
         })
     }

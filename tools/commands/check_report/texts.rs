@@ -4,16 +4,13 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, bail};
 
 use super::claim::{Claim, ClaimedPlace};
-use crate::console::interrupt::Interrupt;
-use crate::console::progress::ProgressMode;
 use crate::corpus::inputs::Input;
-use crate::formats::{Item, Wanted, reader};
+use crate::corpus::records::InputRecords;
+use crate::formats::Item;
 
 /// The input and the number of a record.
 pub type TextPlace = (usize, u64);
@@ -72,32 +69,24 @@ impl<'i> ReportTexts<'i> {
         Ok(texts)
     }
 
-    /// Reads the named texts of all inputs.
+    /// Reads the named texts of all inputs. Calls `visit` with the place and the text of each document.
     pub fn read(
         &mut self,
-        wanted: &Wanted,
-        progress: ProgressMode,
-        interrupt: &Interrupt,
+        records: &InputRecords<'_>,
+        mut visit: impl FnMut(TextPlace, &str),
     ) -> Result<()> {
-        let mut wanted = wanted.clone();
-        let sizes = self.inputs.iter().map(|input| input.source.size_bytes());
-        let bar = progress.bytes(sizes.sum());
-        bar.set_prefix("reading");
-        let bytes_read = Arc::<AtomicU64>::default();
         let mut spool = BufWriter::new(&mut self.spool);
         let mut offset = 0;
-        for (index, input) in self.inputs.iter().enumerate() {
-            let mut records = reader(input.format, &input.source, &wanted, &bytes_read)?;
-            while let Some(item) = records.next()? {
-                interrupt.check()?;
-                bar.set_position(bytes_read.load(Ordering::Relaxed));
-                let Item::Record(record) = item else {
-                    continue;
-                };
-                let wanted = self.records.get_mut(&(index, record.number));
-                let (Some(wanted), Some(text)) = (wanted, record.content.text) else {
-                    continue;
-                };
+        records.for_each("reading", |input, item| {
+            let Item::Record(record) = item else {
+                return Ok(());
+            };
+            let Some(text) = record.content.text else {
+                return Ok(());
+            };
+            let place = (input, record.number);
+            visit(place, &text);
+            if let Some(wanted) = self.records.get_mut(&place) {
                 spool.write_all(text.as_bytes()).context(CANNOT)?;
                 *wanted = Some(SpooledText {
                     id: record.id.0,
@@ -106,9 +95,8 @@ impl<'i> ReportTexts<'i> {
                 });
                 offset += text.len() as u64;
             }
-            wanted.counted = records.next_ids().or(wanted.counted);
-        }
-        bar.finish_and_clear();
+            Ok(())
+        })?;
         spool.flush().context(CANNOT)
     }
 

@@ -40,6 +40,7 @@ impl Dedup {
                  otherwise the first bad record ends the command"
             );
         }
+        self.blocks.check(self)?;
         self.document_fields()?;
         ensure!(
             !is_stdout(&self.output),

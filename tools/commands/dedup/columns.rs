@@ -1,8 +1,6 @@
 //! [`Columns`]: the scores of `--score`, and the groups of `--within` and `--across`.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Result;
 use simdb::{Clustering, ClustersEvent, Database, Shape};
@@ -10,8 +8,9 @@ use simdb::{Clustering, ClustersEvent, Database, Shape};
 use super::options::Dedup;
 use crate::console::interrupt::Interrupt;
 use crate::corpus::inputs::Input;
+use crate::corpus::records::InputRecords;
+use crate::formats::Item;
 use crate::formats::score::ranks;
-use crate::formats::{Item, reader};
 
 /// The values of columns, by document id.
 #[derive(Default)]
@@ -38,32 +37,29 @@ impl Columns {
         let near = (!options.compares_texts())
             .then(|| near_duplicates(corpus, options.clustering.radius(), interrupt))
             .transpose()?;
-        let mut wanted = options.wanted()?;
-        let bar = options.input_bar(inputs, "columns");
-        let bytes_read = Arc::<AtomicU64>::default();
+        let records = InputRecords {
+            inputs,
+            wanted: &options.wanted()?,
+            progress: options.progress,
+            interrupt,
+        };
         let (mut scores, mut groups) = (HashMap::new(), HashMap::new());
-        for input in inputs {
-            let mut records = reader(input.format, &input.source, &wanted, &bytes_read)?;
-            while let Some(item) = records.next()? {
-                interrupt.check()?;
-                bar.set_position(bytes_read.load(Ordering::Relaxed));
-                let Item::Record(record) = item else {
-                    continue;
-                };
-                // The first record with an id counts, as in the load.
-                let id = record.id.0;
-                if let Some(score) = record.content.score
-                    && near.as_ref().is_none_or(|near| near.contains(&id))
-                {
-                    scores.entry(id).or_insert(score);
-                }
-                if let Some(group) = record.content.group {
-                    groups.entry(id).or_insert(group);
-                }
+        records.for_each("columns", |_, item| {
+            let Item::Record(record) = item else {
+                return Ok(());
+            };
+            // The first record with an id counts, as in the load.
+            let id = record.id.0;
+            if let Some(score) = record.content.score
+                && near.as_ref().is_none_or(|near| near.contains(&id))
+            {
+                scores.entry(id).or_insert(score);
             }
-            wanted.counted = records.next_ids().or(wanted.counted);
-        }
-        bar.finish_and_clear();
+            if let Some(group) = record.content.group {
+                groups.entry(id).or_insert(group);
+            }
+            Ok(())
+        })?;
         let scores = options.score.is_some().then(|| ranks(scores));
         Ok(Self { scores, groups })
     }

@@ -3,8 +3,6 @@
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Result, bail};
 use simdb::{Database, Snapshot};
@@ -17,9 +15,11 @@ use super::summary::DedupSummary;
 use crate::console::interrupt::Interrupt;
 use crate::corpus::bulk;
 use crate::corpus::memory::MemoryBudget;
+use crate::corpus::records::InputRecords;
+use crate::corpus::repeated_blocks::RepeatedBlocks;
 use crate::corpus::statistics::{Rejected, Statistics};
 use crate::formats::copy::{CopyDecision, KeeperMark};
-use crate::formats::{DocumentContent, Item, reader};
+use crate::formats::{DocumentContent, Item};
 
 pub struct Copier<'c> {
     pub options: &'c Dedup,
@@ -28,6 +28,8 @@ pub struct Copier<'c> {
     pub corpus: &'c Snapshot,
     /// The database of `--against`.
     pub against: Option<&'c Snapshot>,
+    /// The paragraphs that were not compared.
+    pub ignored: Option<&'c RepeatedBlocks>,
     /// The bad records of the first pass.
     pub rejected: Rejected,
     /// The ids read so far; `None` if no id is repeated.
@@ -46,22 +48,13 @@ impl Copier<'_> {
         interrupt: &Interrupt,
     ) -> Result<DedupSummary> {
         let inputs = self.statistics.inputs.clone();
-        let mut wanted = self.options.wanted()?;
-        let bar = self.options.input_bar(&inputs, "writing");
-        let bytes_read = Arc::<AtomicU64>::default();
-        for (index, input) in inputs.iter().enumerate() {
-            let mut records = reader(input.format, &input.source, &wanted, &bytes_read)?;
-            output.copy(input, &mut || {
-                interrupt.check()?;
-                bar.set_position(bytes_read.load(Ordering::Relaxed));
-                let Some(item) = records.next()? else {
-                    return Ok(None);
-                };
-                Ok(Some((item.number(), self.decide(index, item)?)))
-            })?;
-            wanted.counted = records.next_ids().or(wanted.counted);
-        }
-        bar.finish_and_clear();
+        let records = InputRecords {
+            inputs: &inputs,
+            wanted: &self.options.wanted()?,
+            progress: self.options.progress,
+            interrupt,
+        };
+        output.copy_all(&records, &mut |input, item| self.decide(input, item))?;
         let removed = self.decisions.removed.iter();
         let identical = removed.filter(|(id, removal)| {
             removal.cluster.is_some() && self.texts.are_same(**id, removal.keeper)
@@ -123,11 +116,12 @@ impl Copier<'_> {
                 .transpose()?;
             let keeper = keeper.flatten().and_then(|document| document.text);
             let location = self.statistics.inputs[input].location(record.number);
-            let texts = record
-                .content
-                .text
-                .zip(keeper)
-                .map(|(text, keeper)| [text, keeper]);
+            // The loaded corpus has the text of the keeper as it was compared.
+            let text = record.content.text.map(|text| match self.ignored {
+                Some(ignored) => ignored.compared(text),
+                None => text,
+            });
+            let texts = text.zip(keeper).map(|(text, keeper)| [text, keeper]);
             report.push(id, removal, location, texts)?;
         }
         let Removal {

@@ -6,6 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use super::rewrite::names_of;
 use crate::formats::Format;
 use crate::formats::copy::{KeeperMark, MarkNames};
 
@@ -44,14 +45,8 @@ pub fn mark_record(
 /// Adds the names of the marks to the header of a table.
 pub fn mark_head(head: &[u8], format: Format, names: MarkNames<'_>) -> Result<Vec<u8>> {
     let separator = separator(format);
-    let mut builder = csv::ReaderBuilder::new();
-    builder
-        .has_headers(false)
-        .delimiter(separator as u8)
-        .quoting(format == Format::Csv);
-    let columns = builder.from_reader(head).into_records().next();
-    let columns = columns.transpose()?.unwrap_or_default();
-    let is_taken = |name: &&str| columns.iter().any(|column| column == *name);
+    let columns = names_of(head, format)?;
+    let is_taken = |name: &&str| columns.iter().any(|column| column == name.as_bytes());
     if let Some(name) = names.into_iter().find(is_taken) {
         return Err(already_there(name));
     }
@@ -60,7 +55,7 @@ pub fn mark_head(head: &[u8], format: Format, names: MarkNames<'_>) -> Result<Ve
     Ok(before_line_end(head, &columns))
 }
 
-fn separator(format: Format) -> char {
+pub fn separator(format: Format) -> char {
     match format {
         Format::Tsv => '\t',
         _ => ',',

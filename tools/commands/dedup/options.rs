@@ -4,14 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use indicatif::ProgressBar;
 use simdb::{DocId, Scope, SimilarJoin};
 
+use super::block_options::BlockOptions;
 use crate::commands::clusters::options::{ClusterOptions, KeepRule};
 use crate::console::parse_memory;
 use crate::console::paths::Overwrite;
 use crate::console::progress::ProgressMode;
-use crate::corpus::inputs::Input;
 use crate::corpus::memory::MemoryBudget;
 use crate::formats::copy::MarkNames;
 use crate::formats::id_sequence::IdSequence;
@@ -28,6 +27,9 @@ use crate::options::{FieldNames, OnError, RecipeOptions};
 ///
 /// --strict, --radius, --shape and --verify compare fingerprints, as `simdb-cli clusters` does: faster,
 /// and blind to the difference of a name. So do inputs of fingerprints without texts.
+///
+/// --lines and --paragraphs cut repeated blocks out of the texts instead, and copy every record.
+/// --ignore-repeated-paragraphs compares texts without such paragraphs.
 ///
 /// --against first leaves out documents that are within the radius of a document in a database,
 /// then near-duplicates among the remaining documents. --add puts the kept documents into that
@@ -78,6 +80,8 @@ Examples:
   simdb-cli dedup posts.jsonl -o best.jsonl --score votes --no-id
   simdb-cli dedup pages.jsonl -o kept.jsonl --strict
   simdb-cli dedup mails.csv -o kept.csv --within tenant
+  simdb-cli dedup pages.jsonl -o cut.jsonl --paragraphs --report boilerplate.jsonl
+  simdb-cli dedup pages.jsonl -o kept.jsonl --ignore-repeated-paragraphs
   simdb-cli dedup crawl/ -o kept.parquet
   simdb-cli dedup crawl/ more.parquet -o kept/ --report removed.jsonl
   simdb-cli dedup today.jsonl -o new.jsonl --against all.simdb --add
@@ -117,6 +121,9 @@ pub struct Dedup {
 
     #[command(flatten)]
     pub(super) recipe: RecipeOptions,
+
+    #[command(flatten)]
+    pub(super) blocks: BlockOptions,
 
     #[command(flatten)]
     pub(super) clustering: ClusterOptions,
@@ -278,6 +285,18 @@ impl Dedup {
         })
     }
 
+    /// Ids and texts alone, as `check-report` reads them.
+    pub(super) fn wanted_texts(&self) -> Result<Wanted> {
+        let wanted = self.wanted()?;
+        Ok(Wanted {
+            fields: DocumentFields {
+                score: None,
+                ..wanted.fields
+            },
+            ..wanted
+        })
+    }
+
     pub(super) fn document_fields(&self) -> Result<DocumentFields> {
         let fields = DocumentFields {
             are_counted: self.no_id,
@@ -333,16 +352,17 @@ impl Dedup {
         self.fields.fingerprint.is_none() || self.fields.text.is_some()
     }
 
+    /// The field of the texts.
+    pub(super) fn text_field(&self) -> String {
+        self.fields
+            .text
+            .clone()
+            .unwrap_or_else(|| "text".to_owned())
+    }
+
     /// The names of the fields of marks; `None` if duplicates are left out.
     pub(super) fn marks(&self) -> Option<MarkNames<'_>> {
         self.mark
             .then_some([&self.keeper_field, &self.distance_field])
-    }
-
-    pub(super) fn input_bar(&self, inputs: &[Input], prefix: &'static str) -> ProgressBar {
-        let sizes = inputs.iter().map(|input| input.source.size_bytes());
-        let bar = self.progress.bytes(sizes.sum());
-        bar.set_prefix(prefix);
-        bar
     }
 }

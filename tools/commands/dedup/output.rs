@@ -14,19 +14,20 @@ use super::text_copy::TextCopy;
 use crate::console::file::{OutputFile, OutputFolder};
 use crate::console::paths::OutputPath;
 use crate::corpus::inputs::Input;
-use crate::formats::Format;
-use crate::formats::copy::{MarkNames, NextDecision};
+use crate::corpus::records::InputRecords;
+use crate::formats::copy::{CopyDecision, NextDecision};
 use crate::formats::input::Compression;
 use crate::formats::parquet::ParquetFile;
 use crate::formats::parquet::copy::ParquetCopy;
+use crate::formats::{Format, Item};
 
 pub enum CorpusOutput<'o> {
     /// Lines of text.
-    Text(TextCopy<'o>),
+    Text(Box<TextCopy<'o>>),
     /// One Parquet file.
     Parquet(Box<ParquetCopy<OutputFile>>),
     /// A folder with a Parquet file for each input.
-    Folder(OutputFolder, Option<MarkNames<'o>>),
+    Folder(OutputFolder, &'o Dedup),
 }
 
 /// Returns `true` if an output of this name is a folder of Parquet files.
@@ -55,13 +56,16 @@ impl<'o> CorpusOutput<'o> {
     ) -> Result<Self> {
         let marks = options.marks();
         if is_folder(output.path(), format) {
-            return Ok(Self::Folder(OutputFolder::create(output)?, marks));
+            return Ok(Self::Folder(OutputFolder::create(output)?, options));
         }
         let compression = Compression::of(output.path());
         let file = OutputFile::create(output)?;
         if format != Format::Parquet {
             let file = CompressedFile::new(file, compression)?;
-            return Ok(Self::Text(TextCopy::new(file, format, marks)));
+            let text = options.text_field();
+            return Ok(Self::Text(Box::new(TextCopy::new(
+                file, format, marks, text,
+            ))));
         }
         let first = open(inputs.first().context("there is nothing to read")?)?;
         // A file without rows has no compression to copy.
@@ -73,14 +77,29 @@ impl<'o> CorpusOutput<'o> {
             packed_like = open(input)?;
         }
         let copy = ParquetCopy::new(&first, &packed_like, marks, file)?;
+        let copy = copy.rewriting(&options.text_field());
         Ok(Self::Parquet(Box::new(copy)))
     }
 
-    pub fn copy(&mut self, input: &Input, next: &mut NextDecision<'_>) -> Result<()> {
+    /// Copies the records of all inputs, each as `decide` says for the index of its input and the record.
+    pub fn copy_all(
+        &mut self,
+        records: &InputRecords<'_>,
+        decide: &mut dyn FnMut(usize, Item) -> Result<CopyDecision>,
+    ) -> Result<()> {
+        records.for_each_input("writing", |index, input, next| {
+            self.copy(input, &mut || match next()? {
+                Some(item) => Ok(Some((item.number(), decide(index, item)?))),
+                None => Ok(None),
+            })
+        })
+    }
+
+    fn copy(&mut self, input: &Input, next: &mut NextDecision<'_>) -> Result<()> {
         match self {
             Self::Text(copy) => copy.copy(input, next),
             Self::Parquet(copy) => copy.copy(&*open(input)?, next),
-            Self::Folder(folder, marks) => {
+            Self::Folder(folder, options) => {
                 let name = file_name(input)?;
                 let cannot = || {
                     let folder = folder.path().display();
@@ -88,7 +107,8 @@ impl<'o> CorpusOutput<'o> {
                 };
                 let file = open(input)?;
                 let output = BufWriter::new(folder.file(name).with_context(cannot)?);
-                let mut copy = ParquetCopy::new(&file, &file, *marks, output)?;
+                let copy = ParquetCopy::new(&file, &file, options.marks(), output)?;
+                let mut copy = copy.rewriting(&options.text_field());
                 copy.copy(&file, next)?;
                 let output = copy.finish()?.into_inner().with_context(cannot)?;
                 output.sync_all().with_context(cannot)

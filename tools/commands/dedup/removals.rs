@@ -14,6 +14,7 @@ use tempfile::SpooledTempFile;
 use super::decisions::Removal;
 use crate::commands::certificate::Certifier;
 use crate::corpus::inputs::{Input, Location};
+use crate::corpus::repeated_blocks::BlockRule;
 use crate::corpus::report::RecordReport;
 
 /// Lines beyond 4 MiB wait on disk.
@@ -25,6 +26,7 @@ const BATCH_BYTES: usize = 16 << 20;
 
 pub struct RemovalReport {
     report: RecordReport,
+    ignored: Option<BlockRule>,
     certifier: Certifier,
     /// The removals that are not certified yet.
     batch: Vec<PendingRemoval>,
@@ -41,9 +43,11 @@ struct PendingRemoval {
 }
 
 impl RemovalReport {
-    pub fn new(report: RecordReport) -> Self {
+    /// `ignored` is the rule of the blocks that are not compared.
+    pub fn new(report: RecordReport, ignored: Option<BlockRule>) -> Self {
         Self {
             report,
+            ignored,
             certifier: Certifier::new(),
             batch: Vec::new(),
             batch_bytes: 0,
@@ -75,6 +79,9 @@ impl RemovalReport {
         ];
         line.extend(fields.map(|(name, value)| (name.to_owned(), value)));
         insert_place(&mut line, "", Some(location));
+        if let Some(rule) = self.ignored {
+            line.insert("in_documents".to_owned(), json!(rule.in_documents));
+        }
         let texts_bytes = texts.iter().flatten().map(String::len);
         self.batch_bytes += texts_bytes.sum::<usize>();
         self.batch.push(PendingRemoval { line, texts });
@@ -129,7 +136,7 @@ impl RemovalReport {
 }
 
 /// Inserts the fields of a place.
-fn insert_place(line: &mut Map<String, Value>, prefix: &str, location: Option<Location<'_>>) {
+pub fn insert_place(line: &mut Map<String, Value>, prefix: &str, location: Option<Location<'_>>) {
     let mut insert = |name: &str, value: Value| line.insert(format!("{prefix}{name}"), value);
     insert("file", json!(location.map(|location| location.file)));
     insert("line", json!(location.and_then(|location| location.line)));

@@ -25,6 +25,10 @@ pub struct DedupSummary {
     clusters: u64,
     largest: u64,
     split: u64,
+    /// Different paragraphs that were not compared.
+    pub ignored: u64,
+    /// Documents that stay for such a paragraph.
+    pub restored: u64,
     /// Documents added to the database of `--against`.
     pub added: u64,
     seconds: f64,
@@ -73,6 +77,16 @@ impl DedupSummary {
                 "unreliable?",
                 self.unreliable,
                 "say too little to be compared",
+            ),
+            (
+                "ignored?",
+                self.ignored,
+                "different paragraphs that were not compared",
+            ),
+            (
+                "restored?",
+                self.restored,
+                "kept for such a paragraph, which no other kept document has",
             ),
             ("added?", self.added, "to the database"),
             ("clusters", self.clusters, ""),

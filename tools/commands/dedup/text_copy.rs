@@ -1,4 +1,4 @@
-//! [`TextCopy`]: copies records of text, byte for byte or with marks.
+//! [`TextCopy`]: copies records of text, byte for byte, with marks or with other texts.
 //!
 //! A record extends from its first line to the first line of the next record, so the copy does not
 //! depend on how the record is parsed.
@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::mark::{mark_head, mark_record};
 use super::output::CompressedFile;
+use super::rewrite::{TextField, names_of, rewrite_record};
 use crate::corpus::inputs::Input;
 use crate::formats::copy::{CopyDecision, MarkNames, NextDecision};
 use crate::formats::input::InputStream;
@@ -19,6 +20,7 @@ pub struct TextCopy<'o> {
     pub file: CompressedFile,
     format: Format,
     marks: Option<MarkNames<'o>>,
+    text: TextField,
     /// The header of the first input.
     head: Option<Vec<u8>>,
     is_first_input: bool,
@@ -26,11 +28,21 @@ pub struct TextCopy<'o> {
 }
 
 impl<'o> TextCopy<'o> {
-    pub fn new(file: CompressedFile, format: Format, marks: Option<MarkNames<'o>>) -> Self {
+    /// `text` is the name of the field of texts that are replaced.
+    pub fn new(
+        file: CompressedFile,
+        format: Format,
+        marks: Option<MarkNames<'o>>,
+        text: String,
+    ) -> Self {
         Self {
             file,
             format,
             marks,
+            text: TextField {
+                name: text,
+                column: None,
+            },
             head: None,
             is_first_input: true,
             is_at_line_start: true,
@@ -53,7 +65,7 @@ impl<'o> TextCopy<'o> {
         let mut decision = None;
         loop {
             let following = next()?;
-            let until = following.map(|(line, _)| line);
+            let until = following.as_ref().map(|(line, _)| *line);
             let name = input.source.name();
             self.copy_before(&mut lines, until, decision)
                 .with_context(|| match until {
@@ -87,6 +99,11 @@ impl<'o> TextCopy<'o> {
                 self.begin_line()?;
                 lines.take_before(until, &mut |bytes| self.write(bytes))
             }
+            (Some(CopyDecision::Rewrite(text)), _) => {
+                let record = lines.gather_before(until)?;
+                self.begin_line()?;
+                self.write(&rewrite_record(&record, self.format, &self.text, &text)?)
+            }
             (Some(CopyDecision::Keep(mark)), Some(names)) => {
                 let record = lines.gather_before(until)?;
                 self.begin_line()?;
@@ -105,6 +122,9 @@ impl<'o> TextCopy<'o> {
             );
             return Ok(());
         }
+        let names = names_of(&head, self.format)?;
+        let mut names = names.iter();
+        self.text.column = names.position(|name| name == self.text.name.as_bytes());
         match self.marks {
             Some(names) => self.write(&mark_head(&head, self.format, names)?)?,
             None => self.write(&head)?,
@@ -175,7 +195,10 @@ impl InputLines {
         let mut gathered = Vec::new();
         self.take_before(line, &mut |bytes| {
             if gathered.len() + bytes.len() > 2 * MAX_LINE_BYTES {
-                bail!("a record with the blank lines after it is too long for --mark");
+                bail!(
+                    "a record with the blank lines after it is too long to be changed; leave out --mark, \
+                     --lines or --paragraphs, or the blank lines"
+                );
             }
             gathered.extend_from_slice(bytes);
             Ok(())

@@ -4,13 +4,14 @@
 //! key-value metadata and compressions stay the same. Pages and dictionaries are written anew. Bloom
 //! filters and checksums are lost.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use parquet::basic::{Encoding, Repetition, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{DataType, Int32Type, Int64Type};
+use parquet::data_type::{ByteArray, DataType, Int32Type, Int64Type};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::file::writer::{
@@ -43,7 +44,19 @@ pub struct ParquetCopy<W: Write + Send> {
     writer: SerializedFileWriter<W>,
     first: Arc<ParquetFile>,
     is_marked: bool,
+    /// The index of the column of texts among the leaf columns, if texts are written anew.
+    text_leaf: Option<usize>,
     rows: u64,
+}
+
+/// The rows of a row group that are copied.
+#[derive(Default)]
+struct GroupDecisions {
+    kept: Vec<bool>,
+    /// The mark of each kept row, if rows are marked.
+    marks: Vec<Option<KeeperMark>>,
+    /// New texts, by row.
+    texts: BTreeMap<usize, ByteArray>,
 }
 
 impl<W: Write + Send> ParquetCopy<W> {
@@ -87,20 +100,29 @@ impl<W: Write + Send> ParquetCopy<W> {
             writer,
             first: Arc::clone(first),
             is_marked: marks.is_some(),
+            text_leaf: None,
             rows: 0,
         })
+    }
+
+    /// Accepts new texts for this column, the path of a column of strings.
+    pub fn rewriting(mut self, column: &str) -> Self {
+        let mut leaves = self.first.schema().columns().iter();
+        self.text_leaf = leaves.position(|leaf| leaf.path().string() == column);
+        self
     }
 
     /// Copies rows of a file. `next` returns the decision about each row, counted from 0. A row group
     /// without kept rows is left out.
     ///
-    /// Memory: for each row of a row group 1 byte, with marks up to 27, and one column of the new row group.
+    /// Memory: for each row of a row group 1 byte, with marks up to 27, the new texts of the row group, and
+    /// one column of the new row group.
     pub fn copy(&mut self, file: &ParquetFile, next: &mut NextDecision<'_>) -> Result<()> {
         check_same_columns(&self.first, file)?;
         let mut start = 0;
         for (index, group) in file.metadata().row_groups().iter().enumerate() {
             let end = start + u64::try_from(group.num_rows())?;
-            let (mut kept, mut marks) = (Vec::new(), Vec::new());
+            let mut decisions = GroupDecisions::default();
             for row in start..end {
                 // `next` reads the file a second time, so the file may have changed in between.
                 let Some((_, decision)) = next()?.filter(|(number, _)| *number == row) else {
@@ -109,16 +131,13 @@ impl<W: Write + Send> ParquetCopy<W> {
                         file.name()
                     );
                 };
-                kept.push(decision != CopyDecision::Drop);
-                if let (CopyDecision::Keep(mark), true) = (decision, self.is_marked) {
-                    marks.push(mark);
-                }
+                decisions.push(decision, self.is_marked);
             }
-            let rows = kept.iter().filter(|is_kept| **is_kept).count();
+            let rows = decisions.kept.iter().filter(|is_kept| **is_kept).count();
             if rows > 0 {
                 // The crate `parquet` panics on some damaged files. `next` is called outside, so that a
                 // panic of the decisions stays a panic.
-                catch_panics(|| self.copy_group((file, index), &kept, &marks))
+                catch_panics(|| self.copy_group((file, index), &decisions))
                     .with_context(|| format!("cannot copy {} beyond row {start}", file.name()))?;
             }
             self.rows += rows as u64;
@@ -130,15 +149,18 @@ impl<W: Write + Send> ParquetCopy<W> {
     fn copy_group(
         &mut self,
         (file, index): (&ParquetFile, usize),
-        kept: &[bool],
-        marks: &[Option<KeeperMark>],
+        decisions: &GroupDecisions,
     ) -> Result<()> {
+        let GroupDecisions { kept, marks, texts } = decisions;
+        let no_texts = BTreeMap::new();
         let input = file.row_group(index)?;
         let mut output = self.writer.next_row_group()?;
         for leaf in 0..input.num_columns() {
             let reader = input.get_column_reader(leaf)?;
             let mut column = output.next_column()?.context("there is no such column")?;
-            copy_column(reader, &mut column, kept).with_context(|| {
+            let is_text = self.text_leaf == Some(leaf);
+            let texts = if is_text { texts } else { &no_texts };
+            copy_column(reader, &mut column, kept, texts).with_context(|| {
                 format!("column {}", input.metadata().column(leaf).column_path())
             })?;
             column.close()?;
@@ -165,6 +187,20 @@ impl<W: Write + Send> ParquetCopy<W> {
     }
 }
 
+impl GroupDecisions {
+    fn push(&mut self, decision: CopyDecision, is_marked: bool) {
+        let row = self.kept.len();
+        self.kept.push(decision != CopyDecision::Drop);
+        match decision {
+            CopyDecision::Keep(mark) if is_marked => self.marks.push(mark),
+            CopyDecision::Rewrite(text) => {
+                self.texts.insert(row, ByteArray::from(text.into_bytes()));
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Refuses a file that has columns of the names of marks.
 pub fn check_marks(file: &ParquetFile, names: MarkNames<'_>) -> Result<()> {
     for name in names {
@@ -182,28 +218,37 @@ fn copy_column(
     reader: ColumnReader,
     writer: &mut SerializedColumnWriter<'_>,
     kept: &[bool],
+    texts: &BTreeMap<usize, ByteArray>,
 ) -> Result<()> {
     match reader {
-        ColumnReader::BoolColumnReader(reader) => copy_values(reader, writer, kept),
-        ColumnReader::Int32ColumnReader(reader) => copy_values(reader, writer, kept),
-        ColumnReader::Int64ColumnReader(reader) => copy_values(reader, writer, kept),
-        ColumnReader::Int96ColumnReader(reader) => copy_values(reader, writer, kept),
-        ColumnReader::FloatColumnReader(reader) => copy_values(reader, writer, kept),
-        ColumnReader::DoubleColumnReader(reader) => copy_values(reader, writer, kept),
-        ColumnReader::ByteArrayColumnReader(reader) => copy_values(reader, writer, kept),
-        ColumnReader::FixedLenByteArrayColumnReader(reader) => copy_values(reader, writer, kept),
+        ColumnReader::BoolColumnReader(reader) => copy_values(reader, writer, kept, None),
+        ColumnReader::Int32ColumnReader(reader) => copy_values(reader, writer, kept, None),
+        ColumnReader::Int64ColumnReader(reader) => copy_values(reader, writer, kept, None),
+        ColumnReader::Int96ColumnReader(reader) => copy_values(reader, writer, kept, None),
+        ColumnReader::FloatColumnReader(reader) => copy_values(reader, writer, kept, None),
+        ColumnReader::DoubleColumnReader(reader) => copy_values(reader, writer, kept, None),
+        ColumnReader::ByteArrayColumnReader(reader) => {
+            copy_values(reader, writer, kept, Some(texts))
+        }
+        ColumnReader::FixedLenByteArrayColumnReader(reader) => {
+            copy_values(reader, writer, kept, None)
+        }
     }
 }
 
+/// Copies the kept rows of a column. `new` are the values of some rows, none of them in a list or null.
 fn copy_values<T: DataType>(
     mut reader: ColumnReaderImpl<T>,
     writer: &mut SerializedColumnWriter<'_>,
     kept: &[bool],
+    new: Option<&BTreeMap<usize, T::T>>,
 ) -> Result<()> {
     const UNEQUAL: &str = "it is damaged: a column has fewer or more rows than its row group";
+    let mut row = 0;
     for run in kept.chunk_by(|a, b| a == b) {
         if !run[0] {
             ensure!(reader.skip_records(run.len())? == run.len(), UNEQUAL);
+            row += run.len();
             continue;
         }
         let mut left = run.len();
@@ -218,6 +263,15 @@ fn copy_values<T: DataType>(
             )?;
             ensure!(records > 0, UNEQUAL);
             left -= records;
+            if let Some(new) = new.filter(|new| !new.is_empty()) {
+                replace(
+                    &mut values,
+                    &definitions,
+                    new.range(row..row + records),
+                    row,
+                )?;
+            }
+            row += records;
             // Levels mark nulls and the starts of lists. A column without nulls or lists has no levels.
             let [definitions, repetitions] = [&definitions, &repetitions]
                 .map(|levels| (!levels.is_empty()).then_some(&levels[..]));
@@ -227,6 +281,27 @@ fn copy_values<T: DataType>(
     }
     // Without this test, a column longer than its row group would be cut silently.
     ensure!(reader.skip_records(1)? == 0, UNEQUAL);
+    Ok(())
+}
+
+/// Replaces the values of some rows of a batch, which starts with row `start`.
+fn replace<'n, V: Clone + 'n>(
+    values: &mut [V],
+    definitions: &[i16],
+    new: impl Iterator<Item = (&'n usize, &'n V)>,
+    start: usize,
+) -> Result<()> {
+    // A row with a new value is not null, so its level is the highest.
+    let highest = definitions.iter().max().copied().unwrap_or_default();
+    let (mut nulls, mut counted) = (0, 0);
+    for (row, value) in new {
+        let row = row - start;
+        let levels = definitions.get(counted..row).unwrap_or_default();
+        nulls += levels.iter().filter(|level| **level < highest).count();
+        counted = row;
+        let place = values.get_mut(row - nulls);
+        *place.context("it has changed while it was read: a text is missing")? = value.clone();
+    }
     Ok(())
 }
 

@@ -1,4 +1,5 @@
-//! `simdb-cli dedup` of five small corpora, compared with what a careful person removes.
+//! `simdb-cli dedup` of five small corpora, compared with what a careful person removes, whole and without
+//! repeated paragraphs.
 //!
 //! `tests/data/corpora/NAME/README.md` says what each corpus is, and `groups.txt` lists the documents of
 //! which one stays.
@@ -9,17 +10,29 @@ use std::path::Path;
 use super::dedup;
 use crate::common::Folder;
 
+/// A file of a corpus.
+fn data(name: &str, file: &str) -> String {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/corpora");
+    std::fs::read_to_string(data.join(name).join(file)).unwrap()
+}
+
 /// Removes the near-duplicates of a corpus, and compares the kept documents with the groups.
 ///
-/// `missed` are the documents that stay though another document of their group stays.
+/// `missed` are the documents that stay though another document of their group stays. Bodies within other
+/// boilerplate are missed, and found if repeated paragraphs are not compared.
 #[track_caller]
-fn compare(name: &str, missed: &[u64]) {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/corpora");
-    let read = |file: &str| std::fs::read_to_string(data.join(name).join(file)).unwrap();
+fn compare(name: &str, missed: &[u64], missed_of_bodies: &[u64]) {
+    compare_with(name, missed, &[]);
+    compare_with(name, missed_of_bodies, &["--ignore-repeated-paragraphs"]);
+}
+
+#[track_caller]
+fn compare_with(name: &str, missed: &[u64], options: &[&str]) {
+    let read = |file: &str| data(name, file);
     let folder = Folder::new();
     folder.write("corpus.jsonl", read("corpus.jsonl"));
     let arguments = ["corpus.jsonl", "-o", "kept.jsonl", "--report", "gone.jsonl"];
-    dedup(&folder, &arguments).ends(0);
+    dedup(&folder, &[&arguments[..], options].concat()).ends(0);
 
     // The group of each document; a document in no group is alone.
     let mut groups: HashMap<u64, usize> = HashMap::new();
@@ -59,28 +72,54 @@ fn compare(name: &str, missed: &[u64]) {
 #[test]
 fn news_keep_towns_prices_scores_and_negations() {
     // "Kelby:" in front of "the council" stands in another place than "of Kelby".
-    compare("news", &[27]);
+    compare("news", &[27], &[27]);
 }
 
 #[test]
 fn packages_keep_names_versions_and_opposites() {
-    compare("packages", &[]);
+    compare("packages", &[], &[]);
 }
 
 #[test]
 fn forum_keeps_offers_and_answers_in_two_languages() {
-    compare("forum", &[]);
+    compare("forum", &[], &[]);
 }
 
 #[test]
 fn pages_keep_bodies_within_equal_boilerplate() {
-    // Two print views, whose text is short beside the boilerplate of the other page, and a basket with
-    // another number.
-    compare("pages", &[9, 10, 11]);
+    // Two print views, whose text is short beside the boilerplate of the other page, a basket with another
+    // number, and three pages of another site.
+    compare("pages", &[9, 10, 11, 32, 33, 34], &[]);
 }
 
 #[test]
 fn sources_keep_functions_below_equal_licences() {
     // A file without its licence is too short beside the file with it.
-    compare("sources", &[10]);
+    compare("sources", &[10], &[]);
+}
+
+#[test]
+fn boilerplate_of_pages_is_cut_and_nothing_else() {
+    let folder = Folder::new();
+    folder.write("corpus.jsonl", data("pages", "corpus.jsonl"));
+    let cut = [
+        "--paragraphs",
+        "--in-documents",
+        "4",
+        "--report",
+        "cut.jsonl",
+    ];
+    dedup(
+        &folder,
+        &[&["corpus.jsonl", "-o", "kept.jsonl"], &cut[..]].concat(),
+    )
+    .ends(0);
+    let expected = data("pages", "boilerplate.txt");
+    let expected: Vec<&str> = expected.trim_end().split("\n\n").collect();
+    let report = folder.read_json("cut.jsonl");
+    let found: Vec<&str> = report
+        .iter()
+        .filter_map(|line| line["text"].as_str())
+        .collect();
+    assert_eq!(found, expected);
 }
