@@ -74,7 +74,7 @@ use lexicon::Lexicon;
 use side::Sides;
 
 pub use alignment::{AlignedWord, Alignment};
-pub(crate) use prepared::Prepared;
+pub(crate) use prepared::{Prepared, Root};
 pub use weights::Weights;
 
 /// The largest weight, in nats, that the words of a contained text may lose: less than one ordinary

@@ -8,9 +8,12 @@ use super::SimilarJoin;
 use super::keepers::Containers;
 use super::nodes::Nodes;
 use super::pairs::SimilarPair;
-use crate::containment::Verdict;
+use crate::containment::{Containment, Verdict};
 use crate::error::Result;
+use crate::minhash::Banding;
+use crate::quotation_index::{QuotableText, QuotationIndex};
 use crate::similar_index::{PreparedText, SimilarIndex, SimilarText};
+use crate::similarity::Resemblance;
 use crate::store::View;
 
 /// Nodes whose texts are read together.
@@ -28,6 +31,8 @@ pub(super) struct Part<'j> {
     nodes: &'j Nodes,
     is_across: bool,
     index: SimilarIndex,
+    /// The texts that may quote others, and the largest ratio of lengths; `None` if none is asked for.
+    quotations: Option<(QuotationIndex, f64)>,
     /// The node at each position of the index. Nodes ascend.
     indexed: Vec<u32>,
 }
@@ -47,6 +52,8 @@ impl<'j> Part<'j> {
             nodes,
             is_across: join.scope.is_across(),
             index: SimilarIndex::new(join.likeness, join.decision)?,
+            quotations: (join.finds_quotations())
+                .then(|| (QuotationIndex::default(), join.contained_up_to)),
             indexed: Vec::new(),
         };
         // Few long batches make an index of few sorted runs, and a search reads each run.
@@ -64,12 +71,23 @@ impl<'j> Part<'j> {
             }
             part.indexed.extend_from_slice(&batch[..texts.len()]);
             part.index.extend(&texts);
-            if texts.len() < batch.len() || part.index.len_bytes() >= join.memory_bytes / 2 {
+            if let Some((quotations, _)) = &mut part.quotations {
+                quotations.extend(&texts);
+            }
+            if texts.len() < batch.len() || part.len_bytes() >= join.memory_bytes / 2 {
                 break;
             }
         }
+        if let Some((quotations, _)) = &mut part.quotations {
+            quotations.sort();
+        }
         let end = part.indexed.last().map_or(u32::MAX, |last| last + 1);
         Ok((part, end))
+    }
+
+    fn len_bytes(&self) -> usize {
+        let quotations = self.quotations.as_ref();
+        self.index.len_bytes() + quotations.map_or(0, |(index, _)| index.len_bytes())
     }
 
     /// The nodes, ascending.
@@ -130,46 +148,86 @@ struct Search<'s> {
 }
 
 impl Search<'_> {
-    /// Calls `visitor` with the nodes that `accepts` accepts and that may be compared with the node,
-    /// until it breaks.
+    /// Returns `true` if the text at a position may be compared with the node.
+    fn is_compared(&self, position: u32) -> bool {
+        let nodes = self.part.nodes;
+        let other = self.part.indexed[position as usize];
+        !self.part.is_across || nodes.group(other) != nodes.group(self.node)
+    }
+
+    /// Calls `visitor` with the nodes that `accepts` accepts and that are like the node, until it breaks.
     fn visit<B>(
-        self,
+        &mut self,
         accepts: &dyn Fn(u32) -> bool,
         mut visitor: impl FnMut(u32, SimilarText) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
+        let candidates = std::mem::take(&mut self.candidates);
         let part = self.part;
-        let group = part.nodes.group(self.node);
-        let is_compared = |position: u32| {
-            let other = part.indexed[position as usize];
-            let is_other_group = !part.is_across || part.nodes.group(other) != group;
-            is_other_group && accepts(other)
-        };
+        let accepts =
+            |position: u32| self.is_compared(position) && accepts(part.indexed[position as usize]);
         let positions = 0..self.end;
-        let (index, text, candidates) = (&part.index, &self.text, self.candidates);
-        index.visit_candidates(text, candidates, positions, &is_compared, |similar| {
+        (part.index).visit_candidates(&self.text, candidates, positions, &accepts, |similar| {
             visitor(part.indexed[similar.position as usize], similar)
         })
     }
 
-    fn pairs(self) -> Result<Vec<SimilarPair>> {
+    /// Calls `visitor` with the nodes that `accepts` accepts and that quote the node, with their texts,
+    /// until it breaks.
+    fn visit_quoting<B>(
+        &self,
+        accepts: &dyn Fn(u32) -> bool,
+        mut visitor: impl FnMut(u32, &str, Containment) -> ControlFlow<B>,
+    ) -> Result<ControlFlow<B>> {
+        let Some((quotations, max_ratio)) = &self.part.quotations else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        let text = QuotableText::new(self.text.text());
+        for position in quotations.candidates(&text, self.end, *max_ratio) {
+            let other = self.part.indexed[position as usize];
+            if !(self.is_compared(position) && accepts(other)) {
+                continue;
+            }
+            let longer = self.part.text(other)?;
+            if let Some(found) = text.quoted_in(&longer, *max_ratio)
+                && let ControlFlow::Break(found) = visitor(other, &longer, found)
+            {
+                return Ok(ControlFlow::Break(found));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn pairs(mut self) -> Result<Vec<SimilarPair>> {
         let (view, nodes) = (self.part.view, self.part.nodes);
-        let mut pairs = Vec::new();
         let own = nodes.documents(self.node)[0];
-        let found = self.visit(&|_| true, |other, similar| {
+        let pair = |other: u32, resemblance, verdict: Option<Verdict>| {
             let other = nodes.documents(other)[0];
-            let verdict = similar.verdict();
-            pairs.push(SimilarPair {
+            SimilarPair {
                 a: own.min(other),
                 b: own.max(other),
                 distance: 0,
-                resemblance: similar.resemblance,
+                resemblance,
                 verdict: match own < other {
                     true => verdict,
                     false => verdict.map(Verdict::swapped),
                 },
-            });
+            }
+        };
+        let (mut pairs, mut alike) = (Vec::new(), Vec::new());
+        let found = self.visit(&|_| true, |other, similar| {
+            pairs.push(pair(other, similar.resemblance, similar.verdict()));
+            alike.push(other);
             ControlFlow::<()>::Continue(())
         });
+        debug_assert!(found.is_continue());
+        alike.sort_unstable();
+        let is_new = |other: u32| alike.binary_search(&other).is_err();
+        let found = self.visit_quoting(&is_new, |other, longer, found| {
+            let normaliser = Banding::shared().normaliser();
+            let resemblance = Resemblance::new(normaliser, self.text.text(), longer);
+            pairs.push(pair(other, resemblance, Some(found.verdict)));
+            ControlFlow::<()>::Continue(())
+        })?;
         debug_assert!(found.is_continue());
         let fingerprint =
             |id| -> Result<_> { Ok(view.stored(id)?.map(|stored| stored.fingerprint)) };
@@ -188,7 +246,7 @@ impl Containers for Part<'_> {
         nodes: &[u32],
         accepts: &(dyn Fn(u32) -> bool + Sync),
     ) -> Result<Vec<Option<u32>>> {
-        self.search(nodes, |search| {
+        self.search(nodes, |mut search| {
             let found = search.visit(accepts, |other, similar| {
                 // With thresholds alone, a text stands for each text that is alike.
                 match similar.verdict().is_none_or(Verdict::is_a_in_b) {
@@ -196,6 +254,12 @@ impl Containers for Part<'_> {
                     false => ControlFlow::Continue(()),
                 }
             });
+            let found = match found {
+                ControlFlow::Continue(()) => {
+                    search.visit_quoting(accepts, |other, _, _| ControlFlow::Break(other))?
+                }
+                found => found,
+            };
             Ok(found.break_value())
         })
     }
