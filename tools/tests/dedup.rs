@@ -4,6 +4,7 @@ mod certified;
 mod columns;
 mod corpora;
 mod given;
+mod quoted;
 mod scope;
 
 use std::io::{Read, Write};
