@@ -422,6 +422,16 @@ pub enum Error {
         value: f64,
     },
 
+    /// [`SimilarJoin::contained_up_to`](crate::SimilarJoin::contained_up_to) is not a number from 1 on, or
+    /// more than 1 with [`Decision::Alike`](crate::Decision::Alike), which finds no contained texts.
+    #[error(
+        "contained_up_to {ratio} is not possible; give a number from 1 on, and 1 if thresholds alone decide"
+    )]
+    InvalidContainedUpTo {
+        /// The ratio.
+        ratio: f64,
+    },
+
     /// A query for at most 0 documents: the limit or the count is 0.
     #[error("a query for at most 0 documents has no answer; give a limit of 1 or more")]
     ZeroLimit,

@@ -86,6 +86,7 @@ pub mod containment;
 mod decision;
 mod feature;
 mod minhash;
+mod quotation_index;
 mod recipe;
 pub mod simhash;
 mod similar_index;

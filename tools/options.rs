@@ -1,6 +1,7 @@
 //! Options of several commands: the fields of a document, the settings of a new database, the treatment
 //! of a bad record.
 
+mod quotation;
 mod recipe;
 mod unique;
 
@@ -15,6 +16,7 @@ use simdb::{Recipe, Retention, Settings};
 use crate::console::{duration, parse_duration, parse_size};
 use crate::formats::{DocumentFields, DocumentPart, MAX_TEXT_BYTES};
 
+pub use quotation::QuotationOptions;
 pub use recipe::RecipeOptions;
 pub use unique::{DuplicateRule, LikenessOptions, UniqueOptions, note_without_bands};
 

@@ -21,11 +21,14 @@ impl Snapshot {
     /// [`Error::Interrupted`](crate::Error::Interrupted). Documents with equal texts come as one group
     /// ([`SimilarPairsEvent::Copies`]), because n copies make n² / 2 pairs.
     ///
-    /// Candidates come from a [`SimilarIndex`](crate::SimilarIndex), which says what it may miss.
+    /// Candidates come from a [`SimilarIndex`](crate::SimilarIndex), which says what it may miss. With
+    /// [`SimilarJoin::contained_up_to`] a pair is also a text and a longer text that quotes it; its
+    /// resemblance may be below the thresholds.
     ///
     /// # Errors
     /// - [`Error::KeepsNoTexts`](crate::Error::KeepsNoTexts)
     /// - [`Error::InvalidLikeness`](crate::Error::InvalidLikeness)
+    /// - [`Error::InvalidContainedUpTo`](crate::Error::InvalidContainedUpTo)
     /// - [`Error::TooManyTexts`](crate::Error::TooManyTexts)
     ///
     /// # Cost
@@ -63,7 +66,7 @@ impl Snapshot {
         join: &SimilarJoin<'_>,
         mut visitor: impl FnMut(SimilarPairsEvent<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        join.likeness.check()?;
+        join.check()?;
         let progress = self.progress.for_operation(&STAGE_TIMES[..2]);
         let flow = query::similar_pairs(self.view(), join, &progress, &mut visitor)?;
         refuse_break(flow, self.view().path())
@@ -146,7 +149,7 @@ impl Snapshot {
         priority: Priority<'_>,
         mut visitor: impl FnMut(ClustersEvent<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        join.likeness.check()?;
+        join.check()?;
         let progress = self.progress.for_operation(&STAGE_TIMES);
         query::similar_clusters(self.view(), join, priority, &progress, &mut visitor)
     }

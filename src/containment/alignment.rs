@@ -54,7 +54,12 @@ impl Alignment {
     /// The cost of [`Containment::new`].
     pub fn new(normaliser: &Normaliser, weights: &Weights, a: &str, b: &str) -> Self {
         let [a, b] = [a, b].map(|text| Prepared::new(normaliser, text));
-        with_sides(weights, &a, &b, |[a, b], sides| Self {
+        Self::between(weights, &a, &b)
+    }
+
+    /// Aligns two prepared texts.
+    pub(crate) fn between(weights: &Weights, a: &Prepared<'_>, b: &Prepared<'_>) -> Self {
+        with_sides(weights, a, b, |[a, b], sides| Self {
             containment: Containment::of([a, b], sides),
             a: sides.words(a),
             b: sides.words(b),

@@ -1,11 +1,18 @@
 //! [`Prepared`]: a text cut into words, for comparisons with many texts.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
-use super::lexicon::Lexicon;
+use foldhash::fast::FixedState;
+
+use super::lexicon::{Class, Lexicon};
 use super::names::Names;
 use super::tokens::{Token, tokens, with_currencies};
+use super::weights::Weights;
 use crate::text::Normaliser;
+
+/// The letters at each end of a word by which a misspelling is recognised.
+const END_LETTERS: usize = 3;
 
 /// The words of a text. Most of the time of a comparison is spent on them.
 #[derive(Clone, Debug)]
@@ -27,5 +34,55 @@ impl Prepared<'_> {
         let [one, other] = [&self.tokens, &other.tokens];
         let one = one.iter().map(|token| (&*token.text, token.is_name));
         one.cmp(other.iter().map(|token| (&*token.text, token.is_name)))
+    }
+
+    /// The roots of the distinct words that say something, without stop words, fillers and words of the
+    /// lexicon; the heaviest come first.
+    pub(crate) fn roots(&self, weights: &Weights) -> Vec<Root> {
+        let says = |token: &&Token<'_>| matches!(token.class, Class::Word | Class::Number);
+        let mut seen: HashSet<&str, FixedState> = HashSet::default();
+        let mut roots: Vec<Root> = (self.tokens.iter())
+            .filter(|token| says(token) && token.entry.is_none() && seen.insert(&token.key))
+            .map(|token| Root::new(token, weights))
+            .collect();
+        roots.sort_by(|one, other| other.weight.total_cmp(&one.weight));
+        roots
+    }
+}
+
+/// The letters by which a word is recognised in another text, whatever its form.
+#[derive(Clone, Debug)]
+pub(crate) struct Root {
+    /// The beginning that all forms share.
+    text: String,
+    /// A space and the first letters, and the last letters and a space: a misspelled word keeps one of
+    /// both. `None` for a word that is too short to be misspelled.
+    ends: Option<[String; 2]>,
+    /// The weight of the word, in nats.
+    pub(crate) weight: f64,
+}
+
+impl Root {
+    fn new(token: &Token<'_>, weights: &Weights) -> Self {
+        let letters: Vec<char> = token.text.chars().collect();
+        let shared = token.text.chars().zip(token.key.chars());
+        let shared = shared.take_while(|(a, b)| a == b);
+        let ends = || {
+            let first: String = letters[..END_LETTERS].iter().collect();
+            let last: String = letters[letters.len() - END_LETTERS..].iter().collect();
+            [format!(" {first}"), format!("{last} ")]
+        };
+        Self {
+            text: shared.map(|(letter, _)| letter).collect(),
+            ends: (letters.len() > END_LETTERS + 1).then(ends),
+            weight: weights.of_token(token),
+        }
+    }
+
+    /// Returns `false` if a normalised text with a space before and after each word has neither the word nor
+    /// another form or a misspelling of it.
+    pub(crate) fn may_be_in(&self, sentences: &str) -> bool {
+        let mut ends = self.ends.iter().flatten();
+        sentences.contains(&self.text) || ends.any(|end| sentences.contains(end))
     }
 }

@@ -47,11 +47,11 @@ use crate::feature::{MIN_SHINGLES, is_repetitive};
 use crate::minhash::count_shingles;
 use crate::text::{Normaliser, is_informative};
 use jaccard::jaccard_index;
-use phrases::phrases;
 
 pub use edit::{edit_similarity, edit_similarity_at_least};
 pub use jaccard::{shingle_jaccard, shingles, tokens};
 pub(crate) use packed::{PackedComparison, PackedWording};
+pub(crate) use phrases::phrases;
 
 /// Edit similarity is computed for texts of at most 8,192 characters. Two such texts take 3 to
 /// 14 ms, and the time grows with the product of the lengths.

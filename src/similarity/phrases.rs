@@ -24,7 +24,7 @@ struct Piece {
 /// A piece is a token and counts as a word. Thai, Lao, Burmese and Khmer are written without
 /// spaces, so a token may be a whole sentence, which any edit would change. There each character is
 /// a piece and counts as a quarter of a word, and so in a token that is too long for a word.
-pub(super) fn phrases(sentences: &str) -> Vec<u64> {
+pub(crate) fn phrases(sentences: &str) -> Vec<u64> {
     let mut pieces = Vec::new();
     for token in tokens(sentences) {
         push_pieces(token, &mut pieces);

@@ -20,6 +20,7 @@ mod model;
 mod outcomes;
 mod pairs;
 mod progress;
+mod quotations;
 mod recall;
 mod recipes;
 mod refusals;

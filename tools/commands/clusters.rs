@@ -96,7 +96,7 @@ struct ClusterCounts {
 impl Clusters {
     pub fn run(&self, output: &mut Output) -> Result<()> {
         let started = Instant::now();
-        self.clustering.check()?;
+        self.clustering.check(self.similar)?;
         if !self.similar {
             self.clustering.refuse_unused_likeness()?;
         } else if self.clustering.names_fingerprints() {

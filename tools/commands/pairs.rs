@@ -12,7 +12,7 @@ use self::writer::{PairCounts, PairWriter};
 use super::results::{ResultOptions, ResultSink, ResultTable};
 use super::{DatabaseOptions, STRICT_RADIUS};
 use crate::console::{Output, counted, grouped};
-use crate::options::LikenessOptions;
+use crate::options::{LikenessOptions, QuotationOptions};
 
 /// Finds all pairs of documents within a radius
 ///
@@ -64,6 +64,9 @@ pub struct Pairs {
     #[command(flatten)]
     likeness: LikenessOptions,
 
+    #[command(flatten)]
+    quotation: QuotationOptions,
+
     /// Write every pair of documents, copies included, and no groups
     #[arg(long)]
     expand: bool,
@@ -81,6 +84,7 @@ pub struct Pairs {
 impl Pairs {
     pub fn run(&self, output: &mut Output) -> Result<()> {
         let started = Instant::now();
+        self.quotation.check(self.similar, &self.likeness)?;
         let database = self.database.open_to_read()?;
         let snapshot = database.snapshot()?;
         let documents = snapshot.len()?;
@@ -125,7 +129,7 @@ impl Pairs {
         let snapshot = snapshot.on_progress(sink.handler());
         let mut writer = PairWriter::new(sink, self.expand, self.sorted);
         if self.similar {
-            let outcome = snapshot.similar_pairs(&self.likeness.join(), |event| {
+            let outcome = snapshot.similar_pairs(&self.quotation.join(&self.likeness), |event| {
                 let outcome = match event {
                     SimilarPairsEvent::Copies(documents) => writer.push_equal(documents),
                     SimilarPairsEvent::Pairs(pairs) => {

@@ -6,6 +6,7 @@ mod columns;
 mod corpora;
 mod given;
 mod ignored;
+mod quoted;
 mod scope;
 
 use std::io::{Read, Write};

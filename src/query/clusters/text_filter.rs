@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use crate::decision::{DecidingText, Decision};
 use crate::document::DocId;
 use crate::error::Result;
+use crate::quotation_index::QuotableText;
 use crate::similarity::{Likeness, Wording};
 use crate::store::{FingerprintSource, View};
 use crate::text::Normaliser;
@@ -18,6 +19,7 @@ pub(in crate::query) struct TextFilter<'v> {
     normaliser: Normaliser,
     likeness: Likeness,
     decision: Decision,
+    contained_up_to: f64,
 }
 
 /// A text that is compared with many texts.
@@ -33,6 +35,15 @@ impl<'v> TextFilter<'v> {
             normaliser: Normaliser::new(),
             likeness,
             decision,
+            contained_up_to: 1.0,
+        }
+    }
+
+    /// Sets the most times that a text may be as long as a text that it quotes, by default 1: none.
+    pub(in crate::query) fn with_quotations(self, contained_up_to: f64) -> Self {
+        Self {
+            contained_up_to,
+            ..self
         }
     }
 
@@ -60,11 +71,14 @@ impl<'v> TextFilter<'v> {
                 return Ok(false);
             };
             let resemblance = wording.compare(&self.normaliser, &other, &self.likeness);
-            Ok(resemblance.is_some()
-                && (self.decision == Decision::Alike
-                    || text
-                        .removable(&self.normaliser, &other)
-                        .is_some_and(|found| found.verdict.is_b_in_a())))
+            let is_said = || {
+                let found = text.removable(&self.normaliser, &other);
+                found.is_some_and(|found| found.verdict.is_b_in_a())
+            };
+            Ok(match resemblance {
+                Some(_) => self.decision == Decision::Alike || is_said(),
+                None => self.is_quoted(&other, text.text()),
+            })
         };
         if candidates.len() < MIN_PARALLEL_TEXTS {
             candidates.iter().map(is_redundant).collect()
@@ -72,5 +86,12 @@ impl<'v> TextFilter<'v> {
             let tables = &self.view.tables;
             tables.in_parallel(|| candidates.par_iter().map(is_redundant).collect())
         }
+    }
+
+    fn is_quoted(&self, text: &str, longer: &str) -> bool {
+        self.contained_up_to > 1.0
+            && QuotableText::new(text)
+                .quoted_in(longer, self.contained_up_to)
+                .is_some()
     }
 }

@@ -1,8 +1,9 @@
 //! Similar texts of a whole database: pairs, and stars around the texts that say all.
 //!
 //! [`nodes`] has the distinct texts, longest first. [`part`] holds some of them in an index in memory,
-//! and later texts are compared with it: a database of any size is compared in parts. [`keepers`]
-//! decides which texts are kept, and [`stars`] which document of each star stays.
+//! and later texts are compared with it: a database of any size is compared in parts. Where asked for, an
+//! index of phrases finds the longer texts that quote a text. [`keepers`] decides which texts are kept, and
+//! [`stars`] which document of each star stays.
 
 mod keepers;
 mod nodes;
@@ -45,6 +46,12 @@ pub struct SimilarJoin<'g> {
     pub likeness: Likeness,
     /// The measure that decides about texts which are alike.
     pub decision: Decision,
+    /// The most times that a text may be as long, in words, as a text that it quotes without being alike:
+    /// in full, or as the long version of it. 10 finds nearly all quoted, abridged and wrapped texts that
+    /// say enough: see [the guide](crate::guide::matching). 1 by default: only texts that are alike are
+    /// compared. More than 1 needs [`Decision::Contained`]. The index of the phrases takes some 4 bytes a
+    /// word, which count as [`memory_bytes`](Self::memory_bytes).
+    pub contained_up_to: f64,
     /// The documents that are compared with each other; [`Scope::All`] by default.
     pub scope: Scope<'g>,
     /// Bytes of the texts that are indexed at a time; 512 MiB by default. Larger databases are compared
@@ -57,9 +64,31 @@ impl Default for SimilarJoin<'_> {
         Self {
             likeness: Likeness::default(),
             decision: Decision::default(),
+            contained_up_to: 1.0,
             scope: Scope::All,
             memory_bytes: 512 << 20,
         }
+    }
+}
+
+impl SimilarJoin<'_> {
+    /// Refuses thresholds and ratios that are not possible.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.likeness.check()?;
+        let most = match self.decision {
+            Decision::Contained => f64::MAX,
+            Decision::Alike => 1.0,
+        };
+        let ratio = self.contained_up_to;
+        // NaN is in no range.
+        match (1.0..=most).contains(&ratio) {
+            true => Ok(()),
+            false => Err(Error::InvalidContainedUpTo { ratio }),
+        }
+    }
+
+    fn finds_quotations(&self) -> bool {
+        self.contained_up_to > 1.0
     }
 }
 
@@ -123,7 +152,8 @@ pub(crate) fn similar_clusters(
     let is_across = join.scope.is_across();
     let stars = Stars::new(&nodes, is_across, &keepers);
     drop(keepers);
-    let texts = TextFilter::new(view, join.likeness, join.decision);
+    let texts =
+        TextFilter::new(view, join.likeness, join.decision).with_quotations(join.contained_up_to);
     let limits = QueryLimits::default();
     let mut reporter = ProgressReporter::new_shares(progress, Stage::Clusters, view.path());
     let all = stars.stars();

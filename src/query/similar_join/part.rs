@@ -8,9 +8,12 @@ use super::SimilarJoin;
 use super::keepers::Containers;
 use super::nodes::Nodes;
 use super::pairs::SimilarPair;
-use crate::containment::Verdict;
+use crate::containment::{Containment, Verdict};
 use crate::error::Result;
+use crate::minhash::Banding;
+use crate::quotation_index::{QuotableText, QuotationIndex};
 use crate::similar_index::{PreparedText, SimilarIndex, SimilarText};
+use crate::similarity::Resemblance;
 use crate::store::View;
 
 /// Nodes of a batch, at most.
@@ -32,6 +35,8 @@ pub(super) struct Part<'j> {
     is_across: bool,
     memory_bytes: usize,
     index: SimilarIndex,
+    /// The texts that may quote others, and the largest ratio of lengths; `None` if none is asked for.
+    quotations: Option<(QuotationIndex, f64)>,
     /// The node at each position of the index. Nodes ascend.
     indexed: Vec<u32>,
 }
@@ -52,13 +57,17 @@ impl<'j> Part<'j> {
             is_across: join.scope.is_across(),
             memory_bytes: join.memory_bytes,
             index: SimilarIndex::new(join.likeness, join.decision)?,
+            quotations: (join.finds_quotations())
+                .then(|| (QuotationIndex::default(), join.contained_up_to)),
             indexed: Vec::new(),
         })
     }
 
-    /// Returns `true` if the index takes the memory of the join.
+    /// Returns `true` if the indexes take the memory of the join.
     pub(super) fn is_full(&self) -> bool {
-        self.index.len_bytes() >= self.memory_bytes / 2
+        let quotations = self.quotations.as_ref();
+        let quotation_bytes = quotations.map_or(0, |(index, _)| index.len_bytes());
+        self.index.len_bytes() + quotation_bytes >= self.memory_bytes / 2
     }
 
     /// Adds the first of these nodes, which ascend and come after those of the part, as many as a batch
@@ -67,6 +76,10 @@ impl<'j> Part<'j> {
         let texts = self.prepare(nodes)?;
         let nodes = &nodes[..texts.len()];
         self.index.extend_prepared(texts.iter());
+        if let Some((quotations, _)) = &mut self.quotations {
+            let texts: Vec<&str> = texts.iter().map(PreparedText::text).collect();
+            quotations.extend(&texts);
+        }
         self.indexed.extend_from_slice(nodes);
         Ok(self.batch_of(nodes, texts))
     }
@@ -164,46 +177,86 @@ struct Search<'s> {
 }
 
 impl Search<'_> {
-    /// Calls `visitor` with the nodes that `accepts` accepts and that may be compared with the node,
-    /// until it breaks.
+    /// Returns `true` if the text at a position may be compared with the node.
+    fn is_compared(&self, position: u32) -> bool {
+        let nodes = self.part.nodes;
+        let other = self.part.indexed[position as usize];
+        !self.part.is_across || nodes.group(other) != nodes.group(self.node)
+    }
+
+    /// Calls `visitor` with the nodes that `accepts` accepts and that are like the node, until it breaks.
     fn visit<B>(
-        self,
+        &mut self,
         accepts: &dyn Fn(u32) -> bool,
         mut visitor: impl FnMut(u32, SimilarText) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
+        let candidates = std::mem::take(&mut self.candidates);
         let part = self.part;
-        let group = part.nodes.group(self.node);
-        let is_compared = |position: u32| {
-            let other = part.indexed[position as usize];
-            let is_other_group = !part.is_across || part.nodes.group(other) != group;
-            is_other_group && accepts(other)
-        };
+        let accepts =
+            |position: u32| self.is_compared(position) && accepts(part.indexed[position as usize]);
         let positions = 0..self.end;
-        let (index, text, candidates) = (&part.index, self.text, self.candidates);
-        index.visit_candidates(text, candidates, positions, &is_compared, |similar| {
+        (part.index).visit_candidates(self.text, candidates, positions, &accepts, |similar| {
             visitor(part.indexed[similar.position as usize], similar)
         })
     }
 
-    fn pairs(self) -> Result<Vec<SimilarPair>> {
+    /// Calls `visitor` with the nodes that `accepts` accepts and that quote the node, with their texts,
+    /// until it breaks.
+    fn visit_quoting<B>(
+        &self,
+        accepts: &dyn Fn(u32) -> bool,
+        mut visitor: impl FnMut(u32, &str, Containment) -> ControlFlow<B>,
+    ) -> Result<ControlFlow<B>> {
+        let Some((quotations, max_ratio)) = &self.part.quotations else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        let text = QuotableText::new(self.text.text());
+        for position in quotations.candidates(&text, self.end, *max_ratio) {
+            let other = self.part.indexed[position as usize];
+            if !(self.is_compared(position) && accepts(other)) {
+                continue;
+            }
+            let longer = self.part.text(other)?;
+            if let Some(found) = text.quoted_in(&longer, *max_ratio)
+                && let ControlFlow::Break(found) = visitor(other, &longer, found)
+            {
+                return Ok(ControlFlow::Break(found));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn pairs(mut self) -> Result<Vec<SimilarPair>> {
         let (view, nodes) = (self.part.view, self.part.nodes);
-        let mut pairs = Vec::new();
         let own = nodes.documents(self.node)[0];
-        let found = self.visit(&|_| true, |other, similar| {
+        let pair = |other: u32, resemblance, verdict: Option<Verdict>| {
             let other = nodes.documents(other)[0];
-            let verdict = similar.verdict();
-            pairs.push(SimilarPair {
+            SimilarPair {
                 a: own.min(other),
                 b: own.max(other),
                 distance: 0,
-                resemblance: similar.resemblance,
+                resemblance,
                 verdict: match own < other {
                     true => verdict,
                     false => verdict.map(Verdict::swapped),
                 },
-            });
+            }
+        };
+        let (mut pairs, mut alike) = (Vec::new(), Vec::new());
+        let found = self.visit(&|_| true, |other, similar| {
+            pairs.push(pair(other, similar.resemblance, similar.verdict()));
+            alike.push(other);
             ControlFlow::<()>::Continue(())
         });
+        debug_assert!(found.is_continue());
+        alike.sort_unstable();
+        let is_new = |other: u32| alike.binary_search(&other).is_err();
+        let found = self.visit_quoting(&is_new, |other, longer, found| {
+            let normaliser = Banding::shared().normaliser();
+            let resemblance = Resemblance::new(normaliser, self.text.text(), longer);
+            pairs.push(pair(other, resemblance, Some(found.verdict)));
+            ControlFlow::<()>::Continue(())
+        })?;
         debug_assert!(found.is_continue());
         let fingerprint =
             |id| -> Result<_> { Ok(view.stored(id)?.map(|stored| stored.fingerprint)) };
@@ -222,7 +275,7 @@ impl Containers for Batch<'_> {
         nodes: &[u32],
         accepts: &(dyn Fn(u32) -> bool + Sync),
     ) -> Result<Vec<Option<u32>>> {
-        self.search(nodes, |search| {
+        self.search(nodes, |mut search| {
             let found = search.visit(accepts, |other, similar| {
                 // With thresholds alone, a text stands for each text that is alike.
                 match similar.verdict().is_none_or(Verdict::is_a_in_b) {
@@ -230,6 +283,12 @@ impl Containers for Batch<'_> {
                     false => ControlFlow::Continue(()),
                 }
             });
+            let found = match found {
+                ControlFlow::Continue(()) => {
+                    search.visit_quoting(accepts, |other, _, _| ControlFlow::Break(other))?
+                }
+                found => found,
+            };
             Ok(found.break_value())
         })
     }

@@ -6,7 +6,7 @@ use simdb::{Clustering, Database, Decision, DocId, Keep, Likeness, Shape, Simila
 
 use crate::commands::STRICT_RADIUS;
 use crate::console::grouped;
-use crate::options::LikenessOptions;
+use crate::options::{LikenessOptions, QuotationOptions};
 
 /// The options that define clusters.
 #[derive(Debug, Args)]
@@ -38,6 +38,9 @@ pub struct ClusterOptions {
 
     #[command(flatten)]
     likeness: LikenessOptions,
+
+    #[command(flatten)]
+    quotation: QuotationOptions,
 }
 
 /// The shape of clusters.
@@ -75,12 +78,12 @@ impl KeepRule {
 const DEFAULT_CAP: u64 = 1000;
 
 impl ClusterOptions {
-    /// Refuses options that contradict one another.
-    pub fn check(&self) -> Result<()> {
+    /// Refuses options that contradict one another. `compares_texts` if all texts are compared.
+    pub fn check(&self, compares_texts: bool) -> Result<()> {
         if self.cap.is_some() && self.shape != Some(ShapeRule::Connected) {
             bail!("--cap needs --shape connected: stars have no limit");
         }
-        Ok(())
+        self.quotation.check(compares_texts, &self.likeness)
     }
 
     /// Returns `true` if an option asks for near fingerprints.
@@ -103,7 +106,7 @@ impl ClusterOptions {
 
     /// The rules by which all texts are compared.
     pub fn join(&self) -> SimilarJoin<'static> {
-        self.likeness.join()
+        self.quotation.join(&self.likeness)
     }
 
     /// Refuses a database without the texts or times of arrival that the options need.

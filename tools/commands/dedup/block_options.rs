@@ -74,7 +74,8 @@ pub struct BlockOptions {
 }
 
 /// The options that compare documents, which --lines and --paragraphs do not.
-const COMPARISONS: [&str; 16] = [
+const COMPARISONS: [&str; 17] = [
+    "contained_up_to",
     "recipe",
     "strict",
     "across",

@@ -24,7 +24,7 @@ use crate::options::OnError;
 impl Dedup {
     /// Refuses contradicting options.
     pub(super) fn check(&self) -> Result<()> {
-        self.clustering.check()?;
+        self.clustering.check(self.compares_texts())?;
         if self.strict || self.clustering.names_fingerprints() {
             self.clustering.refuse_unused_likeness()?;
         }

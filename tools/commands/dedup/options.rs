@@ -185,6 +185,8 @@ pub struct Dedup {
     pub(super) clusters: Option<PathBuf>,
 
     /// Also leave out near-duplicates of the documents in this database
+    ///
+    /// --contained-up-to compares the inputs with each other only.
     #[arg(long, value_name = "DATABASE", help_heading = "Duplicates")]
     pub(super) against: Option<PathBuf>,
 
@@ -260,7 +262,7 @@ pub struct Dedup {
 }
 
 /// The options that define decisions, which `--clusters` replaces.
-const DECISION_OPTIONS: [&str; 13] = [
+const DECISION_OPTIONS: [&str; 14] = [
     "strict",
     "within",
     "across",
@@ -271,6 +273,7 @@ const DECISION_OPTIONS: [&str; 13] = [
     "verify",
     "edit_similarity",
     "jaccard",
+    "contained_up_to",
     "keep",
     "score",
     "against",

@@ -155,6 +155,7 @@ fn class_name(error: &Error) -> &'static str {
         | Error::TextTooLong { .. }
         | Error::InvalidRadius { .. }
         | Error::InvalidLikeness { .. }
+        | Error::InvalidContainedUpTo { .. }
         | Error::ZeroLimit
         | Error::InvalidDocId { .. }
         | Error::InvalidTimestamp { .. }

@@ -1,0 +1,152 @@
+//! [`QuotationIndex`]: the texts that may quote a shorter text.
+//!
+//! A short version of an article, and a post quoted in full by another, hardly resemble the longer
+//! text: most of its words are missing. But most of the *phrases* of the shorter text, three words or
+//! CJK characters in a row, are in the longer text.
+//!
+//! | file | responsibility |
+//! |---|---|
+//! | `quotable_text` | the phrases of a text, and the test if one text quotes another |
+//! | `winnow` | the phrases that are indexed |
+//!
+//! This folder uses the text side only. It touches no file, and its answers depend on the texts and on
+//! their order alone.
+
+mod quotable_text;
+#[cfg(test)]
+mod tests;
+mod winnow;
+
+use rayon::prelude::*;
+
+use crate::similarity::phrases;
+pub(crate) use quotable_text::QuotableText;
+use quotable_text::{sentences_of, words};
+use winnow::winnow;
+
+/// The least share of the winnowed phrases of a text that a candidate has. Smaller than the least share of
+/// all phrases: phrases beside an edited word may be winnowed in one of both texts only.
+const MIN_WINNOWED_SHARE: f64 = 0.45;
+
+/// A key of the directory leads to 16 entries on average.
+const ENTRIES_PER_START: usize = 16;
+
+/// An inverted index of the winnowed phrases of texts. The texts are known by their positions: 0 for the
+/// first, 1 for the next.
+///
+/// # Cost
+/// 16 bytes for each five words of a text, and a binary search for each winnowed phrase of a query.
+/// Phrases with one upper half of their hashes count as one, which costs a comparison at most.
+///
+/// # Source
+/// A. Broder, *On the resemblance and containment of documents*, SEQUENCES 1997 (the share of the phrases);
+/// S. Schleimer, D. Wilkerson, A. Aiken, *Winnowing: Local Algorithms for Document Fingerprinting*, SIGMOD
+/// 2003 (the phrases that are indexed); C. Li, J. Lu, Y. Lu, *Efficient Merging and Filtering Algorithms for
+/// Approximate String Searches*, ICDE 2008 (DivideSkip: short lists are merged, long lists are probed).
+#[derive(Default)]
+pub(crate) struct QuotationIndex {
+    /// A winnowed phrase in the upper half, the position of a text in the lower. Ascending.
+    entries: Vec<u64>,
+    /// The first entry of each value of the upper bits of a phrase, and the number of entries.
+    starts: Vec<usize>,
+    /// The words of each text.
+    words: Vec<u32>,
+}
+
+impl QuotationIndex {
+    /// Adds texts at the next positions.
+    pub(crate) fn extend<T: AsRef<str> + Sync>(&mut self, texts: &[T]) {
+        let winnowed = |text: &T| {
+            let phrases = phrases(&sentences_of(text.as_ref()));
+            (words(&phrases), winnow(&phrases))
+        };
+        let texts: Vec<(usize, Vec<u32>)> = texts.par_iter().map(winnowed).collect();
+        let sorted = self.entries.len();
+        for (words, phrases) in texts {
+            let position = self.words.len() as u64;
+            let entries = phrases.iter().map(|phrase| entry(*phrase, position));
+            self.entries.extend(entries);
+            self.words.push(u32::try_from(words).unwrap_or(u32::MAX));
+        }
+        self.entries[sorted..].par_sort_unstable();
+        // A stable sort merges two sorted runs in linear time.
+        self.entries.sort();
+        self.index_starts();
+    }
+
+    fn index_starts(&mut self) {
+        let bits = (self.entries.len() / ENTRIES_PER_START).max(1).ilog2();
+        let starts = (0..=1_u64 << bits).into_par_iter().map(|start| {
+            let is_before = |entry: &u64| u128::from(*entry) < u128::from(start) << (64 - bits);
+            self.entries.partition_point(is_before)
+        });
+        self.starts = starts.collect();
+    }
+
+    /// The bytes of memory that the index holds.
+    pub(crate) fn len_bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<u64>()
+            + self.starts.capacity() * size_of::<usize>()
+            + self.words.capacity() * size_of::<u32>()
+    }
+
+    /// The positions before `end` of texts that may quote a text and have at most `max_ratio` times its
+    /// words, those with the most common phrases first.
+    ///
+    /// A text with the required number *t* of *n* phrases has one of the rarest *n* − *t* + 1. Its other
+    /// phrases, which may be in very many texts, are only looked up. So no phrase is left out, and a
+    /// template costs little.
+    pub(crate) fn candidates(&self, text: &QuotableText, end: u32, max_ratio: f64) -> Vec<u32> {
+        let mut lists: Vec<&[u64]> = (text.winnowed().iter())
+            .map(|phrase| self.entries_of(*phrase, end))
+            .collect();
+        let required = (lists.len() as f64 * MIN_WINNOWED_SHARE).ceil() as usize;
+        let found = lists.iter().filter(|list| !list.is_empty());
+        if required == 0 || found.count() < required {
+            return Vec::new();
+        }
+        lists.sort_unstable_by_key(|list| list.len());
+        let (rarest, others) = lists.split_at(lists.len() - required + 1);
+        let most_words = text.words() as f64 * max_ratio;
+        let mut positions: Vec<u32> = rarest
+            .iter()
+            .flat_map(|list| list.iter().map(|entry| *entry as u32))
+            .filter(|position| f64::from(self.words[*position as usize]) <= most_words)
+            .collect();
+        positions.sort_unstable();
+        let mut counted = Vec::new();
+        for equal in positions.chunk_by(|a, b| a == b) {
+            let (position, mut count) = (equal[0], equal.len());
+            for (at, list) in others.iter().enumerate() {
+                if count + others.len() - at < required {
+                    break;
+                }
+                let is_in = list.binary_search_by_key(&position, |entry| *entry as u32);
+                count += usize::from(is_in.is_ok());
+            }
+            if count >= required {
+                counted.push((count, position));
+            }
+        }
+        counted.sort_unstable_by_key(|(count, position)| (std::cmp::Reverse(*count), *position));
+        counted.into_iter().map(|(_, position)| position).collect()
+    }
+
+    /// The entries of a phrase in texts before `end`, by position.
+    fn entries_of(&self, phrase: u32, end: u32) -> &[u64] {
+        let (start, end) = (entry(phrase, 0), entry(phrase, end.into()));
+        let bits = (self.starts.len().max(2) - 1).ilog2();
+        let key = (u128::from(start) >> (64 - bits)) as usize;
+        let (Some(first), Some(last)) = (self.starts.get(key), self.starts.get(key + 1)) else {
+            return &[];
+        };
+        let entries = &self.entries[*first..*last];
+        let from = entries.partition_point(|entry| *entry < start);
+        let to = from + entries[from..].partition_point(|entry| *entry < end);
+        &entries[from..to]
+    }
+}
+
+fn entry(phrase: u32, position: u64) -> u64 {
+    u64::from(phrase) << 32 | position
+}

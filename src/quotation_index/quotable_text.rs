@@ -1,0 +1,168 @@
+//! [`QuotableText`]: the phrases of a text, and the texts that quote it.
+
+use std::sync::OnceLock;
+
+use super::winnow::winnow;
+use crate::containment::{Alignment, Containment, MAX_MISSING, Prepared, Root, Weights};
+use crate::minhash::Banding;
+use crate::similarity::phrases;
+
+/// The least share of the phrases of a text that a text which quotes it has. Three words in a row are
+/// seldom in both texts by chance: scattered words of a longer text are few of its phrases. An edited
+/// word changes three phrases.
+const MIN_SHARE: f64 = 0.65;
+
+/// The fewest distinct phrases of a text that can be quoted.
+const MIN_PHRASES: usize = 6;
+
+/// The least weight of the distinct words of a text that can be quoted, in nats: some five words that are
+/// neither stop words nor numbers. Much longer texts say less by chance: "Read more", "See the
+/// documentation for details".
+const MIN_INFORMATION: f64 = 30.0;
+
+/// The largest share of the weight of the distinct words that are not in the longer text in any form. Most
+/// texts of a template that name something else end here, before their words are aligned.
+const MAX_REWORDED: f64 = 0.05;
+
+/// The most words that the longer text inserts between two words of a quotation as a qualifier: "Debian
+/// Science [Nanoscale] Physics packages" is another thing. A longer insertion is a sentence that an
+/// abridged text leaves out.
+const MAX_QUALIFIER_WORDS: usize = 3;
+
+/// The least number of words of a text for each qualifier that the longer text may insert.
+const WORDS_PER_QUALIFIER: usize = 40;
+
+/// A text that other texts may quote.
+pub(crate) struct QuotableText {
+    text: Box<str>,
+    /// The hashes of the phrases, in text order.
+    phrases: Vec<u64>,
+    /// The distinct phrases, ascending.
+    distinct: Vec<u64>,
+    /// The words, cut at the first candidate: most texts have none.
+    words: OnceLock<QuotableWords>,
+}
+
+/// The words of a text.
+struct QuotableWords {
+    prepared: Prepared<'static>,
+    /// The roots of the distinct words, the heaviest first.
+    roots: Vec<Root>,
+    /// The sum of the weights.
+    information: f64,
+}
+
+impl QuotableText {
+    pub(crate) fn new(text: &str) -> Self {
+        let phrases = phrases(&sentences_of(text));
+        let mut distinct = phrases.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        Self {
+            text: text.into(),
+            phrases,
+            distinct,
+            words: OnceLock::new(),
+        }
+    }
+
+    /// The number of words, each CJK character counted as a word.
+    pub(super) fn words(&self) -> usize {
+        words(&self.phrases)
+    }
+
+    /// The phrases that are looked up; none if the text says too little to be quoted.
+    pub(super) fn winnowed(&self) -> Vec<u32> {
+        match self.distinct.len() < MIN_PHRASES {
+            true => Vec::new(),
+            false => winnow(&self.phrases),
+        }
+    }
+
+    /// The containment of this text, A, in a longer text, B; `None` unless B quotes A. Then B
+    /// - has at most `max_ratio` times the words of A, and 65 % of the phrases of A;
+    /// - has the words of A in some form, up to 5 % of their weight;
+    /// - says all that A says, without words of its own inserted here and there, and A says enough to be
+    ///   quoted.
+    pub(crate) fn quoted_in(&self, longer: &str, max_ratio: f64) -> Option<Containment> {
+        if self.distinct.len() < MIN_PHRASES {
+            return None;
+        }
+        let words_of_a = self.words.get_or_init(|| QuotableWords::new(&self.text));
+        let sentences = sentences_of(longer);
+        if words_of_a.information < MIN_INFORMATION || !words_of_a.are_in(&sentences) {
+            return None;
+        }
+        let phrases = phrases(&sentences);
+        let is_too_long = words(&phrases) as f64 > self.words() as f64 * max_ratio;
+        if is_too_long || self.share_in(&phrases) < MIN_SHARE {
+            return None;
+        }
+        let longer = Prepared::new(Banding::shared().normaliser(), longer);
+        let found = Alignment::between(Weights::builtin(), &words_of_a.prepared, &longer);
+        let is_quoted = found.containment.verdict.is_a_in_b()
+            && qualifiers(&found) <= found.a.len() / WORDS_PER_QUALIFIER;
+        is_quoted.then_some(found.containment)
+    }
+
+    /// The share of the distinct phrases that are in a list of phrases.
+    fn share_in(&self, phrases: &[u64]) -> f64 {
+        let mut is_in = vec![false; self.distinct.len()];
+        for phrase in phrases {
+            if let Ok(at) = self.distinct.binary_search(phrase) {
+                is_in[at] = true;
+            }
+        }
+        let count = is_in.iter().filter(|is_in| **is_in).count();
+        count as f64 / self.distinct.len().max(1) as f64
+    }
+}
+
+impl QuotableWords {
+    fn new(text: &str) -> Self {
+        let prepared = Prepared::new(Banding::shared().normaliser(), text);
+        let roots = prepared.roots(Weights::builtin());
+        Self {
+            information: roots.iter().map(|root| root.weight).sum(),
+            roots,
+            prepared,
+        }
+    }
+
+    /// Returns `true` if nearly all words are in the normalised sentences of a text.
+    fn are_in(&self, sentences: &str) -> bool {
+        // A space before and after each word.
+        let sentences = format!(" {sentences} ");
+        let mut left = (self.information * MAX_REWORDED).max(MAX_MISSING);
+        self.roots.iter().all(|root| {
+            if !root.may_be_in(&sentences) {
+                left -= root.weight;
+            }
+            left >= 0.0
+        })
+    }
+}
+
+/// The number of places where text B inserts a few words that say something between words of A.
+fn qualifiers(alignment: &Alignment) -> usize {
+    let places: Vec<usize> = (alignment.a.iter())
+        .filter_map(|word| word.counterpart)
+        .collect();
+    let inserts = |pair: &&[usize]| {
+        let inserted = alignment.b.get(pair[0] + 1..pair[1]).unwrap_or_default();
+        let weight: f64 = inserted.iter().map(|word| word.weight).sum();
+        inserted.len() <= MAX_QUALIFIER_WORDS && weight > MAX_MISSING
+    };
+    places.windows(2).filter(inserts).count()
+}
+
+/// The normalised text.
+pub(super) fn sentences_of(text: &str) -> String {
+    Banding::shared().normaliser().sentences(text)
+}
+
+/// The number of words of a text with these phrases, each CJK character counted as a word.
+pub(super) fn words(phrases: &[u64]) -> usize {
+    // A text of n words has n - 2 phrases.
+    phrases.len() + 2
+}
