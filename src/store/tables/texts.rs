@@ -1,5 +1,7 @@
 //! Table `texts`: the text of each document, compressed if that is shorter, with a checksum.
 
+use std::cell::RefCell;
+
 use redb::ReadableTable;
 
 use crate::document::DocId;
@@ -72,12 +74,27 @@ pub(crate) fn decode(id: DocId, bytes: &[u8], db_path: &DbPath) -> Result<String
     let text = match payload.split_first() {
         Some((&PLAIN, text)) => text.to_vec(),
         Some((&ZSTANDARD, frame)) => {
-            zstd::bulk::decompress(frame, TEXT_LIMIT_BYTES.min(frame_limit(frame)))
-                .map_err(|_| damaged("cannot be decompressed"))?
+            decompress(frame).ok_or_else(|| damaged("cannot be decompressed"))?
         }
         _ => return Err(damaged("has an unknown format byte")),
     };
     String::from_utf8(text).map_err(|_| damaged("is not UTF-8"))
+}
+
+/// The content of a Zstandard frame; `None` if the frame is damaged.
+fn decompress(frame: &[u8]) -> Option<Vec<u8>> {
+    thread_local! {
+        // Reused, because creating a decompressor takes longer than decompressing a short text.
+        static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> =
+            const { RefCell::new(None) };
+    }
+    let limit = TEXT_LIMIT_BYTES.min(frame_limit(frame));
+    DECOMPRESSOR.with_borrow_mut(|decompressor| {
+        if decompressor.is_none() {
+            *decompressor = zstd::bulk::Decompressor::new().ok();
+        }
+        decompressor.as_mut()?.decompress(frame, limit).ok()
+    })
 }
 
 /// The content length in the header of a Zstandard frame, as a limit of the allocation.
