@@ -339,14 +339,20 @@ fn compare_packed(
 ) -> (Vec<Alike>, Vec<DocId>) {
     let mut alike = Vec::new();
     let normaliser = query.bands.banding().normaliser();
-    let unpacked = view.visit_wordings(normaliser, candidates, |id, fingerprint, packed| {
-        let resemblance = comparison.compare(packed);
-        alike.extend(resemblance.map(|resemblance| Alike {
-            id,
-            fingerprint,
-            resemblance,
-        }));
-    });
+    let accepts = |size| comparison.may_be_alike_by_size(size);
+    let unpacked = view.visit_wordings(
+        normaliser,
+        candidates,
+        accepts,
+        |id, fingerprint, packed| {
+            let resemblance = comparison.compare(packed);
+            alike.extend(resemblance.map(|resemblance| Alike {
+                id,
+                fingerprint,
+                resemblance,
+            }));
+        },
+    );
     (alike, unpacked)
 }
 
