@@ -56,8 +56,8 @@ struct Shard {
     last_unknown: u64,
 }
 
-/// The place of an entry in the ring, and the size of its wording, which rejects half of the candidates of a
-/// query: their entries are not read.
+/// The place of an entry in the ring, and the size of its wording, which rejects candidates of another length
+/// without a read of the entry.
 #[derive(Clone, Copy)]
 struct Place {
     start: u32,
@@ -337,6 +337,28 @@ mod tests {
         assert_eq!(cached(&cache, &[1, 2], 8), []);
         cache.insert(DocId(2), 7, fingerprint(20), &text);
         assert_eq!(cached(&cache, &[2], 7), []);
+    }
+
+    #[test]
+    fn rejected_size_is_neither_visited_nor_missing_unless_snapshot_is_older() {
+        let cache = WordingCache::new(1 << 20);
+        let text = packed("the cat sat on the mat");
+        let rejected = |commit| {
+            cache.visit(
+                &[DocId(1)],
+                commit,
+                |_| false,
+                |id, _, _| panic!("{id} is visited"),
+            )
+        };
+        assert_eq!(rejected(5), [DocId(1)]);
+        cache.insert(DocId(1), 5, Fingerprint::from_bits(10), &text);
+        assert_eq!(rejected(5), []);
+        cache.apply_changes(Some(&[DocId(1)]), 6);
+        cache.insert(DocId(1), 6, Fingerprint::from_bits(11), &text);
+        assert_eq!(rejected(6), []);
+        // The text of the older snapshot may have another size.
+        assert_eq!(rejected(5), [DocId(1)]);
     }
 
     #[test]
