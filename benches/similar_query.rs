@@ -160,10 +160,8 @@ impl Kind {
             |(id, answer): (&u64, &Vec<Similar>)| answer.iter().any(|found| found.id.0 == *id);
         let found: Vec<bool> = ids.iter().zip(&alike.answers).map(has).collect();
         let asked: Vec<(u64, String)> = ids.into_iter().zip(asked).collect();
-        self.check(&asked, &found);
-        let share = found.iter().filter(|found| **found).count() as f64 / queries as f64;
         let found = Found {
-            mean: share,
+            mean: self.check(&asked, &found),
             ..Found::default()
         };
         table.queries(
@@ -175,10 +173,10 @@ impl Kind {
         table.queries("queries by what is said, CPU", &contained, alike.mean, None);
     }
 
-    /// Panics if a found text is not similar to its query, or if more than one in twenty similar
-    /// originals is missed. Some may be missed, since bands find similar texts only with high
-    /// probability.
-    fn check(&self, asked: &[(u64, String)], found: &[bool]) {
+    /// The share of similar originals that were found. Panics if a found text is not similar to its query,
+    /// or if more than one in twenty similar originals is missed. Some may be missed, since bands find
+    /// similar texts only with high probability.
+    fn check(&self, asked: &[(u64, String)], found: &[bool]) -> f64 {
         let normaliser = Normaliser::new();
         let (mut alike, mut missed) = (0, 0);
         for ((id, text), found) in asked.iter().zip(found) {
@@ -195,6 +193,7 @@ impl Kind {
             missed * 20 <= alike,
             "{missed} of {alike} similar texts were not found"
         );
+        1.0 - missed as f64 / alike.max(1) as f64
     }
 
     fn text(&self, id: u64) -> String {
