@@ -1,20 +1,19 @@
 //! The CPU time and the recall of *similar* search in real texts, for databases of growing size.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::time::Duration;
 
-use bench_support::database::{cache_for, folder};
+use bench_support::database::folder;
 use bench_support::keys::SplitMix;
-use bench_support::memory::peak_resident;
-use bench_support::table::{Table, mebibytes, number, ratio, time};
-use bench_support::timing::{Latency, cpu_timed, time_ratio, timed};
 use flate2::read::MultiGzDecoder;
 use rayon::prelude::*;
 use serde_json::Value;
 use simdb::similarity::{edit_similarity_at_least, tokens};
-use simdb::{Database, Likeness, Normaliser, Resemblance, Similar};
+use simdb::{Decision, Likeness, Normaliser, Resemblance, Similar};
+
+use crate::similar_rows::{Found, SimilarTable, ask, check_contained};
 
 /// The shares of words that are replaced to make a further text, in turn, in percent.
 const REPLACED: [u64; 4] = [15, 30, 50, 70];
@@ -27,7 +26,7 @@ const NEAR: f64 = 0.75;
 pub struct RealTexts {
     texts: Vec<String>,
     /// The number of texts of the file.
-    read: usize,
+    pub read: usize,
 }
 
 /// A text prepared for the comparison with every text.
@@ -40,6 +39,15 @@ struct Prepared {
 /// The near-duplicates of a query in all texts.
 struct Truth {
     ids: Vec<(u64, f64)>,
+}
+
+/// The numbers of queries and inserts.
+pub struct Counts {
+    pub queries: usize,
+    /// The queries that are compared with every text.
+    pub compared: usize,
+    pub inserts: usize,
+    pub threads: u64,
 }
 
 impl RealTexts {
@@ -69,81 +77,50 @@ impl RealTexts {
         Self { texts, read }
     }
 
-    /// Measures a database of the first texts for each size.
-    pub fn measure(
-        &self,
-        sizes: &[u64],
-        queries: usize,
-        compared: usize,
-        load: impl Fn(&Path, &[String]),
-    ) {
-        let columns = [
-            "CPU p50",
-            "CPU p99",
-            "CPU mean",
-            "growth",
-            "recall",
-            "recall near",
-            "any",
-            "matches",
-            "B a text",
-            "load",
-            "memory",
-        ];
-        let title = format!(
-            "{} real texts, further ones made of them; {queries} queries, {compared} compared with \
-             every text",
-            self.read
-        );
-        let table = Table::new(&title, &columns);
+    /// Measures a database of the first texts for each size: a load, queries by what the texts say and
+    /// by thresholds, the first of them compared with every text, and durable inserts.
+    pub fn measure(&self, table: &SimilarTable, sizes: &[u64], counts: &Counts) {
         let mut first = None;
         for size in sizes {
             let texts = &self.texts[..*size as usize];
-            let asked = self.queries(texts, queries);
+            let asked = self.queries(texts, counts.queries);
             let folder = folder();
             let path = folder.path().join("similar.simdb");
-            let ((), loading) = timed(|| load(&path, texts));
-            let bytes = std::fs::metadata(&path).expect("the file").len();
-            let open = Database::builder().cache_bytes(2 * cache_for(bytes));
-            let database = open.open(&path).expect("open");
+            let database = table.load(&format!("{size} texts,"), &path, texts);
             let snapshot = database.snapshot().expect("a snapshot");
-            let ask = |text: &String| -> Vec<Similar> {
-                let query = database.text_query(text).expect("a query");
-                snapshot.similar(&query).expect("answers")
-            };
-            // All queries once, to warm the cache.
-            asked.iter().for_each(|text| drop(ask(text)));
-            let mut answers = Vec::new();
-            let mut times = Vec::new();
-            for text in &asked {
-                let (answer, cpu) = cpu_timed(|| ask(text));
-                times.push(cpu);
-                answers.push(answer);
-            }
-            check_alike(texts, &asked, &answers);
-            let mean = times.iter().sum::<Duration>() / times.len() as u32;
-            let first = *first.get_or_insert(mean);
-            let latency = Latency::new(times);
-            let matches: usize = answers.iter().map(Vec::len).sum();
-            let recall = Recall::new(texts, &asked[..compared], &answers);
-            table.row(
-                &format!("{size} texts"),
-                &[
-                    time(latency.p50),
-                    time(latency.p99),
-                    time(mean),
-                    ratio(time_ratio(mean, first)),
-                    format!("{:.4}", recall.mean),
-                    format!("{:.4}", recall.near),
-                    format!("{:.3}", recall.any),
-                    number(matches as f64 / answers.len() as f64),
-                    number(bytes as f64 / *size as f64),
-                    time(loading),
-                    peak_resident().map_or(String::new(), mebibytes),
-                ],
+            let alike = ask(&database, &snapshot, &asked, Decision::Alike);
+            let contained = ask(&database, &snapshot, &asked, Decision::Contained);
+            drop(snapshot);
+            check_alike(texts, &asked, &alike.answers);
+            check_contained(texts, &asked, &alike, &contained);
+            let found = found(texts, &asked[..counts.compared], &alike.answers);
+            let (alike_mean, contained_mean) = *first.get_or_insert((alike.mean, contained.mean));
+            table.queries(
+                "queries by thresholds, CPU",
+                &alike,
+                alike_mean,
+                Some(&found),
             );
-            assert!(recall.mean > 0.9, "the recall is {}", recall.mean);
+            table.queries(
+                "queries by what is said, CPU",
+                &contained,
+                contained_mean,
+                None,
+            );
+            assert!(found.mean > 0.9, "the recall is {}", found.mean);
+            let new = self.new_texts(texts, counts.inserts);
+            table.inserts(&database, texts, &new, counts.threads);
         }
+    }
+
+    /// Texts with words replaced, in shares as those of the further texts.
+    fn new_texts(&self, texts: &[String], count: usize) -> Vec<String> {
+        let mut draws = SplitMix(11);
+        let new = |nth: usize| {
+            let of = draws.next() as usize % texts.len();
+            with_other_words(texts, of, REPLACED[nth % REPLACED.len()], &mut draws)
+        };
+        (0..count).map(new).collect()
     }
 
     /// Every other query is a text with one or two words replaced, the others are stored texts.
@@ -192,45 +169,34 @@ fn check_alike(texts: &[String], asked: &[String], answers: &[Vec<Similar>]) {
     }
 }
 
-/// The shares of near-duplicates that were found.
-struct Recall {
-    /// The mean over the queries that have near-duplicates.
-    mean: f64,
-    /// The share of all pairs with a score of at least [`NEAR`].
-    near: f64,
-    /// The share of queries with near-duplicates for which at least one was found.
-    any: f64,
-}
-
-impl Recall {
-    fn new(texts: &[String], asked: &[String], answers: &[Vec<Similar>]) -> Self {
-        let prepared: Vec<Prepared> = texts.par_iter().map_with((), |(), t| prepare(t)).collect();
-        let truths: Vec<Truth> = asked
-            .par_iter()
-            .map(|text| truth(texts, &prepared, text))
-            .collect();
-        let (mut shares, mut any, mut near, mut near_found) = (Vec::new(), 0, 0, 0);
-        for (truth, answer) in truths.iter().zip(answers) {
-            let has = |id: u64| answer.iter().any(|found| found.id.0 == id);
-            let found = truth.ids.iter().filter(|(id, _)| has(*id));
-            let found: Vec<f64> = found.map(|(_, score)| *score).collect();
-            near += truth.ids.iter().filter(|(_, score)| *score >= NEAR).count();
-            near_found += found.iter().filter(|score| **score >= NEAR).count();
-            if !truth.ids.is_empty() {
-                shares.push(found.len() as f64 / truth.ids.len() as f64);
-                any += u32::from(!found.is_empty());
-            }
-            assert!(
-                answer.len() <= truth.ids.len(),
-                "the comparison with every text finds more"
-            );
+/// The shares of near-duplicates in all texts that were found.
+fn found(texts: &[String], asked: &[String], answers: &[Vec<Similar>]) -> Found {
+    let prepared: Vec<Prepared> = texts.par_iter().map(|text| prepare(text)).collect();
+    let truths: Vec<Truth> = asked
+        .par_iter()
+        .map(|text| truth(texts, &prepared, text))
+        .collect();
+    let (mut shares, mut any, mut near, mut near_found) = (Vec::new(), 0, 0, 0);
+    for (truth, answer) in truths.iter().zip(answers) {
+        let ids: HashSet<u64> = answer.iter().map(|found| found.id.0).collect();
+        let found = truth.ids.iter().filter(|(id, _)| ids.contains(id));
+        let found: Vec<f64> = found.map(|(_, score)| *score).collect();
+        near += truth.ids.iter().filter(|(_, score)| *score >= NEAR).count();
+        near_found += found.iter().filter(|score| **score >= NEAR).count();
+        if !truth.ids.is_empty() {
+            shares.push(found.len() as f64 / truth.ids.len() as f64);
+            any += u32::from(!found.is_empty());
         }
-        let queries = shares.len().max(1) as f64;
-        Self {
-            mean: shares.iter().sum::<f64>() / queries,
-            near: near_found as f64 / near.max(1) as f64,
-            any: f64::from(any) / queries,
-        }
+        assert!(
+            answer.len() <= truth.ids.len(),
+            "the comparison with every text finds more"
+        );
+    }
+    let queries = shares.len().max(1) as f64;
+    Found {
+        mean: shares.iter().sum::<f64>() / queries,
+        near: Some(near_found as f64 / near.max(1) as f64),
+        any: Some(f64::from(any) / queries),
     }
 }
 

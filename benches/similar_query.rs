@@ -1,54 +1,54 @@
 //! The latency of a search for similar texts.
 //!
-//! `cargo bench --bench similar_query -- [DOCUMENTS]... [--queries N] [--compared N]`, by default
-//! 100,000 documents and 1,000 queries.
+//! `cargo bench --bench similar_query -- [DOCUMENTS]... [--queries N] [--compared N] [--inserts N]
+//! [--threads N]`, by default 100,000 documents, 1,000 queries, 20,000 inserts and 64 threads.
 //!
 //! With the environment variable `SIMDB_BENCH_TEXTS`, the path of a file of JSON Lines with a field
 //! `text` (gzip if it ends in `.gz`), the bench measures these texts: a database of each number of
 //! documents, 64,000, 256,000 and 1,000,000 unless given. If the file has fewer texts, further ones are
-//! made of them by replaced words. The CPU time of a query is that of all threads, its snapshot in a
-//! warm cache. The first queries, 40 unless `--compared` says otherwise, are also compared with every
-//! text, which gives the recall. The bench fails if a found text is not similar.
+//! made of them by replaced words. Each database is bulk loaded; then texts are searched, by thresholds
+//! and by what they say; then many threads insert texts with replaced words, each insert durable. The
+//! first queries, 40 unless `--compared` says otherwise, are also compared with every text, which gives
+//! the recall.
 //!
-//! Without the variable there are three corpora, each in its own database: English sentences of 3 to 8 words, English
-//! articles of 80 to 200 words, and Chinese sentences of 10 to 40 characters. Words, or pairs of
-//! characters, are drawn from real texts with their real frequencies, so unrelated texts have as
-//! much in common as real ones. A query is a stored text with every tenth word replaced. The bench
-//! fails if a found text is not similar, or if more than one in twenty similar originals is not
-//! found.
+//! The three corpora after that, or without the variable alone, are random, each in its own database:
+//! English sentences of 3 to 8 words, English articles of 80 to 200 words, and Chinese sentences of 10 to
+//! 40 characters. Words, or pairs of characters, are drawn from real texts with their real frequencies, so
+//! unrelated texts have as much in common as real ones. A query is a stored text with every tenth word
+//! replaced.
+//!
+//! The time of a query is the CPU time of all threads, its snapshot in a warm cache. The bench fails if a
+//! found text is not similar, if an answer by what texts say differs from the answer by thresholds in
+//! more than the verdicts, or if more than one in twenty similar originals is not found.
 
 #![allow(clippy::print_stdout)]
 
 mod real_texts;
+mod similar_rows;
 
 use std::ops::RangeInclusive;
 use std::path::Path;
-use std::time::Duration;
 
 use bench_support::arguments::Usage;
-use bench_support::database::{cache_for, folder};
+use bench_support::database::folder;
 use bench_support::keys::SplitMix;
-use bench_support::table::{Table, number, time};
-use bench_support::timing::{Latency, timed};
 use rayon::prelude::*;
-use real_texts::RealTexts;
+use real_texts::{Counts, RealTexts};
 use serde_json::Value;
-use simdb::{
-    Database, Decision, DocId, Document, Fingerprinter, Likeness, Normaliser, Recipe, Resemblance,
-};
+use simdb::{Decision, Likeness, Normaliser, Resemblance, Similar};
+use similar_rows::{Found, SimilarTable, ask, check_contained};
 
 const USAGE: Usage = Usage {
-    line: "cargo bench --bench similar_query -- [DOCUMENTS]... [--queries N] [--compared N]",
+    line: "cargo bench --bench similar_query -- [DOCUMENTS]... [--queries N] [--compared N] \
+           [--inserts N] [--threads N]",
     flags: &[],
-    options: &["--queries", "--compared"],
+    options: &["--queries", "--compared", "--inserts", "--threads"],
 };
 
 const CORPUS: &str = include_str!("../tests/data/quotes_and_news.jsonl");
 
-/// Documents that are fingerprinted at a time, on all cores.
-const BATCH_LEN: usize = 10_000;
-
-const LOAD_MEMORY_BYTES: u64 = 512 << 20;
+/// Random texts beside real ones, unless there are fewer real ones: a million articles take 1.6 GB.
+const RANDOM_TEXTS: u64 = 256_000;
 
 /// A corpus of random texts.
 struct Kind {
@@ -60,23 +60,36 @@ struct Kind {
 
 fn main() {
     let arguments = USAGE.arguments();
-    if let Some(path) = std::env::var_os("SIMDB_BENCH_TEXTS") {
-        let sizes = arguments.sizes(&[64_000, 256_000, 1_000_000]);
-        let queries = arguments.number("--queries", 1000) as usize;
-        let compared = arguments.number("--compared", 40) as usize;
-        let most = sizes.iter().max().map_or(0, |most| *most as usize);
-        let texts = RealTexts::read(Path::new(&path), most);
-        texts.measure(&sizes, queries, compared, load);
-        return;
+    let counts = Counts {
+        queries: arguments.number("--queries", 1000) as usize,
+        compared: arguments.number("--compared", 40) as usize,
+        inserts: arguments.number("--inserts", 20_000) as usize,
+        threads: arguments.number("--threads", 64).max(1),
+    };
+    let real = std::env::var_os("SIMDB_BENCH_TEXTS");
+    let sizes = match real {
+        Some(_) => arguments.sizes(&[64_000, 256_000, 1_000_000]),
+        None => vec![arguments.size(100_000)],
+    };
+    let most = sizes.iter().max().map_or(0, |most| *most);
+    let real = real.map(|path| RealTexts::read(Path::new(&path), most as usize));
+    let title = match &real {
+        Some(texts) => format!(
+            "{} real texts, further ones made of them; then random texts",
+            texts.read
+        ),
+        None => "random texts".to_owned(),
+    };
+    let table = SimilarTable::new(&title);
+    if let Some(texts) = &real {
+        texts.measure(&table, &sizes, &counts);
     }
-    let documents = arguments.size(100_000);
-    let queries = arguments.number("--queries", 1000).min(documents);
-    let columns = ["p50", "p99", "queries/s", "found", "B a document", "load"];
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let title = format!("{documents} texts; queries/s by {cores} threads, the others by one");
-    let table = Table::new(&title, &columns);
+    let documents = match real {
+        Some(_) => most.min(RANDOM_TEXTS),
+        None => most,
+    };
     for kind in kinds() {
-        kind.measure(documents, queries, &table);
+        kind.measure(documents, documents.min(counts.queries as u64), &table);
     }
 }
 
@@ -127,64 +140,43 @@ fn kinds() -> [Kind; 3] {
 }
 
 impl Kind {
-    fn measure(&self, documents: u64, queries: u64, table: &Table) {
+    fn measure(&self, documents: u64, queries: u64, table: &SimilarTable) {
         let folder = folder();
         let path = folder.path().join("similar.simdb");
         let texts: Vec<String> = (0..documents)
             .into_par_iter()
             .map(|id| self.text(id))
             .collect();
-        let ((), loading) = timed(|| load(&path, &texts));
-        let bytes = std::fs::metadata(&path).expect("the file").len();
-        let open = Database::builder().cache_bytes(cache_for(bytes));
-        let database = open.open(&path).expect("open");
+        let database = table.load(&format!("{documents} {},", self.name), &path, &texts);
         let snapshot = database.snapshot().expect("a snapshot");
-
-        let asked: Vec<(u64, String)> = (0..queries)
+        let ids: Vec<u64> = (0..queries)
             .map(|nth| nth * (documents / queries))
-            .map(|id| (id, self.edited(id)))
             .collect();
-        let ask = |(id, text): &(u64, String)| -> bool {
-            let query = database
-                .text_query(text)
-                .expect("a query")
-                .decision(Decision::Alike);
-            let found = snapshot.similar(&query).expect("answers");
-            found.iter().any(|found| found.id.0 == *id)
+        let asked: Vec<String> = ids.iter().map(|id| self.edited(*id)).collect();
+        let alike = ask(&database, &snapshot, &asked, Decision::Alike);
+        let contained = ask(&database, &snapshot, &asked, Decision::Contained);
+        check_contained(&texts, &asked, &alike, &contained);
+        let has =
+            |(id, answer): (&u64, &Vec<Similar>)| answer.iter().any(|found| found.id.0 == *id);
+        let found: Vec<bool> = ids.iter().zip(&alike.answers).map(has).collect();
+        let asked: Vec<(u64, String)> = ids.into_iter().zip(asked).collect();
+        let found = Found {
+            mean: self.check(&asked, &found),
+            ..Found::default()
         };
-        // All queries once, to warm the cache.
-        asked.par_iter().for_each(|asked| {
-            ask(asked);
-        });
-        let mut times: Vec<Duration> = Vec::new();
-        let mut found = Vec::new();
-        for asked in &asked {
-            let (is_found, elapsed) = timed(|| ask(asked));
-            times.push(elapsed);
-            found.push(is_found);
-        }
-        let (_, together) = timed(|| asked.par_iter().map(ask).filter(|found| *found).count());
-        self.check(&asked, &found);
-
-        let latency = Latency::new(times);
-        let share = found.iter().filter(|found| **found).count() as f64 / queries as f64;
-        table.row(
-            self.name,
-            &[
-                time(latency.p50),
-                time(latency.p99),
-                number(queries as f64 / together.as_secs_f64()),
-                format!("{share:.3}"),
-                number(bytes as f64 / documents as f64),
-                time(loading),
-            ],
+        table.queries(
+            "queries by thresholds, CPU",
+            &alike,
+            alike.mean,
+            Some(&found),
         );
+        table.queries("queries by what is said, CPU", &contained, alike.mean, None);
     }
 
-    /// Panics if a found text is not similar to its query, or if more than one in twenty similar
-    /// originals is missed. Some may be missed, since bands find similar texts only with high
-    /// probability.
-    fn check(&self, asked: &[(u64, String)], found: &[bool]) {
+    /// The share of similar originals that were found. Panics if a found text is not similar to its query,
+    /// or if more than one in twenty similar originals is missed. Some may be missed, since bands find
+    /// similar texts only with high probability.
+    fn check(&self, asked: &[(u64, String)], found: &[bool]) -> f64 {
         let normaliser = Normaliser::new();
         let (mut alike, mut missed) = (0, 0);
         for ((id, text), found) in asked.iter().zip(found) {
@@ -201,6 +193,7 @@ impl Kind {
             missed * 20 <= alike,
             "{missed} of {alike} similar texts were not found"
         );
+        1.0 - missed as f64 / alike.max(1) as f64
     }
 
     fn text(&self, id: u64) -> String {
@@ -219,44 +212,12 @@ impl Kind {
     }
 
     fn words_of(&self, id: u64) -> Vec<&str> {
-        let mut draws = SplitMix(id.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        // Draws of consecutive seeds are unrelated only if the seeds are mixed.
+        let mut draws = SplitMix(SplitMix(id).next());
         let (least, most) = (self.length.start(), self.length.end());
         let length = least + draws.next() % (most - least + 1);
         (0..length)
             .map(|_| self.words[draws.next() as usize % self.words.len()].as_str())
             .collect()
     }
-}
-
-/// Bulk loads texts into a new database with bands; the id of a text is its index.
-fn load(path: &Path, texts: &[String]) {
-    let builder = Database::builder().similar(true);
-    let mut load = builder
-        .bulk_create(path, LOAD_MEMORY_BYTES)
-        .expect("a new file");
-    let fingerprinter = Fingerprinter::new(Recipe::ngram());
-    let mut first = 0;
-    for texts in texts.chunks(BATCH_LEN) {
-        let made: Vec<_> = texts
-            .par_iter()
-            .enumerate()
-            .map(|(nth, text)| {
-                let id = first + nth as u64;
-                let made = fingerprinter.fingerprint(text).expect("a fingerprint");
-                Document {
-                    reliable: made.reliable,
-                    text: Some(text.clone()),
-                    ..Document::new(DocId(id), made.fingerprint)
-                }
-            })
-            .collect();
-        first += texts.len() as u64;
-        for document in made {
-            load.push(document).expect("push");
-        }
-    }
-    let report = load
-        .finish(|_| std::ops::ControlFlow::Continue(()))
-        .expect("load");
-    assert_eq!(report.inserted, first);
 }

@@ -33,7 +33,7 @@ const ROWS: usize = 3;
 const SHORT_SHINGLE: usize = 3;
 
 /// Letters or digits of a shingle of a long text.
-const LONG_SHINGLE: usize = 5;
+pub(crate) const LONG_SHINGLE: usize = 5;
 
 /// A text of at least 100 normalised characters is long.
 const LONG_CHARACTERS: usize = 100;

@@ -24,6 +24,10 @@ const RADIUS_WITH_BANDS: u32 = 3;
 /// From 16 candidates on, texts are compared on all cores.
 const MIN_PARALLEL_TEXTS: usize = 16;
 
+/// Documents that are decided one after the other. Neighbouring copies of a text are decided once: a
+/// decision takes ten times as long as reading the text.
+const DECIDED_TOGETHER: usize = 32;
+
 /// A query for the near-duplicates of a text.
 ///
 /// Made by [`Database::text_query`](crate::Database::text_query). A query can be used any number of
@@ -244,7 +248,7 @@ pub(crate) fn similar(view: &View, query: &TextQuery) -> Result<Vec<Similar>> {
     let candidates = candidates(view, query)?;
     let comparison = PackedComparison::new(&query.wording, &query.likeness);
     let (alike, unpacked) = compare_packed(view, query, &comparison, &candidates);
-    let mut found = in_parallel(view, &alike, |alike| decide(view, query, alike))?;
+    let mut found = decide_all(view, query, &alike)?;
     let compare = |id: &DocId| compare_stored(view, query, &comparison, *id);
     found.extend(in_parallel(view, &unpacked, compare)?);
     found.sort_unstable_by(Similar::order);
@@ -295,8 +299,8 @@ fn compare_sequentially(
     let comparison = PackedComparison::new(&query.wording, &query.likeness);
     let (alike, unpacked) = compare_packed(view, query, &comparison, candidates);
     let mut found = Vec::new();
-    for alike in &alike {
-        found.extend(decide(view, query, alike)?);
+    for together in alike.chunks(DECIDED_TOGETHER) {
+        found.extend(decide_together(view, query, together)?);
     }
     for id in unpacked {
         found.extend(compare_stored(view, query, &comparison, id)?);
@@ -329,8 +333,8 @@ struct Alike {
     resemblance: Resemblance,
 }
 
-/// Compares the candidates whose packed wordings are in memory. Returns the documents that are alike,
-/// and the candidates that are not in memory.
+/// Compares the candidates whose packed wordings are in memory. Returns the documents that are alike, by
+/// fingerprint, and the candidates that are not in memory.
 fn compare_packed(
     view: &View<impl FingerprintSource>,
     query: &TextQuery,
@@ -339,35 +343,73 @@ fn compare_packed(
 ) -> (Vec<Alike>, Vec<DocId>) {
     let mut alike = Vec::new();
     let normaliser = query.bands.banding().normaliser();
-    let unpacked = view.visit_wordings(normaliser, candidates, |id, fingerprint, packed| {
-        let resemblance = comparison.compare(packed);
-        alike.extend(resemblance.map(|resemblance| Alike {
-            id,
-            fingerprint,
-            resemblance,
-        }));
-    });
+    let accepts = |size| comparison.may_be_alike_by_size(size);
+    let unpacked = view.visit_wordings(
+        normaliser,
+        candidates,
+        accepts,
+        |id, fingerprint, packed| {
+            let resemblance = comparison.compare(packed);
+            alike.extend(resemblance.map(|resemblance| Alike {
+                id,
+                fingerprint,
+                resemblance,
+            }));
+        },
+    );
+    // Copies of a text become neighbours.
+    alike.sort_unstable_by_key(|alike| alike.fingerprint);
     (alike, unpacked)
 }
 
-/// Decides about a document that is alike. Its text is read only if the words decide.
-fn decide(
-    view: &View<impl FingerprintSource>,
-    query: &TextQuery,
-    alike: &Alike,
-) -> Result<Option<Similar>> {
-    let text = match query.decision {
-        Decision::Alike => None,
-        Decision::Contained => view.text(alike.id)?,
-    };
-    Ok(decide_by(query, alike, text.as_deref()))
+/// Decides about documents that are alike, on all cores if they are many.
+fn decide_all(view: &View, query: &TextQuery, alike: &[Alike]) -> Result<Vec<Similar>> {
+    if alike.len() <= DECIDED_TOGETHER {
+        return decide_together(view, query, alike);
+    }
+    let decide = |together| decide_together(view, query, together);
+    let parts = view.tables.in_parallel(|| {
+        let parts = alike.par_chunks(DECIDED_TOGETHER).map(decide);
+        parts.collect::<Result<Vec<_>>>()
+    });
+    Ok(parts?.into_iter().flatten().collect())
 }
 
-/// Decides about a document that is alike, given its text if the words decide.
-fn decide_by(query: &TextQuery, alike: &Alike, text: Option<&str>) -> Option<Similar> {
+/// Decides about some documents that are alike. Their texts are read only if the words decide.
+fn decide_together(
+    view: &View<impl FingerprintSource>,
+    query: &TextQuery,
+    alike: &[Alike],
+) -> Result<Vec<Similar>> {
+    let answer = |alike: &Alike, containment| {
+        query.to_similar(alike.id, alike.fingerprint, alike.resemblance, containment)
+    };
+    if query.decision == Decision::Alike {
+        return Ok(alike.iter().map(|alike| answer(alike, None)).collect());
+    }
+    let mut last: Option<(String, Option<Box<Containment>>)> = None;
+    let mut found = Vec::new();
+    for alike in alike {
+        let Some(text) = view.text(alike.id)? else {
+            continue;
+        };
+        let containment = match last {
+            Some((decided, containment)) if decided == text => containment,
+            _ => query.containment(&text),
+        };
+        if containment.is_some() {
+            found.push(answer(alike, containment.clone()));
+        }
+        last = Some((text, containment));
+    }
+    Ok(found)
+}
+
+/// Decides about a document that is alike, given its text.
+fn decide_by(query: &TextQuery, alike: &Alike, text: &str) -> Option<Similar> {
     let containment = match query.decision {
         Decision::Alike => None,
-        Decision::Contained => Some(query.containment(text?)?),
+        Decision::Contained => Some(query.containment(text)?),
     };
     Some(query.to_similar(alike.id, alike.fingerprint, alike.resemblance, containment))
 }
@@ -394,7 +436,7 @@ fn compare_stored(
             fingerprint: state.fingerprint,
             resemblance,
         });
-        return Ok(alike.and_then(|alike| decide_by(query, &alike, Some(text))));
+        return Ok(alike.and_then(|alike| decide_by(query, &alike, text)));
     }
     compare(view, query, id, text)
 }
@@ -419,7 +461,7 @@ fn compare(
         fingerprint: state.fingerprint,
         resemblance,
     };
-    Ok(decide_by(query, &alike, Some(&text)))
+    Ok(decide_by(query, &alike, &text))
 }
 
 /// The documents with near fingerprints, and the documents that share bands, each once, by id.

@@ -14,7 +14,9 @@
 use rapidfuzz::distance::levenshtein::{Args, BatchComparator};
 
 use super::jaccard::jaccard_index;
+use super::shared_shingles::LongShingles;
 use super::{Likeness, MAX_EDIT_CHARACTERS, MIN_SHINGLE_JACCARD, Resemblance, Wording};
+use crate::minhash::is_long;
 
 /// Classes of characters. A class is the low five bits of the code of a character.
 const CLASSES: usize = 32;
@@ -29,6 +31,13 @@ const SHINGLES_OF_AN_EDIT: usize = 8;
 
 const IS_INFORMATIVE: u16 = 1;
 const IS_ASCII: u16 = 2;
+
+/// The numbers of characters and of distinct phrases of a packed wording.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WordingSize {
+    characters: u16,
+    phrases: u16,
+}
 
 /// The packed form of a [`Wording`].
 #[derive(Clone, Copy)]
@@ -58,6 +67,13 @@ impl<'b> PackedWording<'b> {
     fn count(&self, index: usize) -> u16 {
         let at = COUNTS + 2 * index;
         u16::from_le_bytes([self.header[at], self.header[at + 1]])
+    }
+
+    pub(crate) fn size(&self) -> WordingSize {
+        WordingSize {
+            characters: self.count(0),
+            phrases: self.count(2),
+        }
     }
 
     fn characters(&self) -> usize {
@@ -158,6 +174,8 @@ pub(crate) struct PackedComparison<'w> {
     codes: BatchComparator<u8>,
     characters: BatchComparator<char>,
     is_ascii: bool,
+    /// `None` for a text that is short or not ASCII.
+    long_shingles: Option<LongShingles>,
 }
 
 impl<'w> PackedComparison<'w> {
@@ -177,6 +195,8 @@ impl<'w> PackedComparison<'w> {
             codes: BatchComparator::new(codes),
             characters: BatchComparator::new(characters),
             is_ascii,
+            long_shingles: (is_ascii && is_long(wording.characters))
+                .then(|| LongShingles::new(wording.letters.as_bytes(), wording.shingles.len())),
         }
     }
 
@@ -189,9 +209,25 @@ impl<'w> PackedComparison<'w> {
             || self.same_wording(other).is_some()
     }
 
-    /// The most edits that leave two texts alike, or one more: `distance` decides exactly.
-    fn most_edits(&self, other: PackedWording<'_>) -> Option<usize> {
-        let longer = self.wording.characters.max(other.characters());
+    /// Returns `false` for most packed texts of another length that are not near-duplicates.
+    #[inline]
+    pub(crate) fn may_be_alike_by_size(&self, other: WordingSize) -> bool {
+        let (characters, phrases) = (other.characters.into(), other.phrases.into());
+        let (own_characters, own_phrases) = (self.wording.characters, self.wording.phrases.len());
+        let lengths = own_characters.abs_diff(characters);
+        // Thresholds above 1 refuse all texts but those of the same wording.
+        lengths == 0
+            || self
+                .most_edits(characters)
+                .is_some_and(|most| lengths <= most)
+            || jaccard_index(own_phrases.min(phrases), own_phrases, phrases)
+                >= self.likeness.jaccard
+    }
+
+    /// The most edits that leave a text of a number of characters alike, or one more: `distance` decides
+    /// exactly.
+    fn most_edits(&self, characters: usize) -> Option<usize> {
+        let longer = self.wording.characters.max(characters);
         match self.likeness.edit_similarity {
             least if least <= 1.0 && longer <= MAX_EDIT_CHARACTERS => {
                 Some((longer as f64 * (1.0 - least)) as usize + 1)
@@ -201,7 +237,7 @@ impl<'w> PackedComparison<'w> {
     }
 
     fn may_have_edits(&self, other: PackedWording<'_>) -> bool {
-        self.most_edits(other)
+        self.most_edits(other.characters())
             .is_some_and(|most| self.least_edits(other) <= most)
     }
 
@@ -220,12 +256,19 @@ impl<'w> PackedComparison<'w> {
         }
         let own = self.wording;
         let longer = own.characters.max(other.characters());
-        let most_edits = self.most_edits(other);
+        let most_edits = self.most_edits(other.characters());
         let may_have_phrases = self.may_have_phrases(other);
         if let Some(same) = self.same_wording(other) {
             return Some(same);
         }
         if !own.is_informative || !other.has(IS_INFORMATIVE) {
+            return None;
+        }
+        // An edit distance of long texts takes ten times as long.
+        if let Some(own) = &self.long_shingles
+            && other.has(IS_ASCII)
+            && own.most_common_share(other.letters()) < MIN_SHINGLE_JACCARD
+        {
             return None;
         }
         let jaccard = || {

@@ -503,6 +503,17 @@ mod tests {
     }
 
     #[test]
+    fn ascii_characters_have_their_unicode_categories() {
+        for c in (0..128_u8).map(char::from) {
+            let group = c.general_category_group();
+            let is_letter = group == GeneralCategoryGroup::Letter;
+            let is_number = group == GeneralCategoryGroup::Number;
+            assert_eq!(is_letter_or_digit(c), is_letter || is_number, "{c:?}");
+            assert_eq!(is_mark(c), group == GeneralCategoryGroup::Mark, "{c:?}");
+        }
+    }
+
+    #[test]
     fn white_space_width_punctuation_case_and_script_make_no_difference() {
         let normaliser = Normaliser::new();
         for (text, expected) in [

@@ -7,6 +7,7 @@ mod damage;
 mod flips;
 mod fuzzing;
 mod hostile;
+mod hostile_similar;
 mod refused;
 mod salvage;
 mod tables;

@@ -74,21 +74,27 @@ pub(crate) fn decode(id: DocId, bytes: &[u8], db_path: &DbPath) -> Result<String
     let text = match payload.split_first() {
         Some((&PLAIN, text)) => text.to_vec(),
         Some((&ZSTANDARD, frame)) => {
-            let limit = TEXT_LIMIT_BYTES.min(frame_limit(frame));
-            decompress(frame, limit).map_err(|_| damaged("cannot be decompressed"))?
+            decompress(frame).ok_or_else(|| damaged("cannot be decompressed"))?
         }
         _ => return Err(damaged("has an unknown format byte")),
     };
     String::from_utf8(text).map_err(|_| damaged("is not UTF-8"))
 }
 
-/// The content of a Zstandard frame of at most `limit` bytes.
-fn decompress(frame: &[u8], limit: usize) -> std::io::Result<Vec<u8>> {
+/// The content of a Zstandard frame; `None` if the frame is damaged.
+fn decompress(frame: &[u8]) -> Option<Vec<u8>> {
     thread_local! {
-        // Creating a decompressor takes longer than decompressing a short text.
-        static DECOMPRESSOR: RefCell<zstd::bulk::Decompressor<'static>> = RefCell::default();
+        // Reused, because creating a decompressor takes longer than decompressing a short text.
+        static DECOMPRESSOR: RefCell<Option<zstd::bulk::Decompressor<'static>>> =
+            const { RefCell::new(None) };
     }
-    DECOMPRESSOR.with_borrow_mut(|decompressor| decompressor.decompress(frame, limit))
+    let limit = TEXT_LIMIT_BYTES.min(frame_limit(frame));
+    DECOMPRESSOR.with_borrow_mut(|decompressor| {
+        if decompressor.is_none() {
+            *decompressor = zstd::bulk::Decompressor::new().ok();
+        }
+        decompressor.as_mut()?.decompress(frame, limit).ok()
+    })
 }
 
 /// The content length in the header of a Zstandard frame, as a limit of the allocation.

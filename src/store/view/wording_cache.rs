@@ -11,23 +11,27 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
+use std::hint::black_box;
 
 use foldhash::fast::RandomState;
 use parking_lot::RwLock;
 
 use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
-use crate::similarity::PackedWording;
+use crate::similarity::{PackedWording, WordingSize};
 
-const SHARDS: usize = 64;
-/// Slots for the last edits, in each shard: 8 KiB, allocated by the first edit.
-const SLOTS: usize = 1024;
+/// A query visits the candidates of a shard together, so more shards mean fewer reads of memory at a time.
+const SHARDS: usize = 16;
+/// Slots for the last edits, in each shard: 32 KiB, allocated by the first edit.
+const SLOTS: usize = 4096;
 
 /// Two thirds of the memory of a shard hold the entries, the rest their places: up to 40 bytes of an entry
 /// of at least 80.
 const ENTRY_SHARE: (usize, usize) = (2, 3);
 /// A larger entry would displace too many others.
 const MAX_ENTRY_SHARE: usize = 16;
+
+const CACHE_LINE_BYTES: usize = 64;
 
 /// The bytes of an entry before its wording: length, commit, fingerprint.
 const PREFIX_BYTES: usize = 4 + 8 + 8;
@@ -39,8 +43,7 @@ pub(crate) struct WordingCache {
 }
 
 struct Shard {
-    /// The place of each entry in `ring`.
-    places: HashMap<u64, u32, RandomState>,
+    places: HashMap<u64, Place, RandomState>,
     /// All entries in the order of their insertion, including removed ones.
     order: VecDeque<(u64, u32)>,
     /// Entries one after the other. The next entry is written at `head`, over the oldest ones.
@@ -51,6 +54,22 @@ struct Shard {
     last_edits: Vec<u64>,
     /// The last commit that may have edited any document.
     last_unknown: u64,
+}
+
+/// The place of an entry in the ring, and the size of its wording, which rejects candidates of another length
+/// without a read of the entry.
+#[derive(Clone, Copy)]
+struct Place {
+    start: u32,
+    size: WordingSize,
+}
+
+/// A candidate with its shard and its slot for the last edit.
+#[derive(Clone, Copy)]
+struct Candidate {
+    id: DocId,
+    shard: u16,
+    slot: u16,
 }
 
 /// A cached wording.
@@ -81,44 +100,75 @@ impl WordingCache {
         }
     }
 
-    /// Calls `visitor` with the fingerprint and the wording of each cached document as of a commit.
-    /// Returns the other documents.
+    /// Calls `visitor` with the fingerprint and the wording of each cached document as of a commit whose
+    /// size `accepts` accepts. Returns the documents that are not cached.
     pub(crate) fn visit(
         &self,
         documents: &[DocId],
         commit: u64,
+        accepts: impl Fn(WordingSize) -> bool,
         mut visitor: impl FnMut(DocId, Fingerprint, PackedWording<'_>),
     ) -> Vec<DocId> {
         let mut missing = Vec::new();
-        let mut by_shard: Vec<(usize, usize, DocId)> = documents
-            .iter()
-            .map(|id| {
-                let (shard, slot) = self.shard_and_slot(*id);
-                (shard, slot, *id)
-            })
-            .collect();
-        by_shard.sort_unstable_by_key(|(shard, ..)| *shard);
-        let mut places = Vec::new();
-        for group in by_shard.chunk_by(|a, b| a.0 == b.0) {
-            let shard = self.shards[group[0].0].read();
-            // Places first: these reads do not wait for each other, and so with the entries behind.
-            places.clear();
-            places.extend(
-                group
-                    .iter()
-                    .map(|(_, _, id)| shard.places.get(&id.0).copied()),
-            );
-            for ((_, slot, id), place) in group.iter().zip(&places) {
-                let cached = place.and_then(|place| shard.entry(place as usize));
-                match cached {
-                    Some(cached) if cached.commit <= commit || shard.last_edit(*slot) <= commit => {
-                        visitor(*id, cached.fingerprint, cached.packed);
+        let mut accepted = Vec::new();
+        let by_shard = self.by_shard(documents);
+        for group in by_shard.chunk_by(|a, b| a.shard == b.shard) {
+            let shard = self.shards[usize::from(group[0].shard)].read();
+            // Places first, then the first words of all entries: these reads do not wait for each other.
+            accepted.clear();
+            for candidate in group {
+                match shard.places.get(&candidate.id.0) {
+                    Some(place) if accepts(place.size) => accepted.push((candidate, place.start)),
+                    // A commit that edits a document removes its entry, so a rejected entry is current
+                    // unless the snapshot is older.
+                    Some(_) if shard.last_edit(candidate.slot.into()) <= commit => {}
+                    Some(place) => accepted.push((candidate, place.start)),
+                    None => missing.push(candidate.id),
+                }
+            }
+            shard.touch(accepted.iter().map(|(_, start)| *start));
+            for (candidate, start) in &accepted {
+                match shard.entry(*start as usize) {
+                    Some(cached)
+                        if cached.commit <= commit
+                            || shard.last_edit(candidate.slot.into()) <= commit =>
+                    {
+                        visitor(candidate.id, cached.fingerprint, cached.packed);
                     }
-                    _ => missing.push(*id),
+                    _ => missing.push(candidate.id),
                 }
             }
         }
         missing
+    }
+
+    /// The documents in the order of their shards.
+    fn by_shard(&self, documents: &[DocId]) -> Vec<Candidate> {
+        let candidate = |id: &DocId| {
+            let (shard, slot) = self.shard_and_slot(*id);
+            Candidate {
+                id: *id,
+                shard: shard as u16,
+                slot: slot as u16,
+            }
+        };
+        let unsorted: Vec<Candidate> = documents.iter().map(candidate).collect();
+        let mut ends = [0; SHARDS];
+        for candidate in &unsorted {
+            ends[usize::from(candidate.shard)] += 1;
+        }
+        let mut end = 0;
+        for count in &mut ends {
+            end += *count;
+            *count = end;
+        }
+        let mut sorted = unsorted.clone();
+        for candidate in unsorted.iter().rev() {
+            let end = &mut ends[usize::from(candidate.shard)];
+            *end -= 1;
+            sorted[*end] = *candidate;
+        }
+        sorted
     }
 
     /// Caches the wording of a document that was read as of a commit, unless a later commit may have
@@ -176,6 +226,15 @@ impl Shard {
         })
     }
 
+    /// Reads the first two cache lines of entries. No read waits for another, so the processor fetches the
+    /// lines of all entries from memory at the same time.
+    fn touch(&self, starts: impl Iterator<Item = u32>) {
+        let byte = |at: usize| self.ring.get(at).copied().unwrap_or(0);
+        let lines = |start: u32| byte(start as usize) ^ byte(start as usize + CACHE_LINE_BYTES);
+        // The compiler would remove the reads of an unused sum.
+        black_box(starts.fold(0, |sum, start| sum ^ lines(start)));
+    }
+
     fn last_edit(&self, slot: usize) -> u64 {
         let last = self.last_edits.get(slot).copied().unwrap_or(0);
         last.max(self.last_unknown)
@@ -183,6 +242,9 @@ impl Shard {
 
     fn push(&mut self, id: DocId, commit: u64, fingerprint: Fingerprint, packed: &[u8]) {
         let len = PREFIX_BYTES + packed.len();
+        let Some(wording) = PackedWording::new(packed) else {
+            return;
+        };
         if len > self.capacity / MAX_ENTRY_SHARE {
             return;
         }
@@ -201,7 +263,9 @@ impl Shard {
         place[4..12].copy_from_slice(&commit.to_le_bytes());
         place[12..PREFIX_BYTES].copy_from_slice(&fingerprint.bits().to_le_bytes());
         place[PREFIX_BYTES..].copy_from_slice(packed);
-        self.places.insert(id.0, self.head as u32);
+        let start = self.head as u32;
+        let size = wording.size();
+        self.places.insert(id.0, Place { start, size });
         self.order.push_back((id.0, self.head as u32));
         self.head = end;
     }
@@ -214,7 +278,7 @@ impl Shard {
         {
             self.order.pop_front();
             // The document may have a newer entry.
-            if self.places.get(&id) == Some(&place) {
+            if self.places.get(&id).is_some_and(|own| own.start == place) {
                 self.places.remove(&id);
             }
         }
@@ -242,7 +306,8 @@ mod tests {
     fn cached(cache: &WordingCache, ids: &[u64], commit: u64) -> Vec<(u64, u64)> {
         let ids: Vec<DocId> = ids.iter().copied().map(DocId).collect();
         let mut found = Vec::new();
-        let missing = cache.visit(&ids, commit, |id, fingerprint, _| {
+        let accepts = |_: WordingSize| true;
+        let missing = cache.visit(&ids, commit, accepts, |id, fingerprint, _| {
             found.push((id.0, fingerprint.bits()));
         });
         assert_eq!(found.len() + missing.len(), ids.len());
@@ -272,6 +337,28 @@ mod tests {
         assert_eq!(cached(&cache, &[1, 2], 8), []);
         cache.insert(DocId(2), 7, fingerprint(20), &text);
         assert_eq!(cached(&cache, &[2], 7), []);
+    }
+
+    #[test]
+    fn rejected_size_is_neither_visited_nor_missing_unless_snapshot_is_older() {
+        let cache = WordingCache::new(1 << 20);
+        let text = packed("the cat sat on the mat");
+        let rejected = |commit| {
+            cache.visit(
+                &[DocId(1)],
+                commit,
+                |_| false,
+                |id, _, _| panic!("{id} is visited"),
+            )
+        };
+        assert_eq!(rejected(5), [DocId(1)]);
+        cache.insert(DocId(1), 5, Fingerprint::from_bits(10), &text);
+        assert_eq!(rejected(5), []);
+        cache.apply_changes(Some(&[DocId(1)]), 6);
+        cache.insert(DocId(1), 6, Fingerprint::from_bits(11), &text);
+        assert_eq!(rejected(6), []);
+        // The text of the older snapshot may have another size.
+        assert_eq!(rejected(5), [DocId(1)]);
     }
 
     #[test]

@@ -3,18 +3,20 @@
 use super::View;
 use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
-use crate::similarity::PackedWording;
+use crate::similarity::{PackedWording, WordingSize};
 use crate::store::tables::edit::TextEdit;
 use crate::store::view::source::FingerprintSource;
 use crate::text::Normaliser;
 
 impl<T: FingerprintSource> View<T> {
     /// Calls `visitor` with the fingerprint and the packed wording of each of these documents that is in
-    /// memory. Returns the other documents, whose texts must be read.
+    /// memory, except cached wordings of a size that `accepts` rejects. Returns the documents that are not
+    /// in memory, whose texts must be read.
     pub(crate) fn visit_wordings(
         &self,
         normaliser: &Normaliser,
         documents: &[DocId],
+        accepts: impl Fn(WordingSize) -> bool,
         mut visitor: impl FnMut(DocId, Fingerprint, PackedWording<'_>),
     ) -> Vec<DocId> {
         let (mut others, mut in_tables) = (Vec::new(), Vec::new());
@@ -38,7 +40,9 @@ impl<T: FingerprintSource> View<T> {
             &in_tables
         };
         match self.tables.wordings() {
-            Some((cache, commit)) => others.extend(cache.visit(in_tables, commit, visitor)),
+            Some((cache, commit)) => {
+                others.extend(cache.visit(in_tables, commit, accepts, visitor))
+            }
             None => others.extend(in_tables),
         }
         others

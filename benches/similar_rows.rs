@@ -1,0 +1,230 @@
+//! The rows of the table of `similar_query`: a load, queries, and durable inserts.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bench_support::database::cache_for;
+use bench_support::memory;
+use bench_support::table::{Table, number, ratio, time};
+use bench_support::timing::{Latency, cpu_timed, time_ratio, timed};
+use rayon::prelude::*;
+use simdb::containment::{Containment, Verdict, Weights};
+use simdb::{
+    Database, Decision, DocId, Document, Fingerprinter, Normaliser, Outcome, Recipe, Similar,
+    SimilarRule, Snapshot,
+};
+
+/// Documents that are fingerprinted at a time, on all cores.
+const BATCH_LEN: usize = 10_000;
+
+const LOAD_MEMORY_BYTES: u64 = 512 << 20;
+
+/// One of 37 inserts is compared with the text that its outcome names.
+const CHECKED_INSERTS: usize = 37;
+
+/// The table of all rows.
+pub struct SimilarTable(Table);
+
+/// The answers to queries, and their CPU times.
+pub struct Asked {
+    pub answers: Vec<Vec<Similar>>,
+    pub latency: Latency,
+    pub mean: Duration,
+}
+
+/// The shares of near-duplicates that were found, from 0 to 1.
+#[derive(Default)]
+pub struct Found {
+    /// The mean over the queries that have near-duplicates.
+    pub mean: f64,
+    /// The share of all pairs with a high score.
+    pub near: Option<f64>,
+    /// The share of queries with near-duplicates for which at least one was found.
+    pub any: Option<f64>,
+}
+
+impl SimilarTable {
+    pub fn new(title: &str) -> Self {
+        let columns = [
+            "a second", "p50", "p99", "mean", "growth", "recall", "near", "any", "matches", "bytes",
+        ];
+        Self(Table::new(title, &columns))
+    }
+
+    /// Bulk loads texts into a new database with bands, and opens the database. The id of a text is its
+    /// index. The row has the texts a second, the CPU time of a text, and the bytes of the file a text.
+    pub fn load(&self, label: &str, path: &Path, texts: &[String]) -> Database {
+        let (((), elapsed), cpu) = cpu_timed(|| timed(|| load(path, texts)));
+        let bytes = std::fs::metadata(path).expect("the file").len();
+        let mut row = vec![String::new(); 10];
+        row[0] = number(texts.len() as f64 / elapsed.as_secs_f64());
+        row[3] = time(cpu / texts.len() as u32);
+        row[9] = number(bytes as f64 / texts.len() as f64);
+        self.0.row(&format!("{label} loaded"), &row);
+        let open = Database::builder().cache_bytes(2 * cache_for(bytes));
+        open.open(path).expect("open")
+    }
+
+    /// The row of queries, with their growth relative to other queries.
+    pub fn queries(&self, label: &str, asked: &Asked, first: Duration, found: Option<&Found>) {
+        let matches: usize = asked.answers.iter().map(Vec::len).sum();
+        let share = |share: Option<f64>| share.map_or(String::new(), |share| format!("{share:.4}"));
+        let row = [
+            number(1.0 / asked.mean.as_secs_f64()),
+            time(asked.latency.p50),
+            time(asked.latency.p99),
+            time(asked.mean),
+            ratio(time_ratio(asked.mean, first)),
+            share(found.map(|found| found.mean)),
+            share(found.and_then(|found| found.near)),
+            share(found.and_then(|found| found.any)),
+            number(matches as f64 / asked.answers.len() as f64),
+        ];
+        self.0.row(label, &row);
+    }
+
+    /// Inserts each of the new texts unless a stored text says the same or more, by many threads. Each
+    /// insert is durable when it returns. The row has elapsed times, the mean of the CPU time, and the
+    /// bytes written an insert.
+    ///
+    /// # Panics
+    /// If a document is missing, or a text was refused that no stored text contains.
+    pub fn inserts(&self, database: &Database, texts: &[String], new: &[String], threads: u64) {
+        let next = AtomicUsize::new(0);
+        let id = |index: usize| (texts.len() + index) as u64;
+        let work = || {
+            let mut done = Vec::new();
+            while let index = next.fetch_add(1, Ordering::Relaxed)
+                && index < new.len()
+            {
+                let insert = || {
+                    let document = database.document(id(index), &new[index])?;
+                    database.insert_unless_similar(document, SimilarRule::default())
+                };
+                let (outcome, elapsed) = timed(|| insert().expect("insert"));
+                done.push((index, outcome, elapsed));
+            }
+            done
+        };
+        let before = memory::written();
+        let ((done, elapsed), cpu) = cpu_timed(|| {
+            timed(|| {
+                std::thread::scope(|scope| {
+                    let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+                    let done = threads
+                        .into_iter()
+                        .map(|thread| thread.join().expect("a thread"));
+                    done.flatten().collect::<Vec<_>>()
+                })
+            })
+        });
+        // Bytes are counted after the flush: changes in the memtable are not in the tables yet.
+        database.merge().expect("merge");
+        let written = before.zip(memory::written());
+        let written = written.map(|((before, _), (after, _))| (after - before) as f64);
+        let normaliser = Normaliser::new();
+        let text = |id: DocId| texts.iter().chain(new).nth(id.0 as usize).expect("a text");
+        let mut times = Vec::new();
+        let mut stored = 0;
+        for (index, outcome, elapsed) in done {
+            times.push(elapsed);
+            stored += u64::from(outcome.is_inserted());
+            if let Outcome::Similar(found) = &outcome
+                && index % CHECKED_INSERTS == 0
+            {
+                let verdict = verdict(&normaliser, &new[index], text(found.id));
+                assert!(verdict.is_a_in_b(), "{} is refused: {found:?}", new[index]);
+            }
+        }
+        assert_eq!(database.len().expect("len"), texts.len() as u64 + stored);
+        let latency = Latency::new(times);
+        let mut row = vec![String::new(); 10];
+        row[0] = number(new.len() as f64 / elapsed.as_secs_f64());
+        row[1] = time(latency.p50);
+        row[2] = time(latency.p99);
+        row[3] = time(cpu / new.len() as u32);
+        row[9] = written.map_or_else(String::new, |bytes| number(bytes / new.len() as f64));
+        let label = format!("{} inserts of {threads} threads, elapsed", new.len());
+        self.0.row(&label, &row);
+    }
+}
+
+/// Asks all queries twice, the first time to warm the cache.
+pub fn ask(
+    database: &Database,
+    snapshot: &Snapshot,
+    texts: &[String],
+    decision: Decision,
+) -> Asked {
+    let ask = |text: &String| -> Vec<Similar> {
+        let query = database.text_query(text).expect("a query");
+        snapshot
+            .similar(&query.decision(decision))
+            .expect("answers")
+    };
+    texts.iter().for_each(|text| drop(ask(text)));
+    let (answers, times): (Vec<_>, Vec<_>) =
+        texts.iter().map(|text| cpu_timed(|| ask(text))).unzip();
+    Asked {
+        answers,
+        mean: times.iter().sum::<Duration>() / times.len() as u32,
+        latency: Latency::new(times),
+    }
+}
+
+/// Panics unless each answer by what the texts say has exactly the texts of the answer by thresholds
+/// of which one contains the other.
+pub fn check_contained(texts: &[String], asked: &[String], alike: &Asked, contained: &Asked) {
+    let answers = alike.answers.par_iter().zip(&contained.answers);
+    asked.par_iter().zip(answers).for_each_init(
+        Normaliser::new,
+        |normaliser, (text, (alike, contained))| {
+            let ids = |found: &[Similar]| found.iter().map(|found| found.id).collect::<Vec<_>>();
+            let removable = alike.iter().filter(|found| {
+                verdict(normaliser, text, &texts[found.id.0 as usize]).is_removable()
+            });
+            let mut expected: Vec<DocId> = removable.map(|found| found.id).collect();
+            let mut found = ids(contained);
+            expected.sort_unstable();
+            found.sort_unstable();
+            assert_eq!(found, expected, "{text}");
+        },
+    );
+}
+
+fn verdict(normaliser: &Normaliser, a: &str, b: &str) -> Verdict {
+    Containment::new(normaliser, Weights::builtin(), a, b).verdict
+}
+
+fn load(path: &Path, texts: &[String]) {
+    let builder = Database::builder().similar(true);
+    let mut load = builder
+        .bulk_create(path, LOAD_MEMORY_BYTES)
+        .expect("a new file");
+    let fingerprinter = Fingerprinter::new(Recipe::ngram());
+    let mut first = 0;
+    for texts in texts.chunks(BATCH_LEN) {
+        let made: Vec<_> = texts
+            .par_iter()
+            .enumerate()
+            .map(|(nth, text)| {
+                let id = first + nth as u64;
+                let made = fingerprinter.fingerprint(text).expect("a fingerprint");
+                Document {
+                    reliable: made.reliable,
+                    text: Some(text.clone()),
+                    ..Document::new(DocId(id), made.fingerprint)
+                }
+            })
+            .collect();
+        first += texts.len() as u64;
+        for document in made {
+            load.push(document).expect("push");
+        }
+    }
+    let report = load
+        .finish(|_| std::ops::ControlFlow::Continue(()))
+        .expect("load");
+    assert_eq!(report.inserted, first);
+}
