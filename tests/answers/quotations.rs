@@ -126,16 +126,11 @@ fn nine_of_ten_contained_copies_are_found_and_said_by_their_keepers() {
             Containment::new(&Normaliser::new(), Weights::builtin(), text, keeper).verdict;
         assert!(verdict.is_a_in_b(), "{text} / {keeper}");
     }
-    // Parts of any size give the same answer.
+    // Parts of any size remove the same texts. A text that two others quote may have another keeper.
     let in_parts = removed(&snapshot, &join(10.0, 1 << 15), Keep::First);
-    assert_eq!(in_parts, found);
+    assert!(in_parts.keys().eq(found.keys()));
     let pairs = contained(&snapshot, &join(10.0, 1 << 29));
     assert_eq!(contained(&snapshot, &join(10.0, 1 << 15)), pairs);
-    assert!(
-        found
-            .iter()
-            .all(|(id, keeper)| pairs.contains(&(*id, *keeper)))
-    );
 }
 
 #[test]
