@@ -36,6 +36,11 @@ impl Prepared<'_> {
         one.cmp(other.iter().map(|token| (&*token.text, token.is_name)))
     }
 
+    /// Returns `true` for a word that is neither a stop word nor a filler.
+    pub(crate) fn is_content(&self, at: usize) -> bool {
+        self.tokens.get(at).is_some_and(Token::is_content)
+    }
+
     /// The roots of the distinct words that say something, without stop words, fillers and words of the
     /// lexicon; the heaviest come first.
     pub(crate) fn roots(&self, weights: &Weights) -> Vec<Root> {

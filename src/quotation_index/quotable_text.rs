@@ -15,16 +15,20 @@ const MIN_SHARE: f64 = 0.65;
 /// The fewest distinct phrases of a text that can be quoted.
 const MIN_PHRASES: usize = 6;
 
-/// The least weight of the distinct words of a text that can be quoted, in nats: some five words that are
+/// The least weight of the distinct words of a text that can be quoted, in nats: some four words that are
 /// neither stop words nor numbers. Much longer texts say less by chance: "Read more", "See the
 /// documentation for details".
-const MIN_INFORMATION: f64 = 30.0;
+const MIN_INFORMATION: f64 = 25.0;
 
 /// The largest share of the weight of the distinct words that are not in the longer text in any form. Most
 /// texts of a template that name something else end here, before their words are aligned.
 const MAX_REWORDED: f64 = 0.05;
 
-/// The most words that the longer text inserts between two words of a quotation as a qualifier: "Debian
+/// The largest weight of words that a quotation may lose, in nats: one filler. "Library files" in the
+/// description of a theme are a loss of 2 nats, which a verdict allows.
+const MAX_LOST: f64 = 1.0;
+
+/// The most words that say something which the longer text inserts into a quotation as a qualifier: "Debian
 /// Science [Nanoscale] Physics packages" is another thing. A longer insertion is a sentence that an
 /// abridged text leaves out.
 const MAX_QUALIFIER_WORDS: usize = 3;
@@ -82,7 +86,7 @@ impl QuotableText {
     /// The containment of this text, A, in a longer text, B; `None` unless B quotes A. Then B
     /// - has at most `max_ratio` times the words of A, and 65 % of the phrases of A;
     /// - has the words of A in some form, up to 5 % of their weight;
-    /// - says all that A says, without words of its own inserted here and there, and A says enough to be
+    /// - says all that A says but for a filler, without words of its own inserted here and there, and A says enough to be
     ///   quoted.
     pub(crate) fn quoted_in(&self, longer: &str, max_ratio: f64) -> Option<Containment> {
         if self.distinct.len() < MIN_PHRASES {
@@ -101,7 +105,8 @@ impl QuotableText {
         let longer = Prepared::new(Banding::shared().normaliser(), longer);
         let found = Alignment::between(Weights::builtin(), &words_of_a.prepared, &longer);
         let is_quoted = found.containment.verdict.is_a_in_b()
-            && qualifiers(&found) <= found.a.len() / WORDS_PER_QUALIFIER;
+            && found.containment.weight_missing_in_b() <= MAX_LOST
+            && qualifiers(&words_of_a.prepared, &found) <= found.a.len() / WORDS_PER_QUALIFIER;
         is_quoted.then_some(found.containment)
     }
 
@@ -143,15 +148,18 @@ impl QuotableWords {
     }
 }
 
-/// The number of places where text B inserts a few words that say something between words of A.
-fn qualifiers(alignment: &Alignment) -> usize {
-    let places: Vec<usize> = (alignment.a.iter())
-        .filter_map(|word| word.counterpart)
+/// The number of places where text B inserts a few words that say something between two words of A.
+fn qualifiers(a: &Prepared, alignment: &Alignment) -> usize {
+    // A stop word of A is also aligned with a stop word amid inserted words.
+    let places: Vec<usize> = (alignment.a.iter().enumerate())
+        .filter(|(at, _)| a.is_content(*at))
+        .filter_map(|(_, word)| word.counterpart)
         .collect();
     let inserts = |pair: &&[usize]| {
-        let inserted = alignment.b.get(pair[0] + 1..pair[1]).unwrap_or_default();
-        let weight: f64 = inserted.iter().map(|word| word.weight).sum();
-        inserted.len() <= MAX_QUALIFIER_WORDS && weight > MAX_MISSING
+        let between = alignment.b.get(pair[0] + 1..pair[1]).unwrap_or_default();
+        let inserted = between.iter().filter(|word| word.weight > 0.0);
+        let weight: f64 = inserted.clone().map(|word| word.weight).sum();
+        inserted.count() <= MAX_QUALIFIER_WORDS && weight > MAX_MISSING
     };
     places.windows(2).filter(inserts).count()
 }

@@ -49,7 +49,7 @@ proptest! {
 }
 
 const ARTICLE: &str = "The harbour of Kirkwall was closed on Sunday after a trawler lost her anchor. \
-    Divers searched the basin until dusk and found nothing. The pilot, who has worked there since 1987, \
+    Divers searched the basin until dusk and found only weed. The pilot, who has worked there since 1987, \
     blamed an unusual current. Ferries to Shapinsay were cancelled and passengers slept in the town hall. \
     The council promised to inspect every mooring before the regatta.";
 

@@ -13,9 +13,9 @@ pub struct QuotationOptions {
     /// [default: 1]
     ///
     /// A short version of a text, a post that another quotes in full, a text with a header and a footer:
-    /// half of the phrases of three words of the shorter text, or of three CJK characters, are in the
-    /// longer one, and --decide contained decides. A text of fewer than some eight words that say
-    /// something is not compared.
+    /// two thirds of the phrases of three words of the shorter text, or of three CJK characters, are in
+    /// the longer one, and --decide contained decides. A text of fewer than eight words, or of less than
+    /// some four that say something, is not compared.
     #[arg(long, value_name = "N", value_parser = parse_ratio, help_heading = "Duplicates")]
     contained_up_to: Option<f64>,
 }
