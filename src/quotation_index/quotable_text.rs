@@ -149,7 +149,7 @@ impl QuotableWords {
 }
 
 /// The number of places where text B inserts a few words that say something between two words of A.
-fn qualifiers(a: &Prepared, alignment: &Alignment) -> usize {
+fn qualifiers(a: &Prepared<'_>, alignment: &Alignment) -> usize {
     // A stop word of A is also aligned with a stop word amid inserted words.
     let places: Vec<usize> = (alignment.a.iter().enumerate())
         .filter(|(at, _)| a.is_content(*at))
