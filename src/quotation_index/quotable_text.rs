@@ -33,6 +33,10 @@ const MAX_LOST: f64 = 1.0;
 /// abridged text leaves out.
 const MAX_QUALIFIER_WORDS: usize = 3;
 
+/// The most words of such an insertion, with those that say nothing: a Chinese sentence has few characters
+/// of weight.
+const MAX_INSERTED_WORDS: usize = 6;
+
 /// The least number of words of a text for each qualifier that the longer text may insert.
 const WORDS_PER_QUALIFIER: usize = 40;
 
@@ -86,8 +90,8 @@ impl QuotableText {
     /// The containment of this text, A, in a longer text, B; `None` unless B quotes A. Then B
     /// - has at most `max_ratio` times the words of A, and 65 % of the phrases of A;
     /// - has the words of A in some form, up to 5 % of their weight;
-    /// - says all that A says but for a filler, without words of its own inserted here and there, and A says enough to be
-    ///   quoted.
+    /// - says all that A says but for a filler, without words of its own inserted here and there, and A says
+    ///   enough to be quoted.
     pub(crate) fn quoted_in(&self, longer: &str, max_ratio: f64) -> Option<Containment> {
         if self.distinct.len() < MIN_PHRASES {
             return None;
@@ -159,7 +163,9 @@ fn qualifiers(a: &Prepared<'_>, alignment: &Alignment) -> usize {
         let between = alignment.b.get(pair[0] + 1..pair[1]).unwrap_or_default();
         let inserted = between.iter().filter(|word| word.weight > 0.0);
         let weight: f64 = inserted.clone().map(|word| word.weight).sum();
-        inserted.count() <= MAX_QUALIFIER_WORDS && weight > MAX_MISSING
+        let is_short =
+            between.len() <= MAX_INSERTED_WORDS && inserted.count() <= MAX_QUALIFIER_WORDS;
+        is_short && weight > MAX_MISSING
     };
     places.windows(2).filter(inserts).count()
 }
