@@ -158,7 +158,7 @@ pub struct NewDatabase {
     #[arg(long, help_heading = "New database")]
     pub keep_texts: bool,
 
-    /// Keep the texts and an index of similar texts, 660 to 860 bytes for each document
+    /// Keep the texts and an index of similar texts, 180 to 520 bytes for each document
     #[arg(long, help_heading = "New database")]
     pub similar: bool,
 
