@@ -84,10 +84,11 @@ A document that is in no cluster with another is not written. `cluster` is the s
 # Similar texts
 
 The candidates of `similar-pairs` are defined by two texts alone: a common key, and sketches that differ
-in at most 52 bits, 56 if a text has fewer than 30 letters (`JoinKeys` of the library). So the answer does not depend on parts, salts or the
-order of the rows. Equal texts are one row, the smallest id. Pairs meet in a join on the key; a key that more
-than `--hot` texts have is cut into c classes by a hash of the id, and each pair of classes is a group of
-its own, c (c + 1) / 2 of them with about 2 * `--hot` texts each. Candidates are made distinct.
+in at most 52 bits, 56 if a text has fewer than 30 letters (`JoinKeys` of the library). So the answer does
+not depend on parts, salts or the order of the rows. Equal texts are one row, the smallest id. Pairs meet in
+a join on the key; a key that more than `--hot` texts have is cut into c classes by a hash of the id, and each
+pair of classes is a group of its own, c (c + 1) / 2 of them with about 2 * `--hot` texts each. Candidates are
+made distinct.
 
 The decision is an alignment of both texts, which SQL cannot do. The workers pipe candidates with their
 texts through `simdb-cli compare --pairs`: lines of JSON in and out, by the JVM, a process for each task.
@@ -107,7 +108,7 @@ that say it. `simdb-cli clusters --similar` may name another keeper of a cluster
 
 N texts are 41 to 81 N rows of some 36 bytes in the join. Each candidate takes 40 us of CPU in simdb-cli and
 both of its texts in a shuffle. The keys do not adapt as the forest does, so candidates grow with N * N:
-3.5 million among 64,000 package summaries. n texts of one template are n * n / 2 candidates, balanced over
+225,000 among 16,000 package summaries, 3.5 million among 64,000. n texts of one template are n * n / 2 candidates, balanced over
 all tasks but not fewer.
 
 # When to use it
