@@ -115,7 +115,7 @@ fn nine_of_ten_contained_copies_are_found_and_said_by_their_keepers() {
     let copies = texts.keys().filter(|id| **id >= SHORT).count();
     assert!(copies > 60, "{copies}");
     let without = removed(&snapshot, &join(1.0, 1 << 29), Keep::First);
-    assert!(without.len() * 2 < copies, "{}", without.len());
+    assert!(without.len() * 4 < copies * 3, "{}", without.len());
 
     let found = removed(&snapshot, &join(10.0, 1 << 29), Keep::First);
     let right = found.keys().filter(|id| **id >= SHORT).count();

@@ -62,12 +62,13 @@ fn database(folder: &tempfile::TempDir, texts: &BTreeMap<u64, String>) -> Databa
     database
 }
 
-/// The verdict about two texts that are alike, and their score.
-fn compare(normaliser: &Normaliser, a: &str, b: &str) -> Option<(Verdict, f64)> {
+/// The verdict about two texts that a join by containment compares, and their resemblance.
+fn compare(normaliser: &Normaliser, a: &str, b: &str) -> Option<(Verdict, Resemblance)> {
     let resemblance = Resemblance::new(normaliser, a, b);
-    resemblance.is_enough(&Likeness::default()).then(|| {
+    let least = Decision::Contained.join_likeness();
+    resemblance.is_enough(&least).then(|| {
         let found = Containment::new(normaliser, Weights::builtin(), a, b);
-        (found.verdict, resemblance.score())
+        (found.verdict, resemblance)
     })
 }
 
@@ -131,9 +132,9 @@ fn similar_pairs_equal_a_plain_comparison_in_parts_of_any_size() {
     let mut expected = BTreeMap::new();
     for (at, (a, text)) in firsts.iter().enumerate() {
         for (b, other) in &firsts[at + 1..] {
-            if let Some((verdict, score)) = compare(&normaliser, text, other) {
+            if let Some((verdict, resemblance)) = compare(&normaliser, text, other) {
                 let verdict = if a < b { verdict } else { verdict.swapped() };
-                expected.insert((*a.min(b), *a.max(b)), (verdict, score));
+                expected.insert((*a.min(b), *a.max(b)), (verdict, resemblance));
             }
         }
     }
@@ -142,14 +143,15 @@ fn similar_pairs_equal_a_plain_comparison_in_parts_of_any_size() {
             let is_alike = decision == Decision::Alike;
             let found = pairs_of(&database, &join(decision, memory_bytes), &texts);
             for (pair, verdict) in &found {
-                let (expected, _) = expected[pair];
+                let (expected, resemblance) = expected[pair];
                 assert_eq!(*verdict, (!is_alike).then_some(expected), "{pair:?}");
+                assert!(resemblance.is_enough(&decision.join_likeness()));
             }
-            for (pair, (verdict, score)) in &expected {
+            for (pair, (verdict, resemblance)) in &expected {
                 let is_wanted = is_alike || verdict.is_removable();
                 // The index finds nearly all, and all above 0.75.
                 assert!(
-                    !is_wanted || *score < 0.75 || found.contains_key(pair),
+                    !is_wanted || resemblance.score() < 0.75 || found.contains_key(pair),
                     "{pair:?}"
                 );
             }
@@ -336,7 +338,10 @@ fn join_needs_texts_and_sound_thresholds_and_can_be_interrupted() {
         "{refused:?}"
     );
     let mut bad = SimilarJoin::default();
-    bad.likeness.jaccard = f64::NAN;
+    bad.likeness = Some(Likeness {
+        jaccard: f64::NAN,
+        ..Likeness::default()
+    });
     let refused = snapshot.similar_clusters(&bad, Keep::First, go_on);
     assert!(
         matches!(refused, Err(Error::InvalidLikeness { .. })),

@@ -79,14 +79,16 @@ pub struct LikenessOptions {
     #[arg(long, value_enum, value_name = "RULE", help_heading = "Duplicates")]
     decide: Option<DecisionRule>,
 
-    /// Texts are alike from this edit similarity on, from 0 to 1 [default: 0.65]
+    /// Texts are alike from this edit similarity on, from 0 to 1 [default: 0.65; 0.5 in dedup, clusters and
+    /// pairs where what is contained decides]
     ///
     /// At 0.65, about two thirds of the letters and digits of the longer text are in the other text, in
     /// the same order. Texts that reach --edit-similarity or --jaccard are alike.
     #[arg(long, value_name = "X", value_parser = parse_share, help_heading = "Duplicates")]
     edit_similarity: Option<f64>,
 
-    /// Texts are alike from this Jaccard index on, from 0 to 1 [default: 0.55]
+    /// Texts are alike from this Jaccard index on, from 0 to 1 [default: 0.55; 0.4 in dedup, clusters and
+    /// pairs where what is contained decides]
     ///
     /// The index of the sets of three words (or CJK characters) in a row. Moved parts hardly change it.
     #[arg(long, value_name = "Y", value_parser = parse_share, help_heading = "Duplicates")]
@@ -134,7 +136,15 @@ impl UniqueOptions {
 impl LikenessOptions {
     /// The given thresholds, and the defaults of the others.
     pub fn likeness(&self) -> Likeness {
-        let usual = Likeness::default();
+        self.likeness_or(Likeness::default())
+    }
+
+    /// The given thresholds, and the defaults of the others where all texts are compared.
+    pub fn join_likeness(&self) -> Likeness {
+        self.likeness_or(self.decision().join_likeness())
+    }
+
+    fn likeness_or(&self, usual: Likeness) -> Likeness {
         Likeness {
             edit_similarity: self.edit_similarity.unwrap_or(usual.edit_similarity),
             jaccard: self.jaccard.unwrap_or(usual.jaccard),
@@ -152,7 +162,7 @@ impl LikenessOptions {
     /// The rules by which all texts are compared.
     pub fn join(&self) -> SimilarJoin<'static> {
         let mut join = SimilarJoin::default();
-        join.likeness = self.likeness();
+        join.likeness = Some(self.join_likeness());
         join.decision = self.decision();
         join
     }

@@ -42,8 +42,8 @@ const STARS_AT_ONCE: usize = 1024;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SimilarJoin<'g> {
-    /// The least likeness of two texts.
-    pub likeness: Likeness,
+    /// The least likeness of two texts; `None`, the default, for [`Decision::join_likeness`].
+    pub likeness: Option<Likeness>,
     /// The measure that decides about texts which are alike.
     pub decision: Decision,
     /// The most times that a text may be as long, in words, as a text that it quotes without being alike:
@@ -62,7 +62,7 @@ pub struct SimilarJoin<'g> {
 impl Default for SimilarJoin<'_> {
     fn default() -> Self {
         Self {
-            likeness: Likeness::default(),
+            likeness: None,
             decision: Decision::default(),
             contained_up_to: 1.0,
             scope: Scope::All,
@@ -74,7 +74,7 @@ impl Default for SimilarJoin<'_> {
 impl SimilarJoin<'_> {
     /// Refuses thresholds and ratios that are not possible.
     pub(crate) fn check(&self) -> Result<()> {
-        self.likeness.check()?;
+        self.least_likeness().check()?;
         let most = match self.decision {
             Decision::Contained => f64::MAX,
             Decision::Alike => 1.0,
@@ -85,6 +85,11 @@ impl SimilarJoin<'_> {
             true => Ok(()),
             false => Err(Error::InvalidContainedUpTo { ratio }),
         }
+    }
+
+    fn least_likeness(&self) -> Likeness {
+        self.likeness
+            .unwrap_or_else(|| self.decision.join_likeness())
     }
 
     fn finds_quotations(&self) -> bool {
@@ -152,8 +157,8 @@ pub(crate) fn similar_clusters(
     let is_across = join.scope.is_across();
     let stars = Stars::new(&nodes, is_across, &keepers);
     drop(keepers);
-    let texts =
-        TextFilter::new(view, join.likeness, join.decision).with_quotations(join.contained_up_to);
+    let texts = TextFilter::new(view, join.least_likeness(), join.decision)
+        .with_quotations(join.contained_up_to);
     let limits = QueryLimits::default();
     let mut reporter = ProgressReporter::new_shares(progress, Stage::Clusters, view.path());
     let all = stars.stars();

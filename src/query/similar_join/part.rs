@@ -56,7 +56,7 @@ impl<'j> Part<'j> {
             nodes,
             is_across: join.scope.is_across(),
             memory_bytes: join.memory_bytes,
-            index: SimilarIndex::new(join.likeness, join.decision)?,
+            index: SimilarIndex::new(join.least_likeness(), join.decision)?,
             quotations: (join.finds_quotations())
                 .then(|| (QuotationIndex::default(), join.contained_up_to)),
             indexed: Vec::new(),

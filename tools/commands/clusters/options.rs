@@ -133,6 +133,11 @@ impl ClusterOptions {
         self.likeness.likeness()
     }
 
+    /// The thresholds of texts that are alike where all texts are compared.
+    pub fn join_likeness(&self) -> Likeness {
+        self.likeness.join_likeness()
+    }
+
     /// The decision about texts that are alike.
     pub fn decision(&self) -> Decision {
         self.likeness.decision()

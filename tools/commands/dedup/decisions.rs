@@ -303,7 +303,7 @@ fn said_by(
     };
     let query = against.text_query(text)?.with_fingerprint(made);
     let query = query
-        .likeness(options.clustering.likeness())
+        .likeness(options.clustering.join_likeness())
         .decision(options.clustering.decision());
     let query = match radius {
         Some(radius) => query.without_bands().radius(radius),
