@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use simdb::containment::{Containment, Verdict, Weights};
 use simdb::{
-    ClustersEvent, Database, Decision, DocId, Error, Keep, Normaliser, SimilarJoin,
+    ClustersEvent, Database, Decision, DocId, Error, Keep, Likeness, Normaliser, SimilarJoin,
     SimilarPairsEvent, Snapshot,
 };
 use test_support::{builder, folder};
@@ -68,6 +68,8 @@ fn database(folder: &tempfile::TempDir, texts: &BTreeMap<u64, String>) -> Databa
 
 fn join(contained_up_to: f64, memory_bytes: usize) -> SimilarJoin<'static> {
     let mut join = SimilarJoin::default();
+    // Texts that share half are compared with each other anyway.
+    join.likeness = Some(Likeness::default());
     join.contained_up_to = contained_up_to;
     join.memory_bytes = memory_bytes;
     join
@@ -115,7 +117,7 @@ fn nine_of_ten_contained_copies_are_found_and_said_by_their_keepers() {
     let copies = texts.keys().filter(|id| **id >= SHORT).count();
     assert!(copies > 60, "{copies}");
     let without = removed(&snapshot, &join(1.0, 1 << 29), Keep::First);
-    assert!(without.len() * 4 < copies * 3, "{}", without.len());
+    assert!(without.len() * 2 < copies, "{}", without.len());
 
     let found = removed(&snapshot, &join(10.0, 1 << 29), Keep::First);
     let right = found.keys().filter(|id| **id >= SHORT).count();
