@@ -41,8 +41,8 @@ impl Prepared<'_> {
         self.tokens.get(at).is_some_and(Token::is_content)
     }
 
-    /// The roots of the distinct words that say something, without stop words, fillers and words of the
-    /// lexicon; the heaviest come first.
+    /// The roots of the distinct words, the heaviest first, without stop words, fillers and words of the
+    /// lexicon.
     pub(crate) fn roots(&self, weights: &Weights) -> Vec<Root> {
         let says = |token: &&Token<'_>| matches!(token.class, Class::Word | Class::Number);
         let mut seen: HashSet<&str, FixedState> = HashSet::default();
@@ -60,8 +60,8 @@ impl Prepared<'_> {
 pub(crate) struct Root {
     /// The beginning that all forms share.
     text: String,
-    /// A space and the first letters, and the last letters and a space: a misspelled word keeps one of
-    /// both. `None` for a word that is too short to be misspelled.
+    /// A space and the first letters, and the last letters and a space. A misspelled word keeps its first or
+    /// its last letters. `None` for a word that is too short to be misspelled.
     ends: Option<[String; 2]>,
     /// The weight of the word, in nats.
     pub(crate) weight: f64,

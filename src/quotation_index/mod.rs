@@ -24,8 +24,8 @@ pub(crate) use quotable_text::QuotableText;
 use quotable_text::{sentences_of, words};
 use winnow::winnow;
 
-/// The least share of the winnowed phrases of a text that a candidate has. Smaller than the least share of
-/// all phrases: phrases beside an edited word may be winnowed in one of both texts only.
+/// The least share of the winnowed phrases of a text that a candidate has. The least share of all phrases is
+/// larger, because a phrase beside an edited word may be winnowed in one text and not in the other.
 const MIN_WINNOWED_SHARE: f64 = 0.45;
 
 /// A key of the directory leads to 16 entries on average.
@@ -36,7 +36,7 @@ const ENTRIES_PER_START: usize = 16;
 ///
 /// # Cost
 /// 16 bytes for each five words of a text, and a binary search for each winnowed phrase of a query.
-/// Phrases with one upper half of their hashes count as one, which costs a comparison at most.
+/// Phrases whose hashes have the same upper half count as one phrase, which costs at most a comparison.
 ///
 /// # Source
 /// A. Broder, *On the resemblance and containment of documents*, SEQUENCES 1997 (the share of the phrases);
@@ -93,9 +93,9 @@ impl QuotationIndex {
     /// The positions before `end` of texts that may quote a text and have at most `max_ratio` times its
     /// words, those with the most common phrases first.
     ///
-    /// A text with the required number *t* of *n* phrases has one of the rarest *n* − *t* + 1. Its other
-    /// phrases, which may be in very many texts, are only looked up. So no phrase is left out, and a
-    /// template costs little.
+    /// A text with at least *t* of *n* phrases has one of the rarest *n* − *t* + 1 phrases. The other
+    /// *t* − 1 phrases, which may be in very many texts, are looked up for these texts only. So all phrases
+    /// count, and a template costs little.
     pub(crate) fn candidates(&self, text: &QuotableText, end: u32, max_ratio: f64) -> Vec<u32> {
         let mut lists: Vec<&[u64]> = (text.winnowed().iter())
             .map(|phrase| self.entries_of(*phrase, end))

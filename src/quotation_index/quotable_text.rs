@@ -7,34 +7,33 @@ use crate::containment::{Alignment, Containment, MAX_MISSING, Prepared, Root, We
 use crate::minhash::Banding;
 use crate::similarity::phrases;
 
-/// The least share of the phrases of a text that a text which quotes it has. Three words in a row are
-/// seldom in both texts by chance: scattered words of a longer text are few of its phrases. An edited
-/// word changes three phrases.
+/// The least share of the phrases of a text that are in a text which quotes it. Three words in a row are
+/// seldom in two texts by chance. An edited word changes three phrases.
 const MIN_SHARE: f64 = 0.65;
 
 /// The fewest distinct phrases of a text that can be quoted.
 const MIN_PHRASES: usize = 6;
 
 /// The least weight of the distinct words of a text that can be quoted, in nats: some four words that are
-/// neither stop words nor numbers. Much longer texts say less by chance: "Read more", "See the
-/// documentation for details".
+/// neither stop words nor numbers. Much longer texts contain texts of less weight by chance, such as "Read
+/// more" or "See the documentation for details".
 const MIN_INFORMATION: f64 = 25.0;
 
-/// The largest share of the weight of the distinct words that are not in the longer text in any form. Most
-/// texts of a template that name something else end here, before their words are aligned.
+/// The largest share of the weight of the distinct words that are not in the longer text in any form. This
+/// bound refuses most texts of a template that name something else, before their words are aligned.
 const MAX_REWORDED: f64 = 0.05;
 
-/// The largest weight of words that a quotation may lose, in nats: one filler. "Library files" in the
-/// description of a theme are a loss of 2 nats, which a verdict allows.
+/// The largest weight of the words that a quotation may lose, in nats: the weight of a filler. A verdict
+/// allows more: the words "library files" in the description of a theme weigh 2 nats.
 const MAX_LOST: f64 = 1.0;
 
-/// The most words that say something which the longer text inserts into a quotation as a qualifier: "Debian
-/// Science [Nanoscale] Physics packages" is another thing. A longer insertion is a sentence that an
-/// abridged text leaves out.
+/// The most words with a weight in a qualifier. A qualifier is inserted into a quotation by the longer text,
+/// and names another thing: "Debian Science [Nanoscale] Physics packages". A longer insertion is a sentence
+/// that an abridged text leaves out.
 const MAX_QUALIFIER_WORDS: usize = 3;
 
-/// The most words of such an insertion, with those that say nothing: a Chinese sentence has few characters
-/// of weight.
+/// The most words in a qualifier, including the words without weight. A Chinese sentence has few characters
+/// with a weight.
 const MAX_INSERTED_WORDS: usize = 6;
 
 /// The least number of words of a text for each qualifier that the longer text may insert.
@@ -79,7 +78,7 @@ impl QuotableText {
         words(&self.phrases)
     }
 
-    /// The phrases that are looked up; none if the text says too little to be quoted.
+    /// The phrases that are looked up; none if the text has too few phrases to be quoted.
     pub(super) fn winnowed(&self) -> Vec<u32> {
         match self.distinct.len() < MIN_PHRASES {
             true => Vec::new(),
@@ -87,11 +86,14 @@ impl QuotableText {
         }
     }
 
-    /// The containment of this text, A, in a longer text, B; `None` unless B quotes A. Then B
-    /// - has at most `max_ratio` times the words of A, and 65 % of the phrases of A;
-    /// - has the words of A in some form, up to 5 % of their weight;
-    /// - says all that A says but for a filler, without words of its own inserted here and there, and A says
-    ///   enough to be quoted.
+    /// The containment of this text, A, in a longer text, B; `None` unless B quotes A. B quotes A if
+    /// - A has enough phrases and words of weight to be quoted;
+    /// - B has at most `max_ratio` times the words of A;
+    /// - B has 65 % of the phrases of A;
+    /// - the words of A that are not in B in any form have at most 5 % of the weight of A, or weigh less than
+    ///   one ordinary word;
+    /// - the words of A that B does not say in the alignment of both texts weigh no more than a filler;
+    /// - B inserts at most one qualifier for each 40 words of A.
     pub(crate) fn quoted_in(&self, longer: &str, max_ratio: f64) -> Option<Containment> {
         if self.distinct.len() < MIN_PHRASES {
             return None;
@@ -154,7 +156,7 @@ impl QuotableWords {
 
 /// The number of places where text B inserts a few words that say something between two words of A.
 fn qualifiers(a: &Prepared<'_>, alignment: &Alignment) -> usize {
-    // A stop word of A is also aligned with a stop word amid inserted words.
+    // Stop words are left out, because a stop word of A may be aligned with one of the inserted words.
     let places: Vec<usize> = (alignment.a.iter().enumerate())
         .filter(|(at, _)| a.is_content(*at))
         .filter_map(|(_, word)| word.counterpart)

@@ -20,8 +20,8 @@ const MAX_TAIL_SLOTS: usize = 1 << 11;
 /// At most 262,144 slots of a bulk build are sorted at a time.
 const MAX_SORTED_SLOTS: usize = 1 << 18;
 
-/// A run is at least 64 times as long as the next one. A search walks down the trees of each run, so few
-/// runs are fast, and merging takes less time than that.
+/// A run is at least 64 times as long as the next run. A search walks down the trees of each run, so a search
+/// of few runs is fast. A smaller ratio would save less time in merges than it costs in searches.
 const RUN_RATIO: usize = 64;
 
 /// The first level of deep nodes, counted from 0.
@@ -49,22 +49,23 @@ pub(super) const SHORT_CHARACTERS: usize = 30;
 pub(super) struct Reach {
     /// The number of trees, at most [`TREES`].
     pub(super) trees: usize,
-    /// A node of the first two levels with at most so many entries is taken whole.
+    /// The most entries of a node of the first two levels that is taken whole.
     max_shallow_entries: usize,
-    /// The same for deeper levels.
+    /// The most entries of a node of a deeper level that is taken whole.
     max_deep_entries: usize,
-    /// Slots whose sketches differ from that of the query in more bits are left out.
+    /// The most bits in which the sketches of a candidate and of a query with a long text differ.
     max_sketch_distance: u32,
-    /// The same for short texts, in which an edit changes a larger share of the shingles.
+    /// The most bits in which the sketches of a candidate and of a query with a short text differ. An edit
+    /// changes a larger share of the shingles of a short text.
     max_short_sketch_distance: u32,
 }
 
 impl Reach {
     /// The reach of searches with this decision.
     ///
-    /// Texts that contain each other have more in common than texts that are alike. Of the 23,069 texts
-    /// that a join of 256,000 real texts removes with the reach for alike texts, it removes 23,018 with
-    /// that for contained ones, in half of the time.
+    /// Texts that contain each other have more in common than texts that are alike. From 256,000 real texts,
+    /// a join removes 23,069 texts with the reach for alike texts, and 23,018 of them in half of the time
+    /// with the reach for contained texts.
     pub(super) fn new(likeness: &Likeness, decision: Decision) -> Self {
         let least = decision.join_likeness();
         let is_measured =
@@ -83,7 +84,7 @@ impl Reach {
         Self {
             trees: if is_contained { TREES / 2 } else { TREES },
             max_shallow_entries: if is_contained { 16 } else { 32 },
-            // Fewer lose texts of large templates, which are alike and not contained in each other.
+            // A smaller bound loses texts of large templates, which are alike but do not contain each other.
             max_deep_entries: if is_contained { 1 << 10 } else { 1 << 12 },
             max_sketch_distance,
             max_short_sketch_distance,

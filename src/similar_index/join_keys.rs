@@ -9,8 +9,9 @@ use crate::minhash::{Banding, KEY_BITS, is_long, shingle_hashes, shingles_of_que
 ///
 /// Two texts are *candidates* if they have a common key, and the [sketches](Self::sketches) of the kind of
 /// this key differ in at most 52 bits, or 56 bits if one of the texts has fewer than 30
-/// [letters](Self::letters). A comparison of both texts decides about candidates. Candidates depend on the two texts alone, unlike the candidates of a
-/// [`SimilarIndex`](super::SimilarIndex), which also depend on the other texts of the index.
+/// [letters](Self::letters). A comparison of both texts decides about candidates. Candidates depend on the two
+/// texts alone, unlike the candidates of a [`SimilarIndex`](super::SimilarIndex), which also depend on the
+/// other texts of the index.
 ///
 /// Candidates are approximate: two texts whose shingles have a Jaccard index of 1/2 share a key with a
 /// probability of 0.995, and of 1/3 with 0.78. Texts with the same wording always share a key.
@@ -35,10 +36,10 @@ pub struct JoinKeys {
     /// The number of letters and digits of the text. A join tries the text with more of them as the keeper
     /// of the other.
     pub letters: u32,
-    /// The keys, ascending. The bits from bit 36 on are the kind: 0 for the key of the wording, 1 for keys over
-    /// the shingles of short texts, 2 for keys over the shingles of long texts. A text near the border of
-    /// both lengths has keys of both kinds: 41 or 81 keys. A text with too little content has the first key
-    /// only.
+    /// The keys, ascending. The bits from bit 36 on are the kind: 0 for the key of the wording, 1 for keys
+    /// over the shingles of short texts, 2 for keys over the shingles of long texts. A text has 41 keys, and
+    /// 81 keys of both kinds near the border of both lengths. A text with too little content has the key of
+    /// the wording only.
     pub keys: Vec<u64>,
     /// The sketches of 128 bits for kinds 1 and 2; zeros for a kind without keys. Kind 0 has no sketch, and
     /// its texts are candidates.
@@ -57,8 +58,8 @@ impl JoinKeys {
         if let Some(own) = &text.minima {
             let characters = text.wording.characters();
             let (short, long) = shingles_of_query(characters);
-            for (kind, is_kind_long) in [(1, false), (2, true)] {
-                if !(if is_kind_long { long } else { short }) {
+            for (kind, is_kind_long, has_kind) in [(1, false, short), (2, true, long)] {
+                if !has_kind {
                     continue;
                 }
                 let bands = Banding::shared().bands(letters, is_kind_long);

@@ -277,7 +277,8 @@ impl SimilarIndex {
         mut visitor: impl FnMut(SimilarText) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let comparison = PackedComparison::new(&text.wording, &self.likeness);
-        // A load pushes most texts that it has searched, one by one. Here, threads cut them into words.
+        // A load pushes most of the texts that it has searched on one thread. The searches, on all cores, cut
+        // them into words.
         if self.decision == Decision::Contained {
             text.words();
         }

@@ -25,8 +25,8 @@ const PHRASE_BITS: usize = CLASSES;
 const COUNTS: usize = PHRASE_BITS + 8;
 const HEADER_BYTES: usize = COUNTS + 8;
 
-/// More than the shingles that have a character in common, at most five, and than those of the runs that an
-/// edit cuts.
+/// An edit changes fewer shingles than this. At most five shingles contain the edited character, and an edit
+/// that splits or joins runs of characters also changes the shingles at their ends.
 const SHINGLES_OF_AN_EDIT: usize = 8;
 
 const IS_INFORMATIVE: u16 = 1;
@@ -203,19 +203,19 @@ impl<'w> PackedComparison<'w> {
     /// Returns `false` for most packed texts that are not near-duplicates, by their counts alone.
     #[inline]
     pub(crate) fn may_be_alike(&self, other: PackedWording<'_>) -> bool {
-        // Thresholds above 1 refuse all texts but those of the same wording.
+        // Thresholds above 1 refuse all texts except those with the same wording.
         self.may_have_edits(other)
             || self.may_have_phrases(other)
             || self.same_wording(other).is_some()
     }
 
-    /// Returns `false` for most packed texts of another length that are not near-duplicates.
+    /// Returns `false` only if no text of this size is alike, by its length and its number of phrases.
     #[inline]
     pub(crate) fn may_be_alike_by_size(&self, other: WordingSize) -> bool {
         let (characters, phrases) = (other.characters.into(), other.phrases.into());
         let (own_characters, own_phrases) = (self.wording.characters, self.wording.phrases.len());
         let lengths = own_characters.abs_diff(characters);
-        // Thresholds above 1 refuse all texts but those of the same wording.
+        // Thresholds above 1 refuse all texts except those with the same wording.
         lengths == 0
             || self
                 .most_edits(characters)
@@ -224,8 +224,8 @@ impl<'w> PackedComparison<'w> {
                 >= self.likeness.jaccard
     }
 
-    /// The most edits that leave a text of a number of characters alike, or one more: `distance` decides
-    /// exactly.
+    /// An upper bound of the edits between this text and an alike text of a number of characters. The bound is
+    /// larger by at most one; `distance` decides exactly.
     fn most_edits(&self, characters: usize) -> Option<usize> {
         let longer = self.wording.characters.max(characters);
         match self.likeness.edit_similarity {

@@ -2,7 +2,7 @@
 
 use crate::minhash::LONG_SHINGLE;
 
-/// The bits of a set: 8 KiB, of which a text of a thousand letters sets one of 64.
+/// A set has 2¹⁶ bits, 8 KiB. A text of a thousand letters sets one of 64 bits.
 const BITS: u32 = 16;
 const WORDS: usize = 1 << BITS >> 6;
 
@@ -11,7 +11,7 @@ pub(super) struct LongShingles {
     bits: Box<[u64; WORDS]>,
     /// The number of distinct shingles.
     shingles: usize,
-    /// The shingles whose bit another shingle has set.
+    /// The number of distinct shingles without a bit of their own.
     hidden: usize,
 }
 
@@ -51,7 +51,7 @@ fn set(bits: &mut [u64; WORDS], bit: usize) -> bool {
     *word != before
 }
 
-/// A bit for each shingle.
+/// The index of the bit of each shingle.
 fn shingle_bits(letters: &[u8]) -> impl Iterator<Item = usize> {
     letters.windows(LONG_SHINGLE).map(|shingle| {
         let key = shingle

@@ -39,7 +39,8 @@ impl<'v> TextFilter<'v> {
         }
     }
 
-    /// Sets the most times that a text may be as long as a text that it quotes, by default 1: none.
+    /// Sets the largest ratio of the words of a text to those of a text that it quotes; 1, the default, for
+    /// no quotations.
     pub(in crate::query) fn with_quotations(self, contained_up_to: f64) -> Self {
         Self {
             contained_up_to,

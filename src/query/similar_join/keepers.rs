@@ -37,14 +37,14 @@ impl Keepers {
         self.of(node) == NONE
     }
 
-    /// Decides these undecided nodes, which ascend, of themselves and of the decided nodes.
+    /// Decides undecided nodes, which ascend. A container of a node is one of these nodes or a decided node.
     ///
-    /// All are searched in parallel, before it is known which of them are kept.
+    /// All nodes are searched in parallel, before it is known which of them are kept.
     pub(super) fn decide(&mut self, nodes: &[u32], containers: &impl Containers) -> Result<()> {
         let may_be_kept = |node| self.is_kept(node) || self.is_undecided(node);
         let mut found = search(nodes, containers, may_be_kept)?;
-        // A container that was found may turn out to be removed. Then another is searched. The first
-        // undecided node of a round is always decided, because all nodes before it are.
+        // If the container of a node is removed, another container is searched in the next round. Each round
+        // decides at least its first node, because all nodes before that node are decided.
         while !found.is_empty() {
             let mut again = Vec::new();
             found.retain(|(node, container)| {
@@ -64,7 +64,7 @@ impl Keepers {
         Ok(())
     }
 
-    /// Removes those of the undecided nodes that kept nodes contain.
+    /// Removes the undecided nodes that kept nodes contain.
     pub(super) fn remove_contained(
         &mut self,
         nodes: &[u32],

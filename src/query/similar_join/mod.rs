@@ -1,9 +1,9 @@
 //! Similar texts of a whole database: pairs, and stars around the texts that say all.
 //!
 //! [`nodes`] has the distinct texts, longest first. [`part`] holds some of them in an index in memory,
-//! and later texts are compared with it: a database of any size is compared in parts. Where asked for, an
-//! index of phrases finds the longer texts that quote a text. [`keepers`] decides which texts are kept, and
-//! [`stars`] which document of each star stays.
+//! and later texts are compared with it: a database of any size is compared in parts. With
+//! [`SimilarJoin::contained_up_to`], an index of phrases finds the longer texts that quote a text. [`keepers`]
+//! decides which texts are kept, and [`stars`] which document of each star stays.
 
 mod keepers;
 mod nodes;

@@ -16,16 +16,16 @@ use crate::similar_index::{PreparedText, SimilarIndex, SimilarText};
 use crate::similarity::Resemblance;
 use crate::store::View;
 
-/// Nodes of a batch, at most.
+/// The most nodes of a batch.
 const BATCH_NODES: usize = 1 << 13;
 
-/// Nodes whose texts are read together.
+/// The most nodes whose texts are read together.
 const READ_NODES: usize = 1 << 10;
 
-/// At most 4 MiB of texts of a batch, and one text more: some 120 MiB of prepared texts.
+/// A batch ends with the texts, read together, that exceed 4 MiB: some 120 MiB of prepared texts.
 const BATCH_BYTES: usize = 1 << 22;
 
-/// Nodes that a thread searches together.
+/// The most nodes that a thread searches together.
 const SEARCHED_NODES: usize = 1 << 11;
 
 /// Some nodes, and an index of their texts.
@@ -35,7 +35,8 @@ pub(super) struct Part<'j> {
     is_across: bool,
     memory_bytes: usize,
     index: SimilarIndex,
-    /// The texts that may quote others, and the largest ratio of lengths; `None` if none is asked for.
+    /// The index of the texts that may quote a text, and the largest ratio of the lengths of both texts;
+    /// `None` if the join finds no quotations.
     quotations: Option<(QuotationIndex, f64)>,
     /// The node at each position of the index. Nodes ascend.
     indexed: Vec<u32>,
@@ -70,8 +71,7 @@ impl<'j> Part<'j> {
         self.index.len_bytes() + quotation_bytes >= self.memory_bytes / 2
     }
 
-    /// Adds the first of these nodes, which ascend and come after those of the part, as many as a batch
-    /// has. Returns the batch.
+    /// Adds a batch of the first of these nodes, which ascend and come after the nodes of the part.
     pub(super) fn add(&mut self, nodes: &[u32]) -> Result<Batch<'_>> {
         let texts = self.prepare(nodes)?;
         let nodes = &nodes[..texts.len()];
@@ -166,7 +166,7 @@ impl Batch<'_> {
     }
 }
 
-/// The search for the nodes of a part that are before a node and like it.
+/// The search for the nodes of a part that are before a node, and that are like the node or quote it.
 struct Search<'s> {
     part: &'s Part<'s>,
     node: u32,
