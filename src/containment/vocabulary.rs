@@ -9,11 +9,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::prepared::Prepared;
 use super::tokens::Token;
 
-/// The end of a list.
-const NONE: u32 = u32::MAX;
-
-/// A word is compared with at most 16 words of the same hash. More are words that were made to have one
-/// hash, and take a number each time.
+/// A word is compared with at most 16 words of the same hash. More words with one hash were made to have it,
+/// and each further one takes a new number every time.
 const MAX_COMPARED_WORDS: usize = 16;
 
 /// The distinct words of many texts. A text is a list of their numbers, so a comparison with a stored
@@ -29,8 +26,8 @@ pub(crate) struct Vocabulary {
 
 struct Word {
     token: Token<'static>,
-    /// The word before with the same hash.
-    next: u32,
+    /// The word with the same hash that was added before this one.
+    previous: Option<u32>,
 }
 
 impl Vocabulary {
@@ -41,10 +38,8 @@ impl Vocabulary {
 
     fn number(&mut self, token: &Token<'_>) -> u32 {
         let hash = xxh3_64(token.text.as_bytes());
-        let first = self.by_hash.get(&hash).copied();
-        let of_hash = std::iter::successors(first, |number| {
-            Some(self.words[*number as usize].next).filter(|next| *next != NONE)
-        });
+        let last = self.by_hash.get(&hash).copied();
+        let of_hash = std::iter::successors(last, |number| self.words[*number as usize].previous);
         let mut compared = of_hash.take(MAX_COMPARED_WORDS);
         if let Some(number) = compared.find(|number| self.words[*number as usize].is(token)) {
             return number;
@@ -53,7 +48,7 @@ impl Vocabulary {
         self.text_bytes += token.text.len() + token.key.len();
         self.words.push(Word {
             token: token.clone().into_owned(),
-            next: first.unwrap_or(NONE),
+            previous: last,
         });
         self.by_hash.insert(hash, number);
         number
