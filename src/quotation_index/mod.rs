@@ -96,7 +96,7 @@ impl QuotationIndex {
     /// A text with at least *t* of *n* phrases has one of the rarest *n* − *t* + 1 phrases. The other
     /// *t* − 1 phrases, which may be in very many texts, are looked up for these texts only. So all phrases
     /// count, and a template costs little.
-    pub(crate) fn candidates(&self, text: &QuotableText, end: u32, max_ratio: f64) -> Vec<u32> {
+    pub(crate) fn candidates(&self, text: &QuotableText<'_>, end: u32, max_ratio: f64) -> Vec<u32> {
         let mut lists: Vec<&[u64]> = (text.winnowed().iter())
             .map(|phrase| self.entries_of(*phrase, end))
             .collect();

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use super::winnow::winnow;
 use crate::containment::{Alignment, Containment, MAX_MISSING, Prepared, Root, Weights};
+use crate::decision::DecidingText;
 use crate::minhash::Banding;
 use crate::similarity::phrases;
 
@@ -40,36 +41,35 @@ const MAX_INSERTED_WORDS: usize = 6;
 const WORDS_PER_QUALIFIER: usize = 40;
 
 /// A text that other texts may quote.
-pub(crate) struct QuotableText {
-    text: Box<str>,
+pub(crate) struct QuotableText<'t> {
+    text: &'t DecidingText,
     /// The hashes of the phrases, in text order.
     phrases: Vec<u64>,
     /// The distinct phrases, ascending.
     distinct: Vec<u64>,
-    /// The words, cut at the first candidate: most texts have none.
-    words: OnceLock<QuotableWords>,
+    /// Made for the first candidate: most texts have none.
+    roots: OnceLock<Roots>,
 }
 
-/// The words of a text.
-struct QuotableWords {
-    prepared: Prepared<'static>,
+/// The roots of the words of a text.
+struct Roots {
     /// The roots of the distinct words, the heaviest first.
     roots: Vec<Root>,
-    /// The sum of the weights.
+    /// The sum of the weights, in nats.
     information: f64,
 }
 
-impl QuotableText {
-    pub(crate) fn new(text: &str) -> Self {
-        let phrases = phrases(&sentences_of(text));
+impl<'t> QuotableText<'t> {
+    pub(crate) fn new(text: &'t DecidingText) -> Self {
+        let phrases = phrases(&sentences_of(text.text()));
         let mut distinct = phrases.clone();
         distinct.sort_unstable();
         distinct.dedup();
         Self {
-            text: text.into(),
+            text,
             phrases,
             distinct,
-            words: OnceLock::new(),
+            roots: OnceLock::new(),
         }
     }
 
@@ -98,9 +98,11 @@ impl QuotableText {
         if self.distinct.len() < MIN_PHRASES {
             return None;
         }
-        let words_of_a = self.words.get_or_init(|| QuotableWords::new(&self.text));
+        let normaliser = Banding::shared().normaliser();
+        let a = self.text.words(normaliser);
+        let roots = self.roots.get_or_init(|| Roots::of(a));
         let sentences = sentences_of(longer);
-        if words_of_a.information < MIN_INFORMATION || !words_of_a.are_in(&sentences) {
+        if roots.information < MIN_INFORMATION || !roots.are_in(&sentences) {
             return None;
         }
         let phrases = phrases(&sentences);
@@ -108,11 +110,11 @@ impl QuotableText {
         if is_too_long || self.share_in(&phrases) < MIN_SHARE {
             return None;
         }
-        let longer = Prepared::new(Banding::shared().normaliser(), longer);
-        let found = Alignment::between(Weights::builtin(), &words_of_a.prepared, &longer);
+        let longer = Prepared::new(normaliser, longer);
+        let found = Alignment::between(Weights::builtin(), a, &longer);
         let is_quoted = found.containment.verdict.is_a_in_b()
             && found.containment.weight_missing_in_b() <= MAX_LOST
-            && qualifiers(&words_of_a.prepared, &found) <= found.a.len() / WORDS_PER_QUALIFIER;
+            && qualifiers(a, &found) <= found.a.len() / WORDS_PER_QUALIFIER;
         is_quoted.then_some(found.containment)
     }
 
@@ -129,14 +131,12 @@ impl QuotableText {
     }
 }
 
-impl QuotableWords {
-    fn new(text: &str) -> Self {
-        let prepared = Prepared::new(Banding::shared().normaliser(), text);
-        let roots = prepared.roots(Weights::builtin());
+impl Roots {
+    fn of(text: &Prepared<'_>) -> Self {
+        let roots = text.roots(Weights::builtin());
         Self {
             information: roots.iter().map(|root| root.weight).sum(),
             roots,
-            prepared,
         }
     }
 

@@ -5,6 +5,12 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
+use crate::containment::Containment;
+use crate::decision::DecidingText;
+
+fn quoted(text: &str, longer: &str, max_ratio: f64) -> Option<Containment> {
+    QuotableText::new(&DecidingText::new(text)).quoted_in(longer, max_ratio)
+}
 
 fn winnowed(text: &str) -> BTreeSet<u32> {
     winnow(&phrases(&sentences_of(text))).into_iter().collect()
@@ -29,7 +35,8 @@ proptest! {
         index.extend(others);
         let words = |text: &str| words(&phrases(&sentences_of(text))) as f64;
         for text in &texts {
-            let query = QuotableText::new(text);
+            let own = DecidingText::new(text);
+            let query = QuotableText::new(&own);
             let own: BTreeSet<u32> = query.winnowed().into_iter().collect();
             let mut expected: Vec<(usize, u32)> = (0..end.min(texts.len() as u32))
                 .map(|position| {
@@ -99,7 +106,7 @@ fn quotations_are_found_and_other_contained_words_are_not() {
         ),
         all(zh, format!("{zh_more}{zh}{zh_more}")),
     ] {
-        let found = QuotableText::new(&text).quoted_in(&longer, 10.0);
+        let found = quoted(&text, &longer, 10.0);
         assert!(
             found.is_some_and(|found| found.verdict.is_a_in_b()),
             "{text} / {longer}"
@@ -126,12 +133,9 @@ fn quotations_are_found_and_other_contained_words_are_not() {
         ),
         all(zh, format!("{zh_more}{}", zh.replace("铁锚", "渔网"))),
     ] {
-        let found = QuotableText::new(&text).quoted_in(&longer, 10.0);
+        let found = quoted(&text, &longer, 10.0);
         assert!(found.is_none(), "{text} / {longer}");
     }
-    let (text, longer) = (
-        QuotableText::new(ARTICLE),
-        ARTICLE.to_owned() + &OTHER.repeat(4),
-    );
-    assert!(text.quoted_in(&longer, 5.0).is_some() && text.quoted_in(&longer, 2.0).is_none());
+    let longer = ARTICLE.to_owned() + &OTHER.repeat(4);
+    assert!(quoted(ARTICLE, &longer, 5.0).is_some() && quoted(ARTICLE, &longer, 2.0).is_none());
 }

@@ -49,6 +49,11 @@ impl PreparedText {
         self.text.text()
     }
 
+    /// The text, with its words once they are cut.
+    pub(crate) fn deciding(&self) -> &DecidingText {
+        &self.text
+    }
+
     /// The words of the text, which the first call cuts.
     pub(super) fn words(&self) -> &Prepared<'static> {
         self.text.words(Banding::shared().normaliser())

@@ -91,7 +91,7 @@ impl<'v> TextFilter<'v> {
 
     fn is_quoted(&self, text: &str, longer: &str) -> bool {
         self.contained_up_to > 1.0
-            && QuotableText::new(text)
+            && QuotableText::new(&DecidingText::new(text))
                 .quoted_in(longer, self.contained_up_to)
                 .is_some()
     }

@@ -210,7 +210,7 @@ impl Search<'_> {
         let Some((quotations, max_ratio)) = &self.part.quotations else {
             return Ok(ControlFlow::Continue(()));
         };
-        let text = QuotableText::new(self.text.text());
+        let text = QuotableText::new(self.text.deciding());
         for position in quotations.candidates(&text, self.end, *max_ratio) {
             let other = self.part.indexed[position as usize];
             if !(self.is_compared(position) && accepts(other)) {
