@@ -35,7 +35,8 @@ const ENTRIES_PER_START: usize = 16;
 /// first, 1 for the next.
 ///
 /// # Cost
-/// 16 bytes for each five words of a text, and a binary search for each winnowed phrase of a query.
+/// Some 4 bytes for each word of a text: two of five words begin a winnowed phrase of 8 bytes, and the list of
+/// phrases has room to grow. A binary search for each winnowed phrase of a query.
 /// Phrases whose hashes have the same upper half count as one phrase, which costs at most a comparison.
 ///
 /// # Source

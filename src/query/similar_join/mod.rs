@@ -46,11 +46,12 @@ pub struct SimilarJoin<'g> {
     pub likeness: Option<Likeness>,
     /// The measure that decides about texts which are alike.
     pub decision: Decision,
-    /// The most times that a text may be as long, in words, as a text that it quotes without being alike:
-    /// in full, or as the long version of it. 10 finds nearly all quoted, abridged and wrapped texts that
-    /// say enough: see [the guide](crate::guide::matching). 1 by default: only texts that are alike are
-    /// compared. More than 1 needs [`Decision::Contained`]. The index of the phrases takes some 4 bytes a
-    /// word, which count as [`memory_bytes`](Self::memory_bytes).
+    /// The largest ratio of the numbers of words of a text and of a text that it quotes. A text that quotes
+    /// another text, or of which another text is a short version, contains the other text and is not alike.
+    /// 10 finds nearly all quoted, abridged and wrapped texts that say enough: see
+    /// [the guide](crate::guide::matching). With 1, the default, only texts that are alike are compared. More
+    /// than 1 needs [`Decision::Contained`]. The index of the phrases takes some 4 bytes for each word of the
+    /// indexed texts, a part of [`memory_bytes`](Self::memory_bytes).
     pub contained_up_to: f64,
     /// The documents that are compared with each other; [`Scope::All`] by default.
     pub scope: Scope<'g>,
