@@ -49,7 +49,6 @@ use crate::console::paths::{folder_of, refuse_special};
 use crate::corpus::input_fingerprint::InputFingerprints;
 use crate::corpus::inputs::{Input, inputs};
 use crate::corpus::memory::MemoryBudget;
-use crate::corpus::records::InputRecords;
 use crate::corpus::repeated_blocks::RepeatedBlocks;
 use crate::corpus::report::RecordReport;
 use crate::corpus::statistics::Statistics;
@@ -185,12 +184,7 @@ impl Dedup {
             return Ok(None);
         };
         let wanted = self.wanted_texts()?;
-        let records = InputRecords {
-            inputs,
-            wanted: &wanted,
-            progress: self.progress,
-            interrupt,
-        };
+        let records = self.records(inputs, &wanted, interrupt);
         // The load reports bad records.
         let ignored = RepeatedBlocks::count(rule, folder, &records, |_, _| Ok(()))?;
         Ok(Some(Arc::new(ignored)))
@@ -205,12 +199,8 @@ impl Dedup {
         inputs: &[Input],
         interrupt: &Interrupt,
     ) -> Result<u64> {
-        let records = InputRecords {
-            inputs,
-            wanted: &self.wanted()?,
-            progress: self.progress,
-            interrupt,
-        };
+        let wanted = self.wanted()?;
+        let records = self.records(inputs, &wanted, interrupt);
         decisions.restore(ignored, &records, &loaded.rejected)
     }
 

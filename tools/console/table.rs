@@ -2,6 +2,8 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::grouped;
+
 /// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
@@ -29,6 +31,17 @@ impl Table {
             align: align.to_vec(),
             rows: Vec::new(),
         }
+    }
+
+    /// A table of names, counts and remarks. A name that ends in ? is left out at 0.
+    pub fn of_counts(counts: &[(&str, u64, &str)]) -> Self {
+        let mut table = Self::new(&[Align::Left, Align::Right, Align::Left]);
+        for (name, count, remark) in counts {
+            if *count > 0 || !name.ends_with('?') {
+                table.row([name.trim_end_matches('?'), &grouped(*count), remark]);
+            }
+        }
+        table
     }
 
     /// Adds a row, which may have fewer cells than the table has columns.

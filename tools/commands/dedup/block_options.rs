@@ -3,7 +3,7 @@
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 
-use super::options::Dedup;
+use super::options::{DECISION_OPTIONS, Dedup};
 use crate::corpus::blocks::BlockUnit;
 use crate::corpus::repeated_blocks::BlockRule;
 
@@ -24,7 +24,12 @@ pub struct BlockOptions {
     ///
     /// Memory: 40 MiB, some 90 bytes for each repeated line, and some 70 bytes for each different line of
     /// a 128th of all. Disk: 24 bytes for each line, beside OUTPUT while the inputs are counted.
-    #[arg(long, conflicts_with_all = COMPARISONS, help_heading = "Repeated blocks")]
+    #[arg(
+        long,
+        conflicts_with_all = DECISION_OPTIONS,
+        conflicts_with_all = COMPARISONS,
+        help_heading = "Repeated blocks"
+    )]
     pub lines: bool,
 
     /// Cut repeated paragraphs out of the texts, as --lines cuts lines
@@ -33,6 +38,7 @@ pub struct BlockOptions {
     #[arg(
         long,
         conflicts_with = "lines",
+        conflicts_with_all = DECISION_OPTIONS,
         conflicts_with_all = COMPARISONS,
         help_heading = "Repeated blocks"
     )]
@@ -62,8 +68,8 @@ pub struct BlockOptions {
     /// The number of documents from which on a line or a paragraph is repeated [default: 3; with
     /// --ignore-repeated-paragraphs 10]
     ///
-    /// In two documents, a paragraph is more often a quotation or a copy than boilerplate. What is not
-    /// compared should be in more documents than an article has copies.
+    /// In two documents, a paragraph is more often a quotation or a copy than boilerplate. A paragraph that is
+    /// not compared should be in more documents than an article has copies.
     #[arg(
         long,
         value_name = "N",
@@ -73,30 +79,14 @@ pub struct BlockOptions {
     pub in_documents: Option<u64>,
 }
 
-/// The options that compare documents, which --lines and --paragraphs do not.
-const COMPARISONS: [&str; 17] = [
-    "contained_up_to",
-    "recipe",
-    "strict",
-    "across",
-    "decide",
-    "radius",
-    "shape",
-    "cap",
-    "verify",
-    "edit_similarity",
-    "jaccard",
-    "keep",
-    "score",
-    "clusters",
-    "against",
-    "add",
-    "mark",
-];
+/// The other options that compare documents, which --lines and --paragraphs do not.
+const COMPARISONS: [&str; 4] = ["recipe", "clusters", "add", "mark"];
 
-/// Without `--in-documents`. The blocks that are cut stay once. The blocks that are not compared decide which
-/// documents go, and with 3 the body of an article with three copies is not compared.
+/// The default of `--in-documents` for blocks that are cut, each of which stays in one document.
 const CUT_IN_DOCUMENTS: u64 = 3;
+
+/// The default of `--in-documents` for blocks that are not compared. With 3, the body of an article with three
+/// copies would not be compared.
 const IGNORED_IN_DOCUMENTS: u64 = 10;
 
 impl BlockOptions {

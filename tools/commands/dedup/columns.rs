@@ -8,7 +8,6 @@ use simdb::{Clustering, ClustersEvent, Database, Shape};
 use super::options::Dedup;
 use crate::console::interrupt::Interrupt;
 use crate::corpus::inputs::Input;
-use crate::corpus::records::InputRecords;
 use crate::formats::Item;
 use crate::formats::score::ranks;
 
@@ -37,12 +36,8 @@ impl Columns {
         let near = (!options.compares_texts())
             .then(|| near_duplicates(corpus, options.clustering.radius(), interrupt))
             .transpose()?;
-        let records = InputRecords {
-            inputs,
-            wanted: &options.wanted()?,
-            progress: options.progress,
-            interrupt,
-        };
+        let wanted = options.wanted()?;
+        let records = options.records(inputs, &wanted, interrupt);
         let (mut scores, mut groups) = (HashMap::new(), HashMap::new());
         records.for_each("columns", |_, item| {
             let Item::Record(record) = item else {

@@ -15,7 +15,6 @@ use super::summary::DedupSummary;
 use crate::console::interrupt::Interrupt;
 use crate::corpus::bulk;
 use crate::corpus::memory::MemoryBudget;
-use crate::corpus::records::InputRecords;
 use crate::corpus::repeated_blocks::RepeatedBlocks;
 use crate::corpus::statistics::{Rejected, Statistics};
 use crate::formats::copy::{CopyDecision, KeeperMark};
@@ -48,12 +47,8 @@ impl Copier<'_> {
         interrupt: &Interrupt,
     ) -> Result<DedupSummary> {
         let inputs = self.statistics.inputs.clone();
-        let records = InputRecords {
-            inputs: &inputs,
-            wanted: &self.options.wanted()?,
-            progress: self.options.progress,
-            interrupt,
-        };
+        let wanted = self.options.wanted()?;
+        let records = self.options.records(&inputs, &wanted, interrupt);
         output.copy_all(&records, &mut |input, item| self.decide(input, item))?;
         let removed = self.decisions.removed.iter();
         let identical = removed.filter(|(id, removal)| {

@@ -12,14 +12,12 @@ use super::check_unchanged;
 use super::options::Dedup;
 use super::output::CorpusOutput;
 use super::removals::insert_place;
-use crate::console::grouped;
 use crate::console::interrupt::Interrupt;
-use crate::console::table::{Align, Table};
+use crate::console::table::Table;
 use crate::corpus::block_counter::BlockKey;
 use crate::corpus::blocks::{BlockUnit, without_blocks};
 use crate::corpus::input_fingerprint::InputFingerprints;
 use crate::corpus::inputs::Input;
-use crate::corpus::records::InputRecords;
 use crate::corpus::repeated_blocks::{BlockRule, RepeatedBlocks};
 use crate::corpus::report::RecordReport;
 use crate::corpus::statistics::Statistics;
@@ -75,12 +73,8 @@ impl Dedup {
 
         // First pass: count the blocks.
         let before = InputFingerprints::new(&inputs)?;
-        let records = InputRecords {
-            inputs: &inputs,
-            wanted: &self.wanted()?,
-            progress: self.progress,
-            interrupt,
-        };
+        let wanted = self.wanted()?;
+        let records = self.records(&inputs, &wanted, interrupt);
         let repeated = RepeatedBlocks::count(rule, folder.path(), &records, |input, reject| {
             statistics.reject(input, reject)
         })?;
@@ -170,9 +164,7 @@ impl BlockCut<'_> {
 
 impl CutSummary {
     pub fn table(&self) -> Table {
-        let mut table = Table::new(&[Align::Left, Align::Right, Align::Left]);
-        // A name that ends in ? is left out at 0.
-        for (name, number, remark) in [
+        let mut table = Table::of_counts(&[
             ("read", self.read, ""),
             ("changed", self.changed, ""),
             ("  emptied?", self.emptied, "no letter or digit is left"),
@@ -184,11 +176,7 @@ impl CutSummary {
             (self.names, self.blocks, "different ones, repeated"),
             ("removed", self.removed, "of them"),
             ("bytes", self.removed_bytes, "of text removed"),
-        ] {
-            if number > 0 || !name.ends_with('?') {
-                table.row([name.trim_end_matches('?'), &grouped(number), remark]);
-            }
-        }
+        ]);
         table.row(["time", &format!("{:.2} s", self.seconds)]);
         table
     }

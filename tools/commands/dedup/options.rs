@@ -8,10 +8,13 @@ use simdb::{DocId, Scope, SimilarJoin};
 
 use super::block_options::BlockOptions;
 use crate::commands::clusters::options::{ClusterOptions, KeepRule};
+use crate::console::interrupt::Interrupt;
 use crate::console::parse_memory;
 use crate::console::paths::Overwrite;
 use crate::console::progress::ProgressMode;
+use crate::corpus::inputs::Input;
 use crate::corpus::memory::MemoryBudget;
+use crate::corpus::records::InputRecords;
 use crate::formats::copy::MarkNames;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::{DocumentFields, Format, Wanted, parse_id};
@@ -179,6 +182,7 @@ pub struct Dedup {
     #[arg(
         long,
         value_name = "PATH",
+        conflicts_with = "within",
         conflicts_with_all = DECISION_OPTIONS,
         help_heading = "Duplicates"
     )]
@@ -261,10 +265,10 @@ pub struct Dedup {
     pub(super) overwrite: Overwrite,
 }
 
-/// The options that define decisions, which `--clusters` replaces.
-const DECISION_OPTIONS: [&str; 14] = [
+/// The options that define decisions, which `--clusters` replaces. `--clusters` also replaces `--within`, which
+/// is no decision alone: it groups the lines and paragraphs that are cut.
+pub(super) const DECISION_OPTIONS: [&str; 13] = [
     "strict",
-    "within",
     "across",
     "decide",
     "radius",
@@ -353,6 +357,21 @@ impl Dedup {
     /// Returns `true` if the records have texts.
     pub(super) fn reads_texts(&self) -> bool {
         self.fields.fingerprint.is_none() || self.fields.text.is_some()
+    }
+
+    /// The records of inputs, with progress as the options say.
+    pub(super) fn records<'r>(
+        &self,
+        inputs: &'r [Input],
+        wanted: &'r Wanted,
+        interrupt: &'r Interrupt,
+    ) -> InputRecords<'r> {
+        InputRecords {
+            inputs,
+            wanted,
+            progress: self.progress,
+            interrupt,
+        }
     }
 
     /// The field of the texts.

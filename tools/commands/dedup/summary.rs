@@ -5,8 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::decisions::Decisions;
-use crate::console::grouped;
-use crate::console::table::{Align, Table};
+use crate::console::table::Table;
 use crate::corpus::statistics::RecordCounts;
 
 /// The counts, with the field names of JSON. `read` = `kept` + `removed` + `rejected`.
@@ -51,9 +50,7 @@ impl DedupSummary {
     }
 
     pub fn table(&self) -> Table {
-        let mut table = Table::new(&[Align::Left, Align::Right, Align::Left]);
-        // A name that ends in ? is left out at 0.
-        for (name, number, remark) in [
+        let mut table = Table::of_counts(&[
             ("read", self.read, ""),
             ("kept", self.kept, ""),
             ("removed", self.removed, ""),
@@ -91,11 +88,7 @@ impl DedupSummary {
             ("added?", self.added, "to the database"),
             ("clusters", self.clusters, ""),
             ("largest", self.largest, "documents in one cluster"),
-        ] {
-            if number > 0 || !name.ends_with('?') {
-                table.row([name.trim_end_matches('?'), &grouped(number), remark]);
-            }
-        }
+        ]);
         table.row(["time", &format!("{:.2} s", self.seconds)]);
         table
     }
