@@ -5,10 +5,12 @@ use std::ops::ControlFlow;
 
 use simdb::containment::{Containment, Verdict, Weights};
 use simdb::{
-    ClustersEvent, Database, Decision, DocId, Error, Keep, Likeness, Normaliser, SimilarJoin,
+    ClustersEvent, Decision, DocId, Error, Keep, Likeness, Normaliser, SimilarJoin,
     SimilarPairsEvent, Snapshot,
 };
-use test_support::{builder, folder};
+use test_support::folder;
+
+use crate::similar_join::{database, real_texts};
 
 /// Ids of texts that are made of source n are n + `SHORT`, with a text n that contains each.
 const SHORT: u64 = 1000;
@@ -22,12 +24,7 @@ fn sentences(text: &str) -> Vec<&str> {
 
 /// Real texts of some sentences: each is contained in a longer text, with small edits.
 fn texts() -> BTreeMap<u64, String> {
-    let file = include_str!("../data/quotes_and_news.jsonl");
-    let texts = file.lines().filter_map(|line| {
-        let line: serde_json::Value = serde_json::from_str(line).unwrap();
-        line["text"].as_str().map(str::to_owned)
-    });
-    let long: Vec<String> = texts
+    let long: Vec<String> = real_texts()
         .filter(|text| (250..1500).contains(&text.len()) && sentences(text).len() > 3)
         .collect();
     let mut all = BTreeMap::new();
@@ -53,17 +50,6 @@ fn texts() -> BTreeMap<u64, String> {
         all.insert(number + SHORT, edited);
     }
     all
-}
-
-fn database(folder: &tempfile::TempDir, texts: &BTreeMap<u64, String>) -> Database {
-    let database = builder().keep_texts(true);
-    let database = database.create(folder.path().join("docs.simdb")).unwrap();
-    let documents = texts
-        .iter()
-        .map(|(id, text)| database.document(*id, text).unwrap());
-    let changes: Vec<_> = documents.map(simdb::Change::Insert).collect();
-    database.apply(changes).unwrap();
-    database
 }
 
 fn join(contained_up_to: f64, memory_bytes: usize) -> SimilarJoin<'static> {

@@ -9,18 +9,9 @@ use simdb::{
     Change, Database, Decision, DocId, Document, Error, Fingerprint, Likeness, Normaliser,
     OnExtended, Outcome, Resemblance, Similar, SimilarRule, TextFingerprint,
 };
-use test_support::{INSERTED, SplitMix, assert_sound, builder, caught, copy_open, folder, window};
-
-const WORDS: [&str; 64] = [
-    "river", "stone", "window", "market", "yellow", "seven", "captain", "harbour", "letter",
-    "bread", "winter", "silver", "garden", "thunder", "paper", "bridge", "copper", "morning",
-    "engine", "valley", "candle", "doctor", "island", "orange", "ticket", "forest", "hammer",
-    "summer", "lantern", "village", "pepper", "station", "violin", "shadow", "button", "carpet",
-    "desert", "feather", "glacier", "helmet", "insect", "jungle", "kettle", "ladder", "mirror",
-    "needle", "oyster", "pillow", "quarry", "ribbon", "saddle", "temple", "uncle", "velvet",
-    "walnut", "zipper", "anchor", "basket", "cotton", "dragon", "ember", "falcon", "guitar",
-    "hazel",
-];
+use test_support::{
+    INSERTED, SplitMix, WORDS, assert_sound, builder, caught, copy_open, folder, window,
+};
 
 /// The thresholds decide: what is found does not depend on the words.
 const ALIKE: SimilarRule = SimilarRule {

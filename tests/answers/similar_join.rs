@@ -10,14 +10,21 @@ use simdb::{
 };
 use test_support::{SplitMix, builder, folder};
 
-/// Real texts of one line, with copies and edits of some of them. Ids are in no order of lengths.
-fn texts() -> BTreeMap<u64, String> {
+/// Quotes and news.
+pub fn real_texts() -> impl Iterator<Item = String> {
     let file = include_str!("../data/quotes_and_news.jsonl");
-    let texts = file.lines().filter_map(|line| {
+    file.lines().filter_map(|line| {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         line["text"].as_str().map(str::to_owned)
-    });
-    let sources: Vec<String> = texts.filter(|text| text.len() < 200).take(60).collect();
+    })
+}
+
+/// Real texts of one line, with copies and edits of some of them. Ids are in no order of lengths.
+fn texts() -> BTreeMap<u64, String> {
+    let sources: Vec<String> = real_texts()
+        .filter(|text| text.len() < 200)
+        .take(60)
+        .collect();
     let mut sequence = SplitMix(7);
     let mut all = BTreeMap::new();
     for (number, text) in (0..).zip(&sources) {
@@ -51,7 +58,8 @@ fn texts() -> BTreeMap<u64, String> {
     all
 }
 
-fn database(folder: &tempfile::TempDir, texts: &BTreeMap<u64, String>) -> Database {
+/// A new database with texts by id.
+pub fn database(folder: &tempfile::TempDir, texts: &BTreeMap<u64, String>) -> Database {
     let database = builder().keep_texts(true);
     let database = database.create(folder.path().join("docs.simdb")).unwrap();
     let documents = texts

@@ -14,7 +14,7 @@ use simdb::containment::{Containment, Weights};
 use simdb::{
     Change, Database, Decision, DocId, Likeness, Normaliser, Outcome, Resemblance, SimilarRule,
 };
-use test_support::{SplitMix, assert_sound, builder, folder};
+use test_support::{SplitMix, WORDS, assert_sound, builder, folder};
 
 /// A query among many texts is compared with this many queries among as many fewer texts.
 const TIMES: usize = 16;
@@ -24,14 +24,8 @@ const MAX_RATIO: u32 = 6;
 /// The fastest of up to 20 turns counts, because other load only adds time.
 const MAX_TURNS: usize = 20;
 
-const WORDS: [&str; 48] = [
-    "river", "stone", "window", "market", "yellow", "seven", "captain", "harbour", "letter",
-    "bread", "winter", "silver", "garden", "thunder", "paper", "bridge", "copper", "morning",
-    "engine", "valley", "candle", "doctor", "island", "orange", "ticket", "forest", "hammer",
-    "summer", "lantern", "village", "pepper", "station", "violin", "shadow", "button", "carpet",
-    "desert", "feather", "glacier", "helmet", "insect", "jungle", "kettle", "ladder", "mirror",
-    "needle", "oyster", "pillow",
-];
+/// The words of random texts.
+const FEW_WORDS: &[&str] = WORDS.split_at(48).0;
 
 /// A database with these texts; half of them are in the tables, the others in the memtable.
 fn database(folder: &tempfile::TempDir, name: &str, texts: &[String]) -> Database {
@@ -198,7 +192,7 @@ fn texts_that_share_bands_are_told_apart(count: usize) {
     let folder = folder();
     let mut draws = SplitMix(30);
     let text = |_| {
-        let mut words = WORDS;
+        let mut words = FEW_WORDS.to_vec();
         for at in (1..words.len()).rev() {
             words.swap(at, draws.below(at as u64 + 1) as usize);
         }
@@ -234,7 +228,7 @@ fn long_text_is_found(bytes: usize) {
     let mut draws = SplitMix(31);
     let mut long = String::new();
     while long.len() < bytes {
-        long += WORDS[draws.below(WORDS.len() as u64) as usize];
+        long += FEW_WORDS[draws.below(FEW_WORDS.len() as u64) as usize];
         long += &draws.below(100_000).to_string();
         long.push(' ');
     }

@@ -54,6 +54,18 @@ impl SplitMix {
     }
 }
 
+/// Words for random texts.
+pub const WORDS: [&str; 64] = [
+    "river", "stone", "window", "market", "yellow", "seven", "captain", "harbour", "letter",
+    "bread", "winter", "silver", "garden", "thunder", "paper", "bridge", "copper", "morning",
+    "engine", "valley", "candle", "doctor", "island", "orange", "ticket", "forest", "hammer",
+    "summer", "lantern", "village", "pepper", "station", "violin", "shadow", "button", "carpet",
+    "desert", "feather", "glacier", "helmet", "insect", "jungle", "kettle", "ladder", "mirror",
+    "needle", "oyster", "pillow", "quarry", "ribbon", "saddle", "temple", "uncle", "velvet",
+    "walnut", "zipper", "anchor", "basket", "cotton", "dragon", "ember", "falcon", "guitar",
+    "hazel",
+];
+
 /// A builder with a small cache.
 pub fn builder() -> Builder {
     Database::builder().cache_bytes(16 << 20)
