@@ -1306,6 +1306,11 @@ Examples:
         made.add_argument("--hot", type=positive, default=4096, metavar="N",
                           help="cut a key again that more than N fingerprints share (default: 4096)")
 
+    def driver_edges(made):
+        made.add_argument("--driver-edges", type=natural, default=500_000, metavar="N",
+                          help="decide the last N pairs in the driver's memory, 300 bytes each (default: "
+                               "500000)")
+
     made = verb("pairs", "Finds all pairs of documents within a radius",
                 "OUTPUT: a BIGINT, b BIGINT, distance INT; a < b as u64; each pair once. Documents with\n"
                 "one fingerprint are a star: the smallest id with each other one, at distance 0; that one\n"
@@ -1340,9 +1345,7 @@ Examples:
                       help="what a cluster is (default: star)")
     made.add_argument("--radius", type=radius, metavar="K",
                       help="use only pairs within K bits (default: all)")
-    made.add_argument("--driver-edges", type=natural, default=500_000, metavar="N",
-                      help="decide the last N pairs in the driver's memory, 300 bytes each (default: "
-                           "500000)")
+    driver_edges(made)
     common(made)
     made = verb("similar-pairs", "Finds all pairs of texts of which one contains the other",
                 "OUTPUT: a BIGINT, b BIGINT, distance INT (of the fingerprints), verdict STRING (same, a_in_b,\n"
@@ -1361,9 +1364,7 @@ Examples:
                 "Documents that are in no cluster with another are not written.")
     made.add_argument("PAIRS", help="what `similar-pairs` wrote")
     made.add_argument("OUTPUT", help="a new folder, or one that this command began")
-    made.add_argument("--driver-edges", type=natural, default=500_000, metavar="N",
-                      help="decide the last N pairs in the driver's memory, 300 bytes each (default: "
-                           "500000)")
+    driver_edges(made)
     common(made)
     return top
 
