@@ -145,23 +145,15 @@ impl Similar {
     }
 
     fn __getnewargs__(&self) -> SimilarArguments {
-        let Self {
-            id,
-            fingerprint,
-            distance,
-            resemblance,
-            verdict,
-            missing_in_b,
-            missing_in_a,
-        } = self.clone();
+        let own = self.clone();
         (
-            id,
-            fingerprint,
-            distance,
-            resemblance,
-            verdict,
-            missing_in_b,
-            missing_in_a,
+            own.id,
+            own.fingerprint,
+            own.distance,
+            own.resemblance,
+            own.verdict,
+            own.missing_in_b,
+            own.missing_in_a,
         )
     }
 

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import (
     Any,
     Callable,
+    Generic,
     Iterable,
     Iterator,
     Literal,
@@ -17,6 +18,7 @@ from typing import (
     Tuple,
     Type,
     TypedDict,
+    TypeVar,
     Union,
     final,
 )
@@ -52,6 +54,7 @@ _Verdict = Literal["same", "a_in_b", "b_in_a", "template", "different"]
 _Missing = list[Tuple[str, float]]
 _BatchAnswer = Tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint8]]
 _RemovalRow = Tuple[int, int, Optional[str], _Missing, Optional[float], float]
+_Written = TypeVar("_Written")
 
 class _TableStats(TypedDict):
     entries: int
@@ -362,14 +365,13 @@ class _Reader:
 class Snapshot(_Reader):
     def __enter__(self) -> Snapshot: ...
 
-@final
-class Database(_Reader):
+class _Writer(Generic[_Written]):
     def insert(
         self, id: int, content: _Content, *, arrival: Optional[_Arrival] = None
-    ) -> Outcome: ...
+    ) -> _Written: ...
     def upsert(
         self, id: int, content: _Content, *, arrival: Optional[_Arrival] = None
-    ) -> Outcome: ...
+    ) -> _Written: ...
     def insert_unique(
         self,
         id: int,
@@ -377,7 +379,7 @@ class Database(_Reader):
         radius: int = 3,
         *,
         arrival: Optional[_Arrival] = None,
-    ) -> Outcome: ...
+    ) -> _Written: ...
     def insert_unless_similar(
         self,
         id: int,
@@ -388,8 +390,11 @@ class Database(_Reader):
         decision: _Decision = "contained",
         replace: bool = False,
         arrival: Optional[_Arrival] = None,
-    ) -> Outcome: ...
-    def remove(self, id: int) -> Outcome: ...
+    ) -> _Written: ...
+    def remove(self, id: int) -> _Written: ...
+
+@final
+class Database(_Reader, _Writer[Outcome]):
     def write_batch(self) -> WriteBatch: ...
     def prune(self, older_than: _Arrival) -> int: ...
     def bulk_load(
@@ -413,33 +418,7 @@ class Database(_Reader):
     def __enter__(self) -> Database: ...
 
 @final
-class WriteBatch:
-    def insert(
-        self, id: int, content: _Content, *, arrival: Optional[_Arrival] = None
-    ) -> None: ...
-    def upsert(
-        self, id: int, content: _Content, *, arrival: Optional[_Arrival] = None
-    ) -> None: ...
-    def insert_unique(
-        self,
-        id: int,
-        content: _Content,
-        radius: int = 3,
-        *,
-        arrival: Optional[_Arrival] = None,
-    ) -> None: ...
-    def insert_unless_similar(
-        self,
-        id: int,
-        text: str,
-        *,
-        edit_similarity: Optional[float] = None,
-        jaccard: Optional[float] = None,
-        decision: _Decision = "contained",
-        replace: bool = False,
-        arrival: Optional[_Arrival] = None,
-    ) -> None: ...
-    def remove(self, id: int) -> None: ...
+class WriteBatch(_Writer[None]):
     def __len__(self) -> int: ...
     def __bool__(self) -> bool: ...
     @property
