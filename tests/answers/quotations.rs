@@ -12,7 +12,7 @@ use test_support::folder;
 
 use crate::similar_join::{database, real_texts};
 
-/// Ids of texts that are made of source n are n + `SHORT`, with a text n that contains each.
+/// The id of a contained text is the id of the text that contains it, plus this number.
 const SHORT: u64 = 1000;
 
 /// The sentences of a text, with the characters after them.
@@ -54,7 +54,7 @@ fn texts() -> BTreeMap<u64, String> {
 
 fn join(contained_up_to: f64, memory_bytes: usize) -> SimilarJoin<'static> {
     let mut join = SimilarJoin::default();
-    // Texts that share half are compared with each other anyway.
+    // With the lower thresholds of a join, texts that share half are found without quotations.
     join.likeness = Some(Likeness::default());
     join.contained_up_to = contained_up_to;
     join.memory_bytes = memory_bytes;

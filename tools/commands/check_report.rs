@@ -45,8 +45,8 @@ use crate::options::{FieldNames, OnError};
 /// - the verdict is same or a_in_b, and the verdict and the missing words are those of the line.
 ///
 /// A report of `dedup --ignore-repeated-paragraphs` says in how many documents a paragraph is that was not
-/// compared. The paragraphs of all inputs are counted again, both texts are compared without the repeated
-/// ones, and each of those must be in a document that is kept.
+/// compared. The paragraphs of all inputs are counted again, both texts are compared without their repeated
+/// paragraphs, and each repeated paragraph must be in a document that is kept.
 ///
 /// INPUT are the files that `dedup` read, with the same options. A file may have moved: then its name
 /// without the folder counts. A keeper in the database of `dedup --against` needs --against.

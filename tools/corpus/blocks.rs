@@ -97,7 +97,7 @@ pub fn without_blocks<'t>(
 /// Case, width, white space, punctuation, and traditional or simplified characters make no difference. The
 /// form is the letters and digits of [`Normaliser::sentences`], then the numbers and signs of names in them:
 /// the letters and digits of 3.14 are those of 31.4, and those of C++ are those of C. A block without a
-/// letter, such as a rule of dashes, a price or a score, is no wording that repeats.
+/// letter, such as a rule of dashes, a price or a score, is not compared.
 pub fn comparable(normaliser: &Normaliser, block: &str) -> Option<String> {
     let sentences = normaliser.sentences(block);
     if !sentences.contains(char::is_alphabetic) {

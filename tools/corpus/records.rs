@@ -10,7 +10,7 @@ use crate::console::interrupt::Interrupt;
 use crate::console::progress::ProgressMode;
 use crate::formats::{Item, Wanted, reader};
 
-/// Inputs, and what is read of them.
+/// Inputs, and the parts of their records that are read.
 #[derive(Clone, Copy)]
 pub struct InputRecords<'i> {
     pub inputs: &'i [Input],

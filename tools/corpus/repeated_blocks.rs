@@ -104,8 +104,8 @@ impl RepeatedBlocks {
         self.counts.get(&key).map(|counts| (key, *counts))
     }
 
-    /// The text without its repeated blocks, and their keys. The whole text and no key if no other block has
-    /// a letter: all blocks of a document that is there often enough are repeated.
+    /// The text without its repeated blocks, and their keys; the whole text and no key if no other block has
+    /// a letter. All blocks of a document with enough copies are repeated.
     pub fn without_repeated<'t>(&self, text: &'t str) -> (Cow<'t, str>, Vec<BlockKey>) {
         let (mut keys, mut has_rest) = (Vec::new(), false);
         let rest = without_blocks(text, self.rule.unit, |block| {
@@ -123,7 +123,7 @@ impl RepeatedBlocks {
         }
     }
 
-    /// The text as it is compared: without its repeated blocks, unless it has no other.
+    /// The text as it is compared: without its repeated blocks, or whole if no other block has a letter.
     pub fn compared(&self, text: String) -> String {
         match self.without_repeated(&text).0 {
             Cow::Owned(rest) => rest,

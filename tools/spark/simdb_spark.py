@@ -109,8 +109,8 @@ that say it. `simdb-cli clusters --similar` may name another keeper of a cluster
 
 N texts are 41 to 81 N rows of some 36 bytes in the join. Each candidate takes 40 us of CPU in simdb-cli and
 both of its texts in a shuffle. The keys do not adapt as the forest does, so candidates grow with N * N:
-225,000 among 16,000 package summaries, 3.5 million among 64,000. n texts of one template are n * n / 2 candidates, balanced over
-all tasks but not fewer.
+225,000 among 16,000 package summaries, 3.5 million among 64,000. n texts of one template are n * n / 2
+candidates, which are balanced over all tasks.
 
 # When to use it
 

@@ -12,8 +12,8 @@ use crate::corpus::statistics::Rejected;
 use crate::formats::Item;
 
 impl Decisions {
-    /// Keeps documents so that each paragraph that was not compared is in a document that is kept: the first
-    /// of the removed documents that have the paragraph. Returns the number of these documents.
+    /// Keeps the first removed document with each paragraph that was not compared and is in no kept document.
+    /// Returns the number of these documents.
     pub fn restore(
         &mut self,
         ignored: &RepeatedBlocks,

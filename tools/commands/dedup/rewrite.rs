@@ -1,4 +1,4 @@
-//! The text of a record in place of another: the other bytes of the record stay.
+//! Replaces the text of a record. All other bytes of the record stay.
 
 use std::collections::HashMap;
 

@@ -26,7 +26,7 @@ pub struct DedupSummary {
     split: u64,
     /// Different paragraphs that were not compared.
     pub ignored: u64,
-    /// Documents that stay for such a paragraph.
+    /// Documents that stay for a paragraph that was not compared and that no other kept document has.
     pub restored: u64,
     /// Documents added to the database of `--against`.
     pub added: u64,

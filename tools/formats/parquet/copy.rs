@@ -236,7 +236,8 @@ fn copy_column(
     }
 }
 
-/// Copies the kept rows of a column. `new` are the values of some rows, none of them in a list or null.
+/// Copies the kept rows of a column. `new` has new values by row; the old values of these rows are neither null
+/// nor in a list.
 fn copy_values<T: DataType>(
     mut reader: ColumnReaderImpl<T>,
     writer: &mut SerializedColumnWriter<'_>,

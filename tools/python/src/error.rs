@@ -79,7 +79,7 @@ fn library_error(py: Python<'_>, error: &Error) -> PyErr {
     raised
 }
 
-/// Parts of the library's error texts that name its functions, and the same in Python.
+/// Parts of error texts that name functions of the library, each with its replacement in Python.
 const PYTHON_NAMES: [(&str, &str); 7] = [
     ("Builder::salvage", "simdb.salvage"),
     ("Builder::bulk_create", "simdb.bulk_load"),

@@ -64,7 +64,7 @@ pub fn call<T: Send>(
 /// The time between two looks for signals. With 100 ms, the usual time between two reports, some
 /// interrupts would take more than 100 ms.
 pub const SIGNAL_INTERVAL: Duration = Duration::from_millis(20);
-/// At most ten calls of `progress` a second, except at the begin and the end of a stage.
+/// At most ten calls of `progress` a second, except at the start and the end of a stage.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The progress handler of all databases, called every [`SIGNAL_INTERVAL`].
