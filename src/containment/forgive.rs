@@ -107,8 +107,8 @@ pub(super) fn can_be_acronym(token: &Token<'_>) -> bool {
         && token.text.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
-/// The positions of the words from `at` on whose first letters are the acronym. Stop words may
-/// stand between.
+/// The positions of the words from `at` on whose first letters are the acronym. A stop word may stand
+/// between two of them.
 pub(super) fn spelled_out(acronym: &str, tokens: &[Token<'_>], at: usize) -> Option<Vec<usize>> {
     let mut letters = acronym.bytes();
     let mut wanted = letters.next();
@@ -116,10 +116,12 @@ pub(super) fn spelled_out(acronym: &str, tokens: &[Token<'_>], at: usize) -> Opt
     for (place, token) in tokens.iter().enumerate().skip(at) {
         let Some(letter) = wanted else { break };
         let is_word = token.text.len() > 1 && token.text.is_ascii();
+        let may_be_skipped =
+            token.class == Class::Stop && found.last().is_some_and(|last| last + 1 == place);
         if is_word && token.text.as_bytes()[0] == letter {
             found.push(place);
             wanted = letters.next();
-        } else if found.is_empty() || token.class != Class::Stop {
+        } else if !may_be_skipped {
             return None;
         }
     }

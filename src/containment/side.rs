@@ -269,17 +269,18 @@ impl<'s, 't> Sides<'s, 't> {
         }
         for at in acronyms {
             let token = &self.tokens[side][at];
-            let found = (0..tokens.len()).find_map(|from| spelled_out(&token.text, tokens, from));
-            // Most of its words are missing. Others would spell an acronym by chance.
-            let mut open = found.unwrap_or_default();
-            let words = open.len();
-            open.retain(|place| self.is_open(other, *place));
-            if words == 0 || open.len() * 2 <= words {
-                continue;
-            }
+            // Words that the other text says as well would spell an acronym by chance.
+            let words = (0..tokens.len()).find_map(|from| {
+                let words = spelled_out(&token.text, tokens, from)?;
+                words
+                    .iter()
+                    .all(|word| self.is_open(other, *word))
+                    .then_some(words)
+            });
+            let Some(words) = words else { continue };
             self.states[side][at] = State::Said;
-            for place in open {
-                self.states[other][place] = State::Said;
+            for word in words {
+                self.states[other][word] = State::Said;
             }
         }
     }
