@@ -11,6 +11,7 @@ use crate::decision::{DecidingText, Decision, answer_order};
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::{Fingerprint, TextFingerprint, check_radius};
+use crate::minhash::{Sketch, Sketches};
 use crate::similarity::{Likeness, PackedComparison, PackedWording, Resemblance, Wording};
 use crate::store::{BandMaker, FingerprintSource, View};
 
@@ -20,6 +21,11 @@ const RADIUS_WITHOUT_BANDS: u32 = 12;
 
 /// The radius of candidates in a database with bands. The bands find near-duplicates farther away.
 const RADIUS_WITH_BANDS: u32 = 3;
+
+/// Candidates whose sketches differ from that of the query in more of the 120 bits are left out, unless the
+/// thresholds are below the default. Sketches of two texts that have a fifth of their shingles in common
+/// differ in 48 bits on average.
+const MAX_SKETCH_DISTANCE: u32 = 50;
 
 /// From 16 candidates on, texts are compared on all cores.
 const MIN_PARALLEL_TEXTS: usize = 16;
@@ -40,6 +46,7 @@ pub struct TextQuery {
     text: DecidingText,
     /// The band keys of the text.
     keys: Vec<u64>,
+    sketches: Sketches,
     /// `None` if the recipe makes no fingerprints of texts.
     fingerprint: Option<TextFingerprint>,
     likeness: Likeness,
@@ -52,8 +59,10 @@ impl TextQuery {
     pub(crate) fn new(bands: &BandMaker, text: &str, fingerprint: Option<TextFingerprint>) -> Self {
         let banding = bands.banding();
         let wording = Wording::new(banding.normaliser(), text);
+        let (keys, sketches) = banding.query_keys(text, wording.letters());
         Self {
-            keys: banding.query_keys(text, wording.letters()),
+            keys,
+            sketches,
             wording,
             text: DecidingText::new(text),
             bands: bands.clone(),
@@ -152,6 +161,14 @@ impl TextQuery {
         } else {
             &[]
         }
+    }
+
+    /// Returns `false` for the sketches of most texts that are not near-duplicates.
+    fn may_be_alike(&self, sketch: Option<Sketch>) -> bool {
+        let default = Likeness::default();
+        self.likeness.edit_similarity < default.edit_similarity
+            || self.likeness.jaccard < default.jaccard
+            || self.sketches.may_be_near(sketch, MAX_SKETCH_DISTANCE)
     }
 
     /// The fingerprint and the radius of candidates; `None` if the text has no reliable fingerprint.
@@ -281,7 +298,9 @@ pub(crate) fn similar_in_overlay(
     view: &View<impl FingerprintSource>,
     query: &TextQuery,
 ) -> Result<Vec<Similar>> {
-    let mut candidates = view.in_overlay_bands(query.band_keys(view.keeps_bands()));
+    let mut candidates = view.in_overlay_bands(query.band_keys(view.keeps_bands()), |sketch| {
+        query.may_be_alike(sketch)
+    });
     if let Some((fingerprint, radius)) = query.fingerprint_and_radius(view.keeps_bands()) {
         let near = view.in_overlay(fingerprint, radius, usize::MAX);
         candidates.extend(near.into_iter().map(|near| near.id));
@@ -429,7 +448,7 @@ fn compare_stored(
         let Some(state) = view.stored(id)? else {
             return Ok(None);
         };
-        view.keep_wording(id, state.fingerprint, &packed);
+        view.keep_wording(id, state.fingerprint, &packed)?;
         let resemblance = PackedWording::new(&packed).and_then(|packed| comparison.compare(packed));
         let alike = resemblance.map(|resemblance| Alike {
             id,
@@ -467,7 +486,7 @@ fn compare(
 /// The documents with near fingerprints, and the documents that share bands, each once, by id.
 fn candidates(view: &View<impl FingerprintSource>, query: &TextQuery) -> Result<Vec<DocId>> {
     let keys = query.band_keys(view.keeps_bands());
-    let mut candidates = view.candidates_in_bands(keys)?;
+    let mut candidates = view.candidates_in_bands(keys, |sketch| query.may_be_alike(sketch))?;
     if let Some((fingerprint, radius)) = query.fingerprint_and_radius(view.keeps_bands()) {
         let near = within(view, fingerprint, radius, usize::MAX)?;
         candidates.extend(near.into_iter().map(|near| near.id));

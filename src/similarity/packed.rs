@@ -33,7 +33,7 @@ const IS_INFORMATIVE: u16 = 1;
 const IS_ASCII: u16 = 2;
 
 /// The numbers of characters and of distinct phrases of a packed wording.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WordingSize {
     characters: u16,
     phrases: u16,

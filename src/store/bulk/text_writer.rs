@@ -104,10 +104,12 @@ impl TextWriter {
     fn encode(&self, texts: &[(DocId, String)]) -> Result<Vec<EncodedText>> {
         let maker = self.bands.as_ref().map(|bands| &bands.maker);
         let encode = |encoder: &mut Encoder, (id, text): &(DocId, String)| {
+            let banded = maker.map(|maker| maker.keys_and_sketch(text));
+            let (keys, sketch) = banded.unwrap_or_default();
             Ok(EncodedText {
                 id: *id,
-                bytes: encoder.encode(*id, text)?,
-                keys: maker.map_or(Vec::new(), |maker| maker.keys(text)),
+                bytes: encoder.encode(*id, text, sketch)?,
+                keys,
             })
         };
         self.context.run(|| {

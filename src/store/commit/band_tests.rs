@@ -324,14 +324,14 @@ impl CheckedStore {
             }
         }
         for (key, documents) in &expected {
-            let found = view.candidates_in_bands(&[*key]).unwrap();
+            let found = view.candidates_in_bands(&[*key], |_| true).unwrap();
             assert_eq!(found, *documents);
         }
         let keys: Vec<u64> = expected.keys().rev().copied().collect();
         let all: BTreeSet<DocId> = expected.into_values().flatten().collect();
-        let found = view.candidates_in_bands(&keys).unwrap();
+        let found = view.candidates_in_bands(&keys, |_| true).unwrap();
         assert!(found.iter().eq(&all));
-        assert_eq!(view.candidates_in_bands(&[7]).unwrap(), []);
+        assert_eq!(view.candidates_in_bands(&[7], |_| true).unwrap(), []);
     }
 }
 

@@ -311,7 +311,7 @@ impl WriteTransaction {
             match &edit.text {
                 TextEdit::Keep => {}
                 TextEdit::Put(banded) => {
-                    let bytes = encoder.encode(edit.id, &banded.text)?;
+                    let bytes = encoder.encode(edit.id, &banded.text, banded.sketch())?;
                     let old = table
                         .insert(edit.id.0, bytes.as_slice())
                         .writing(&self.db_path)?;

@@ -84,9 +84,11 @@ impl Model {
         }
     }
 
-    fn in_band(&self, key: u64) -> Vec<DocId> {
-        let has_key =
-            |text: &TextEdit| matches!(text, TextEdit::Put(banded) if banded.has_key(key));
+    fn in_bands(&self, keys: &[u64]) -> Vec<DocId> {
+        let has_key = |text: &TextEdit| {
+            let has = |banded: &BandedText| keys.iter().any(|key| banded.has_key(*key));
+            matches!(text, TextEdit::Put(banded) if has(banded))
+        };
         let touched = self.touched.iter();
         let found = touched.filter(|(id, text)| has_key(text) && self.stored.contains_key(id));
         found.map(|(id, _)| *id).collect()
@@ -124,12 +126,11 @@ fn assert_view_is(view: &MemtableView, model: &Model, ids: u64) {
         assert_eq!(view.latest(id), expected);
     }
     for key in b'a'..=b'd' {
-        let expected = model.in_band(key.into());
-        for most in [0, 1, 2, usize::MAX] {
-            let found = view.in_band(key.into(), most, |_| true);
-            assert_eq!(found, expected[..most.min(expected.len())], "key {key}");
+        for keys in [vec![key.into()], vec![key.into(), b'b'.into()], vec![]] {
+            let expected = model.in_bands(&keys);
+            assert_eq!(view.in_bands(&keys, |_, _| true), expected, "{keys:?}");
+            assert_eq!(view.in_bands(&keys, |_, _| false), []);
         }
-        assert_eq!(view.in_band(key.into(), usize::MAX, |_| false), []);
     }
     for centre in CENTRES {
         let query = Fingerprint::from_bits(centre ^ 1);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Memtable, TextEdit, Version, indexed_fingerprint};
 use crate::document::{DocId, Match};
 use crate::fingerprint::Fingerprint;
-use crate::store::tables::edit::{DocumentEdit, StoredDocument};
+use crate::store::tables::edit::{BandedText, DocumentEdit, StoredDocument};
 
 /// The visible edits of the memtables. The state of a document here replaces its state in the tables.
 #[derive(Clone, Debug, Default)]
@@ -163,29 +163,33 @@ impl MemtableView {
         near
     }
 
-    /// The first `limit` documents, by id, whose text in the memtables has this band key and whose state
-    /// passes.
-    pub(crate) fn in_band(
+    /// The documents whose text in the memtables has one of these band keys, and whose text and state pass;
+    /// ascending by id, each once.
+    pub(crate) fn in_bands(
         &self,
-        key: u64,
-        limit: usize,
-        passes: impl Fn(StoredDocument) -> bool,
+        keys: &[u64],
+        passes: impl Fn(&BandedText, StoredDocument) -> bool,
     ) -> Vec<DocId> {
-        let has_key = |id: DocId| {
-            self.latest(id).is_some_and(|latest| {
-                let has_key = matches!(&latest.text, TextEdit::Put(banded) if banded.has_key(key));
-                has_key && latest.state.is_some_and(&passes)
-            })
-        };
         let mut found: Vec<DocId> = Vec::new();
         for part in &self.parts {
-            // The posting list also has documents whose text changed later.
-            found.extend(part.in_band(key).filter(|id| has_key(*id)).take(limit));
+            for key in keys {
+                found.extend(part.in_band(*key));
+            }
         }
         // Both memtables list a document that was edited in both.
         found.sort_unstable();
         found.dedup();
-        found.truncate(limit);
+        found.retain(|id| {
+            let Some(LatestVersion {
+                state: Some(state),
+                text: TextEdit::Put(banded),
+            }) = self.latest(*id)
+            else {
+                return false;
+            };
+            // The posting lists also have documents whose text changed later.
+            passes(&banded, state) && keys.iter().any(|key| banded.has_key(*key))
+        });
         found
     }
 

@@ -9,7 +9,7 @@ use super::edit::BandedText;
 use super::packed::Op;
 use crate::document::DocId;
 use crate::error::Result;
-use crate::minhash::Banding;
+use crate::minhash::{Banding, Sketch};
 use crate::store::tables::Tables;
 use crate::store::tables::packed::entry::{Entry, pair};
 
@@ -25,16 +25,20 @@ impl BandMaker {
 
     /// The band keys of a text, ascending and distinct.
     pub(crate) fn keys(&self, text: &str) -> Vec<u64> {
-        let mut keys = self.banding().keys(text);
+        self.keys_and_sketch(text).0
+    }
+
+    /// The band keys of a text, ascending and distinct, and its sketch.
+    pub(crate) fn keys_and_sketch(&self, text: &str) -> (Vec<u64>, Option<Sketch>) {
+        let (mut keys, sketch) = self.banding().keys_and_sketch(text);
         keys.sort_unstable();
         keys.dedup();
-        keys
+        (keys, sketch)
     }
 
     /// A text with its keys.
     pub(crate) fn banded(&self, text: String) -> Arc<BandedText> {
-        let keys = self.banding().keys(&text);
-        BandedText::new(text, keys)
+        BandedText::with_bands(text, self.banding())
     }
 
     /// The parameters, which are the same for all databases.

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
+use crate::minhash::{Banding, Sketch};
 use crate::similarity::{PackedWording, Wording};
 use crate::text::Normaliser;
 use crate::timestamp::Timestamp;
@@ -42,6 +43,8 @@ pub(crate) struct BandedText {
     pub(crate) text: Box<str>,
     /// Ascending and distinct; empty in a database that keeps no bands.
     keys: Box<[u64]>,
+    /// Made with the keys, or by the first use if the keys were read from a journal.
+    sketch: OnceLock<Option<Sketch>>,
     /// The packed wording, made by the first comparison.
     packed: OnceLock<Option<Box<[u8]>>>,
 }
@@ -62,8 +65,25 @@ impl BandedText {
         Arc::new(Self {
             text: text.into(),
             keys: keys.into(),
+            sketch: OnceLock::new(),
             packed: OnceLock::new(),
         })
+    }
+
+    /// A text with all that `banding` makes of it.
+    pub(crate) fn with_bands(text: String, banding: &Banding) -> Arc<Self> {
+        let (keys, sketch) = banding.keys_and_sketch(&text);
+        let banded = Self::new(text, keys);
+        // The cell is empty, so this always succeeds.
+        let _ = banded.sketch.set(sketch);
+        banded
+    }
+
+    /// The sketch of the text; `None` in a database that keeps no bands, and for a text without bands.
+    pub(crate) fn sketch(&self) -> Option<Sketch> {
+        let has_bands = self.keys.len() > 1;
+        let make = || Banding::shared().keys_and_sketch(&self.text).1;
+        has_bands.then(|| *self.sketch.get_or_init(make)).flatten()
     }
 
     /// The packed wording; `None` for a text that is compared as a whole.

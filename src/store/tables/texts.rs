@@ -1,4 +1,5 @@
-//! Table `texts`: the text of each document, compressed if that is shorter, with a checksum.
+//! Table `texts`: the text of each document, compressed if that is shorter, behind its sketch, with a
+//! checksum.
 
 use std::cell::RefCell;
 
@@ -6,6 +7,7 @@ use redb::ReadableTable;
 
 use crate::document::DocId;
 use crate::error::{Error, Result};
+use crate::minhash::Sketch;
 use crate::store::disk::page::{verify_crc, with_crc};
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
@@ -20,6 +22,8 @@ pub(crate) const TEXT_LIMIT_BYTES: usize = 256 << 20;
 const PLAIN: u8 = 0;
 /// Format byte of a text in one Zstandard frame.
 const ZSTANDARD: u8 = 1;
+/// Bit of the format byte of a text behind the 16 bytes of its sketch.
+const HAS_SKETCH: u8 = 0x10;
 /// The compression level: level 3 takes little time beside the fingerprint of the text.
 const ZSTANDARD_LEVEL: i32 = 3;
 
@@ -43,18 +47,25 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// The stored bytes of a text.
-    pub(crate) fn encode(&mut self, id: DocId, text: &str) -> Result<Vec<u8>> {
+    /// The stored bytes of a text and its sketch.
+    pub(crate) fn encode(
+        &mut self,
+        id: DocId,
+        text: &str,
+        sketch: Option<Sketch>,
+    ) -> Result<Vec<u8>> {
         refuse_too_long(id, text)?;
-        let mut payload = vec![ZSTANDARD];
         let compressed = self.compress(text).unwrap_or_default();
         // Compression makes most short texts longer.
-        if !compressed.is_empty() && compressed.len() < text.len() {
-            payload.extend_from_slice(&compressed);
-        } else {
-            payload[0] = PLAIN;
-            payload.extend_from_slice(text.as_bytes());
-        }
+        let (format, content) = match compressed.len() {
+            1.. if compressed.len() < text.len() => (ZSTANDARD, compressed.as_slice()),
+            _ => (PLAIN, text.as_bytes()),
+        };
+        let sketch = sketch.map(|sketch| sketch.bits().to_le_bytes());
+        let flag = if sketch.is_some() { HAS_SKETCH } else { 0 };
+        let mut payload = vec![format | flag];
+        payload.extend(sketch.iter().flatten());
+        payload.extend_from_slice(content);
         Ok(with_crc(&payload))
     }
 
@@ -69,16 +80,47 @@ impl Encoder {
 
 /// The text that [`Encoder::encode`] stored as `bytes`.
 pub(crate) fn decode(id: DocId, bytes: &[u8], db_path: &DbPath) -> Result<String> {
-    let damaged = |what: &str| db_path.corrupt(format!("the text of document {id} {what}"));
-    let payload = verify_crc(bytes).ok_or_else(|| damaged("does not match its checksum"))?;
-    let text = match payload.split_first() {
-        Some((&PLAIN, text)) => text.to_vec(),
-        Some((&ZSTANDARD, frame)) => {
-            decompress(frame).ok_or_else(|| damaged("cannot be decompressed"))?
-        }
-        _ => return Err(damaged("has an unknown format byte")),
+    let damaged = |what| damaged(id, what, db_path);
+    let (format, _, content) = fields(id, bytes, db_path)?;
+    let text = match format {
+        PLAIN => content.to_vec(),
+        _ => decompress(content).ok_or_else(|| damaged("cannot be decompressed"))?,
     };
     String::from_utf8(text).map_err(|_| damaged("is not UTF-8"))
+}
+
+/// The sketch that [`Encoder::encode`] stored in `bytes`.
+pub(crate) fn decode_sketch(id: DocId, bytes: &[u8], db_path: &DbPath) -> Result<Option<Sketch>> {
+    fields(id, bytes, db_path).map(|(_, sketch, _)| sketch)
+}
+
+/// The format, [`PLAIN`] or [`ZSTANDARD`], the sketch and the stored content of a text.
+fn fields<'b>(
+    id: DocId,
+    bytes: &'b [u8],
+    db_path: &DbPath,
+) -> Result<(u8, Option<Sketch>, &'b [u8])> {
+    let damaged = |what| damaged(id, what, db_path);
+    let payload = verify_crc(bytes).ok_or_else(|| damaged("does not match its checksum"))?;
+    let unknown = || damaged("has an unknown format byte");
+    let (format, content) = payload.split_first().ok_or_else(unknown)?;
+    let (sketch, content) = match format & HAS_SKETCH {
+        0 => (None, content),
+        _ => {
+            let (bits, content) = content
+                .split_first_chunk()
+                .ok_or_else(|| damaged("has half a sketch"))?;
+            (Some(Sketch::from_bits(u128::from_le_bytes(*bits))), content)
+        }
+    };
+    match format & !HAS_SKETCH {
+        format @ (PLAIN | ZSTANDARD) => Ok((format, sketch, content)),
+        _ => Err(unknown()),
+    }
+}
+
+fn damaged(id: DocId, what: &str, db_path: &DbPath) -> Error {
+    db_path.corrupt(format!("the text of document {id} {what}"))
 }
 
 /// The content of a Zstandard frame; `None` if the frame is damaged.
@@ -116,6 +158,17 @@ pub(crate) fn get(
         .catch_failed_reads(get)?
         .map(|bytes| decode(id, bytes.value(), db_path))
         .transpose()
+}
+
+/// The sketch of the text of a document; `None` if no text is stored, or a text without a sketch.
+pub(crate) fn get_sketch(
+    table: &impl ReadableTable<u64, &'static [u8]>,
+    id: DocId,
+    db_path: &DbPath,
+) -> Result<Option<Sketch>> {
+    let get = || table.get(id.0).reading(db_path);
+    let stored = db_path.catch_failed_reads(get)?;
+    stored.map_or(Ok(None), |bytes| decode_sketch(id, bytes.value(), db_path))
 }
 
 /// A row of table `texts`: id and stored bytes.
@@ -206,14 +259,21 @@ mod tests {
     fn texts_decode_to_themselves_and_damage_is_detected() {
         let db_path = DbPath::on_system_disk(std::path::Path::new("texts.simdb"));
         let mut encoder = Encoder::default();
+        let sketches = [None, Some(Sketch::from_bits(7 << 100))];
         for text in ["", "短", &"the cat sat on the mat. ".repeat(500)] {
-            let bytes = encoder.encode(DocId(1), text).unwrap();
-            assert_eq!(decode(DocId(1), &bytes, &db_path).unwrap(), text);
-            let mut damaged = bytes.clone();
-            damaged[bytes.len() / 2] ^= 1;
-            assert!(decode(DocId(1), &damaged, &db_path).is_err());
+            for sketch in sketches {
+                let bytes = encoder.encode(DocId(1), text, sketch).unwrap();
+                assert_eq!(decode(DocId(1), &bytes, &db_path).unwrap(), text);
+                assert_eq!(decode_sketch(DocId(1), &bytes, &db_path).unwrap(), sketch);
+                let mut damaged = bytes.clone();
+                damaged[bytes.len() / 2] ^= 1;
+                assert!(decode(DocId(1), &damaged, &db_path).is_err());
+                assert!(decode_sketch(DocId(1), &damaged, &db_path).is_err());
+            }
         }
+        let half = with_crc(&[HAS_SKETCH | PLAIN, 1, 2, 3]);
+        assert!(decode(DocId(1), &half, &db_path).is_err());
         let long = "again ".repeat(10_000);
-        assert!(encoder.encode(DocId(1), &long).unwrap().len() < long.len() / 50);
+        assert!(encoder.encode(DocId(1), &long, None).unwrap().len() < long.len() / 50);
     }
 }

@@ -5,8 +5,9 @@ use std::sync::OnceLock;
 use super::View;
 use crate::document::{DocId, Match};
 use crate::fingerprint::Fingerprint;
+use crate::minhash::Sketch;
 use crate::retention::Expiry;
-use crate::store::tables::edit::{DocumentEdit, StoredDocument};
+use crate::store::tables::edit::{BandedText, DocumentEdit, StoredDocument};
 use crate::store::view::source::FingerprintSource;
 
 impl<T: FingerprintSource> View<T> {
@@ -32,13 +33,15 @@ impl<T: FingerprintSource> View<T> {
         overlay.within_limit(query, radius, limit, |state| self.answers(state))
     }
 
-    /// The documents of the overlay whose new text has one of these band keys. A document with several
-    /// keys is repeated.
-    pub(crate) fn in_overlay_bands(&self, keys: &[u64]) -> Vec<DocId> {
-        let overlay = self.memtables.overlay_only();
-        keys.iter()
-            .flat_map(|key| overlay.in_band(*key, usize::MAX, |state| self.answers(state)))
-            .collect()
+    /// The documents of the overlay whose new text has one of these band keys and a sketch that `accepts`
+    /// accepts; ascending by id, each once.
+    pub(crate) fn in_overlay_bands(
+        &self,
+        keys: &[u64],
+        accepts: impl Fn(Option<Sketch>) -> bool,
+    ) -> Vec<DocId> {
+        let passes = |banded: &BandedText, state| self.answers(state) && accepts(banded.sketch());
+        self.memtables.overlay_only().in_bands(keys, passes)
     }
 
     fn answers(&self, state: StoredDocument) -> bool {

@@ -5,6 +5,7 @@ use redb::ReadableTable;
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::minhash::Sketch;
 use crate::store::tables::edit::StoredDocument;
 use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::entry::{Entry, pair};
@@ -127,6 +128,15 @@ pub(crate) trait FingerprintSource: Sized {
         let tables = self.as_tables();
         match &tables.texts {
             Some(table) => texts::get(table, id, &tables.db_path),
+            None => Ok(None),
+        }
+    }
+
+    /// The sketch of the text of a document; `None` if no text is stored, or a text without a sketch.
+    fn sketch(&self, id: DocId) -> Result<Option<Sketch>> {
+        let tables = self.as_tables();
+        match &tables.texts {
+            Some(table) => texts::get_sketch(table, id, &tables.db_path),
             None => Ok(None),
         }
     }

@@ -1,7 +1,7 @@
-//! [`WordingCache`]: the packed wordings of stored texts in memory.
+//! [`WordingCache`]: the sketches and the packed wordings of stored texts in memory.
 //!
-//! A query compares thousands of candidates. To read a text and to normalise it takes a hundred times as
-//! long as to compare its packed wording.
+//! A query has thousands of candidates. Their sketches reject most of them; the others are compared. To
+//! read a text and to normalise it takes a hundred times as long as to compare its packed wording.
 //!
 //! # Commits
 //! An entry has the commit of the tables from which it was read, and is removed by the commit that edits
@@ -18,6 +18,7 @@ use parking_lot::RwLock;
 
 use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
+use crate::minhash::Sketch;
 use crate::similarity::{PackedWording, WordingSize};
 
 /// A query visits the candidates of a shard together, so more shards mean fewer reads of memory at a time.
@@ -25,9 +26,10 @@ const SHARDS: usize = 16;
 /// Slots for the last edits, in each shard: 32 KiB, allocated by the first edit.
 const SLOTS: usize = 4096;
 
-/// Two thirds of the memory of a shard hold the entries, the rest their places: up to 40 bytes of an entry
-/// of at least 80.
-const ENTRY_SHARE: (usize, usize) = (2, 3);
+/// Half of the memory holds the wordings, the other half the places: one takes up to 100 bytes, since hash
+/// tables are at least 7/16 full.
+const WORDING_SHARE: usize = 2;
+const PLACE_BYTES: usize = 100;
 /// A larger entry would displace too many others.
 const MAX_ENTRY_SHARE: usize = 16;
 
@@ -36,7 +38,7 @@ const CACHE_LINE_BYTES: usize = 64;
 /// The bytes of an entry before its wording: length, commit, fingerprint.
 const PREFIX_BYTES: usize = 4 + 8 + 8;
 
-/// Packed wordings of one file, shared by all snapshots. The oldest entries make room for new ones.
+/// Sketches and packed wordings of one file, shared by all snapshots. The oldest entries make room for new ones.
 pub(crate) struct WordingCache {
     shards: Box<[RwLock<Shard>]>,
     hasher: RandomState,
@@ -44,9 +46,12 @@ pub(crate) struct WordingCache {
 
 struct Shard {
     places: HashMap<u64, Place, RandomState>,
-    /// All entries in the order of their insertion, including removed ones.
+    /// The ids of all places in the order of their insertion, including removed ones.
+    ids: VecDeque<u64>,
+    max_places: usize,
+    /// All wordings in the order of their insertion, including removed ones.
     order: VecDeque<(u64, u32)>,
-    /// Entries one after the other. The next entry is written at `head`, over the oldest ones.
+    /// Wordings one after the other. The next one is written at `head`, over the oldest ones.
     ring: Vec<u8>,
     head: usize,
     capacity: usize,
@@ -56,12 +61,30 @@ struct Shard {
     last_unknown: u64,
 }
 
-/// The place of an entry in the ring, and the size of its wording, which rejects candidates of another length
-/// without a read of the entry.
+/// The sketch of a document, and the place of its wording in the ring with its size, which rejects
+/// candidates of another length without a read of the wording.
 #[derive(Clone, Copy)]
 struct Place {
+    /// The bits of the sketch, or [`NO_SKETCH`]. Not a `u128`, which would leave gaps in the table.
+    sketch: [u64; 2],
+    /// The commit from which the sketch was read.
+    commit: u64,
+    /// [`NO_WORDING`] if the ring does not hold the wording.
     start: u32,
     size: WordingSize,
+}
+
+/// More bits than a sketch has: the text has no sketch.
+const NO_SKETCH: [u64; 2] = [u64::MAX; 2];
+
+/// Greater than every place in a ring.
+const NO_WORDING: u32 = u32::MAX;
+
+impl Place {
+    fn sketch(&self) -> Option<Sketch> {
+        let [low, high] = self.sketch.map(u128::from);
+        (self.sketch != NO_SKETCH).then(|| Sketch::from_bits((high << 64) | low))
+    }
 }
 
 /// A candidate with its shard and its slot for the last edit.
@@ -82,14 +105,16 @@ struct CachedWording<'c> {
 impl WordingCache {
     pub(crate) fn new(bytes: usize) -> Self {
         let hasher = RandomState::default();
-        let capacity = bytes / SHARDS * ENTRY_SHARE.0 / ENTRY_SHARE.1;
+        let capacity = bytes / SHARDS / WORDING_SHARE;
         let shard = |_| {
             RwLock::new(Shard {
                 places: HashMap::with_hasher(hasher.clone()),
+                ids: VecDeque::new(),
+                max_places: (bytes / SHARDS - capacity) / PLACE_BYTES,
                 order: VecDeque::new(),
                 ring: Vec::new(),
                 head: 0,
-                capacity: capacity.min(u32::MAX as usize),
+                capacity: capacity.min(NO_WORDING as usize),
                 last_edits: Vec::new(),
                 last_unknown: 0,
             })
@@ -97,6 +122,41 @@ impl WordingCache {
         Self {
             shards: (0..SHARDS).map(shard).collect(),
             hasher,
+        }
+    }
+
+    /// Calls `visitor` with each document whose sketch as of a commit is in memory, and with the sketch,
+    /// `None` for a text without one. Returns the other documents.
+    pub(crate) fn visit_sketches(
+        &self,
+        documents: &[DocId],
+        commit: u64,
+        mut visitor: impl FnMut(DocId, Option<Sketch>),
+    ) -> Vec<DocId> {
+        let mut missing = Vec::new();
+        let by_shard = self.by_shard(documents);
+        for group in by_shard.chunk_by(|a, b| a.shard == b.shard) {
+            let shard = self.shards[usize::from(group[0].shard)].read();
+            for candidate in group {
+                match shard.places.get(&candidate.id.0) {
+                    Some(place) if shard.is_valid(place.commit, candidate.slot.into(), commit) => {
+                        visitor(candidate.id, place.sketch());
+                    }
+                    _ => missing.push(candidate.id),
+                }
+            }
+        }
+        missing
+    }
+
+    /// Caches the sketch of a document that was read as of a commit, unless a later commit may have edited
+    /// the document.
+    pub(crate) fn insert_sketch(&self, id: DocId, commit: u64, sketch: Option<Sketch>) {
+        let Candidate { shard, slot, .. } = self.candidate(id);
+        let mut shard = self.shards[usize::from(shard)].write();
+        // Race: checked under the lock, because a commit records its edits under the lock.
+        if shard.last_edit(slot.into()) <= commit {
+            shard.add_place(id, commit, sketch);
         }
     }
 
@@ -117,9 +177,10 @@ impl WordingCache {
             // Places first, then the first words of all entries: these reads do not wait for each other.
             accepted.clear();
             for candidate in group {
-                match shard.places.get(&candidate.id.0) {
+                let place = shard.places.get(&candidate.id.0);
+                match place.filter(|place| place.start != NO_WORDING) {
                     Some(place) if accepts(place.size) => accepted.push((candidate, place.start)),
-                    // A commit that edits a document removes its entry, so a rejected entry is current
+                    // A commit that edits a document removes its place, so a rejected wording is current
                     // unless the snapshot is older.
                     Some(_) if shard.last_edit(candidate.slot.into()) <= commit => {}
                     Some(place) => accepted.push((candidate, place.start)),
@@ -130,8 +191,7 @@ impl WordingCache {
             for (candidate, start) in &accepted {
                 match shard.entry(*start as usize) {
                     Some(cached)
-                        if cached.commit <= commit
-                            || shard.last_edit(candidate.slot.into()) <= commit =>
+                        if shard.is_valid(cached.commit, candidate.slot.into(), commit) =>
                     {
                         visitor(candidate.id, cached.fingerprint, cached.packed);
                     }
@@ -144,15 +204,8 @@ impl WordingCache {
 
     /// The documents in the order of their shards.
     fn by_shard(&self, documents: &[DocId]) -> Vec<Candidate> {
-        let candidate = |id: &DocId| {
-            let (shard, slot) = self.shard_and_slot(*id);
-            Candidate {
-                id: *id,
-                shard: shard as u16,
-                slot: slot as u16,
-            }
-        };
-        let unsorted: Vec<Candidate> = documents.iter().map(candidate).collect();
+        let candidates = documents.iter().map(|id| self.candidate(*id));
+        let unsorted: Vec<Candidate> = candidates.collect();
         let mut ends = [0; SHARDS];
         for candidate in &unsorted {
             ends[usize::from(candidate.shard)] += 1;
@@ -171,14 +224,21 @@ impl WordingCache {
         sorted
     }
 
-    /// Caches the wording of a document that was read as of a commit, unless a later commit may have
-    /// edited the document.
-    pub(crate) fn insert(&self, id: DocId, commit: u64, fingerprint: Fingerprint, packed: &[u8]) {
-        let (shard, slot) = self.shard_and_slot(id);
-        let mut shard = self.shards[shard].write();
+    /// Caches the sketch and the wording of a document. As [`insert_sketch`](Self::insert_sketch).
+    pub(crate) fn insert(
+        &self,
+        id: DocId,
+        commit: u64,
+        sketch: Option<Sketch>,
+        fingerprint: Fingerprint,
+        packed: &[u8],
+    ) {
+        let Candidate { shard, slot, .. } = self.candidate(id);
+        let mut shard = self.shards[usize::from(shard)].write();
         // Race: checked under the lock, because a commit records its edits under the lock.
-        if shard.last_edit(slot) <= commit && !shard.places.contains_key(&id.0) {
-            shard.push(id, commit, fingerprint, packed);
+        if shard.last_edit(slot.into()) <= commit {
+            shard.add_place(id, commit, sketch);
+            shard.add_wording(id, commit, fingerprint, packed);
         }
     }
 
@@ -194,8 +254,9 @@ impl WordingCache {
             return;
         };
         for id in edited {
-            let (shard, slot) = self.shard_and_slot(*id);
-            let mut shard = self.shards[shard].write();
+            let candidate = self.candidate(*id);
+            let slot = usize::from(candidate.slot);
+            let mut shard = self.shards[usize::from(candidate.shard)].write();
             shard.last_edits.resize(SLOTS, 0);
             shard.last_edits[slot] = shard.last_edits[slot].max(commit);
             shard.places.remove(&id.0);
@@ -206,9 +267,13 @@ impl WordingCache {
         self.shards.iter().for_each(|shard| shard.write().clear());
     }
 
-    fn shard_and_slot(&self, id: DocId) -> (usize, usize) {
-        let hash = self.hasher.hash_one(id.0) as usize;
-        ((hash >> 40) % SHARDS, (hash >> 28) % SLOTS)
+    fn candidate(&self, id: DocId) -> Candidate {
+        let hash = self.hasher.hash_one(id.0);
+        Candidate {
+            id,
+            shard: (hash >> 40) as u16 % SHARDS as u16,
+            slot: (hash >> 28) as u16 % SLOTS as u16,
+        }
     }
 }
 
@@ -235,21 +300,48 @@ impl Shard {
         black_box(starts.fold(0, |sum, start| sum ^ lines(start)));
     }
 
+    /// Returns `true` if what was read as of a commit is what a snapshot of another commit would read.
+    fn is_valid(&self, read: u64, slot: usize, commit: u64) -> bool {
+        read <= commit || self.last_edit(slot) <= commit
+    }
+
     fn last_edit(&self, slot: usize) -> u64 {
         let last = self.last_edits.get(slot).copied().unwrap_or(0);
         last.max(self.last_unknown)
     }
 
-    fn push(&mut self, id: DocId, commit: u64, fingerprint: Fingerprint, packed: &[u8]) {
+    fn add_place(&mut self, id: DocId, commit: u64, sketch: Option<Sketch>) {
+        if self.max_places == 0 || self.places.contains_key(&id.0) {
+            return;
+        }
+        if self.ids.len() == self.max_places {
+            let oldest = self.ids.pop_front();
+            oldest.and_then(|oldest| self.places.remove(&oldest));
+        }
+        self.ids.push_back(id.0);
+        let sketch = sketch.map_or(NO_SKETCH, |sketch| {
+            [sketch.bits() as u64, (sketch.bits() >> 64) as u64]
+        });
+        let place = Place {
+            sketch,
+            commit,
+            start: NO_WORDING,
+            size: WordingSize::default(),
+        };
+        self.places.insert(id.0, place);
+    }
+
+    fn add_wording(&mut self, id: DocId, commit: u64, fingerprint: Fingerprint, packed: &[u8]) {
         let len = PREFIX_BYTES + packed.len();
         let Some(wording) = PackedWording::new(packed) else {
             return;
         };
-        if len > self.capacity / MAX_ENTRY_SHARE {
+        let is_new = |place: &Place| place.start == NO_WORDING;
+        if len > self.capacity / MAX_ENTRY_SHARE || !self.places.get(&id.0).is_some_and(is_new) {
             return;
         }
         if self.head + len > self.capacity {
-            // The rest of the ring stays unused. Its entries are the oldest.
+            // The rest of the ring stays unused. Its wordings are the oldest.
             self.evict(self.capacity);
             self.head = 0;
         }
@@ -258,34 +350,37 @@ impl Shard {
         if self.ring.len() < end {
             self.ring.resize(end, 0);
         }
-        let place = &mut self.ring[self.head..end];
-        place[..4].copy_from_slice(&(packed.len() as u32).to_le_bytes());
-        place[4..12].copy_from_slice(&commit.to_le_bytes());
-        place[12..PREFIX_BYTES].copy_from_slice(&fingerprint.bits().to_le_bytes());
-        place[PREFIX_BYTES..].copy_from_slice(packed);
-        let start = self.head as u32;
-        let size = wording.size();
-        self.places.insert(id.0, Place { start, size });
+        let entry = &mut self.ring[self.head..end];
+        entry[..4].copy_from_slice(&(packed.len() as u32).to_le_bytes());
+        entry[4..12].copy_from_slice(&commit.to_le_bytes());
+        entry[12..PREFIX_BYTES].copy_from_slice(&fingerprint.bits().to_le_bytes());
+        entry[PREFIX_BYTES..].copy_from_slice(packed);
+        if let Some(place) = self.places.get_mut(&id.0) {
+            (place.start, place.size) = (self.head as u32, wording.size());
+        }
         self.order.push_back((id.0, self.head as u32));
         self.head = end;
     }
 
-    /// Removes the entries from `head` to `end`, which are the oldest.
+    /// Removes the wordings from `head` to `end`, which are the oldest. Their sketches stay.
     fn evict(&mut self, end: usize) {
         let range = self.head..end;
-        while let Some((id, place)) = self.order.front().copied()
-            && range.contains(&(place as usize))
+        while let Some((id, start)) = self.order.front().copied()
+            && range.contains(&(start as usize))
         {
             self.order.pop_front();
-            // The document may have a newer entry.
-            if self.places.get(&id).is_some_and(|own| own.start == place) {
-                self.places.remove(&id);
+            // The document may have a newer wording.
+            if let Some(place) = self.places.get_mut(&id)
+                && place.start == start
+            {
+                place.start = NO_WORDING;
             }
         }
     }
 
     fn clear(&mut self) {
         self.places.clear();
+        self.ids.clear();
         self.order.clear();
         self.ring.clear();
         self.head = 0;
@@ -300,6 +395,28 @@ mod tests {
 
     fn packed(text: &str) -> Vec<u8> {
         Wording::new(&Normaliser::new(), text).pack().unwrap()
+    }
+
+    fn sketch(id: u64) -> Option<Sketch> {
+        (!id.is_multiple_of(5)).then(|| Sketch::from_bits(u128::from(id) << 60))
+    }
+
+    fn insert(cache: &WordingCache, id: u64, commit: u64, fingerprint: u64, packed: &[u8]) {
+        let fingerprint = Fingerprint::from_bits(fingerprint);
+        cache.insert(DocId(id), commit, sketch(id), fingerprint, packed);
+    }
+
+    /// The cached documents among `ids`, which have their sketches.
+    fn sketched(cache: &WordingCache, ids: &[u64], commit: u64) -> Vec<u64> {
+        let ids: Vec<DocId> = ids.iter().copied().map(DocId).collect();
+        let mut found = Vec::new();
+        let missing = cache.visit_sketches(&ids, commit, |id, cached| {
+            assert_eq!(cached, sketch(id.0));
+            found.push(id.0);
+        });
+        assert_eq!(found.len() + missing.len(), ids.len());
+        found.sort_unstable();
+        found
     }
 
     /// The fingerprints of the cached documents among `ids`.
@@ -319,23 +436,28 @@ mod tests {
     fn edited_document_is_not_returned_to_other_commits() {
         let cache = WordingCache::new(1 << 20);
         let text = packed("the cat sat on the mat");
-        let fingerprint = Fingerprint::from_bits;
-        cache.insert(DocId(1), 5, fingerprint(10), &text);
-        cache.insert(DocId(2), 5, fingerprint(20), &text);
+        insert(&cache, 1, 5, 10, &text);
+        insert(&cache, 2, 5, 20, &text);
         for commit in [4, 5, 9] {
             assert_eq!(cached(&cache, &[1, 2, 3], commit), [(1, 10), (2, 20)]);
+            assert_eq!(sketched(&cache, &[1, 2, 3], commit), [1, 2]);
         }
         cache.apply_changes(Some(&[DocId(1)]), 6);
         assert_eq!(cached(&cache, &[1, 2], 6), [(2, 20)]);
+        assert_eq!(sketched(&cache, &[1, 2], 6), [2]);
         // A snapshot from before the edit has read the old text.
-        cache.insert(DocId(1), 5, fingerprint(10), &text);
+        insert(&cache, 1, 5, 10, &text);
+        cache.insert_sketch(DocId(1), 5, sketch(1));
         assert_eq!(cached(&cache, &[1], 5), []);
-        cache.insert(DocId(1), 6, fingerprint(11), &text);
+        assert!(sketched(&cache, &[1], 5).is_empty());
+        insert(&cache, 1, 6, 11, &text);
         assert_eq!(cached(&cache, &[1], 7), [(1, 11)]);
         assert_eq!(cached(&cache, &[1], 5), []);
+        assert_eq!(sketched(&cache, &[1], 7), [1]);
+        assert!(sketched(&cache, &[1], 5).is_empty());
         cache.apply_changes(None, 8);
         assert_eq!(cached(&cache, &[1, 2], 8), []);
-        cache.insert(DocId(2), 7, fingerprint(20), &text);
+        insert(&cache, 2, 7, 20, &text);
         assert_eq!(cached(&cache, &[2], 7), []);
     }
 
@@ -352,10 +474,10 @@ mod tests {
             )
         };
         assert_eq!(rejected(5), [DocId(1)]);
-        cache.insert(DocId(1), 5, Fingerprint::from_bits(10), &text);
+        insert(&cache, 1, 5, 10, &text);
         assert_eq!(rejected(5), []);
         cache.apply_changes(Some(&[DocId(1)]), 6);
-        cache.insert(DocId(1), 6, Fingerprint::from_bits(11), &text);
+        insert(&cache, 1, 6, 11, &text);
         assert_eq!(rejected(6), []);
         // The text of the older snapshot may have another size.
         assert_eq!(rejected(5), [DocId(1)]);
@@ -372,22 +494,41 @@ mod tests {
                     if id % 7 == round {
                         cache.apply_changes(Some(&[DocId(id)]), 0);
                     }
-                    cache.insert(DocId(id), 0, Fingerprint::from_bits(id), &text);
+                    insert(&cache, id, 0, id, &text);
                 }
             }
-            let mut entries = 0;
+            let (mut places, mut wordings) = (0, 0);
             for shard in &cache.shards {
                 let shard = shard.read();
                 assert!(shard.ring.len() <= shard.capacity);
-                assert!(shard.places.len() <= shard.order.len());
+                assert!(shard.places.len() <= shard.ids.len());
+                assert!(shard.ids.len() <= shard.max_places);
                 assert!(shard.order.len() * len <= shard.capacity);
-                entries += shard.places.len();
+                places += shard.places.len();
+                let with_wording = |place: &&Place| place.start != NO_WORDING;
+                wordings += shard.places.values().filter(with_wording).count();
             }
-            assert_eq!(entries > 3000, bytes > 1000, "{entries}");
+            assert_eq!(wordings > 3000, bytes > 1000, "{wordings}");
+            assert_eq!(places > 5000, bytes > 1000, "{places}");
             let ids: Vec<u64> = (0..20_000).collect();
+            assert_eq!(sketched(&cache, &ids, 0).len(), places);
             let found = cached(&cache, &ids, 0);
-            assert_eq!(found.len(), entries);
+            assert_eq!(found.len(), wordings);
             assert!(found.iter().all(|(id, bits)| id == bits));
         }
+    }
+
+    #[test]
+    fn sketch_stays_when_its_wording_makes_room() {
+        let text = packed(&"the cat sat on the mat ".repeat(20));
+        let cache = WordingCache::new(1 << 20);
+        let ids: Vec<u64> = (0..4_000).collect();
+        ids.iter().for_each(|id| insert(&cache, *id, 0, *id, &text));
+        assert_eq!(sketched(&cache, &ids, 0), ids);
+        let first = cached(&cache, &ids, 0);
+        assert!(first.len() < ids.len() / 2);
+        // The wording can be cached again.
+        insert(&cache, 0, 0, 0, &text);
+        assert_eq!(cached(&cache, &[0], 0), [(0, 0)]);
     }
 }

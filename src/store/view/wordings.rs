@@ -2,6 +2,7 @@
 
 use super::View;
 use crate::document::DocId;
+use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::similarity::{PackedWording, WordingSize};
 use crate::store::tables::edit::TextEdit;
@@ -53,10 +54,16 @@ impl<T: FingerprintSource> View<T> {
         self.tables.wordings().is_some() && self.is_in_tables(id)
     }
 
-    /// Keeps the packed wording of a document of the tables in memory.
-    pub(crate) fn keep_wording(&self, id: DocId, fingerprint: Fingerprint, packed: &[u8]) {
+    /// Keeps the sketch and the packed wording of a document of the tables in memory.
+    pub(crate) fn keep_wording(
+        &self,
+        id: DocId,
+        fingerprint: Fingerprint,
+        packed: &[u8],
+    ) -> Result<()> {
         if let Some((cache, commit)) = self.tables.wordings() {
-            cache.insert(id, commit, fingerprint, packed);
+            cache.insert(id, commit, self.tables.sketch(id)?, fingerprint, packed);
         }
+        Ok(())
     }
 }

@@ -1,12 +1,13 @@
-//! The stored texts: each can be read and has a document, and `bands` holds their bands and no
+//! The stored texts: each can be read, has its sketch and a document, and `bands` holds their bands and no
 //! others.
 
 use rayon::prelude::*;
 
 use super::entry_sum::EntrySum;
-use super::{PackedTable, TableCheck, both, has_document, holds, unless_corrupt};
+use super::{NAMED, PackedTable, TableCheck, both, has_document, holds, unless_corrupt};
 use crate::document::DocId;
 use crate::error::Result;
+use crate::minhash::Sketch;
 use crate::store::tables::bands::BandMaker;
 use crate::store::tables::packed::damaged_ranges::{Part, split_damage};
 use crate::store::tables::packed::entry::pair;
@@ -15,6 +16,13 @@ use crate::store::view::snapshot_tables::SnapshotTables;
 use crate::store::view::source::FingerprintSource;
 
 type TextsTable = redb::ReadOnlyTable<u64, &'static [u8]>;
+
+/// A stored text with its stored sketch.
+struct StoredText {
+    id: DocId,
+    text: String,
+    sketch: Option<Sketch>,
+}
 
 /// A batch, whose bands are made on all cores, ends after 4,096 texts or 16 MiB of text.
 const TEXTS_PER_BATCH: usize = 4096;
@@ -56,13 +64,16 @@ impl TableCheck {
                 }
             };
             // Bands are made in batches: a single text is too little work for all cores.
-            let text = texts::decode(id, &sealed, &tables.db_path);
-            match (unless_corrupt(text, &mut self.damage)?, maker) {
-                (Some(text), Some(maker)) => {
-                    batch_bytes += text.len();
-                    batch.push((id, text));
+            let stored = texts::decode(id, &sealed, &tables.db_path).and_then(|text| {
+                let sketch = texts::decode_sketch(id, &sealed, &tables.db_path)?;
+                Ok(StoredText { id, text, sketch })
+            });
+            match (unless_corrupt(stored, &mut self.damage)?, maker) {
+                (Some(stored), Some(maker)) => {
+                    batch_bytes += stored.text.len();
+                    batch.push(stored);
                     if batch.len() >= TEXTS_PER_BATCH || batch_bytes >= BYTES_PER_BATCH {
-                        bands = bands.union(bands_of(&batch, tables, maker));
+                        bands = bands.union(self.bands_of(&batch, tables, maker));
                         (batch, batch_bytes) = (Vec::new(), 0);
                     }
                 }
@@ -86,7 +97,7 @@ impl TableCheck {
             ));
         }
         if let Some(maker) = maker {
-            bands = bands.union(bands_of(&batch, tables, maker));
+            bands = bands.union(self.bands_of(&batch, tables, maker));
         }
         Ok(is_whole.then_some(bands))
     }
@@ -143,20 +154,33 @@ impl TableCheck {
             }))
         }))
     }
-}
 
-fn bands_of(texts: &[(DocId, String)], tables: &SnapshotTables, maker: &BandMaker) -> EntrySum {
-    let bands_of_text = |(id, text): &(DocId, String)| {
-        let mut sum = EntrySum::default();
-        for key in maker.keys(text) {
-            sum.add(pair(key, id.0));
-        }
+    /// The sum of the bands of texts. Names texts with another sketch than theirs.
+    fn bands_of(
+        &mut self,
+        texts: &[StoredText],
+        tables: &SnapshotTables,
+        maker: &BandMaker,
+    ) -> EntrySum {
+        let bands_of_text = |stored: &StoredText| {
+            let (keys, sketch) = maker.keys_and_sketch(&stored.text);
+            let mut sum = EntrySum::default();
+            keys.iter().for_each(|key| sum.add(pair(*key, stored.id.0)));
+            let is_wrong = sketch != stored.sketch;
+            (sum, Vec::from_iter(is_wrong.then_some(stored.id)))
+        };
+        let (sum, wrong) = tables.in_parallel(|| {
+            let each = texts.par_iter().map(bands_of_text);
+            each.reduce(Default::default, |(sum, mut wrong), (other, more)| {
+                wrong.extend(more);
+                (sum.union(other), wrong)
+            })
+        });
+        self.damage.extend(
+            wrong.iter().take(NAMED).map(|id| {
+                format!("table texts holds document {id} with the sketch of another text")
+            }),
+        );
         sum
-    };
-    tables.in_parallel(|| {
-        texts
-            .par_iter()
-            .map(bands_of_text)
-            .reduce(EntrySum::default, EntrySum::union)
-    })
+    }
 }

@@ -13,6 +13,8 @@
 //! A. Broder, *On the resemblance and containment of documents*, SEQUENCES 1997 (the minima);
 //! J. Leskovec, A. Rajaraman, J. Ullman, *Mining of Massive Datasets*, section 3.4 (the bands).
 
+mod sketch;
+
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -23,11 +25,18 @@ use crate::text::{
     CJK_SHINGLE, Normaliser, Traditional, floor_char_boundary, is_informative, shingles,
 };
 
+pub(crate) use sketch::{Sketch, Sketches};
+
 /// Bands of a text: 40. More bands find more texts and take more space.
 const BANDS: usize = 40;
 
 /// Minima of a band: 3. More minima find fewer texts with little in common.
 const ROWS: usize = 3;
+
+/// Minima of a text.
+const MINIMA: usize = BANDS * ROWS;
+
+type Minima = [u32; MINIMA];
 
 /// Letters or digits of a shingle of a short text.
 const SHORT_SHINGLE: usize = 3;
@@ -60,7 +69,7 @@ const RAW_SEED: u64 = 2;
 pub(crate) struct Banding {
     normaliser: Normaliser,
     /// The first factor of each hash function.
-    factors: [u32; BANDS * ROWS],
+    factors: Minima,
 }
 
 impl Banding {
@@ -92,59 +101,72 @@ impl Banding {
              h ^ h >> 15 times {LAST_FACTOR}, where h is that times the lower half of xxh3_64 of the \
              row, made odd; keys of {KEY_BITS} upper bits: xxh3_64 of the minima and the band; of the \
              wording xxh3_64 seed {WORDING_SEED}, seed {RAW_SEED} without letters; no bands without two different \
-             words and a letter, or below {MIN_SHINGLES} distinct",
-            Traditional::Simplified.normalisation()
+             words and a letter, or below {MIN_SHINGLES} distinct; sketches of the top bit of each minimum times {}",
+            Traditional::Simplified.normalisation(),
+            sketch::FACTOR
         )
     }
 
-    /// The keys to store a text under: the key of the whole text, then one key for each band. A
-    /// text with too little content has the first key only.
-    pub(crate) fn keys(&self, text: &str) -> Vec<u64> {
+    /// The keys to store a text under, the key of the whole text, then one key for each band, and its
+    /// sketch. A text with too little content has the first key only.
+    pub(crate) fn keys_and_sketch(&self, text: &str) -> (Vec<u64>, Option<Sketch>) {
         let normalised = self.normaliser.letters(text);
-        self.keys_of(text, &normalised, |characters| {
+        let (keys, sketches) = self.keys_of(text, &normalised, |characters| {
             (!is_long(characters), is_long(characters))
-        })
+        });
+        (keys, sketches.first())
     }
 
-    /// The keys to look up for texts similar to `text`: the key of the whole text, then keys of
-    /// bands. `normalised` has the normalised letters of `text`.
-    pub(crate) fn query_keys(&self, text: &str, normalised: &str) -> Vec<u64> {
+    /// The keys to look up for texts similar to `text`, and its sketches: the key of the whole text, then
+    /// keys of bands. `normalised` has the normalised letters of `text`.
+    pub(crate) fn query_keys(&self, text: &str, normalised: &str) -> (Vec<u64>, Sketches) {
         self.keys_of(text, normalised, shingles_of_query)
     }
 
-    /// The key of the whole text, then its band keys: as a short text, as a long text, or as both.
-    /// `bands_for` selects them by the number of characters.
+    /// The key of the whole text, then its band keys, and its sketches: as a short text, as a long text,
+    /// or as both. `bands_for` selects them by the number of characters.
     fn keys_of(
         &self,
         text: &str,
         normalised: &str,
         bands_for: impl Fn(usize) -> (bool, bool),
-    ) -> Vec<u64> {
+    ) -> (Vec<u64>, Sketches) {
         let mut keys = vec![wording_key(text, normalised)];
+        let mut sketches = Sketches::default();
         if !is_informative(&self.normaliser, text, normalised) {
-            return keys;
+            return (keys, sketches);
         }
         let (short, long) = bands_for(normalised.chars().count());
         let mut bands = Vec::new();
-        if short {
-            bands.extend(self.bands(normalised, false));
-        }
-        if long {
-            bands.extend(self.bands(normalised, true));
+        for (is_wanted, is_long) in [(short, false), (long, true)] {
+            if let Some(minima) = is_wanted
+                .then(|| self.minima(normalised, is_long))
+                .flatten()
+            {
+                bands.extend(band_keys(&minima));
+                sketches.push(Sketch::new(&minima, is_long));
+            }
         }
         // A text of CJK characters only has the same shingles, and bands, as a short and as a long
         // text.
         bands.sort_unstable();
         bands.dedup();
         keys.extend(bands);
-        keys
+        (keys, sketches)
     }
 
     /// The band keys of a text over the shingles of a short or of a long text; none below
     /// [`MIN_SHINGLES`] distinct shingles.
     pub(crate) fn bands(&self, normalised: &str, is_long: bool) -> Vec<u64> {
+        let minima = self.minima(normalised, is_long);
+        minima.map_or(Vec::new(), |minima| band_keys(&minima).collect())
+    }
+
+    /// The minima over the shingles of a short or of a long text; `None` below [`MIN_SHINGLES`] distinct
+    /// shingles.
+    fn minima(&self, normalised: &str, is_long: bool) -> Option<Minima> {
         let characters = if is_long { LONG_CHARACTERS } else { 0 };
-        let mut minima = [u32::MAX; BANDS * ROWS];
+        let mut minima = [u32::MAX; MINIMA];
         let mut most_distinct = 0;
         // Minima can be taken part by part, so memory does not grow with the text. Parts overlap,
         // so that no shingle is lost at their borders.
@@ -153,18 +175,18 @@ impl Banding {
             lower(&mut minima, &self.factors, &hashes);
             most_distinct = most_distinct.max(hashes.len());
         }
-        if most_distinct < MIN_SHINGLES {
-            return Vec::new();
-        }
-        let bands = minima.chunks_exact(ROWS).enumerate();
-        let band_key = |(band, rows): (usize, &[u32])| {
-            let mut words = [band as u32; ROWS + 1];
-            words[..ROWS].copy_from_slice(rows);
-            let bytes: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
-            key(xxh3_64(&bytes))
-        };
-        bands.map(band_key).collect()
+        (most_distinct >= MIN_SHINGLES).then_some(minima)
     }
+}
+
+fn band_keys(minima: &Minima) -> impl Iterator<Item = u64> {
+    let bands = minima.chunks_exact(ROWS).enumerate();
+    bands.map(|(band, rows)| {
+        let mut words = [band as u32; ROWS + 1];
+        words[..ROWS].copy_from_slice(rows);
+        let bytes: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
+        key(xxh3_64(&bytes))
+    })
 }
 
 /// Returns `true` if a text of this number of characters has long shingles.
@@ -237,7 +259,7 @@ pub(crate) fn count_shingles(normalised: &str, characters: usize) -> TokenCounts
 
 /// Lowers each minimum to the smallest value of its hash function for `hashes`.
 #[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-fn lower(minima: &mut [u32; BANDS * ROWS], factors: &[u32; BANDS * ROWS], hashes: &[u64]) {
+fn lower(minima: &mut Minima, factors: &Minima, hashes: &[u64]) {
     for hash in hashes {
         let hash = (hash >> 32) as u32;
         for (minimum, factor) in minima.iter_mut().zip(factors) {
@@ -263,8 +285,14 @@ pub(crate) fn mixed(hash: u32, factor: u32) -> u32 {
 mod tests {
     use super::*;
 
+    fn keys(banding: &Banding, text: &str) -> Vec<u64> {
+        banding.keys_and_sketch(text).0
+    }
+
     fn query_keys(banding: &Banding, text: &str) -> Vec<u64> {
-        banding.query_keys(text, &banding.normaliser.letters(text))
+        banding
+            .query_keys(text, &banding.normaliser.letters(text))
+            .0
     }
 
     fn shared(a: &[u64], b: &[u64]) -> usize {
@@ -284,7 +312,7 @@ mod tests {
                 "The quick brown fx jumped over the lazy dog",
             ),
         ] {
-            let kept = banding.keys(text);
+            let kept = keys(&banding, text);
             assert_eq!(kept.len(), 1 + BANDS);
             let asked = query_keys(&banding, edited);
             assert!(shared(&kept, &asked) >= 3, "{}", shared(&kept, &asked));
@@ -298,7 +326,7 @@ mod tests {
     #[test]
     fn first_key_is_equal_only_for_equal_letters() {
         let banding = Banding::new();
-        let first = |text| banding.keys(text)[0];
+        let first = |text| keys(&banding, text)[0];
         assert_eq!(first("Hello,  WORLD!"), first("hello world"));
         assert_eq!(first("漢語"), first("汉语"));
         for pair in [
@@ -323,8 +351,8 @@ mod tests {
             "hello hello",
             "13800138000, 13900139000",
         ] {
-            assert_eq!(banding.keys(text).len(), 1, "{text}");
-            assert_eq!(banding.keys(text), query_keys(&banding, text), "{text}");
+            assert_eq!(keys(&banding, text).len(), 1, "{text}");
+            assert_eq!(keys(&banding, text), query_keys(&banding, text), "{text}");
         }
     }
 
@@ -346,7 +374,7 @@ mod tests {
             words.collect::<String>()
         };
         for length in 10..25 {
-            let kept = banding.keys(&text(length));
+            let kept = keys(&banding, &text(length));
             for other in [length * 8 / 10, length * 12 / 10] {
                 let asked = query_keys(&banding, &text(other));
                 assert!(shared(&kept, &asked) > 0, "{length} {other}");
@@ -365,7 +393,8 @@ mod tests {
              xxh3_64 seed 0; minima of h ^ h >> 15 times 739982445, where h is that times the lower \
              half of xxh3_64 of the row, made odd; keys of 36 upper bits: xxh3_64 of the minima and \
              the band; of the wording xxh3_64 seed 1, seed 2 without letters; no bands without two \
-             different words and a letter, or below 5 distinct"
+             different words and a letter, or below 5 distinct; sketches of the top bit of each minimum \
+             times 2654435769"
         );
         let banding = Banding::new();
         let texts = [
@@ -375,15 +404,27 @@ mod tests {
             "👍".to_owned(),
         ];
         let found = texts.map(|text| {
-            let keys = banding.keys(&text);
+            let (keys, sketch) = banding.keys_and_sketch(&text);
             let sum = keys.iter().fold(0_u64, |sum, key| sum.wrapping_add(*key));
-            (keys[0], sum)
+            (keys[0], sum, sketch.map(Sketch::bits))
         });
         let expected = [
-            (62_050_849_047, 1_408_950_491_872),
-            (32_497_052_574, 1_448_176_872_349),
-            (57_030_780_871, 1_332_047_758_586),
-            (65_952_363_197, 65_952_363_197),
+            (
+                62_050_849_047,
+                1_408_950_491_872,
+                Some(734_418_955_224_631_550_508_881_847_153_126_903),
+            ),
+            (
+                32_497_052_574,
+                1_448_176_872_349,
+                Some(8_695_139_004_592_258_151_034_311_712_572_440),
+            ),
+            (
+                57_030_780_871,
+                1_332_047_758_586,
+                Some(1_612_889_574_191_477_426_637_981_210_126_291_470),
+            ),
+            (65_952_363_197, 65_952_363_197, None),
         ];
         assert_eq!(found, expected);
     }
@@ -403,7 +444,7 @@ mod tests {
                 .map(|_| letter(draw()))
                 .collect();
             assert!(parts(&text).count() >= 3);
-            let mut whole = [u32::MAX; BANDS * ROWS];
+            let mut whole = [u32::MAX; MINIMA];
             let mut cut = whole;
             let banding = Banding::new();
             lower(
