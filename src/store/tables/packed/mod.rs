@@ -145,8 +145,10 @@ impl<T> Packed<T> {
                 if fence > to {
                     return Ok(());
                 }
-                let step = visitor(fence, self.decode(fence, bytes.value())?)?;
-                if step == VisitFlow::Stop {
+                let chunk = self.decode(fence, bytes.value())?;
+                let step = visitor(fence, chunk)?;
+                // To stop at the end of the range saves the read of another page.
+                if step == VisitFlow::Stop || chunk.last().is_some_and(|last| last >= to) {
                     return Ok(());
                 }
                 next = cursor.next().reading(&self.db_path)?;
