@@ -13,6 +13,7 @@
 mod block_options;
 mod check;
 mod columns;
+mod compressed_file;
 mod copy;
 mod cut;
 mod decisions;

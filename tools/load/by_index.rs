@@ -29,12 +29,6 @@ enum Record {
     Reject(Reject),
 }
 
-/// Returns `true` if an index in memory may decide: it knows neither arrival times, nor the radius of a
-/// database without bands.
-pub fn is_decided_by_index(settings: &Settings) -> bool {
-    settings.similar && settings.retention.is_none()
-}
-
 impl UniqueLoad<'_> {
     /// Loads all documents into a new database.
     pub fn create_by_index(

@@ -9,7 +9,6 @@ use std::path::Path;
 use anyhow::Result;
 use simdb::{Change, Database, Document, Error, Outcome, Settings, Timestamp, Transaction};
 
-use super::by_index::is_decided_by_index;
 use super::duplicates::{DuplicateReport, ReportedDocument};
 use super::plan::LoadTarget;
 use crate::console::duplicate::DuplicateOf;
@@ -33,6 +32,12 @@ pub const SIMILAR_BYTES: usize = 8 << 10;
 
 /// The start of the names of temporary folders.
 const TEMPORARY_PREFIX: &str = ".simdb-load-";
+
+/// Returns `true` if an index in memory may decide: it knows neither arrival times, nor the radius of a
+/// database without bands.
+fn is_decided_by_index(settings: &Settings) -> bool {
+    settings.similar && settings.retention.is_none()
+}
 
 /// A load with `--unique`.
 pub struct UniqueLoad<'l> {

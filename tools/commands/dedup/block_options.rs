@@ -3,7 +3,6 @@
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 
-use super::options::{DECISION_OPTIONS, Dedup};
 use crate::corpus::blocks::BlockUnit;
 use crate::corpus::repeated_blocks::BlockRule;
 
@@ -79,6 +78,24 @@ pub struct BlockOptions {
     pub in_documents: Option<u64>,
 }
 
+/// The options that define decisions, which `--clusters` replaces. `--clusters` also replaces `--within`, which
+/// is no decision alone: it groups the lines and paragraphs that are cut.
+pub(super) const DECISION_OPTIONS: [&str; 13] = [
+    "strict",
+    "across",
+    "decide",
+    "radius",
+    "shape",
+    "cap",
+    "verify",
+    "edit_similarity",
+    "jaccard",
+    "contained_up_to",
+    "keep",
+    "score",
+    "against",
+];
+
 /// The other options that compare documents, which --lines and --paragraphs do not.
 const COMPARISONS: [&str; 4] = ["recipe", "clusters", "add", "mark"];
 
@@ -113,16 +130,16 @@ impl BlockOptions {
         }
     }
 
-    /// Refuses contradicting options.
-    pub(super) fn check(&self, options: &Dedup) -> Result<()> {
+    /// Refuses contradicting options. The others say if records have texts, and if texts are compared.
+    pub(super) fn check(&self, reads_texts: bool, compares_texts: bool) -> Result<()> {
         if self.cut().is_some() {
             ensure!(
-                options.reads_texts(),
+                reads_texts,
                 "--lines and --paragraphs cut texts; name their field with --text"
             );
         } else if self.ignored().is_some() {
             ensure!(
-                options.compares_texts(),
+                compares_texts,
                 "--ignore-repeated-paragraphs needs the comparison of texts, without --strict, --radius, \
                  --shape and --verify"
             );

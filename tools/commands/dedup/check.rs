@@ -40,7 +40,8 @@ impl Dedup {
                  otherwise the first bad record ends the command"
             );
         }
-        self.blocks.check(self)?;
+        self.blocks
+            .check(self.reads_texts(), self.compares_texts())?;
         self.document_fields()?;
         ensure!(
             !is_stdout(&self.output),

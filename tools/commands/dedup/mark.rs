@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::rewrite::names_of;
+use super::rewrite::{names_of, separator};
 use crate::formats::Format;
 use crate::formats::copy::{KeeperMark, MarkNames};
 
@@ -53,13 +53,6 @@ pub fn mark_head(head: &[u8], format: Format, names: MarkNames<'_>) -> Result<Ve
     let [keeper, distance] = names;
     let columns = format!("{separator}{keeper}{separator}{distance}");
     Ok(before_line_end(head, &columns))
-}
-
-pub fn separator(format: Format) -> char {
-    match format {
-        Format::Tsv => '\t',
-        _ => ',',
-    }
 }
 
 /// Inserts a text before the line feeds at the end of a record.

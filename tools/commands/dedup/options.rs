@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use simdb::{DocId, Scope, SimilarJoin};
 
-use super::block_options::BlockOptions;
+use super::block_options::{BlockOptions, DECISION_OPTIONS};
 use crate::commands::clusters::options::{ClusterOptions, KeepRule};
 use crate::console::interrupt::Interrupt;
 use crate::console::parse_memory;
@@ -264,24 +264,6 @@ pub struct Dedup {
     #[command(flatten, next_help_heading = "Output")]
     pub(super) overwrite: Overwrite,
 }
-
-/// The options that define decisions, which `--clusters` replaces. `--clusters` also replaces `--within`, which
-/// is no decision alone: it groups the lines and paragraphs that are cut.
-pub(super) const DECISION_OPTIONS: [&str; 13] = [
-    "strict",
-    "across",
-    "decide",
-    "radius",
-    "shape",
-    "cap",
-    "verify",
-    "edit_similarity",
-    "jaccard",
-    "contained_up_to",
-    "keep",
-    "score",
-    "against",
-];
 
 impl Dedup {
     pub(super) fn wanted(&self) -> Result<Wanted> {

@@ -1,14 +1,13 @@
 //! [`CorpusOutput`]: the new corpus, which gets its name when it is complete.
 
 use std::ffi::OsStr;
-use std::io::{BufWriter, Write};
+use std::io::BufWriter;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use flate2::write::GzEncoder;
-use zstd::stream::write::Encoder as ZstdEncoder;
 
+use super::compressed_file::CompressedFile;
 use super::options::Dedup;
 use super::text_copy::TextCopy;
 use crate::console::file::{OutputFile, OutputFolder};
@@ -122,41 +121,5 @@ impl<'o> CorpusOutput<'o> {
             Self::Parquet(copy) => Ok(copy.finish()?.publish()?),
             Self::Folder(folder, _) => folder.publish(),
         }
-    }
-}
-
-pub enum CompressedFile {
-    Plain(OutputFile),
-    Gzip(GzEncoder<OutputFile>),
-    Zstd(Box<ZstdEncoder<'static, OutputFile>>),
-}
-
-impl CompressedFile {
-    fn new(file: OutputFile, compression: Compression) -> Result<Self> {
-        Ok(match compression {
-            Compression::None => Self::Plain(file),
-            Compression::Gzip => Self::Gzip(GzEncoder::new(file, Default::default())),
-            Compression::Zstd => {
-                let level = zstd::DEFAULT_COMPRESSION_LEVEL;
-                Self::Zstd(Box::new(ZstdEncoder::new(file, level)?))
-            }
-        })
-    }
-
-    pub fn writer(&mut self) -> &mut dyn Write {
-        match self {
-            Self::Plain(file) => file,
-            Self::Gzip(encoder) => encoder,
-            Self::Zstd(encoder) => encoder,
-        }
-    }
-
-    fn publish(self) -> Result<()> {
-        let file = match self {
-            Self::Plain(file) => file,
-            Self::Gzip(encoder) => encoder.finish()?,
-            Self::Zstd(encoder) => encoder.finish()?,
-        };
-        Ok(file.publish()?)
     }
 }

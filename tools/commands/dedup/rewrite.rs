@@ -6,7 +6,6 @@ use anyhow::{Context, Result};
 use csv::ByteRecord;
 use serde_json::value::RawValue;
 
-use super::mark::separator;
 use crate::formats::Format;
 use crate::formats::table::field_range;
 
@@ -59,6 +58,14 @@ pub fn rewrite_record(
         &record[range.end..],
     ]
     .concat())
+}
+
+/// The separator of the columns of a table.
+pub fn separator(format: Format) -> char {
+    match format {
+        Format::Tsv => '\t',
+        _ => ',',
+    }
 }
 
 /// The names in the header of a table.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::compressed_file::CompressedFile;
 use super::mark::{mark_head, mark_record};
-use super::output::CompressedFile;
 use super::rewrite::{TextField, names_of, rewrite_record};
 use crate::corpus::inputs::Input;
 use crate::formats::copy::{CopyDecision, MarkNames, NextDecision};

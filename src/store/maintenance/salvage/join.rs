@@ -4,12 +4,14 @@ use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::store::disk::path::{DbPath, message_without_path};
-use crate::store::maintenance::salvage::source::Table;
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::damaged_ranges::{Damaged, Part};
 use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::UNRELIABLE;
 use crate::timestamp::Timestamp;
+
+/// A table of the damaged file.
+pub(super) type Table<K> = redb::ReadOnlyTable<K, &'static [u8]>;
 
 pub(super) const TEXTS_NAME: &str = "texts";
 

@@ -9,6 +9,7 @@
 //! change. Nothing is written to the damaged file or its journals.
 
 mod join;
+mod journals;
 mod leaf;
 mod pages;
 mod source;

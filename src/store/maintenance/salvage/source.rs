@@ -2,8 +2,9 @@
 
 use redb::{TableDefinition, TableHandle};
 
+use super::join::Table;
+use super::journals::has_journal;
 use super::pages::ScannedPages;
-use super::wal_overlay;
 use crate::advice::ForeignFile;
 use crate::error::{Error, LockHolder, Result};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
@@ -19,8 +20,6 @@ use crate::timestamp::Timestamp;
 
 /// 64 MiB for redb's cache while a damaged file is read.
 const CACHE_BYTES: usize = 64 << 20;
-
-pub(super) type Table<K> = redb::ReadOnlyTable<K, &'static [u8]>;
 
 /// A damaged database, opened for reading.
 pub(crate) struct DamagedFile {
@@ -91,7 +90,7 @@ impl DamagedFile {
                 let progress = ProgressReporter::new(progress, Stage::Salvage, None, target);
                 let pages = ScannedPages::scan(file, &db_path, target, memory_bytes, &progress)?;
                 // The documents of a journal can be saved without the file.
-                if pages.sound_pages == 0 && !wal_overlay::has_journal(&db_path) {
+                if pages.sound_pages == 0 && !has_journal(&db_path) {
                     return Err(Error::NothingToSalvage { path: path.into() });
                 }
                 Content::Pages(Box::new(pages))

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::join::{Fact, Source, SourceJoin, TEXTS_NAME};
-use super::source::{OpenFile, Table};
+use super::join::{Fact, Source, SourceJoin, TEXTS_NAME, Table};
+use super::source::OpenFile;
 use crate::error::Result;
 use crate::progress::ProgressReporter;
 use crate::store::bulk::MIN_MEMORY_BYTES;

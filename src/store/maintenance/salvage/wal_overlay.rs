@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::journals::owners;
 use super::source::DamagedFile;
-use crate::error::Result;
-use crate::store::disk::path::{DbPath, message_without_path};
+use crate::store::disk::path::message_without_path;
 use crate::store::journal::{Identity, Journal, Lookup};
 use crate::store::tables::edit::{DocumentEdit, StoredDocument, TextEdit};
 
@@ -96,18 +96,6 @@ impl DamagedFile {
         let mark = self.mark.filter(|mark| mark.open)?;
         Some(mark.merged_generation + 1)
     }
-}
-
-/// Returns `true` if a journal of any database lies beside the file.
-pub(super) fn has_journal(db_path: &DbPath) -> bool {
-    let file = db_path.disk().resolve(db_path.path());
-    file.is_ok_and(|file| owners(&file, db_path).any(|owner| matches!(owner, Ok(Some(_)))))
-}
-
-fn owners(file: &Path, db_path: &DbPath) -> impl Iterator<Item = Result<Option<Identity>>> {
-    [1, 2]
-        .map(|number| Journal::owner_of(file, number, db_path))
-        .into_iter()
 }
 
 fn add(overlay: &mut WalOverlay, edit: DocumentEdit) {
