@@ -7,12 +7,10 @@ use std::hint::black_box;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use quick_cache::sync::Cache;
-use quick_cache::{OptionsBuilder, Weighter};
-
 use crate::block::{self, BLOCK_BITS, BLOCKS};
 use crate::hamming;
 use crate::store::tables::packed::Op;
+use crate::store::view::clock_cache::ClockCache;
 use crate::store::view::packed_bucket::{MAX_BYTES_PER_FINGERPRINT, PackedBucket};
 use crate::store::view::source::SCAN_BLOCK;
 
@@ -95,70 +93,43 @@ pub(crate) fn touch<'c>(buckets: impl Iterator<Item = &'c CachedBucket>) {
     black_box(sum);
 }
 
-/// A cached bucket takes 104 bytes besides its fingerprints: the cache entry and the reference counts.
-const OVERHEAD_BYTES: u64 = 104;
+/// The reference counts of a cached bucket and the header of its allocation, at most.
+const ALLOCATION_BYTES: u64 = 32;
 
-/// All buckets take 27 MB besides their fingerprints: most of what the buckets of a small database take.
-pub(crate) const MAX_BOOKKEEPING_BYTES: u64 = (BLOCKS * KEYS_PER_BLOCK) as u64 * OVERHEAD_BYTES;
+/// All buckets take 19 MB besides their fingerprints: most of what the buckets of a small database take.
+pub(crate) const MAX_BOOKKEEPING_BYTES: u64 =
+    (BLOCKS * KEYS_PER_BLOCK) as u64 * (ClockCache::<CachedBucket>::SLOT_BYTES + ALLOCATION_BYTES);
 
-/// Each shard of the cache has a lock of its own, and space for at least 16 of the largest buckets.
-const MIN_BUCKETS_PER_SHARD: u64 = 16;
-const MAX_SHARDS: u64 = 64;
-
-#[derive(Clone)]
-struct WeightInBytes;
-
-impl Weighter<u32, CachedBucket> for WeightInBytes {
-    fn weight(&self, _: &u32, cached: &CachedBucket) -> u64 {
-        let bytes = cached.packed.as_ref().map_or(0, PackedBucket::bytes);
-        OVERHEAD_BYTES + bytes as u64
-    }
+fn bytes_of(cached: &CachedBucket) -> u64 {
+    let packed = cached.packed.as_ref();
+    packed.map_or(0, |packed| packed.bytes() as u64 + ALLOCATION_BYTES)
 }
 
 /// Buckets of one file, shared by all snapshots. A snapshot gets a cached bucket only if no commit
 /// between the read of the bucket and the snapshot has changed the bucket.
 pub(crate) struct BucketCache {
-    cache: Cache<u32, CachedBucket, WeightInBytes>,
+    cache: ClockCache<CachedBucket>,
     last_changes: LastChanges,
     max_bucket_len: usize,
 }
 
 impl BucketCache {
     pub(crate) fn new(bytes: u64, max_bucket_len: usize) -> Self {
-        let capacity = (BLOCKS * KEYS_PER_BLOCK).min((bytes / OVERHEAD_BYTES) as usize);
-        let max_bucket_bytes = MAX_BYTES_PER_FINGERPRINT * max_bucket_len as u64 + OVERHEAD_BYTES;
-        let shards = (bytes / (MIN_BUCKETS_PER_SHARD * max_bucket_bytes)).clamp(1, MAX_SHARDS);
-        // quick_cache rounds the number of shards up to a power of two, so it is rounded down here:
-        // otherwise a shard could be too small for the largest bucket.
-        let options = OptionsBuilder::new()
-            .shards(1 << shards.ilog2())
-            .estimated_items_capacity(capacity)
-            .weight_capacity(bytes)
-            .build();
-        let cache = match options {
-            Ok(options) => Cache::with_options(
-                options,
-                WeightInBytes,
-                Default::default(),
-                Default::default(),
-            ),
-            Err(_) => Cache::with_weighter(capacity, bytes, WeightInBytes),
-        };
         Self {
-            cache,
+            cache: ClockCache::new(BLOCKS * KEYS_PER_BLOCK, bytes, bytes_of),
             last_changes: LastChanges::default(),
             max_bucket_len,
         }
     }
 
     pub(crate) fn capacity_bytes(&self) -> u64 {
-        self.cache.capacity()
+        self.cache.capacity_bytes()
     }
 
     /// The bucket as of a commit, if it is cached.
     pub(crate) fn get(&self, block: usize, key: u16, commit: u64) -> Option<CachedBucket> {
         let index = index(block, key);
-        let cached = self.cache.get(&index)?;
+        let cached = self.cache.get(index)?;
         // Race: read after the cache. `apply_changes` records the commit before it replaces the bucket,
         // so a bucket that was replaced for a later commit comes with that commit as its last change.
         let last_change = self.last_changes.last_change(index);
@@ -166,7 +137,7 @@ impl BucketCache {
             // The bucket lacks a change: no later snapshot can use it. `remove_if`, because a newer
             // bucket may have been inserted meanwhile.
             self.cache
-                .remove_if(&index, |stored| stored.commit < last_change);
+                .remove_if(index, |stored| stored.commit < last_change);
         }
         (last_change <= cached.commit.min(commit)).then_some(cached)
     }
@@ -195,7 +166,7 @@ impl BucketCache {
     /// Returns `true` if the largest bucket fits without an eviction.
     pub(crate) fn has_room(&self) -> bool {
         let max_bucket_bytes = MAX_BYTES_PER_FINGERPRINT * self.max_bucket_len as u64;
-        self.cache.weight() + max_bucket_bytes < self.cache.capacity()
+        self.cache.bytes() + max_bucket_bytes < self.cache.capacity_bytes()
     }
 
     /// Applies the changes of a commit to the cached buckets of one block. `changes` are rotated by
@@ -208,9 +179,9 @@ impl BucketCache {
         let mut unpacked = Vec::new();
         for changes in changes.chunk_by(|a, b| key_of(a) == key_of(b)) {
             let index = index(block, key_of(&changes[0]));
-            let last_change = last_changes[index as usize].fetch_max(commit, Ordering::AcqRel);
+            let last_change = last_changes[index].fetch_max(commit, Ordering::AcqRel);
             let last_change = last_change.max(self.last_changes.all.load(Ordering::Acquire));
-            let Some(cached) = self.cache.get(&index) else {
+            let Some(cached) = self.cache.get(index) else {
                 continue;
             };
             // A bucket from before the previous change lacks that change. It stays out of date, and
@@ -258,8 +229,8 @@ fn may_be_unary(block: usize) -> bool {
 }
 
 /// The number of a bucket among those of all blocks.
-fn index(block: usize, key: u16) -> u32 {
-    (block * KEYS_PER_BLOCK) as u32 + u32::from(key)
+fn index(block: usize, key: u16) -> usize {
+    block * KEYS_PER_BLOCK + usize::from(key)
 }
 
 /// The last commit that changed each bucket.
@@ -281,9 +252,9 @@ impl LastChanges {
         self.buckets.get_or_init(unchanged)
     }
 
-    fn last_change(&self, index: u32) -> u64 {
+    fn last_change(&self, index: usize) -> u64 {
         let buckets = self.buckets.get();
-        let last = buckets.map_or(0, |all| all[index as usize].load(Ordering::Acquire));
+        let last = buckets.map_or(0, |all| all[index].load(Ordering::Acquire));
         last.max(self.all.load(Ordering::Acquire))
     }
 }
@@ -347,8 +318,9 @@ mod tests {
                 let fingerprints = Fingerprints::Unpacked(&bucket);
                 cache.insert(2, key, 0, Bucket::Whole(fingerprints));
             }
-            assert!(cache.cache.weight() <= bytes, "{bytes}");
-            assert_eq!(bytes >= 1 << 20, cache.cache.len() > 50, "{bytes}");
+            assert!(cache.cache.bytes() <= bytes, "{bytes}");
+            let kept = (0..2_000).filter(|key| cache.get(2, *key, 0).is_some());
+            assert_eq!(bytes >= 1 << 20, kept.count() > 50, "{bytes}");
             assert!(bytes >= 1 << 20 || !cache.has_room());
         }
     }

@@ -10,6 +10,7 @@
 
 mod bands;
 pub(crate) mod bucket_cache;
+mod clock_cache;
 mod contents;
 pub(crate) mod limits;
 mod overlay;

@@ -1,0 +1,211 @@
+//! [`ClockCache`]: values by small index, within a number of bytes.
+//!
+//! The values are in slots in the order of their indices, so a scan of all indices reads consecutive memory.
+//! With a hash table, the scan would take longer to find the values than to compare them.
+//!
+//! Values are removed in the order of CLOCK (Corbató 1968): a hand passes over the slots again and again, and
+//! removes each value that was not read since the hand passed it before.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+
+/// Slots under one lock. They are allocated together, and freed when all are empty.
+const GROUP_LEN: usize = 64;
+
+/// Values by index, shared by all threads.
+pub(super) struct ClockCache<V> {
+    /// Each with [`GROUP_LEN`] slots or none.
+    groups: Box<[RwLock<Vec<Slot<V>>>]>,
+    bytes_of: fn(&V) -> u64,
+    /// The bytes of all values and of all allocated slots.
+    bytes: AtomicU64,
+    capacity_bytes: u64,
+    /// The slot that the hand visits next.
+    hand: Mutex<usize>,
+}
+
+struct Slot<V> {
+    value: Option<V>,
+    /// The value was read since the hand passed the slot.
+    is_read: AtomicBool,
+}
+
+impl<V: Clone> ClockCache<V> {
+    /// The bytes that a value takes besides those of `bytes_of`.
+    pub(super) const SLOT_BYTES: u64 = size_of::<Slot<V>>() as u64;
+    const GROUP_BYTES: u64 = GROUP_LEN as u64 * Self::SLOT_BYTES;
+
+    /// An empty cache for indices below `slots`. `bytes_of` returns the bytes on the heap of a value.
+    pub(super) fn new(slots: usize, capacity_bytes: u64, bytes_of: fn(&V) -> u64) -> Self {
+        let groups = slots.div_ceil(GROUP_LEN);
+        Self {
+            groups: (0..groups).map(|_| RwLock::default()).collect(),
+            bytes_of,
+            bytes: AtomicU64::new(0),
+            capacity_bytes,
+            hand: Mutex::new(0),
+        }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<V> {
+        let group = self.groups[index / GROUP_LEN].read();
+        let slot = group.get(index % GROUP_LEN)?;
+        let value = slot.value.clone()?;
+        // Stored only once: threads on different cores that store into one cache line wait for each other.
+        if !slot.is_read.load(Ordering::Relaxed) {
+            slot.is_read.store(true, Ordering::Relaxed);
+        }
+        Some(value)
+    }
+
+    /// Replaces the value of a slot. Then removes values until the cache is within its bytes.
+    pub(super) fn insert(&self, index: usize, value: V) {
+        let mut group = self.groups[index / GROUP_LEN].write();
+        if group.is_empty() {
+            group.resize_with(GROUP_LEN, || Slot {
+                value: None,
+                is_read: AtomicBool::new(false),
+            });
+            self.add(Self::GROUP_BYTES);
+        }
+        self.add((self.bytes_of)(&value));
+        let replaced = group[index % GROUP_LEN].value.replace(value);
+        self.subtract(replaced);
+        drop(group);
+        if self.bytes() > self.capacity_bytes {
+            self.make_room();
+        }
+    }
+
+    /// Removes the value of a slot if the condition holds.
+    pub(super) fn remove_if(&self, index: usize, condition: impl FnOnce(&V) -> bool) {
+        let mut group = self.groups[index / GROUP_LEN].write();
+        if let Some(slot) = group.get_mut(index % GROUP_LEN) {
+            self.subtract(slot.value.take_if(|value| condition(value)));
+        }
+    }
+
+    pub(super) fn clear(&self) {
+        for group in &self.groups {
+            let mut group = group.write();
+            group
+                .iter_mut()
+                .for_each(|slot| self.subtract(slot.value.take()));
+            self.free_if_empty(&mut group);
+        }
+    }
+
+    fn make_room(&self) {
+        let mut hand = self.hand.lock();
+        while self.bytes() > self.capacity_bytes {
+            let number = *hand / GROUP_LEN;
+            let mut group = self.groups[number].write();
+            for slot in group.iter_mut().skip(*hand % GROUP_LEN) {
+                if self.bytes() <= self.capacity_bytes {
+                    return;
+                }
+                if !std::mem::take(slot.is_read.get_mut()) {
+                    self.subtract(slot.value.take());
+                }
+                *hand += 1;
+            }
+            self.free_if_empty(&mut group);
+            *hand = (number + 1) % self.groups.len() * GROUP_LEN;
+        }
+    }
+
+    fn free_if_empty(&self, group: &mut Vec<Slot<V>>) {
+        if !group.is_empty() && group.iter().all(|slot| slot.value.is_none()) {
+            *group = Vec::new();
+            self.bytes.fetch_sub(Self::GROUP_BYTES, Ordering::Relaxed);
+        }
+    }
+
+    fn add(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn subtract(&self, removed: Option<V>) {
+        let bytes = removed.as_ref().map_or(0, self.bytes_of);
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SLOTS: usize = 1_000;
+
+    fn cache(capacity_bytes: u64) -> ClockCache<u64> {
+        ClockCache::new(SLOTS, capacity_bytes, |value| *value)
+    }
+
+    fn values(cache: &ClockCache<u64>) -> Vec<(usize, u64)> {
+        let value = |index| Some((index, cache.get(index)?));
+        (0..SLOTS).filter_map(value).collect()
+    }
+
+    #[test]
+    fn bytes_are_those_of_the_values_and_their_slots() {
+        let cache = cache(1 << 30);
+        let mut expected = vec![];
+        for (index, value) in [(0, 100), (63, 5), (64, 7), (999, 1), (0, 300), (64, 0)] {
+            cache.insert(index, value);
+            expected.retain(|(other, _)| *other != index);
+            expected.push((index, value));
+            expected.sort_unstable();
+            assert_eq!(values(&cache), expected);
+        }
+        let groups = 3 * ClockCache::<u64>::GROUP_BYTES;
+        assert_eq!(cache.bytes(), 306 + groups);
+        cache.remove_if(63, |value| *value == 6);
+        cache.remove_if(500, |_| true);
+        assert_eq!(cache.bytes(), 306 + groups);
+        cache.remove_if(63, |value| *value == 5);
+        assert_eq!(values(&cache), [(0, 300), (64, 0), (999, 1)]);
+        assert_eq!(cache.bytes(), 301 + groups);
+        cache.clear();
+        assert_eq!((values(&cache), cache.bytes()), (vec![], 0));
+    }
+
+    #[test]
+    fn unread_values_make_room_first() {
+        let groups = SLOTS.div_ceil(GROUP_LEN) as u64;
+        let cache = cache(groups * ClockCache::<u64>::GROUP_BYTES + 10 * SLOTS as u64);
+        (0..SLOTS).for_each(|index| cache.insert(index, 10));
+        assert_eq!(values(&cache).len(), SLOTS);
+        // The hand passes all slots, since all were read, and removes the first ones.
+        cache.insert(999, 30);
+        assert!(cache.get(0).is_none() && cache.get(1).is_none() && cache.get(3).is_some());
+        assert!((500..600).all(|index| cache.get(index).is_some()));
+        for round in 0..80 {
+            cache.insert(0, 10 + 10 * round);
+            assert!(cache.bytes() <= cache.capacity_bytes());
+        }
+        let kept = values(&cache);
+        assert!((500..600).all(|index| kept.contains(&(index, 10))));
+        assert!(kept.len() < 930);
+    }
+
+    #[test]
+    fn too_large_values_are_not_kept() {
+        let cache = cache(4_000);
+        for index in 0..SLOTS {
+            cache.insert(index, 5_000);
+            assert!(cache.bytes() <= 4_000);
+        }
+        assert_eq!(values(&cache), []);
+        cache.insert(7, 300);
+        assert_eq!(values(&cache), [(7, 300)]);
+    }
+}
