@@ -10,6 +10,7 @@
 
 mod copies;
 mod join;
+mod low_halves;
 mod postings;
 mod tasks;
 
