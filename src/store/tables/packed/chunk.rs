@@ -367,8 +367,20 @@ impl<'b, E: Entry> Chunk<'b, E> {
         }
         let mut highs = Vec::new();
         unary::decode(self.unary, self.len, &mut highs);
-        let highs = indices.clone().zip(&highs[indices]);
-        firsts.extend(highs.map(|(index, high)| self.first_lane(index, usize::from(*high))));
+        let high_bits = |high: &u16| (self.fence_high + u64::from(*high)) << self.low_bits;
+        let (packed_bits, plane_bytes) = split_low_bits(self.low_bits);
+        // All entries are decoded, because the packed bits of eight are read at a time.
+        let mut all: Vec<u64> = if plane_bytes == 0 {
+            highs.iter().map(high_bits).collect()
+        } else {
+            let low = self.plane.iter().map(|low| u32::from_le_bytes(*low));
+            let both = highs.iter().zip(low);
+            both.map(|(high, low)| high_bits(high) | u64::from(low))
+                .collect()
+        };
+        let left = 8 * plane_bytes as u32;
+        fields::set_in(&mut all, self.packed, packed_bits, left);
+        firsts.extend_from_slice(&all[indices]);
     }
 
     fn entry(&self, index: usize, high: usize) -> E {
