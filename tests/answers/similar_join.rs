@@ -363,3 +363,25 @@ fn join_needs_texts_and_sound_thresholds_and_can_be_interrupted() {
     let ended = snapshot.similar_clusters(&join, Keep::First, go_on);
     assert!(matches!(ended, Err(Error::Interrupted { .. })), "{ended:?}");
 }
+
+#[test]
+fn texts_of_a_batch_take_at_most_a_64th_of_the_memory() {
+    let folder = folder();
+    let common: String = (0..100).map(|number| format!("word{number} ")).collect();
+    let texts: BTreeMap<u64, String> = (0..40).map(|id| (id, format!("{common}{id:04}"))).collect();
+    let database = database(&folder, &texts);
+    // Room for two texts in a batch.
+    let join = join(Decision::Alike, 64 * 2 * texts[&0].len());
+    let mut events = Vec::new();
+    let snapshot = database.snapshot().unwrap();
+    let pairs = snapshot.similar_pairs(&join, |event| {
+        if let SimilarPairsEvent::Pairs(pairs) = event {
+            events.push(pairs.len());
+        }
+        ControlFlow::Continue(())
+    });
+    pairs.unwrap();
+    assert_eq!(events.iter().sum::<usize>(), 40 * 39 / 2);
+    // An event has the pairs of a batch, each of a text of the batch with a text before it.
+    assert!(events.iter().all(|pairs| *pairs <= 2 * 39), "{events:?}");
+}

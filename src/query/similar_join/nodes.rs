@@ -22,6 +22,8 @@ pub(super) struct Nodes {
     documents: Vec<DocId>,
     /// The start of each node in `documents`.
     starts: Vec<(u32, u32)>,
+    /// The bytes of the text of each node.
+    lens_bytes: Vec<u32>,
     /// The group of each node; empty without groups.
     groups: Vec<u64>,
 }
@@ -33,6 +35,7 @@ struct Keyed {
     group: u64,
     id: DocId,
     letters: u32,
+    len_bytes: u32,
 }
 
 impl Nodes {
@@ -53,6 +56,7 @@ impl Nodes {
                     text: keys.each_ref().map(|keys| keys.hash_one(&text)),
                     group: 0,
                     id,
+                    len_bytes: text.len() as u32,
                     letters: text.chars().filter(|c| c.is_alphanumeric()).count() as u32,
                 }))
             };
@@ -89,12 +93,15 @@ impl Nodes {
             at += documents.len() as u32;
         }
         order.par_sort_unstable();
-        let group = |node: usize| keyed[starts[node].0 as usize].group;
+        let first = |node: usize| &keyed[starts[node].0 as usize];
+        let group = |node: usize| first(node).group;
+        let len_bytes = |node: usize| first(node).len_bytes;
         let groups = match scope {
             Scope::All => Vec::new(),
             _ => order.iter().map(|(.., node)| group(*node)).collect(),
         };
         Self {
+            lens_bytes: order.iter().map(|(.., node)| len_bytes(*node)).collect(),
             starts: order.iter().map(|(.., node)| starts[*node]).collect(),
             groups,
             documents: keyed.iter().map(|document| document.id).collect(),
@@ -109,6 +116,17 @@ impl Nodes {
     pub(super) fn documents(&self, node: u32) -> &[DocId] {
         let (start, end) = self.starts[node as usize];
         &self.documents[start as usize..end as usize]
+    }
+
+    /// The first of these nodes, at least one, with texts of at most `max_bytes` together.
+    pub(super) fn first_within<'n>(&self, nodes: &'n [u32], max_bytes: usize) -> &'n [u32] {
+        let mut len_bytes = 0;
+        let fits = |node: &&u32| {
+            len_bytes += self.lens_bytes[**node as usize] as usize;
+            len_bytes <= max_bytes
+        };
+        let count = nodes.iter().take_while(fits).count();
+        &nodes[..count.max(1).min(nodes.len())]
     }
 
     pub(super) fn group(&self, node: u32) -> Option<u64> {

@@ -19,10 +19,7 @@ use crate::store::View;
 /// The most nodes of a batch.
 const BATCH_NODES: usize = 1 << 13;
 
-/// The most nodes whose texts are read together.
-const READ_NODES: usize = 1 << 10;
-
-/// A batch ends with the texts, read together, that exceed 4 MiB: some 120 MiB of prepared texts.
+/// The texts of a batch have at most 4 MiB, or are one text: some 140 MiB of prepared texts.
 const BATCH_BYTES: usize = 1 << 22;
 
 /// The most nodes that a thread searches together.
@@ -100,20 +97,11 @@ impl<'j> Part<'j> {
 
     /// The texts of the first of these nodes, prepared.
     fn prepare(&self, nodes: &[u32]) -> Result<Vec<PreparedText>> {
-        let mut texts: Vec<PreparedText> = Vec::new();
-        let mut len_bytes = 0;
-        for nodes in nodes[..nodes.len().min(BATCH_NODES)].chunks(READ_NODES) {
-            let prepare = |node: &u32| Ok(self.index.prepared(&self.text(*node)?));
-            let prepared: Result<Vec<PreparedText>> = nodes.par_iter().map(prepare).collect();
-            for text in prepared? {
-                len_bytes += text.text().len();
-                texts.push(text);
-            }
-            if len_bytes > BATCH_BYTES.min(self.memory_bytes / 64) {
-                break;
-            }
-        }
-        Ok(texts)
+        let nodes = &nodes[..nodes.len().min(BATCH_NODES)];
+        let max_bytes = BATCH_BYTES.min(self.memory_bytes / 64);
+        let nodes = self.nodes.first_within(nodes, max_bytes);
+        let prepare = |node: &u32| Ok(self.index.prepared(&self.text(*node)?));
+        nodes.par_iter().map(prepare).collect()
     }
 
     fn text(&self, node: u32) -> Result<String> {
