@@ -4,11 +4,15 @@ use super::forgive::{MAX_GLUED, can_be_acronym, end_of_glued, is_misspelling, sp
 use super::lexicon::{Class, Lexicon};
 use super::prepared::Prepared;
 use super::tokens::Token;
+use super::vocabulary::key_hash;
 use super::weights::Weights;
 use super::{MAX_MISSING, MIN_STRONG};
 
 /// The most tokens of a text that are tested. The test of a longer text takes as long as an alignment.
 const MAX_TOKENS: usize = 256;
+
+/// The bits of a set of hashes: one of 16 hashes that a text of [`MAX_TOKENS`] does not have is in its set.
+const HASH_BITS: usize = 1 << 12;
 
 /// Returns `true` only if neither of two texts is contained in the other.
 pub(super) fn are_apart(weights: &Weights, a: &Prepared<'_>, b: &Prepared<'_>) -> bool {
@@ -20,17 +24,81 @@ pub(super) fn are_apart(weights: &Weights, a: &Prepared<'_>, b: &Prepared<'_>) -
 /// Returns `true` only if one word of a text weighs more than may be lost, and no rule finds it in the other
 /// text.
 fn certainly_loses(weights: &Weights, text: &[Token<'_>], other: &[Token<'_>]) -> bool {
-    let lexicon = Lexicon::builtin();
     (0..text.len()).any(|at| {
-        let token = &text[at];
-        loss(weights, token) > MAX_MISSING
-            && other.iter().all(|each| each.key != token.key)
-            && !is_glued(lexicon, text, at, other)
-            && !other
-                .iter()
-                .any(|each| is_misspelling(weights, token, each))
-            && !is_acronym(text, at, other)
+        loss(weights, &text[at]) > MAX_MISSING
+            && other.iter().all(|each| each.key != text[at].key)
+            && !is_said_in_other_letters(weights, text, at, other)
     })
+}
+
+/// Returns `true` if a rule may find a token without an equal key in the other text.
+fn is_said_in_other_letters(
+    weights: &Weights,
+    text: &[Token<'_>],
+    at: usize,
+    other: &[Token<'_>],
+) -> bool {
+    let mut others = other.iter();
+    is_glued(Lexicon::builtin(), text, at, other)
+        || others.any(|each| is_misspelling(weights, &text[at], each))
+        || is_acronym(text, at, other)
+}
+
+/// The words of a text that weigh more than may be lost, for comparisons with many texts.
+pub(crate) struct HeavyWords(Vec<HeavyWord>);
+
+struct HeavyWord {
+    at: usize,
+    key_hash: u32,
+}
+
+impl HeavyWords {
+    pub(crate) fn new(weights: &Weights, text: &Prepared<'_>) -> Self {
+        if text.tokens.len() > MAX_TOKENS {
+            return Self(Vec::new());
+        }
+        let words = text.tokens.iter().enumerate();
+        let heavy = words.filter(|(_, token)| loss(weights, token) > MAX_MISSING);
+        let heavy = heavy.map(|(at, token)| HeavyWord {
+            at,
+            key_hash: key_hash(&token.key),
+        });
+        Self(heavy.collect())
+    }
+
+    /// Returns `true` only if the text of these words is not contained in another text, with these hashes of
+    /// its keys.
+    pub(crate) fn are_lost<'o>(
+        &self,
+        weights: &Weights,
+        text: &Prepared<'_>,
+        key_hashes: impl ExactSizeIterator<Item = u32>,
+        other: impl FnOnce() -> Prepared<'o>,
+    ) -> bool {
+        if self.0.is_empty() || key_hashes.len() > MAX_TOKENS {
+            return false;
+        }
+        // The set may have more hashes than the other text. A lost word that it has is lost in the alignment.
+        let mut set = [0_u64; HASH_BITS / 64];
+        for hash in key_hashes {
+            set[place(hash)] |= bit(hash);
+        }
+        let is_in_set = |word: &&HeavyWord| set[place(word.key_hash)] & bit(word.key_hash) != 0;
+        let mut missing = self.0.iter().filter(|word| !is_in_set(word)).peekable();
+        if missing.peek().is_none() {
+            return false;
+        }
+        let other = other();
+        missing.any(|word| !is_said_in_other_letters(weights, &text.tokens, word.at, &other.tokens))
+    }
+}
+
+fn place(hash: u32) -> usize {
+    hash as usize % HASH_BITS / 64
+}
+
+fn bit(hash: u32) -> u64 {
+    1 << (hash % 64)
 }
 
 /// The least weight of a token without a counterpart.

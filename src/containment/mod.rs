@@ -76,6 +76,7 @@ use lexicon::Lexicon;
 use side::Sides;
 
 pub use alignment::{AlignedWord, Alignment};
+pub(crate) use certain_loss::HeavyWords;
 pub(crate) use prepared::{Prepared, Root};
 pub(crate) use vocabulary::Vocabulary;
 pub use weights::Weights;

@@ -18,6 +18,8 @@ const MAX_COMPARED_WORDS: usize = 16;
 #[derive(Default)]
 pub(crate) struct Vocabulary {
     words: Vec<Word>,
+    /// The hash of the key of each word.
+    key_hashes: Vec<u32>,
     /// The last word with each hash.
     by_hash: HashMap<u64, u32, FixedState>,
     /// The bytes of all words and keys.
@@ -46,6 +48,7 @@ impl Vocabulary {
         }
         let number = self.words.len() as u32;
         self.text_bytes += token.text.len() + token.key.len();
+        self.key_hashes.push(key_hash(&token.key));
         self.words.push(Word {
             token: token.clone().into_owned(),
             previous: last,
@@ -62,12 +65,32 @@ impl Vocabulary {
         }
     }
 
+    /// The hash of the key of each of these words.
+    pub(crate) fn key_hashes<N>(
+        &self,
+        numbers: N,
+    ) -> impl ExactSizeIterator<Item = u32> + use<'_, N>
+    where
+        N: ExactSizeIterator<Item = u32>,
+    {
+        numbers.map(|number| {
+            let hash = self.key_hashes.get(number as usize);
+            hash.copied().unwrap_or_default()
+        })
+    }
+
     /// The bytes of memory.
     pub(crate) fn len_bytes(&self) -> usize {
         // A place of the hash table has 16 bytes and a byte of control, and one in eight stays empty.
         let by_hash = self.by_hash.capacity() * 8 / 7 * 17;
-        self.words.capacity() * size_of::<Word>() + by_hash + self.text_bytes
+        let key_hashes = self.key_hashes.capacity() * size_of::<u32>();
+        self.words.capacity() * size_of::<Word>() + key_hashes + by_hash + self.text_bytes
     }
+}
+
+/// The hash by which words with one key are found. Words with one hash may have different keys.
+pub(super) fn key_hash(key: &str) -> u32 {
+    xxh3_64(key.as_bytes()) as u32
 }
 
 impl Word {

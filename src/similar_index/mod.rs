@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `prepared_text` | a text with its shingles and minima |
 //! | `join_keys` | keys of a text for a join elsewhere |
+//! | `slot_search` | the comparison of a text with the texts of one wording |
 //! | `wordings` | the texts, each wording once; `arena` has their bytes |
 //! | `forest` | the wordings that may be near-duplicates: `minima`, `run`, `slot_set`, `length_class` |
 //!
@@ -17,28 +18,32 @@ mod length_class;
 mod minima;
 mod prepared_text;
 mod run;
+mod slot_search;
 mod slot_set;
 #[cfg(test)]
 mod tests;
 mod wordings;
 
+use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 
 use rayon::prelude::*;
 
-use crate::containment::{Containment, Verdict, Weights};
+use crate::containment::{Containment, Verdict};
 use crate::decision::{Decision, answer_order};
 use crate::error::Result;
 use crate::minhash::Banding;
 use crate::similarity::{Likeness, PackedComparison, Resemblance};
 use forest::{Forest, ForestQuery, Reach};
 use length_class::LengthClasses;
+use slot_search::SlotSearch;
 use wordings::Wordings;
 
 pub use join_keys::JoinKeys;
 pub use prepared_text::PreparedText;
+pub(crate) use slot_search::Sought;
 
 /// Texts that are prepared at a time by [`SimilarIndex::extend`].
 const PREPARED_TEXTS: usize = 1 << 12;
@@ -250,42 +255,45 @@ impl SimilarIndex {
         positions: Range<u32>,
         visitor: impl FnMut(SimilarText) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
-        self.visit_accepted(text, positions, &|_| true, visitor)
-    }
-
-    /// Visits like [`visit`](Self::visit), without the positions that `accepts` refuses, which are not
-    /// decided either.
-    pub(crate) fn visit_accepted<B>(
-        &self,
-        text: &PreparedText,
-        positions: Range<u32>,
-        accepts: &dyn Fn(u32) -> bool,
-        visitor: impl FnMut(SimilarText) -> ControlFlow<B>,
-    ) -> ControlFlow<B> {
         let candidates = self.candidates(text, positions.end);
-        self.visit_candidates(text, candidates, positions, accepts, visitor)
+        let sought = Sought {
+            positions,
+            accepts: &|_| true,
+            only_containers: false,
+        };
+        self.visit_candidates(text, candidates, &sought, visitor)
     }
 
-    /// Visits like [`visit_accepted`](Self::visit_accepted), with candidates of
+    /// Visits like [`visit`](Self::visit) the texts that are sought, with candidates of
     /// [`candidates_of_all`](Self::candidates_of_all).
     pub(crate) fn visit_candidates<B>(
         &self,
         text: &PreparedText,
         mut candidates: Vec<u32>,
-        positions: Range<u32>,
-        accepts: &dyn Fn(u32) -> bool,
+        sought: &Sought<'_>,
         mut visitor: impl FnMut(SimilarText) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
-        let comparison = PackedComparison::new(&text.wording, &self.likeness);
         // A load pushes most of the texts that it has searched on one thread. The searches, on all cores, cut
         // them into words.
         if self.decision == Decision::Contained {
             text.words();
         }
+        let heavy_words = OnceCell::new();
+        let mut search = SlotSearch {
+            index: self,
+            text,
+            sought,
+            heavy_words: &heavy_words,
+            visitor: &mut visitor,
+        };
         let own = self.wordings.slot_of(text);
         if let Some(slot) = own {
-            self.visit_slot(text, slot, &comparison, &positions, accepts, &mut visitor)?;
+            search.visit(slot, || Some(text.wording.itself()))?;
         }
+        if candidates.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        let comparison = PackedComparison::new(&text.wording, &self.likeness);
         for slots in candidates.chunks_mut(COUNTED_SLOTS) {
             // The counts of many candidates are read at the same time: most candidates end here.
             let mut alike = 0;
@@ -297,7 +305,7 @@ impl SimilarIndex {
                 alike += usize::from(may_be_alike && Some(slot) != own);
             }
             for slot in &slots[..alike] {
-                self.visit_slot(text, *slot, &comparison, &positions, accepts, &mut visitor)?;
+                search.visit(*slot, || self.compare(text, *slot, &comparison))?;
             }
         }
         ControlFlow::Continue(())
@@ -351,53 +359,19 @@ impl SimilarIndex {
         candidates
     }
 
-    /// Compares a wording, and calls `visitor` with the texts that have it.
-    fn visit_slot<B>(
+    /// The resemblance of a text and a wording; `None` unless they are alike.
+    fn compare(
         &self,
         text: &PreparedText,
         slot: u32,
         comparison: &PackedComparison<'_>,
-        positions: &Range<u32>,
-        accepts: &dyn Fn(u32) -> bool,
-        visitor: &mut impl FnMut(SimilarText) -> ControlFlow<B>,
-    ) -> ControlFlow<B> {
-        let Some(resemblance) = (match self.wordings.packed(slot) {
-            Some(packed) => comparison.compare(packed),
-            None => {
-                let first = self.wordings.variants(slot).next();
-                first.and_then(|variant| {
-                    let stored = self.wordings.text(variant);
-                    let normaliser = Banding::shared().normaliser();
-                    text.wording.compare(normaliser, stored, &self.likeness)
-                })
-            }
-        }) else {
-            return ControlFlow::Continue(());
-        };
-        for variant in self.wordings.variants(slot) {
-            let copies = self.wordings.positions(variant, positions);
-            let mut copies = copies.filter(|position| accepts(*position)).peekable();
-            if copies.peek().is_none() {
-                continue;
-            }
-            let containment = match self.decision {
-                Decision::Alike => None,
-                Decision::Contained => {
-                    let (weights, stored) = (Weights::builtin(), self.wordings.words(variant));
-                    let found = Containment::of_removable(weights, text.words(), &stored);
-                    let Some(found) = found else { continue };
-                    Some(Box::new(found))
-                }
-            };
-            for position in copies {
-                visitor(SimilarText {
-                    position,
-                    resemblance,
-                    containment: containment.clone(),
-                })?;
-            }
+    ) -> Option<Resemblance> {
+        if let Some(packed) = self.wordings.packed(slot) {
+            return comparison.compare(packed);
         }
-        ControlFlow::Continue(())
+        let stored = self.wordings.text(self.wordings.variants(slot).next()?);
+        let normaliser = Banding::shared().normaliser();
+        text.wording.compare(normaliser, stored, &self.likeness)
     }
 }
 

@@ -179,10 +179,19 @@ impl Wordings {
 
     /// The words of a variant; none if the texts decide no search.
     pub(super) fn words(&self, variant: u32) -> Prepared<'_> {
+        self.vocabulary.text(self.numbers(variant))
+    }
+
+    /// The hash of the key of each word of a variant.
+    pub(super) fn key_hashes(&self, variant: u32) -> impl ExactSizeIterator<Item = u32> {
+        self.vocabulary.key_hashes(self.numbers(variant))
+    }
+
+    /// The numbers of the words of a variant.
+    fn numbers(&self, variant: u32) -> impl ExactSizeIterator<Item = u32> {
         let bytes = self.arena.get(self.variants[variant as usize].words);
         let numbers = bytes.unwrap_or_default().as_chunks().0.iter();
-        let numbers = numbers.map(|number| u32::from_le_bytes(*number));
-        self.vocabulary.text(numbers)
+        numbers.map(|number| u32::from_le_bytes(*number))
     }
 
     /// The positions of the copies of a variant within a range, ascending.

@@ -309,7 +309,7 @@ impl Wording {
     }
 
     /// The similarity of the text and itself.
-    fn itself(&self) -> Resemblance {
+    pub(crate) fn itself(&self) -> Resemblance {
         Resemblance {
             same_wording: true,
             edit_similarity: Some(1.0),

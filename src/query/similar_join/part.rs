@@ -12,7 +12,7 @@ use crate::containment::{Containment, Verdict};
 use crate::error::Result;
 use crate::minhash::Banding;
 use crate::quotation_index::{QuotableText, QuotationIndex};
-use crate::similar_index::{PreparedText, SimilarIndex, SimilarText};
+use crate::similar_index::{PreparedText, SimilarIndex, SimilarText, Sought};
 use crate::similarity::Resemblance;
 use crate::store::View;
 
@@ -172,18 +172,24 @@ impl Search<'_> {
         !self.part.is_across || nodes.group(other) != nodes.group(self.node)
     }
 
-    /// Calls `visitor` with the nodes that `accepts` accepts and that are like the node, until it breaks.
+    /// Calls `visitor` with the nodes that `accepts` accepts and that are like the node, until it breaks. With
+    /// `only_containers`, nodes that contain the node suffice if the texts decide.
     fn visit<B>(
         &mut self,
         accepts: &dyn Fn(u32) -> bool,
+        only_containers: bool,
         mut visitor: impl FnMut(u32, SimilarText) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let candidates = std::mem::take(&mut self.candidates);
         let part = self.part;
         let accepts =
             |position: u32| self.is_compared(position) && accepts(part.indexed[position as usize]);
-        let positions = 0..self.end;
-        (part.index).visit_candidates(self.text, candidates, positions, &accepts, |similar| {
+        let sought = Sought {
+            positions: 0..self.end,
+            accepts: &accepts,
+            only_containers,
+        };
+        (part.index).visit_candidates(self.text, candidates, &sought, |similar| {
             visitor(part.indexed[similar.position as usize], similar)
         })
     }
@@ -231,7 +237,7 @@ impl Search<'_> {
             }
         };
         let (mut pairs, mut alike) = (Vec::new(), Vec::new());
-        let found = self.visit(&|_| true, |other, similar| {
+        let found = self.visit(&|_| true, false, |other, similar| {
             pairs.push(pair(other, similar.resemblance, similar.verdict()));
             alike.push(other);
             ControlFlow::<()>::Continue(())
@@ -264,13 +270,8 @@ impl Containers for Batch<'_> {
         accepts: &(dyn Fn(u32) -> bool + Sync),
     ) -> Result<Vec<Option<u32>>> {
         self.search(nodes, |mut search| {
-            let found = search.visit(accepts, |other, similar| {
-                // With thresholds alone, a text stands for each text that is alike.
-                match similar.verdict().is_none_or(Verdict::is_a_in_b) {
-                    true => ControlFlow::Break(other),
-                    false => ControlFlow::Continue(()),
-                }
-            });
+            // With thresholds alone, a text stands for each text that is alike.
+            let found = search.visit(accepts, true, |other, _| ControlFlow::Break(other));
             let found = match found {
                 ControlFlow::Continue(()) => {
                     search.visit_quoting(accepts, |other, _, _| ControlFlow::Break(other))?
