@@ -44,9 +44,9 @@ pub(crate) use tables::packed::VisitFlow;
 pub(crate) use tables::schema::Header;
 pub(crate) use tables::texts::refuse_too_long;
 pub(crate) use view::View;
-pub(crate) use view::bucket_cache::Bucket;
+pub(crate) use view::bucket_cache::{Bucket, SCAN_BLOCK};
 pub(crate) use view::snapshot_tables::SnapshotTables;
-pub(crate) use view::source::{DocumentLookup, FingerprintSource, SCAN_BLOCK};
+pub(crate) use view::source::{DocumentLookup, FingerprintSource};
 pub(crate) use view::table_store::HeldSnapshot;
 
 /// An open database.

@@ -7,6 +7,7 @@
 
 mod keepers;
 mod nodes;
+mod pair;
 mod pairs;
 mod part;
 mod stars;
@@ -29,8 +30,8 @@ use nodes::Nodes;
 use part::Part;
 use stars::{Star, Stars};
 
+pub use pair::{SimilarPair, SimilarPairsEvent};
 pub(crate) use pairs::similar_pairs;
-pub use pairs::{SimilarPair, SimilarPairsEvent};
 
 /// The number that stands for no node. There are fewer nodes.
 const NONE: u32 = u32::MAX;

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::SimilarJoin;
 use super::keepers::Containers;
 use super::nodes::Nodes;
-use super::pairs::SimilarPair;
+use super::pair::SimilarPair;
 use crate::containment::{Containment, Verdict};
 use crate::error::Result;
 use crate::minhash::Banding;

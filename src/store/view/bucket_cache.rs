@@ -12,9 +12,12 @@ use crate::hamming;
 use crate::store::tables::packed::Op;
 use crate::store::view::clock_cache::ClockCache;
 use crate::store::view::packed_bucket::{MAX_BYTES_PER_FINGERPRINT, PackedBucket};
-use crate::store::view::source::SCAN_BLOCK;
 
 pub(crate) const KEYS_PER_BLOCK: usize = 1 << BLOCK_BITS;
+
+/// The block whose table a scan reads. The table has 5 to 7 bytes for each distinct fingerprint;
+/// `block0` has 8 to 17 bytes for each document.
+pub(crate) const SCAN_BLOCK: usize = 1;
 
 /// The distinct reliable fingerprints whose rotation by a block begins with one key.
 #[derive(Clone, Copy, Debug)]

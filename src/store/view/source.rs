@@ -10,14 +10,10 @@ use crate::store::tables::edit::StoredDocument;
 use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::{Tables, WriteTables, texts};
-use crate::store::view::bucket_cache::{Bucket, Fingerprints};
+use crate::store::view::bucket_cache::{Bucket, Fingerprints, SCAN_BLOCK};
 use crate::store::view::limits::MAX_BUCKET_LEN;
 use crate::store::view::pages::paged;
 use crate::store::view::wording_cache::WordingCache;
-
-/// The block whose table a scan reads. The table has 5 to 7 bytes for each distinct fingerprint;
-/// `block0` has 8 to 17 bytes for each document.
-pub(crate) const SCAN_BLOCK: usize = 1;
 
 /// The tables as queries read them: of a snapshot, with a bucket cache and on all cores, or of a write
 /// transaction, which one thread reads. The provided methods are for a write transaction.
