@@ -349,7 +349,7 @@ def contained_pairs(sample: list[str]) -> set[tuple[int, int]]:
         compared = simdb.compare(sample[b], sample[a])
         alike = compared.resemblance
         if compared.verdict in ("same", "a_in_b") and (
-            alike.same_wording or (alike.edit_similarity or 0) >= 0.65 or alike.jaccard >= 0.55
+            alike.same_wording or (alike.edit_similarity or 0) >= 0.5 or alike.jaccard >= 0.4
         ):
             found.add((b, a))
     return found

@@ -54,7 +54,7 @@ impl Deduplicator {
         jaccard: Option<f64>,
         decision: &str,
     ) -> PyResult<Self> {
-        let options = SimilarOptions::new(py, edit_similarity, jaccard, decision)?;
+        let options = SimilarOptions::of_join(py, edit_similarity, jaccard, decision)?;
         let index = call(py, || Ok(options.empty_index()?))?;
         Ok(Self(Mutex::new(Kept {
             index,
@@ -252,7 +252,7 @@ pub fn similar_pairs(
     max_pairs: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Table> {
-    let options = SimilarOptions::new(py, edit_similarity, jaccard, decision)?;
+    let options = SimilarOptions::of_join(py, edit_similarity, jaccard, decision)?;
     let texts = texts.borrow(py)?;
     let pairs = run(py, progress, || find_pairs(&texts, &options, max_pairs))?;
     let Some(pairs) = pairs else {

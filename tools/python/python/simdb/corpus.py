@@ -192,8 +192,9 @@ def dedup(
     Arrow C stream interface. ``text`` names the field with the text.
 
     A record is removed if a kept record says all that it says; texts of one template that differ in a
-    name or a number all stay. With ``decision="alike"``, each text is removed that is alike by the
-    thresholds ``edit_similarity`` (0.65) and ``jaccard`` (0.55).
+    name or a number all stay. Texts are compared if one of the thresholds ``edit_similarity`` (0.5) and
+    ``jaccard`` (0.4) is reached, as by ``simdb-cli dedup``. With ``decision="alike"``, each text is
+    removed that reaches one of them (0.65 and 0.55).
 
     ``keep`` says which record of several is kept: the ``"first"``, the ``"longest"``, or that with the
     highest score of a function of the record. With ``"first"`` records are read and yielded as a
