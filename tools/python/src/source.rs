@@ -44,7 +44,12 @@ impl SimilarOptions {
     ) -> PyResult<Self> {
         let decision = decision_of(py, decision)?;
         let least = Likeness::default();
-        Ok(Self::with_defaults(edit_similarity, jaccard, decision, least))
+        Ok(Self::with_defaults(
+            edit_similarity,
+            jaccard,
+            decision,
+            least,
+        ))
     }
 
     /// The options of a comparison of all texts with each other.
@@ -56,7 +61,12 @@ impl SimilarOptions {
     ) -> PyResult<Self> {
         let decision = decision_of(py, decision)?;
         let least = decision.join_likeness();
-        Ok(Self::with_defaults(edit_similarity, jaccard, decision, least))
+        Ok(Self::with_defaults(
+            edit_similarity,
+            jaccard,
+            decision,
+            least,
+        ))
     }
 
     fn with_defaults(
@@ -84,7 +94,8 @@ fn decision_of(py: Python<'_>, name: &str) -> PyResult<Decision> {
         "contained" => Ok(Decision::Contained),
         "alike" => Ok(Decision::Alike),
         _ => {
-            let message = format!("there is no decision '{name}'; known are 'contained' and 'alike'");
+            let message =
+                format!("there is no decision '{name}'; known are 'contained' and 'alike'");
             Err(invalid_argument(py, &message))
         }
     }
