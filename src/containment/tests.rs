@@ -101,9 +101,21 @@ fn judged_pairs_keep_precision_and_recall() {
 fn is_rejected(a: &Prepared<'_>, b: &Prepared<'_>) -> bool {
     let weights = Weights::builtin();
     let found = Containment::between(weights, a, b);
+    let is_contained = found.verdict.is_a_in_b();
     let removable = found.verdict.is_removable().then_some(found);
     assert_eq!(Containment::of_removable(weights, a, b), removable);
+    assert!(!(is_contained && loses_heavy_word(a, b)));
     certain_loss::are_apart(weights, a, b)
+}
+
+fn loses_heavy_word(a: &Prepared<'_>, b: &Prepared<'_>) -> bool {
+    let weights = Weights::builtin();
+    let key_hashes = b.tokens.iter();
+    let key_hashes = key_hashes.map(|token| vocabulary::key_hash(&token.key));
+    let other = || Prepared {
+        tokens: b.tokens.clone(),
+    };
+    HeavyWords::new(weights, a).are_lost(weights, a, key_hashes, other)
 }
 
 #[test]
@@ -118,6 +130,8 @@ fn rejection_without_alignment_never_changes_a_verdict() {
         .collect();
     let rejected = pairs.iter().filter(|[a, b]| is_rejected(a, b)).count();
     assert!(rejected * 2 > pairs.len(), "{rejected} of {}", pairs.len());
+    let losing = pairs.iter().filter(|[a, b]| loses_heavy_word(a, b));
+    assert!(losing.count() >= rejected);
     // Texts of a set with all others: few are alike.
     let texts: Vec<&Prepared<'_>> = pairs.iter().step_by(9).map(|[a, _]| a).collect();
     for (a, b) in texts.iter().flat_map(|a| texts.iter().map(move |b| (a, b))) {
