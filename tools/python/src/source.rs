@@ -42,14 +42,8 @@ impl SimilarOptions {
         jaccard: Option<f64>,
         decision: &str,
     ) -> PyResult<Self> {
-        let decision = decision_of(py, decision)?;
-        let least = Likeness::default();
-        Ok(Self::with_defaults(
-            edit_similarity,
-            jaccard,
-            decision,
-            least,
-        ))
+        let least = |_| Likeness::default();
+        Self::with_defaults(py, edit_similarity, jaccard, decision, least)
     }
 
     /// The options of a comparison of all texts with each other.
@@ -59,45 +53,38 @@ impl SimilarOptions {
         jaccard: Option<f64>,
         decision: &str,
     ) -> PyResult<Self> {
-        let decision = decision_of(py, decision)?;
-        let least = decision.join_likeness();
-        Ok(Self::with_defaults(
-            edit_similarity,
-            jaccard,
-            decision,
-            least,
-        ))
+        let least = Decision::join_likeness;
+        Self::with_defaults(py, edit_similarity, jaccard, decision, least)
     }
 
     fn with_defaults(
+        py: Python<'_>,
         edit_similarity: Option<f64>,
         jaccard: Option<f64>,
-        decision: Decision,
-        least: Likeness,
-    ) -> Self {
-        Self {
+        decision: &str,
+        least: impl FnOnce(Decision) -> Likeness,
+    ) -> PyResult<Self> {
+        let decision = match decision {
+            "contained" => Decision::Contained,
+            "alike" => Decision::Alike,
+            _ => {
+                let message =
+                    format!("there is no decision '{decision}'; known are 'contained' and 'alike'");
+                return Err(invalid_argument(py, &message));
+            }
+        };
+        let least = least(decision);
+        Ok(Self {
             likeness: Likeness {
                 edit_similarity: edit_similarity.unwrap_or(least.edit_similarity),
                 jaccard: jaccard.unwrap_or(least.jaccard),
             },
             decision,
-        }
+        })
     }
 
     fn apply(&self, query: TextQuery) -> TextQuery {
         query.likeness(self.likeness).decision(self.decision)
-    }
-}
-
-fn decision_of(py: Python<'_>, name: &str) -> PyResult<Decision> {
-    match name {
-        "contained" => Ok(Decision::Contained),
-        "alike" => Ok(Decision::Alike),
-        _ => {
-            let message =
-                format!("there is no decision '{name}'; known are 'contained' and 'alike'");
-            Err(invalid_argument(py, &message))
-        }
     }
 }
 
