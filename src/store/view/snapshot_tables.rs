@@ -13,7 +13,9 @@ use crate::store::tables::ReadTables;
 use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::{self, Counters};
-use crate::store::view::bucket_cache::{self, Bucket, Fingerprints, KEYS_PER_BLOCK, SCAN_BLOCK};
+use crate::store::view::bucket_cache::{
+    self, Bucket, Fingerprints, KEYS_PER_BLOCK, SCAN_BLOCK, TOUCHED_LINES,
+};
 use crate::store::view::pages::Page;
 use crate::store::view::source::{DocumentLookup, FingerprintSource};
 use crate::store::view::table_store::TableStore;
@@ -137,12 +139,12 @@ impl SnapshotTables {
         Ok(self.db_path.catch_failed_reads(get)?.is_some())
     }
 
-    /// Looks up keys on this thread. Caches the buckets that it reads; without `may_evict`, only while the
-    /// cache has room.
+    /// Looks up keys on this thread. Caches the buckets that it reads; with `are_many`, only while the cache
+    /// has room: many keys would replace the buckets that single queries use.
     fn look_up_sequentially<T>(
         &self,
         keys: &[(usize, u16)],
-        may_evict: bool,
+        are_many: bool,
         visitor: &impl Fn(&Self, (usize, u16), Bucket<'_>, &mut Vec<T>) -> Result<()>,
     ) -> Result<Vec<T>> {
         let SnapshotContext { store, counters } = &self.context;
@@ -163,7 +165,9 @@ impl SnapshotTables {
             }
             // A query waits for main memory most of its time. Compared one after the other, each bucket
             // would begin with a wait of its own: a query at radius 3 then takes a third longer.
-            bucket_cache::touch(group.iter().filter_map(|(_, _, cached)| cached.as_ref()));
+            let lines = if are_many { usize::MAX } else { TOUCHED_LINES };
+            let cached = group.iter().filter_map(|(_, _, cached)| cached.as_ref());
+            bucket_cache::touch(cached, lines);
             // Neighbouring keys that are not cached are read in one pass over the table: one descent from
             // the root instead of one for each key.
             let runs = group.chunk_by(
@@ -178,7 +182,7 @@ impl SnapshotTables {
                     visitor(self, (*block, *first), cached.bucket(), &mut found)?;
                     continue;
                 }
-                let caches = may_evict || buckets.has_room();
+                let caches = !are_many || buckets.has_room();
                 let max_len = store.limits.max_bucket_len;
                 self.visit_buckets(*block, *first, *last, max_len, |key, bucket| {
                     if caches {
@@ -233,18 +237,17 @@ impl FingerprintSource for SnapshotTables {
         visitor: impl Fn(&Self, (usize, u16), Bucket<'_>, &mut Vec<T>) -> Result<()> + Sync,
     ) -> Result<Vec<T>> {
         if keys.len() < MIN_KEYS_IN_PARALLEL {
-            return self.look_up_sequentially(keys, true, &visitor);
+            return self.look_up_sequentially(keys, false, &visitor);
         }
         let mut found = Vec::new();
         for keys in keys.chunk_by(|a, b| a.0 == b.0) {
             if keys.len() < MIN_KEYS_IN_PARALLEL {
-                found.append(&mut self.look_up_sequentially(keys, true, &visitor)?);
+                found.append(&mut self.look_up_sequentially(keys, false, &visitor)?);
                 continue;
             }
-            // A look-up of many keys does not evict: it would replace the buckets that single queries use.
             let parts = self.in_parallel(|| {
                 keys.par_chunks(KEYS_PER_TASK)
-                    .map(|keys| self.look_up_sequentially(keys, false, &visitor))
+                    .map(|keys| self.look_up_sequentially(keys, true, &visitor))
                     .collect::<Result<Vec<Vec<T>>>>()
             });
             found.append(&mut concatenated(parts?));
