@@ -294,13 +294,16 @@ impl SimilarIndex {
             return ControlFlow::Continue(());
         }
         let comparison = PackedComparison::new(&text.wording, &self.likeness);
+        let mut packed = Vec::with_capacity(candidates.len().min(COUNTED_SLOTS));
         for slots in candidates.chunks_mut(COUNTED_SLOTS) {
             // The counts of many candidates are read at the same time: most candidates end here.
+            // A mispredicted comparison would end the reads ahead, so all packed wordings are looked up first.
+            packed.clear();
+            packed.extend(slots.iter().map(|slot| self.wordings.packed(*slot)));
             let mut alike = 0;
-            for at in 0..slots.len() {
+            for (at, packed) in packed.iter().enumerate() {
                 let slot = slots[at];
                 slots[alike] = slot;
-                let packed = self.wordings.packed(slot);
                 let may_be_alike = packed.is_none_or(|packed| comparison.may_be_alike(packed));
                 alike += usize::from(may_be_alike && Some(slot) != own);
             }
