@@ -138,7 +138,7 @@ impl Builder {
     /// Sets the number of changes in the journal at which a background thread merges them into the
     /// tables; 65,536 unless set.
     ///
-    /// The journal of a large database grows further, to one change for each hundred documents, but
+    /// The journal of a large database grows further, to one change for each 64 documents, but
     /// never beyond 256 MiB of changes. A smaller number takes less memory, and less time to open
     /// after a crash, but each change rewrites more pages. A [`Transaction`](crate::Transaction) of
     /// more changes, or of more texts than 64 MiB or the cache, bypasses the journal. The number is
