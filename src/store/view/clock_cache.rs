@@ -67,6 +67,23 @@ impl<V: Clone> ClockCache<V> {
         Some(value)
     }
 
+    /// Visits the values of these slots. Neighbouring slots are visited under one lock.
+    pub(super) fn visit(&self, indices: impl Iterator<Item = usize>, mut visitor: impl FnMut(&V)) {
+        let mut indices = indices.peekable();
+        while let Some(first) = indices.next() {
+            let number = first / GROUP_LEN;
+            let group = self.groups[number].read();
+            let mut next = Some(first);
+            while let Some(index) = next {
+                let slot = group.get(index % GROUP_LEN);
+                if let Some(value) = slot.and_then(|slot| slot.value.as_ref()) {
+                    visitor(value);
+                }
+                next = indices.next_if(|index| index / GROUP_LEN == number);
+            }
+        }
+    }
+
     /// Replaces the value of a slot. Then removes values until the cache is within its bytes.
     pub(super) fn insert(&self, index: usize, value: V) {
         let mut group = self.groups[index / GROUP_LEN].write();
@@ -176,6 +193,26 @@ mod tests {
         assert_eq!(cache.bytes(), 301 + groups);
         cache.clear();
         assert_eq!((values(&cache), cache.bytes()), (vec![], 0));
+    }
+
+    #[test]
+    fn visit_passes_the_values_of_the_given_slots_in_order() {
+        let cache = cache(1 << 30);
+        (0..SLOTS)
+            .step_by(3)
+            .for_each(|index| cache.insert(index, index as u64));
+        for indices in [
+            vec![],
+            vec![63, 64, 66, 3, 4, 300, 299, 999],
+            (0..SLOTS).collect(),
+        ] {
+            let mut visited = vec![];
+            cache.visit(indices.iter().copied(), |value| {
+                visited.push(*value as usize)
+            });
+            let expected = indices.into_iter().filter(|index| index % 3 == 0);
+            assert_eq!(visited, expected.collect::<Vec<_>>());
+        }
     }
 
     #[test]

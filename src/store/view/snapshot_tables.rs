@@ -13,9 +13,7 @@ use crate::store::tables::ReadTables;
 use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::{self, Counters};
-use crate::store::view::bucket_cache::{
-    self, Bucket, Fingerprints, KEYS_PER_BLOCK, SCAN_BLOCK, TOUCHED_LINES,
-};
+use crate::store::view::bucket_cache::{self, Bucket, Fingerprints, KEYS_PER_BLOCK, SCAN_BLOCK};
 use crate::store::view::pages::Page;
 use crate::store::view::source::{DocumentLookup, FingerprintSource};
 use crate::store::view::table_store::TableStore;
@@ -155,6 +153,9 @@ impl SnapshotTables {
         while !rest.is_empty() {
             group.clear();
             let mut hits = 0;
+            if are_many {
+                buckets.touch_all_lines(&rest[..rest.len().min(CACHED_PER_GROUP)]);
+            }
             while hits < CACHED_PER_GROUP
                 && let Some((&(block, key), others)) = rest.split_first()
             {
@@ -165,9 +166,9 @@ impl SnapshotTables {
             }
             // A query waits for main memory most of its time. Compared one after the other, each bucket
             // would begin with a wait of its own: a query at radius 3 then takes a third longer.
-            let lines = if are_many { usize::MAX } else { TOUCHED_LINES };
-            let cached = group.iter().filter_map(|(_, _, cached)| cached.as_ref());
-            bucket_cache::touch(cached, lines);
+            if !are_many {
+                bucket_cache::touch(group.iter().filter_map(|(_, _, cached)| cached.as_ref()));
+            }
             // Neighbouring keys that are not cached are read in one pass over the table: one descent from
             // the root instead of one for each key.
             let runs = group.chunk_by(
