@@ -41,6 +41,8 @@ class _ProgressBar(Protocol):
     def reset(self, total: Any = None) -> Any: ...
     def set_description(self, desc: Any = None) -> Any: ...
 
+__version__: str
+
 _Arrow = Union[_ArrowStream, _ArrowArray]
 _Path = Union[str, os.PathLike[str]]
 _Content = Union[str, int]
@@ -232,7 +234,7 @@ class Settings:
     @property
     def arrivals(self) -> bool: ...
     @property
-    def retention(self) -> Optional[float]: ...
+    def retention(self) -> Optional[timedelta]: ...
 
 @final
 class Recipe:
@@ -439,7 +441,9 @@ class Deduplicator:
         jaccard: Optional[float] = None,
         decision: str = "contained",
     ) -> Deduplicator: ...
-    def decide(self, texts: _Texts) -> list[_RemovalRow]: ...
+    def decide(
+        self, texts: _Texts, numbers: NDArray[np.uint64], keep: bool
+    ) -> list[_RemovalRow]: ...
     @property
     def kept(self) -> int: ...
     @property
@@ -492,4 +496,12 @@ def similar_pairs(
     max_pairs: int,
     progress: Optional[_Progress],
 ) -> Table: ...
-def removal_table(first_column: str, removals: Sequence[_RemovalRow]) -> Table: ...
+def removal_table(
+    first_column: str,
+    removed: NDArray[Any],
+    keeper: NDArray[Any],
+    verdict: NDArray[Any],
+    edit_similarity: NDArray[Any],
+    jaccard: NDArray[Any],
+    missing: Mapping[int, Sequence[str]],
+) -> Table: ...
