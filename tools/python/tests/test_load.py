@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import Any, Iterator, Optional
 
+import datasets
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -31,6 +33,8 @@ RECORDS = [{"id": id, "text": text} for id, text in enumerate(TEXTS)]
         lambda: pa.RecordBatch.from_pylist(RECORDS),
         lambda: pl.DataFrame(RECORDS),
         lambda: pd.DataFrame(RECORDS),
+        lambda: duckdb.from_arrow(pa.Table.from_pylist(RECORDS)),
+        lambda: datasets.Dataset.from_list(RECORDS),
     ],
 )
 def test_records_of_any_source_are_loaded(path: Path, make: Any) -> None:
