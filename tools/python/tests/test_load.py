@@ -74,7 +74,7 @@ def test_conflicts_are_counted(path: Path) -> None:
     "records, message",
     [
         ([{"id": 1, "txt": "a"}], "record 0 has no field 'text': its fields are .*txt"),
-        ([(1, "a"), 5], "record 1 has no field 'id': it is a"),
+        ([(1, "a"), 5], "record 1 has no field 'id': it is of type int"),
         ([(1, "a"), ("b", 2)], "record 1 is a tuple, but not of an id and a text"),
         ([{"id": -1, "text": "a"}], "field 'id' of record 0 is not an id"),
         ([{"id": 1, "text": None}], "field 'text' of record 0 is not a text"),
