@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
+import threading
 from typing import Any, Iterable, List, Optional, Tuple, Union
 
 import simdb
@@ -78,6 +79,8 @@ class MinHashLSH:
             f"{os.fspath(path)}.keys", check_same_thread=False, isolation_level=None
         )
         self._keys.execute("create table if not exists keys (id integer primary key, key text unique)")
+        # Threads share the connection, which has one cursor for each statement.
+        self._keys_lock = threading.Lock()
 
     def insert(self, key: Key, minhash: Union[str, MinHash, Iterable[str]], **_ignored: Any) -> None:
         """Stores a text under a new key: a string, a MinHash of this module, or words."""
@@ -132,17 +135,19 @@ class MinHashLSH:
             return key
         if not isinstance(key, str):
             raise InvalidArgumentError(f"a key is a string or an integer, not a {type(key).__name__}")
-        if create:
-            self._keys.execute("insert or ignore into keys (key) values (?)", (key,))
-        row = self._keys.execute("select id from keys where key = ?", (key,)).fetchone()
+        with self._keys_lock:
+            if create:
+                self._keys.execute("insert or ignore into keys (key) values (?)", (key,))
+            row = self._keys.execute("select id from keys where key = ?", (key,)).fetchone()
         return None if row is None else _FIRST_STRING_KEY + int(row[0])
 
     def _key_of(self, number: int) -> Key:
         if number < _FIRST_STRING_KEY:
             return number
-        row: Tuple[str] = self._keys.execute(
-            "select key from keys where id = ?", (number - _FIRST_STRING_KEY,)
-        ).fetchone()
+        with self._keys_lock:
+            row: Tuple[str] = self._keys.execute(
+                "select key from keys where id = ?", (number - _FIRST_STRING_KEY,)
+            ).fetchone()
         return row[0]
 
 
