@@ -8,6 +8,8 @@ pub mod cluster {}
 pub mod durability {}
 #[doc = include_str!("file_format.md")]
 pub mod file_format {}
+#[doc = include_str!("from_other_packages.md")]
+pub mod from_other_packages {}
 #[doc = include_str!("matching.md")]
 pub mod matching {}
 #[doc = include_str!("operations.md")]

@@ -9,6 +9,7 @@ use pyo3::types::{PyDict, PyTuple};
 use simdb::{DocId, Error};
 
 use crate::answers::{Document, Match, Outcome, Similar};
+use crate::arguments::{Arrival, id_of, possible_id, radius_of};
 use crate::documents::{DocumentIterator, IdIterator, Snapshot};
 use crate::error::{Failure, invalid_argument};
 use crate::handle::Handle;
@@ -20,7 +21,7 @@ use crate::source::{BatchAnswer, SimilarOptions, Source, clustering};
 use crate::statistics;
 use crate::table::Table;
 use crate::texts::Content;
-use crate::write_batch::{Arrival, Rule, WriteBatch};
+use crate::write_batch::{Rule, WriteBatch};
 
 /// A near-duplicate database in one file. Threads can share it.
 ///
@@ -91,7 +92,7 @@ impl Database {
     fn insert(
         &self,
         py: Python<'_>,
-        id: u64,
+        #[pyo3(from_py_with = id_of)] id: u64,
         content: Content,
         arrival: Option<Arrival>,
     ) -> PyResult<Outcome> {
@@ -103,7 +104,7 @@ impl Database {
     fn upsert(
         &self,
         py: Python<'_>,
-        id: u64,
+        #[pyo3(from_py_with = id_of)] id: u64,
         content: Content,
         arrival: Option<Arrival>,
     ) -> PyResult<Outcome> {
@@ -116,9 +117,9 @@ impl Database {
     fn insert_unique(
         &self,
         py: Python<'_>,
-        id: u64,
+        #[pyo3(from_py_with = id_of)] id: u64,
         content: Content,
-        radius: u32,
+        #[pyo3(from_py_with = radius_of)] radius: u32,
         arrival: Option<Arrival>,
     ) -> PyResult<Outcome> {
         self.store(py, Rule::InsertUnique { radius }, id, &content, arrival)
@@ -137,7 +138,7 @@ impl Database {
     fn insert_unless_similar(
         &self,
         py: Python<'_>,
-        id: u64,
+        #[pyo3(from_py_with = id_of)] id: u64,
         text: Content,
         edit_similarity: Option<f64>,
         jaccard: Option<f64>,
@@ -151,7 +152,7 @@ impl Database {
     }
 
     /// Removes a document.
-    fn remove(&self, py: Python<'_>, id: u64) -> PyResult<Outcome> {
+    fn remove(&self, py: Python<'_>, #[pyo3(from_py_with = id_of)] id: u64) -> PyResult<Outcome> {
         let outcome = call(py, || Ok(self.0.handle.database()?.remove(DocId(id))?))?;
         Ok(outcome.into())
     }
@@ -172,7 +173,7 @@ impl Database {
     #[pyo3(signature = (
         records, *, id=Some("id".to_owned()), text="text".to_owned(), memory_bytes=256 << 20,
         progress=None,
-    ))]
+    ), text_signature = "($self, records, *, id='id', text='text', memory_bytes=268435456, progress=None)")]
     fn bulk_load(
         &self,
         py: Python<'_>,
@@ -198,7 +199,7 @@ impl Database {
         &self,
         py: Python<'_>,
         query: Content,
-        radius: u32,
+        #[pyo3(from_py_with = radius_of)] radius: u32,
         limit: Option<usize>,
     ) -> PyResult<Vec<Match>> {
         self.0.within(py, &query, radius, limit)
@@ -213,7 +214,7 @@ impl Database {
     fn within_batch(
         &self,
         queries: &Bound<'_, PyAny>,
-        radius: u32,
+        #[pyo3(from_py_with = radius_of)] radius: u32,
         limit: Option<usize>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<BatchAnswer> {
@@ -242,12 +243,19 @@ impl Database {
     }
 
     /// The document with an id; None if there is no such document.
-    fn get(&self, py: Python<'_>, id: u64) -> PyResult<Option<Document>> {
+    fn get(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = id_of)] id: u64,
+    ) -> PyResult<Option<Document>> {
         self.0.document(py, id)
     }
 
-    fn __contains__(&self, py: Python<'_>, id: u64) -> PyResult<bool> {
-        self.0.contains(py, id)
+    fn __contains__(&self, id: &Bound<'_, PyAny>) -> PyResult<bool> {
+        match possible_id(id)? {
+            Some(possible) => self.0.contains(id.py(), possible),
+            None => Ok(false),
+        }
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
@@ -266,7 +274,11 @@ impl Database {
 
     /// All documents from an id on, in order of their ids, as of now.
     #[pyo3(signature = (first=0))]
-    fn documents(&self, py: Python<'_>, first: u64) -> PyResult<DocumentIterator> {
+    fn documents(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = id_of)] first: u64,
+    ) -> PyResult<DocumentIterator> {
         self.0.documents(py, first)
     }
 
@@ -282,7 +294,7 @@ impl Database {
     fn pairs(
         &self,
         py: Python<'_>,
-        radius: u32,
+        #[pyo3(from_py_with = radius_of)] radius: u32,
         max_pairs: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Table> {
@@ -299,7 +311,7 @@ impl Database {
     fn clusters(
         &self,
         py: Python<'_>,
-        radius: u32,
+        #[pyo3(from_py_with = radius_of)] radius: u32,
         shape: &str,
         keep: &str,
         compare_texts: bool,

@@ -1,11 +1,13 @@
 //! Texts that say no more than an earlier text, and all pairs of similar texts.
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{Float64Array, StringArray, UInt64Array};
+use numpy::{PyReadonlyArray1, PyUntypedArrayMethods as _};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use simdb::containment::Verdict;
@@ -28,8 +30,6 @@ struct Kept {
     index: SimilarIndex,
     /// The numbers of the texts of the index.
     numbers: Vec<u64>,
-    /// The number of texts decided.
-    decided: u64,
     options: SimilarOptions,
 }
 
@@ -59,22 +59,34 @@ impl Deduplicator {
         Ok(Self(Mutex::new(Kept {
             index,
             numbers: Vec::new(),
-            decided: 0,
             options,
         })))
     }
 
-    /// Decides about the next texts, and returns the removed texts in order. Texts are numbered from 0.
-    fn decide(&self, py: Python<'_>, texts: Texts) -> PyResult<Vec<Removal>> {
+    /// Decides about the next texts, which have these numbers, and returns the removed texts in order.
+    /// With keep=False, the texts are compared with the kept texts only, and no more texts are kept.
+    fn decide(
+        &self,
+        py: Python<'_>,
+        texts: Texts,
+        numbers: PyReadonlyArray1<'_, u64>,
+        keep: bool,
+    ) -> PyResult<Vec<Removal>> {
         let texts = texts.borrow(py)?;
+        let numbers = numbers.as_array().to_vec();
+        if numbers.len() != texts.len() {
+            return Err(invalid_argument(py, "a number for each text is expected"));
+        }
         run(py, None, || {
             let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut removals = Vec::new();
+            let (mut removals, mut done) = (Vec::new(), 0);
             let (mut rest, mut pace) = (&texts[..], Pace::default());
             while !rest.is_empty() {
-                check("deciding", kept.decided, None)?;
+                check("deciding", done as u64, None)?;
                 let part = pace.take(&mut rest);
-                pace.measure(part, |part| kept.decide(part, &mut removals))?;
+                let numbers = &numbers[done..done + part.len()];
+                pace.measure(part, |part| kept.decide(part, numbers, keep, &mut removals))?;
+                done += part.len();
             }
             Ok(removals)
         })
@@ -152,8 +164,8 @@ impl SimilarOptions {
     }
 
     /// The first text of an index because of which a text is removed.
-    fn keeper(&self, index: &SimilarIndex, text: &PreparedText, end: u32) -> Option<SimilarText> {
-        let found = index.visit(text, 0..end, |earlier| {
+    fn keeper(&self, index: &SimilarIndex, text: &PreparedText) -> Option<SimilarText> {
+        let found = index.visit(text, 0..u32::MAX, |earlier| {
             if self.removes(&earlier) {
                 ControlFlow::Break(earlier)
             } else {
@@ -165,45 +177,47 @@ impl SimilarOptions {
 }
 
 impl Kept {
-    /// Searches the kept texts on all cores, then the kept texts of this part in order.
-    fn decide(&mut self, texts: &[&str], removals: &mut Vec<Removal>) -> Result<(), Failure> {
+    /// Searches the kept texts on all cores, then with `keep` the new texts of this part in order.
+    fn decide(
+        &mut self,
+        texts: &[&str],
+        numbers: &[u64],
+        keep: bool,
+        removals: &mut Vec<Removal>,
+    ) -> Result<(), Failure> {
         let Self { index, options, .. } = &*self;
         let search = |text: &&str| {
             let prepared = PreparedText::new(text);
-            let keeper = options.keeper(index, &prepared, u32::MAX);
+            let keeper = options.keeper(index, &prepared);
             (prepared, keeper)
         };
         let searched: Vec<_> = pool().install(|| texts.par_iter().map(search).collect());
-        let mut of_part = self.options.empty_index()?;
-        let (mut numbers_of_part, mut new) = (Vec::new(), Vec::new());
-        for (number, (text, keeper)) in (self.decided..).zip(searched) {
+        let mut of_part = options.empty_index()?;
+        let first = self.numbers.len();
+        for (number, (text, keeper)) in numbers.iter().zip(searched) {
             if let Some(keeper) = keeper {
-                let keeper_number = self.numbers[keeper.position as usize];
-                removals.push(removal(number, keeper_number, keeper));
-            } else if let Some(keeper) = self.options.keeper(&of_part, &text, u32::MAX) {
-                let keeper_number = numbers_of_part[keeper.position as usize];
-                removals.push(removal(number, keeper_number, keeper));
+                removals.push(removal(*number, &self.numbers, keeper));
+            } else if !keep {
+                continue;
+            } else if let Some(keeper) = self.options.keeper(&of_part, &text) {
+                removals.push(removal(*number, &self.numbers[first..], keeper));
             } else {
                 of_part.push(text.clone());
-                numbers_of_part.push(number);
-                new.push(text);
+                self.index.push(text);
+                self.numbers.push(*number);
             }
         }
-        for text in new {
-            self.index.push(text);
-        }
-        self.numbers.append(&mut numbers_of_part);
-        self.decided += texts.len() as u64;
         Ok(())
     }
 }
 
-fn removal(number: u64, keeper_number: u64, keeper: SimilarText) -> Removal {
+/// `numbers` are those of the texts of the index in which the keeper was found.
+fn removal(number: u64, numbers: &[u64], keeper: SimilarText) -> Removal {
     let verdict = keeper.verdict().map(|verdict| verdict.name().to_owned());
     let missing = keeper.containment.map(|found| words(found.missing_in_b));
     (
         number,
-        keeper_number,
+        numbers[keeper.position as usize],
         verdict,
         missing.unwrap_or_default(),
         keeper.resemblance.edit_similarity,
@@ -211,33 +225,52 @@ fn removal(number: u64, keeper_number: u64, keeper: SimilarText) -> Removal {
     )
 }
 
-/// Removals as a table. `first_column` names the column of the removed texts.
+/// Removals as a table, by columns. `first_column` names the column of the removed texts; a verdict is an
+/// index of `VERDICTS`; an edit similarity that is not known is no number; `missing` has the rows with
+/// missing words.
 #[pyfunction]
-pub fn removal_table(first_column: &str, removals: Vec<Removal>) -> PyResult<Table> {
-    let mut missing = ListBuilder::new(StringBuilder::new());
-    for (_, _, _, words, _, _) in &removals {
-        for (word, _) in words {
-            missing.values().append_value(word);
+pub fn removal_table(
+    first_column: &str,
+    removed: PyReadonlyArray1<'_, u64>,
+    keeper: PyReadonlyArray1<'_, u64>,
+    verdict: PyReadonlyArray1<'_, u8>,
+    edit_similarity: PyReadonlyArray1<'_, f64>,
+    jaccard: PyReadonlyArray1<'_, f64>,
+    missing: HashMap<usize, Vec<String>>,
+) -> PyResult<Table> {
+    let mut words = ListBuilder::new(StringBuilder::new());
+    for row in 0..removed.len() {
+        for word in missing.get(&row).into_iter().flatten() {
+            words.values().append_value(word);
         }
-        missing.append(true);
+        words.append(true);
     }
-    let number =
-        |of: fn(&Removal) -> u64| Arc::new(UInt64Array::from_iter_values(removals.iter().map(of)));
-    let verdicts: StringArray = removals
-        .iter()
-        .map(|removal| removal.2.as_deref())
-        .collect();
-    let edit: Float64Array = removals.iter().map(|removal| removal.4).collect();
-    let jaccard: Float64Array = removals.iter().map(|removal| Some(removal.5)).collect();
+    let numbers = |column: &PyReadonlyArray1<'_, u64>| {
+        Arc::new(UInt64Array::from_iter_values(
+            column.as_array().iter().copied(),
+        ))
+    };
+    let name = |index: &u8| {
+        VERDICTS
+            .get(usize::from(*index))
+            .map(|verdict| verdict.name())
+    };
+    let verdicts: StringArray = verdict.as_array().iter().map(name).collect();
+    let known = |value: &f64| (!value.is_nan()).then_some(*value);
+    let edit: Float64Array = edit_similarity.as_array().iter().map(known).collect();
+    let jaccard = Float64Array::from_iter_values(jaccard.as_array().iter().copied());
     Table::in_memory(vec![
-        (first_column, number(|removal| removal.0)),
-        ("keeper", number(|removal| removal.1)),
+        (first_column, numbers(&removed)),
+        ("keeper", numbers(&keeper)),
         ("verdict", Arc::new(verdicts)),
-        ("missing", Arc::new(missing.finish())),
+        ("missing", Arc::new(words.finish())),
         ("edit_similarity", Arc::new(edit)),
         ("jaccard", Arc::new(jaccard)),
     ])
 }
+
+/// The verdicts about a removed text and its keeper, in the order of `_VERDICTS` in `corpus.py`.
+const VERDICTS: [Verdict; 2] = [Verdict::Same, Verdict::AInB];
 
 /// All pairs of similar texts as a table: the positions a and b of the texts, a < b, with the verdict,
 /// edit similarity and Jaccard index.

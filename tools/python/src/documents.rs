@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use simdb::DocId;
 
 use crate::answers::{Document, Match, Similar};
+use crate::arguments::{id_of, possible_id, radius_of};
 use crate::error::Failure;
 use crate::operation::call;
 use crate::settings::Settings;
@@ -243,7 +244,7 @@ impl Snapshot {
         &self,
         py: Python<'_>,
         query: Content,
-        radius: u32,
+        #[pyo3(from_py_with = radius_of)] radius: u32,
         limit: Option<usize>,
     ) -> PyResult<Vec<Match>> {
         self.0.within(py, &query, radius, limit)
@@ -254,7 +255,7 @@ impl Snapshot {
     fn within_batch(
         &self,
         queries: &Bound<'_, PyAny>,
-        radius: u32,
+        #[pyo3(from_py_with = radius_of)] radius: u32,
         limit: Option<usize>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<BatchAnswer> {
@@ -282,12 +283,19 @@ impl Snapshot {
     }
 
     /// The document with an id; None if there is no such document.
-    fn get(&self, py: Python<'_>, id: u64) -> PyResult<Option<Document>> {
+    fn get(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = id_of)] id: u64,
+    ) -> PyResult<Option<Document>> {
         self.0.document(py, id)
     }
 
-    fn __contains__(&self, py: Python<'_>, id: u64) -> PyResult<bool> {
-        self.0.contains(py, id)
+    fn __contains__(&self, id: &Bound<'_, PyAny>) -> PyResult<bool> {
+        match possible_id(id)? {
+            Some(possible) => self.0.contains(id.py(), possible),
+            None => Ok(false),
+        }
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
@@ -301,7 +309,11 @@ impl Snapshot {
 
     /// All documents from an id on, in order of their ids.
     #[pyo3(signature = (first=0))]
-    fn documents(&self, py: Python<'_>, first: u64) -> PyResult<DocumentIterator> {
+    fn documents(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = id_of)] first: u64,
+    ) -> PyResult<DocumentIterator> {
         self.0.documents(py, first)
     }
 
@@ -315,7 +327,7 @@ impl Snapshot {
     fn pairs(
         &self,
         py: Python<'_>,
-        radius: u32,
+        #[pyo3(from_py_with = radius_of)] radius: u32,
         max_pairs: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Table> {
@@ -327,7 +339,7 @@ impl Snapshot {
     fn clusters(
         &self,
         py: Python<'_>,
-        radius: u32,
+        #[pyo3(from_py_with = radius_of)] radius: u32,
         shape: &str,
         keep: &str,
         compare_texts: bool,
@@ -341,6 +353,11 @@ impl Snapshot {
     #[getter]
     fn settings(&self) -> Settings {
         self.0.handle.settings().settings().into()
+    }
+
+    fn __repr__(&self) -> String {
+        let path = self.0.handle.settings().path();
+        format!("<simdb.Snapshot of {:?}>", path.display().to_string())
     }
 
     /// Releases the pages of the snapshot. Later calls raise ClosedError.

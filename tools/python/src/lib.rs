@@ -7,6 +7,7 @@
 //! turns errors and panics into exceptions.
 
 mod answers;
+mod arguments;
 mod comparison;
 mod database;
 mod deduplicator;
@@ -29,6 +30,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _simdb {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use crate::answers::{Document, Match, Outcome, Resemblance, Similar};
     #[pymodule_export]
@@ -53,4 +56,9 @@ mod _simdb {
     use crate::table::Table;
     #[pymodule_export]
     use crate::write_batch::WriteBatch;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
 }

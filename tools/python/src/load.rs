@@ -11,6 +11,7 @@ use pyo3_arrow::input::AnyRecordBatch;
 use rayon::prelude::*;
 use simdb::{BulkLoad, DocId, Document, Fingerprint};
 
+use crate::arguments::type_name;
 use crate::error::{Failure, invalid_argument};
 use crate::fingerprinter::part_length;
 use crate::operation::{check, pool, run};
@@ -109,15 +110,19 @@ impl Records {
                     let batch = batch.map_err(|error| {
                         Python::attach(|py| invalid_argument(py, &error.to_string()))
                     })?;
-                    let rows = Python::attach(|py| columns.rows(py, &batch, next))?;
-                    next += batch.num_rows() as u64;
-                    let contents = Python::attach(|py| rows.borrow(py))?;
-                    let mut rest = &contents[..];
-                    while !rest.is_empty() {
-                        let lengths = rest.iter().map(|(_, content)| length(*content));
-                        let (part, others) = rest.split_at(part_length(lengths));
-                        push(part)?;
-                        rest = others;
+                    for start in (0..batch.num_rows()).step_by(ROWS_PER_SLICE) {
+                        let length = ROWS_PER_SLICE.min(batch.num_rows() - start);
+                        let slice = batch.slice(start, length);
+                        let rows = Python::attach(|py| columns.rows(py, &slice, next))?;
+                        next += length as u64;
+                        let contents = Python::attach(|py| rows.borrow(py))?;
+                        let mut rest = &contents[..];
+                        while !rest.is_empty() {
+                            let lengths = rest.iter().map(|(_, content)| length_of(*content));
+                            let (part, others) = rest.split_at(part_length(lengths));
+                            push(part)?;
+                            rest = others;
+                        }
                     }
                 }
                 Ok(())
@@ -126,13 +131,15 @@ impl Records {
     }
 }
 
-fn length(content: ContentRef<'_>) -> usize {
+fn length_of(content: ContentRef<'_>) -> usize {
     match content {
         ContentRef::Text(text) => text.len(),
         ContentRef::Fingerprint(_) => 0,
     }
 }
 
+/// Rows of a record batch that are taken at once: a table of one batch may have millions.
+const ROWS_PER_SLICE: usize = 8192;
 /// Records that are taken from an iterator of Python at once.
 const RECORDS_PER_PART: usize = 4096;
 /// Bytes of texts after which no more records are taken at once.
@@ -149,7 +156,7 @@ impl Columns {
             };
             let number = next + part.len() as u64;
             let (id, content) = self.record(&record?, number)?;
-            bytes += length(content.borrow());
+            bytes += length_of(content.borrow());
             part.push((id, content));
         }
         Ok(part)
@@ -169,7 +176,7 @@ impl Columns {
             record.get_item(name).map_err(|_| {
                 let fields = match record.cast::<PyDict>() {
                     Ok(fields) => format!("its fields are {}", fields.keys()),
-                    Err(_) => format!("it is a {}", record.get_type()),
+                    Err(_) => format!("it is of type {}", type_name(record)),
                 };
                 invalid_argument(
                     py,
@@ -304,7 +311,8 @@ pub fn load_all(
 #[pyo3(signature = (
     path, records, *, id=Some("id".to_owned()), text="text".to_owned(), recipe=None, keep_texts=false,
     similar=false, retention=None, frozen=false, memory_bytes=256 << 20, progress=None,
-))]
+), text_signature = "(path, records, *, id='id', text='text', recipe=None, keep_texts=False, \
+    similar=False, retention=None, frozen=False, memory_bytes=268435456, progress=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub fn bulk_load(
     py: Python<'_>,

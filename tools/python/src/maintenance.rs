@@ -41,7 +41,8 @@ pub fn vacuum(
 #[pyo3(signature = (
     damaged, target, *, recipe=None, keep_texts=false, similar=false, retention=None,
     memory_bytes=256 << 20, progress=None,
-))]
+), text_signature = "(damaged, target, *, recipe=None, keep_texts=False, similar=False, retention=None, \
+    memory_bytes=268435456, progress=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub fn salvage<'py>(
     py: Python<'py>,

@@ -24,16 +24,16 @@ pub struct Settings {
     pub frozen: bool,
     /// True if arrival times are stored.
     pub arrivals: bool,
-    /// The lifetime of documents in seconds; None if documents do not expire.
-    pub retention: Option<f64>,
+    /// The lifetime of documents, a timedelta; None if documents do not expire.
+    pub retention: Option<Duration>,
 }
 
 #[pymethods]
 impl Settings {
     fn __repr__(&self) -> String {
-        let retention = self
-            .retention
-            .map_or("None".to_owned(), |seconds| seconds.to_string());
+        let retention = self.retention.map_or("None".to_owned(), |window| {
+            format!("timedelta(seconds={})", window.as_secs_f64())
+        });
         format!(
             "Settings(recipe='{}', keep_texts={}, similar={}, frozen={}, arrivals={}, retention={retention})",
             self.recipe,
@@ -54,7 +54,7 @@ impl From<&simdb::Settings> for Settings {
             similar: settings.similar,
             frozen: settings.frozen,
             arrivals: settings.retention.is_some(),
-            retention: window.map(|window| window.as_secs_f64()),
+            retention: window,
         }
     }
 }

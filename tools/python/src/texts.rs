@@ -4,6 +4,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, UInt64Array};
 use arrow_cast::cast;
 use arrow_schema::DataType;
+use numpy::PyUntypedArray;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -11,13 +12,27 @@ use pyo3::types::PyString;
 use pyo3_arrow::PyChunkedArray;
 use pyo3_arrow::input::AnyArray;
 
+use crate::arguments::{type_name, whole_number};
 use crate::error::invalid_argument;
 
 /// A text, or a fingerprint that was made before.
-#[derive(FromPyObject)]
 pub enum Content {
     Text(PyBackedStr),
     Fingerprint(u64),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Content {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match object.cast::<PyString>() {
+            Ok(text) => Ok(Self::Text(text.to_owned().try_into()?)),
+            Err(_) => {
+                let expected = "a text (str) or a fingerprint (int)";
+                whole_number(&object, "a fingerprint", expected).map(Self::Fingerprint)
+            }
+        }
+    }
 }
 
 /// A text or a fingerprint, borrowed.
@@ -62,8 +77,8 @@ impl<'py> FromPyObject<'_, 'py> for Texts {
         for (index, text) in object.try_iter()?.enumerate() {
             let text = text?;
             texts.push(text.extract().map_err(|_| {
-                let found = text.get_type();
-                invalid_argument(py, &format!("text {index} is no string but a {found}"))
+                let found = type_name(&text);
+                invalid_argument(py, &format!("text {index} is no string but {found}"))
             })?);
         }
         Ok(Self::Python(texts))
@@ -167,5 +182,18 @@ pub fn fingerprints_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
         }
         return Ok(numbers);
     }
-    object.try_iter()?.map(|number| number?.extract()).collect()
+    if object.is_instance_of::<PyUntypedArray>() && object.len()? > 0 {
+        let shape = object.getattr(intern!(py, "shape"))?;
+        if shape.len()? != 1 {
+            let message = format!("an array of one dimension is expected, not of shape {shape}");
+            return Err(invalid_argument(py, &message));
+        }
+    }
+    let numbers = object.try_iter()?.enumerate();
+    numbers
+        .map(|(index, number)| {
+            let expected = format!("a fingerprint (int) as query {index}");
+            whole_number(&number?, "a fingerprint", &expected)
+        })
+        .collect()
 }

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use rayon::prelude::*;
-use simdb::{Change, DocId, OnExtended, SimilarRule, Timestamp};
+use simdb::{Change, DocId, OnExtended, SimilarRule};
 
 use crate::answers::Outcome;
-use crate::error::{Failure, invalid_argument};
+use crate::arguments::{Arrival, id_of, radius_of};
+use crate::error::Failure;
 use crate::handle::Handle;
 use crate::operation::{call, pool};
 use crate::source::SimilarOptions;
@@ -61,28 +62,6 @@ impl Rule {
             Self::InsertUnique { radius } => Change::InsertUnique { document, radius },
             Self::InsertUnlessSimilar(rule) => Change::InsertUnlessSimilar { document, rule },
         })
-    }
-}
-
-/// An arrival time: milliseconds since 1970, or a datetime.
-#[derive(Clone, Copy)]
-pub struct Arrival(pub Timestamp);
-
-impl<'py> FromPyObject<'_, 'py> for Arrival {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        if let Ok(milliseconds) = object.extract::<u64>() {
-            return Ok(Self(Timestamp(milliseconds)));
-        }
-        let seconds: f64 = object.call_method0("timestamp")?.extract()?;
-        if !(0.0..=1e16).contains(&seconds) {
-            return Err(invalid_argument(
-                object.py(),
-                "the arrival time lies before 1970",
-            ));
-        }
-        Ok(Self(Timestamp((seconds * 1000.0).round() as u64)))
     }
 }
 
@@ -156,19 +135,35 @@ impl WriteBatch {
 impl WriteBatch {
     /// Adds the change of Database.insert.
     #[pyo3(signature = (id, content, *, arrival=None))]
-    fn insert(&self, id: u64, content: Content, arrival: Option<Arrival>) {
+    fn insert(
+        &self,
+        #[pyo3(from_py_with = id_of)] id: u64,
+        content: Content,
+        arrival: Option<Arrival>,
+    ) {
         self.store(Rule::Insert, id, content, arrival);
     }
 
     /// Adds the change of Database.upsert.
     #[pyo3(signature = (id, content, *, arrival=None))]
-    fn upsert(&self, id: u64, content: Content, arrival: Option<Arrival>) {
+    fn upsert(
+        &self,
+        #[pyo3(from_py_with = id_of)] id: u64,
+        content: Content,
+        arrival: Option<Arrival>,
+    ) {
         self.store(Rule::Upsert, id, content, arrival);
     }
 
     /// Adds the change of Database.insert_unique. Earlier changes of the batch count as stored.
     #[pyo3(signature = (id, content, radius=3, *, arrival=None))]
-    fn insert_unique(&self, id: u64, content: Content, radius: u32, arrival: Option<Arrival>) {
+    fn insert_unique(
+        &self,
+        #[pyo3(from_py_with = id_of)] id: u64,
+        content: Content,
+        #[pyo3(from_py_with = radius_of)] radius: u32,
+        arrival: Option<Arrival>,
+    ) {
         self.store(Rule::InsertUnique { radius }, id, content, arrival);
     }
 
@@ -181,7 +176,7 @@ impl WriteBatch {
     fn insert_unless_similar(
         &self,
         py: Python<'_>,
-        id: u64,
+        #[pyo3(from_py_with = id_of)] id: u64,
         text: Content,
         edit_similarity: Option<f64>,
         jaccard: Option<f64>,
@@ -195,7 +190,7 @@ impl WriteBatch {
     }
 
     /// Adds the removal of a document.
-    fn remove(&self, id: u64) {
+    fn remove(&self, #[pyo3(from_py_with = id_of)] id: u64) {
         self.state().changes.push(Gathered::Remove(id));
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import datasets
 import duckdb
 import numpy as np
 import pandas as pd
@@ -32,6 +33,7 @@ def expected() -> np.ndarray[Any, Any]:
         iter,
         np.array,
         lambda texts: np.array(texts, dtype=object),
+        lambda texts: np.array(texts, dtype=np.dtypes.StringDType()),
         pd.Series,
         pl.Series,
         pa.array,
@@ -139,7 +141,8 @@ def test_tables_are_read_by_every_library_and_more_than_once(path: Path) -> None
             assert pl.DataFrame(documents)["text"].to_list() == texts
             selected: Any = duckdb.sql("select text from documents order by id")
             assert selected.fetchall() == [(text,) for text in texts]
-            assert pa.table(documents).to_pandas()["text"].tolist() == texts
+            assert pd.DataFrame.from_arrow(documents)["text"].tolist() == texts
+            assert datasets.Dataset(documents.to_pyarrow())["text"][:] == texts
         pairs = db.pairs()
         relation: Any = duckdb.sql("from pairs")
         assert relation.columns == ["a", "b", "distance"]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import simdb
+from conftest import sentences
 from simdb.compat import MinHash, MinHashLSH
 
 FOX = "the quick brown fox jumps over the lazy dog near the river bank in the morning"
@@ -37,6 +39,10 @@ def test_index_is_used_as_that_of_datasketch() -> None:
     assert lsh.query(FOX) == ["a", 7]
     with pytest.raises(simdb.InvalidArgumentError, match="from 0 to"):
         lsh.insert(-1, FOX)
+    with pytest.raises(simdb.InvalidArgumentError, match="a string or an integer, not a tuple"):
+        lsh.insert(("a", 1), FOX)  # type: ignore[arg-type]
+    with pytest.raises(simdb.InvalidArgumentError, match="expected, not a object"):
+        lsh.query(object())  # type: ignore[arg-type]
     lsh.close()
 
 
@@ -46,6 +52,15 @@ def test_threshold_selects() -> None:
         assert lsh.query(FOX.upper()) == ["a"]
         assert lsh.query(FOX.replace("lazy", "busy")) == []
         assert not lsh.is_empty()
+
+
+def test_threads_share_an_index() -> None:
+    texts = sentences(200)
+    with MinHashLSH(threshold=0.9) as lsh, ThreadPoolExecutor(8) as pool:
+        list(pool.map(lsh.insert, map(str, range(200)), texts))
+        assert list(pool.map(lsh.query, texts)) == [[str(number)] for number in range(200)]
+        list(pool.map(lsh.remove, map(str, range(0, 200, 2))))
+        assert len(lsh) == 100 and "1" in lsh and "2" not in lsh
 
 
 def test_index_in_a_file_is_durable(path: Path) -> None:

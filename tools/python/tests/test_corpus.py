@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
+import textwrap
 from typing import Any, Iterator
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -77,7 +81,9 @@ def test_every_removal_has_a_keeper_that_says_all_of_it() -> None:
         assert found.missing_in_b == removal.missing
         assert sum(weight for _, weight in removal.missing) <= 3
         assert found.resemblance.jaccard == removal.jaccard
-    assert result.memory_bytes > 0
+    assert result.index_bytes > 0
+    assert repr(result) == f"<simdb.Dedup: {len(kept)} kept, {len(removed)} removed>"
+    assert result.removals[-1] == list(result.removals)[-1] == result.removals[-2:][1]
 
 
 def test_report_is_a_table() -> None:
@@ -134,6 +140,7 @@ def test_data_sets_of_every_kind_give_one_answer() -> None:
         table.to_reader(max_chunksize=9),
         pl.DataFrame(rows),
         pd.DataFrame(rows),
+        duckdb.from_arrow(table),
         made,
         made.to_iterable_dataset(),
     ]
@@ -157,6 +164,54 @@ def test_records_are_read_as_a_stream() -> None:
     assert read < 10_000
 
 
+@pytest.mark.parametrize("keep", ["first", "longest", lambda text: text.count("a")])
+def test_little_memory_takes_more_passes_to_the_same_records(keep: Any) -> None:
+    """With one chunk of texts in memory at a time."""
+    texts = [text for seed in range(10) for text in corpus(seed, 500)]
+    whole = simdb.dedup(iter(texts), keep=keep).run()
+    done: list[int] = []
+    passes = simdb.dedup(
+        iter(texts), keep=keep, memory_bytes=1, progress=lambda *report: done.append(report[1])
+    )
+    assert list(passes) == [texts[index] for index in passes.kept]
+    assert passes.kept.tolist() == whole.kept.tolist()
+    assert sorted(removal.removed for removal in passes.removals) == sorted(
+        removal.removed for removal in whole.removals
+    )
+    assert passes.index_bytes < whole.index_bytes
+    kept = set(passes.kept.tolist())
+    for removal in passes.removals:
+        assert removal.keeper in kept
+        assert simdb.compare(texts[removal.removed], texts[removal.keeper]).verdict == removal.verdict
+    assert done == sorted(done) and done[-1] == len(texts)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no /proc")
+@pytest.mark.parametrize("keep", ["first", "longest"])
+def test_memory_is_bounded(keep: str) -> None:
+    """22,000 records of 2 KB, whose index takes 63 MiB, and all of the work 81 to 85."""
+    code = """
+        import random, re, simdb, sys
+        def peak_kib():
+            return int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
+        def texts():
+            chosen = random.Random(1)
+            for number in range(22_000):
+                if number % 11 < 10:
+                    text = " ".join(f"{chosen.randrange(10**6):x}" for _ in range(15))
+                yield {"text": text.upper(), "more": text.encode() * 20}
+        simdb.dedup([{"text": "a text that loads the tables"}]).run()
+        before = peak_kib()
+        result = simdb.dedup(texts(), keep=sys.argv[1], memory_bytes=8 << 20)
+        assert sum(1 for _ in result) == 20_000 and len(result.removals) == 2000
+        print(peak_kib() - before)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code), keep]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    assert int(ended.stdout) < 64 << 10
+
+
 def test_exception_of_the_source_passes_and_bad_records_are_named() -> None:
     def failing() -> Iterator[str]:
         yield "a text"
@@ -172,6 +227,15 @@ def test_exception_of_the_source_passes_and_bad_records_are_named() -> None:
     for bad, message in refused:
         with pytest.raises(simdb.InvalidArgumentError, match=message):
             list(simdb.dedup(bad))
+    columns: Any = {"text": ["a", "b"]}
+    for dataset, error, message in [
+        ("one text", simdb.InvalidArgumentError, "not one text"),
+        (columns, simdb.InvalidArgumentError, "pyarrow.table"),
+        (5, TypeError, "an iterable of records, or an Arrow table, not int"),
+    ]:
+        for function in (simdb.dedup, simdb.pairs, simdb.clusters):
+            with pytest.raises(error, match=message):
+                function(dataset)
     for options in ({"keep": "best"}, {"decision": "maybe"}, {"jaccard": 1.5}):
         with pytest.raises(simdb.InvalidArgumentError):
             simdb.dedup([], **options)
@@ -179,7 +243,7 @@ def test_exception_of_the_source_passes_and_bad_records_are_named() -> None:
 
 def test_empty_data_set_has_an_empty_answer() -> None:
     result = simdb.dedup([]).run()
-    assert len(result.kept) == 0 and result.removals == []
+    assert len(result.kept) == len(result.removals) == result.report().num_rows == 0
     assert simdb.pairs([]).num_rows == simdb.clusters([]).num_rows == 0
 
 

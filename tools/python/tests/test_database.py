@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gc
 import pickle
+import re
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any, Callable
 
+import numpy as np
 import pytest
 
 import simdb
@@ -197,7 +200,8 @@ def test_modes(path: Path) -> None:
 def test_documents_expire(path: Path) -> None:
     start = datetime(2024, 1, 1, tzinfo=timezone.utc)
     with simdb.open(path, "c", retention=timedelta(days=2)) as db:
-        assert db.settings.arrivals and db.settings.retention == 2 * 86400
+        assert db.settings.arrivals and db.settings.retention == timedelta(days=2)
+        assert "retention=timedelta(seconds=172800)" in repr(db.settings)
         db.insert(1, FERRY, arrival=start)
         db.insert(2, sentences(1)[0], arrival=start + timedelta(days=1))
         document = db.get(1)
@@ -219,10 +223,6 @@ def test_errors_have_a_hierarchy_and_the_texts_of_the_library(path: Path) -> Non
         assert isinstance(refused.value, simdb.InvalidArgumentError)
         with pytest.raises(simdb.InvalidArgumentError, match="keeps no texts"):
             db.similar(FERRY)
-        with pytest.raises(OverflowError):
-            db.insert(-1, FERRY)
-        with pytest.raises(TypeError):
-            db.insert(1, 1.5)  # type: ignore[arg-type]
         with pytest.raises(simdb.InvalidArgumentError, match="no recipe"):
             simdb.Fingerprinter("none")
     path.write_bytes(b"x" * 5000)
@@ -232,6 +232,31 @@ def test_errors_have_a_hierarchy_and_the_texts_of_the_library(path: Path) -> Non
     with pytest.raises(simdb.StorageError, match="cannot create") as failed:
         simdb.open(folder, "c")
     assert isinstance(failed.value.__cause__, OSError)
+
+
+def test_wrong_arguments_are_named(db: simdb.Database) -> None:
+    def refused(error: type[Exception], message: str, use: Callable[[Any], object]) -> None:
+        with pytest.raises(error, match=re.escape(message)):
+            use(db)
+
+    an_id = "an id is an int from 0 to 2**64 - 1, which -1 is not"
+    refused(simdb.InvalidArgumentError, an_id, lambda db: db.insert(-1, FERRY))
+    refused(simdb.InvalidArgumentError, an_id, lambda db: db.get(-1))
+    refused(simdb.InvalidArgumentError, "which 18446744073709551616 is not", lambda db: db.remove(2**64))
+    refused(TypeError, "an id (int) is expected, not str", lambda db: db.insert("1", FERRY))
+    content = "a text (str) or a fingerprint (int) is expected, not "
+    refused(TypeError, content + "NoneType", lambda db: db.insert(1, None))
+    refused(TypeError, content + "float", lambda db: db.within(1.5))
+    refused(UnicodeEncodeError, "surrogates not allowed", lambda db: db.insert(1, "\ud800"))
+    refused(simdb.InvalidArgumentError, "a fingerprint is an int from 0", lambda db: db.insert(1, -5))
+    refused(simdb.InvalidArgumentError, "there is no radius -1", lambda db: db.within(FERRY, -1))
+    refused(TypeError, "a fingerprint (int) as query 1 is expected", lambda db: db.within_batch([1, "a"]))
+    square = np.zeros((2, 2), dtype=np.uint64)
+    refused(simdb.InvalidArgumentError, "not of shape (2, 2)", lambda db: db.within_batch(square))
+    refused(TypeError, "an arrival time (datetime", lambda db: db.insert(1, FERRY, arrival="today"))
+    refused(simdb.InvalidArgumentError, "before 1970", lambda db: db.insert(1, FERRY, arrival=-1))
+    refused(TypeError, "an id (int) is expected, not str", lambda db: "a" in db)
+    assert -1 not in db and 2**64 not in db and len(db) == 0
 
 
 def test_damaged_file_is_an_error(path: Path) -> None:

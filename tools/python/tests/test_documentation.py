@@ -1,10 +1,11 @@
-"""The examples of the README and of the docstrings."""
+"""The examples of the README, of the guide and of the docstrings."""
 
 from __future__ import annotations
 
 import doctest
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,23 +16,35 @@ import simdb
 import simdb.compat
 import simdb.corpus
 
-README = Path(__file__).parents[1] / "README.md"
-EXAMPLES = re.findall(r"^```python\n(.*?)^```", README.read_text(), re.MULTILINE | re.DOTALL)
+ROOT = Path(__file__).parents[3]
+PAGES = ("tools/python/README.md", "src/guide/from_other_packages.md")
+EXAMPLES = {
+    f"{page}, {number}": example
+    for page in PAGES
+    for number, example in enumerate(
+        re.findall(
+            r"^```python\n(.*?)^```",
+            (ROOT / page).read_text(encoding="utf-8"),
+            re.MULTILINE | re.DOTALL,
+        )
+    )
+}
 
 
 PEERS = ("datasketch", "faiss", "rensa")
-"""Packages that the README compares with. Their examples run where they are installed."""
+"""Packages that the guide compares with. Their examples run where they are installed."""
 
 
-@pytest.mark.parametrize("number", range(len(EXAMPLES)))
-def test_example_of_the_readme_runs(number: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example_of_a_page_runs(name: str, tmp_path: Path) -> None:
     """Each example is a program of its own."""
     for peer in PEERS:
-        if re.search(rf"^(import|from) {peer}\b", EXAMPLES[number], re.MULTILINE):
+        if re.search(rf"^(import|from) {peer}\b", EXAMPLES[name], re.MULTILINE):
             pytest.importorskip(peer)
+    shutil.copy(ROOT / "tests/data/quotes_and_news.jsonl", tmp_path / "corpus.jsonl")
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
     ended = subprocess.run(
-        [sys.executable, "-W", "error::SyntaxWarning", "-c", EXAMPLES[number]],
+        [sys.executable, "-W", "error::SyntaxWarning", "-c", EXAMPLES[name]],
         cwd=tmp_path,
         env=environment,
         capture_output=True,
@@ -40,13 +53,13 @@ def test_example_of_the_readme_runs(number: int, tmp_path: Path) -> None:
     )
     assert ended.returncode == 0, ended.stderr
     # A comment behind print says what it prints.
-    shown = re.findall(r"^print\(.*\) +# (.*)$", EXAMPLES[number], re.MULTILINE)
+    shown = re.findall(r"^ *print\(.*\) +# (.*)$", EXAMPLES[name], re.MULTILINE)
     if shown:
         assert ended.stdout.splitlines() == shown
 
 
-def test_readme_has_examples() -> None:
-    assert len(EXAMPLES) >= 8
+def test_pages_have_examples() -> None:
+    assert len(EXAMPLES) >= 12
 
 
 @pytest.mark.parametrize("module", [simdb, simdb.compat, simdb.corpus])

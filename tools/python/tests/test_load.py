@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import Any, Iterator, Optional
 
+import datasets
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -31,6 +33,8 @@ RECORDS = [{"id": id, "text": text} for id, text in enumerate(TEXTS)]
         lambda: pa.RecordBatch.from_pylist(RECORDS),
         lambda: pl.DataFrame(RECORDS),
         lambda: pd.DataFrame(RECORDS),
+        lambda: duckdb.from_arrow(pa.Table.from_pylist(RECORDS)),
+        lambda: datasets.Dataset.from_list(RECORDS),
     ],
 )
 def test_records_of_any_source_are_loaded(path: Path, make: Any) -> None:
@@ -70,7 +74,7 @@ def test_conflicts_are_counted(path: Path) -> None:
     "records, message",
     [
         ([{"id": 1, "txt": "a"}], "record 0 has no field 'text': its fields are .*txt"),
-        ([(1, "a"), 5], "record 1 has no field 'id': it is a"),
+        ([(1, "a"), 5], "record 1 has no field 'id': it is of type int"),
         ([(1, "a"), ("b", 2)], "record 1 is a tuple, but not of an id and a text"),
         ([{"id": -1, "text": "a"}], "field 'id' of record 0 is not an id"),
         ([{"id": 1, "text": None}], "field 'text' of record 0 is not a text"),

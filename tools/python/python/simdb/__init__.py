@@ -27,6 +27,7 @@ from simdb._simdb import (
     Snapshot,
     Table,
     WriteBatch,
+    __version__,
     bulk_load,
     compare,
     explain,
@@ -35,7 +36,7 @@ from simdb._simdb import (
     salvage,
     vacuum,
 )
-from simdb.corpus import Dedup, Removal, clusters, dedup, pairs
+from simdb.corpus import Dedup, Removal, Removals, clusters, dedup, pairs
 from simdb.errors import (
     AlreadyExistsError,
     BusyError,
@@ -82,6 +83,7 @@ __all__ = [
     "ReadOnlyError",
     "Recipe",
     "Removal",
+    "Removals",
     "Resemblance",
     "Settings",
     "Similar",
@@ -89,6 +91,7 @@ __all__ = [
     "StorageError",
     "Table",
     "WriteBatch",
+    "__version__",
     "bulk_load",
     "clusters",
     "compare",

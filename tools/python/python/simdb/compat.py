@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
+import threading
 from typing import Any, Iterable, List, Optional, Tuple, Union
 
 import simdb
@@ -73,11 +74,13 @@ class MinHashLSH:
             self._folder = tempfile.TemporaryDirectory(prefix="simdb-lsh-")
             path = os.path.join(self._folder.name, "lsh.simdb")
         self._db = simdb.open(path, "c", similar=True)
-        # Committed before the document, so that no document is without its key.
+        # A key is committed before its document, and never removed, so that no document is without it.
         self._keys = sqlite3.connect(
             f"{os.fspath(path)}.keys", check_same_thread=False, isolation_level=None
         )
         self._keys.execute("create table if not exists keys (id integer primary key, key text unique)")
+        # Threads share the connection, which has one cursor for each statement.
+        self._keys_lock = threading.Lock()
 
     def insert(self, key: Key, minhash: Union[str, MinHash, Iterable[str]], **_ignored: Any) -> None:
         """Stores a text under a new key: a string, a MinHash of this module, or words."""
@@ -100,8 +103,6 @@ class MinHashLSH:
         number = self._id_of(key)
         if number is None or not self._db.remove(number):
             raise KeyError(key)
-        if isinstance(key, str):
-            self._keys.execute("delete from keys where key = ?", (key,))
 
     def __contains__(self, key: Key) -> bool:
         number = self._id_of(key)
@@ -132,17 +133,21 @@ class MinHashLSH:
             if not 0 <= key < _FIRST_STRING_KEY:
                 raise InvalidArgumentError(f"the key {key} is not from 0 to 2**63 - 1")
             return key
-        if create:
-            self._keys.execute("insert or ignore into keys (key) values (?)", (key,))
-        row = self._keys.execute("select id from keys where key = ?", (key,)).fetchone()
+        if not isinstance(key, str):
+            raise InvalidArgumentError(f"a key is a string or an integer, not a {type(key).__name__}")
+        with self._keys_lock:
+            if create:
+                self._keys.execute("insert or ignore into keys (key) values (?)", (key,))
+            row = self._keys.execute("select id from keys where key = ?", (key,)).fetchone()
         return None if row is None else _FIRST_STRING_KEY + int(row[0])
 
     def _key_of(self, number: int) -> Key:
         if number < _FIRST_STRING_KEY:
             return number
-        row: Tuple[str] = self._keys.execute(
-            "select key from keys where id = ?", (number - _FIRST_STRING_KEY,)
-        ).fetchone()
+        with self._keys_lock:
+            row: Tuple[str] = self._keys.execute(
+                "select key from keys where id = ?", (number - _FIRST_STRING_KEY,)
+            ).fetchone()
         return row[0]
 
 
@@ -155,4 +160,9 @@ def _text_of(minhash: Union[str, MinHash, Iterable[str]]) -> str:
         return minhash
     if isinstance(minhash, MinHash):
         return minhash.text
-    return " ".join(minhash)
+    try:
+        return " ".join(minhash)
+    except TypeError:
+        raise InvalidArgumentError(
+            f"a text, a list of words or a simdb.compat.MinHash is expected, not a {type(minhash).__name__}"
+        ) from None

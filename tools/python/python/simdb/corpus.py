@@ -1,12 +1,17 @@
 """Whole corpora: a copy without near-duplicates, all pairs, and clusters.
 
-The texts of a corpus are compared by what they say, in memory and without a database: a text is removed
-if an earlier kept text says all that it says. ``simdb.compare`` shows the decision about two texts.
+The texts of a corpus are compared by what they say, without a database: a text is removed if an earlier
+kept text says all that it says. ``simdb.compare`` shows the decision about two texts.
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sized, Tuple, Union
+import math
+import pickle
+import tempfile
+from array import array
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional
+from typing import Sequence, Set, Sized, Tuple, Union, overload
 
 import numpy as np
 
@@ -14,6 +19,8 @@ from simdb._simdb import Deduplicator, Table, removal_table, similar_pairs
 from simdb.errors import InvalidArgumentError
 
 _RECORDS_PER_CHUNK = 4096
+_CHARACTERS_PER_CHUNK = 4 << 20
+_VERDICTS = ("same", "a_in_b", None)
 
 
 class Removal(NamedTuple):
@@ -33,19 +40,96 @@ class Removal(NamedTuple):
     """The Jaccard index of the shingles of three tokens."""
 
 
+class Removals(Sequence[Removal]):
+    """Removals in the order of the decisions, in 33 bytes each and the missing words."""
+
+    def __init__(self) -> None:
+        self._removed, self._keeper = array("Q"), array("Q")
+        self._verdict, self._edit, self._jaccard = array("B"), array("d"), array("d")
+        self._missing: Dict[int, List[Tuple[str, float]]] = {}
+
+    def _append(self, removal: Tuple[Any, ...]) -> None:
+        removed, keeper, verdict, missing, edit_similarity, jaccard = removal
+        if missing:
+            self._missing[len(self)] = missing
+        self._removed.append(removed)
+        self._keeper.append(keeper)
+        self._verdict.append(_VERDICTS.index(verdict))
+        self._edit.append(math.nan if edit_similarity is None else edit_similarity)
+        self._jaccard.append(jaccard)
+
+    def _to_table(self, first_column: str) -> Table:
+        words = {row: [word for word, _ in missing] for row, missing in self._missing.items()}
+        return removal_table(
+            first_column,
+            np.array(self._removed),
+            np.array(self._keeper),
+            np.array(self._verdict),
+            np.array(self._edit),
+            np.array(self._jaccard),
+            words,
+        )
+
+    def __len__(self) -> int:
+        return len(self._removed)
+
+    @overload
+    def __getitem__(self, index: int) -> Removal: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> List[Removal]: ...
+
+    def __getitem__(self, index: Union[int, slice]) -> Union[Removal, List[Removal]]:
+        if isinstance(index, slice):
+            return [self[row] for row in range(*index.indices(len(self)))]
+        row = range(len(self))[index]
+        edit_similarity = self._edit[row]
+        return Removal(
+            self._removed[row],
+            self._keeper[row],
+            _VERDICTS[self._verdict[row]],
+            self._missing.get(row, []),
+            None if math.isnan(edit_similarity) else edit_similarity,
+            self._jaccard[row],
+        )
+
+    def __repr__(self) -> str:
+        return f"<simdb.Removals of {len(self)} records>"
+
+
+def _check_iterable(dataset: Any) -> None:
+    """Refuses what would be taken apart into wrong records."""
+    if isinstance(dataset, (str, bytes)):
+        raise InvalidArgumentError("a data set is expected, not one text")
+    if isinstance(dataset, Mapping):
+        raise InvalidArgumentError(
+            f"a data set is an iterable of records; of a {type(dataset).__name__} give one split, or "
+            "make a table of its columns, for example pyarrow.table(columns)"
+        )
+    if hasattr(dataset, "__arrow_c_stream__"):
+        return
+    try:
+        iter(dataset)
+    except TypeError:
+        raise TypeError(
+            f"a data set is an iterable of records, or an Arrow table, not {type(dataset).__name__}"
+        ) from None
+
+
 def records(dataset: Any) -> Iterator[Any]:
-    """The records of a data set: rows of an Arrow table as dicts, or the items of an iterable.
-
-    A table needs pyarrow.
-    """
-    if hasattr(dataset, "__arrow_c_stream__") and not hasattr(dataset, "features"):
-        import pyarrow
-
-        for batch in pyarrow.RecordBatchReader.from_stream(dataset):
-            for start in range(0, batch.num_rows, _RECORDS_PER_CHUNK):
-                yield from batch.slice(start, _RECORDS_PER_CHUNK).to_pylist()
-    else:
+    """The records of a data set: rows of an Arrow table as dicts, or the items of an iterable."""
+    if not hasattr(dataset, "__arrow_c_stream__") or hasattr(dataset, "features"):
         yield from dataset
+        return
+    try:
+        import pyarrow
+    except ImportError:
+        raise ImportError(
+            f"the rows of a {type(dataset).__name__} are read with pyarrow: pip install pyarrow"
+        ) from None
+    for batch in pyarrow.RecordBatchReader.from_stream(dataset):
+        for start in range(0, batch.num_rows, _RECORDS_PER_CHUNK):
+            yield from batch.slice(start, _RECORDS_PER_CHUNK).to_pylist()
 
 
 def text_of(record: Any, field: str, index: int) -> str:
@@ -65,10 +149,38 @@ def text_of(record: Any, field: str, index: int) -> str:
     return text
 
 
+class _Spool:
+    """Records in a temporary file."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile(prefix="simdb-")
+        self._starts, self._end = array("Q"), 0
+
+    def append(self, record: Any) -> None:
+        """Adds a record. No record was read before."""
+        self._starts.append(self._end)
+        self._end += self._file.write(pickle.dumps(record, pickle.HIGHEST_PROTOCOL))
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def __getitem__(self, index: int) -> Any:
+        self._file.seek(self._starts[index])
+        return pickle.load(self._file)
+
+
+class _Chunk(NamedTuple):
+    """Records that are decided together."""
+
+    positions: List[int]
+    records: List[Any]
+    texts: List[str]
+
+
 class Dedup(Iterator[Any]):
     """The kept records of a data set, in order. ``removals`` grows while they are read."""
 
-    removals: List[Removal]
+    removals: Removals
     """Every removed record, in the order of the decisions."""
 
     def __init__(
@@ -76,21 +188,25 @@ class Dedup(Iterator[Any]):
         dataset: Iterable[Any],
         text: str,
         keep: Union[str, Callable[[Any], float]],
+        memory_bytes: int,
         progress: Any,
         options: Dict[str, Any],
     ) -> None:
-        if isinstance(keep, str) and keep not in ("first", "longest"):
+        _check_iterable(dataset)
+        if not callable(keep) and keep not in ("first", "longest"):
             raise InvalidArgumentError(
                 f"there is no rule {keep!r} for the record to keep; known are 'first', 'longest', and "
                 "a function that returns the score of a record"
             )
-        self._deduplicator = Deduplicator(**options)
+        self._options = options
+        self._index = Deduplicator(**options)
         self._text = text
+        self._memory_bytes = memory_bytes
         self._progress = progress
         self._total = len(dataset) if isinstance(dataset, Sized) else None
-        self._read = 0
-        self._kept: List[int] = []
-        self.removals = []
+        self._decided = 0
+        self._kept = array("q")
+        self.removals = Removals()
         self._records = self._in_order(dataset) if keep == "first" else self._by_score(dataset, keep)
 
     def __next__(self) -> Any:
@@ -109,71 +225,98 @@ class Dedup(Iterator[Any]):
         return np.array(self._kept, dtype=np.int64)
 
     @property
-    def memory_bytes(self) -> int:
+    def index_bytes(self) -> int:
         """The bytes of memory that the index of kept texts takes."""
-        return self._deduplicator.len_bytes
+        return self._index.len_bytes
 
     def report(self) -> Table:
         """The removals as a table: removed, keeper, verdict, missing, edit_similarity, jaccard."""
-        return removal_table("removed", self.removals)
+        return self.removals._to_table("removed")
 
-    def _report(self, count: int) -> None:
-        self._read += count
-        if self._progress is None:
-            return
-        if hasattr(self._progress, "update"):
-            self._progress.update(count)
-        else:
-            self._progress("deciding", self._read, self._total)
+    def __repr__(self) -> str:
+        return f"<simdb.Dedup: {len(self._kept)} kept, {len(self.removals)} removed>"
 
     def _in_order(self, dataset: Iterable[Any]) -> Iterator[Any]:
-        chunk: List[Any] = []
-        for record in records(dataset):
-            chunk.append(record)
-            if len(chunk) == _RECORDS_PER_CHUNK:
-                yield from self._chunk(chunk)
-                chunk = []
-        yield from self._chunk(chunk)
-
-    def _chunk(self, chunk: List[Any]) -> Iterator[Any]:
-        first = self._read
-        texts = [text_of(record, self._text, first + i) for i, record in enumerate(chunk)]
-        removed = set()
-        for row in self._deduplicator.decide(texts):
-            self.removals.append(Removal(*row))
-            removed.add(row[0])
-        self._report(len(chunk))
-        for index, record in enumerate(chunk, first):
-            if index not in removed:
-                self._kept.append(index)
-                yield record
+        """Yields each record when it is decided. When the index is full, later records are compared
+        with it and put aside, and then compared with each other in the same way."""
+        pending: Iterable[Tuple[int, Any]] = enumerate(records(dataset))
+        while True:
+            put_aside: Optional[_Spool] = None
+            for chunk in self._chunks(pending):
+                removed, is_decided = self._decide(chunk)
+                if not is_decided and put_aside is None:
+                    put_aside = _Spool()
+                for position, record in zip(chunk.positions, chunk.records):
+                    if position in removed:
+                        continue
+                    if put_aside is not None:
+                        put_aside.append((position, record))
+                    else:
+                        self._kept.append(position)
+                        yield record
+            if put_aside is None:
+                return
+            pending = put_aside  # type: ignore[assignment]
+            self._index = Deduplicator(**self._options)
 
     def _by_score(
         self, dataset: Iterable[Any], keep: Union[str, Callable[[Any], float]]
     ) -> Iterator[Any]:
         """Decides about all records by descending score, then yields them in order."""
-        every = list(records(dataset))
-        texts = [text_of(record, self._text, index) for index, record in enumerate(every)]
-        if callable(keep):
-            scores = [keep(record) for record in every]
-        else:
-            scores = [float(len(text)) for text in texts]
-        order = sorted(range(len(every)), key=lambda index: -scores[index])
-        removed = set()
-        for start in range(0, len(order), _RECORDS_PER_CHUNK):
-            part = order[start : start + _RECORDS_PER_CHUNK]
-            for row in self._deduplicator.decide([texts[index] for index in part]):
-                removal = Removal(*row)
-                removal = removal._replace(
-                    removed=order[removal.removed], keeper=order[removal.keeper]
-                )
-                self.removals.append(removal)
-                removed.add(removal.removed)
-            self._report(len(part))
-        for index, record in enumerate(every):
-            if index not in removed:
+        every = dataset if isinstance(dataset, (list, tuple)) else _Spool()
+        scores = array("d")
+        for index, record in enumerate(records(dataset)):
+            text = text_of(record, self._text, index)
+            scores.append(keep(record) if callable(keep) else len(text))
+            if isinstance(every, _Spool):
+                every.append(record)
+        order = array("q", np.argsort(-np.array(scores), kind="stable").tobytes())
+        is_removed = np.zeros(len(scores), dtype=np.bool_)
+        while order:
+            put_aside = array("q")
+            for chunk in self._chunks((position, every[position]) for position in order):
+                removed, is_decided = self._decide(chunk)
+                is_removed[list(removed)] = True
+                if not is_decided:
+                    put_aside.extend(each for each in chunk.positions if each not in removed)
+            order = put_aside
+            if order:
+                self._index = Deduplicator(**self._options)
+        for index in range(len(is_removed)):
+            if not is_removed[index]:
                 self._kept.append(index)
-                yield record
+                yield every[index]
+
+    def _chunks(self, pending: Iterable[Tuple[int, Any]]) -> Iterator[_Chunk]:
+        chunk, characters = _Chunk([], [], []), 0
+        for position, record in pending:
+            text = text_of(record, self._text, position)
+            chunk.positions.append(position)
+            chunk.records.append(record)
+            chunk.texts.append(text)
+            characters += len(text)
+            if len(chunk.texts) == _RECORDS_PER_CHUNK or characters >= _CHARACTERS_PER_CHUNK:
+                yield chunk
+                chunk, characters = _Chunk([], [], []), 0
+        if chunk.texts:
+            yield chunk
+
+    def _decide(self, chunk: _Chunk) -> Tuple[Set[int], bool]:
+        """The positions of the removed records, and whether the others are kept: a full index takes no
+        more texts."""
+        is_full = self._index.kept > 0 and self._index.len_bytes >= self._memory_bytes
+        positions = np.array(chunk.positions, dtype=np.uint64)
+        removed = set()
+        for removal in self._index.decide(chunk.texts, positions, not is_full):
+            self.removals._append(removal)
+            removed.add(removal[0])
+        decided = len(removed) if is_full else len(chunk.texts)
+        self._decided += decided
+        if hasattr(self._progress, "update"):
+            self._progress.update(decided)
+        elif self._progress is not None:
+            self._progress("deciding", self._decided, self._total)
+        return removed, not is_full
 
 
 def dedup(
@@ -184,6 +327,7 @@ def dedup(
     edit_similarity: Optional[float] = None,
     jaccard: Optional[float] = None,
     decision: str = "contained",
+    memory_bytes: int = 1 << 30,
     progress: Any = None,
 ) -> Dedup:
     """Removes near-duplicates: yields the records of a data set that say something new.
@@ -197,9 +341,14 @@ def dedup(
     removed that reaches one of them (0.65 and 0.55).
 
     ``keep`` says which record of several is kept: the ``"first"``, the ``"longest"``, or that with the
-    highest score of a function of the record. With ``"first"`` records are read and yielded as a
-    stream. Memory: the index of the kept texts, some 600 bytes for a text of one line, and the
-    removals. Other rules hold all records in memory.
+    highest score of a function of the record. With ``"first"``, records are read and yielded as a
+    stream. For the other rules, all records that are not in a list are first written to a temporary
+    file, so they must be picklable.
+
+    The index of kept texts takes some 600 bytes for a text of one line, and at most about
+    ``memory_bytes``. When it is full, the undecided records are written to a temporary file, and compared
+    in one more pass for each ``memory_bytes``. Beside the index there are 33 bytes for each removal and
+    8 to 40 for each record.
 
     ``progress`` is a progress bar of tqdm, or a function of (stage, done, total).
 
@@ -217,7 +366,7 @@ def dedup(
     (3, 0, 'same')
     """
     options = {"edit_similarity": edit_similarity, "jaccard": jaccard, "decision": decision}
-    return Dedup(dataset, text, keep, progress, options)
+    return Dedup(dataset, text, keep, memory_bytes, progress, options)
 
 
 def pairs(
@@ -241,6 +390,7 @@ def pairs(
     >>> found
     <Table 1 rows, a: UInt64, b: UInt64, verdict: Utf8, edit_similarity: Float64, jaccard: Float64>
     """
+    _check_iterable(dataset)
     texts = [text_of(record, text, index) for index, record in enumerate(records(dataset))]
     return similar_pairs(texts, edit_similarity, jaccard, decision, max_pairs, progress)
 
@@ -253,6 +403,7 @@ def clusters(
     edit_similarity: Optional[float] = None,
     jaccard: Optional[float] = None,
     decision: str = "contained",
+    memory_bytes: int = 1 << 30,
     progress: Any = None,
 ) -> Table:
     """The groups of near-duplicates, as a table with a row for each record that belongs to one.
@@ -273,10 +424,13 @@ def clusters(
         edit_similarity=edit_similarity,
         jaccard=jaccard,
         decision=decision,
+        memory_bytes=memory_bytes,
         progress=progress,
     ).run()
-    members: Dict[int, List[Removal]] = {}
-    for removal in result.removals:
-        itself = Removal(removal.keeper, removal.keeper, "same", [], 1.0, 1.0)
-        members.setdefault(removal.keeper, [itself]).append(removal)
-    return removal_table("id", [row for keeper in sorted(members) for row in members[keeper]])
+    rows, last = Removals(), None
+    for removal in sorted(result.removals, key=lambda removal: removal.keeper):
+        if removal.keeper != last:
+            last = removal.keeper
+            rows._append((last, last, "same", [], 1.0, 1.0))
+        rows._append(removal)
+    return rows._to_table("id")

@@ -1,0 +1,82 @@
+//! Arguments of several functions: ids, radii and arrival times.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyInt;
+use simdb::Timestamp;
+
+use crate::error::invalid_argument;
+
+/// The id of a document.
+pub fn id_of(object: &Bound<'_, PyAny>) -> PyResult<u64> {
+    whole_number(object, "an id", "an id (int)")
+}
+
+/// The id of a document that may be stored; `None` for an int that is no id.
+pub fn possible_id(object: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+    match object.is_instance_of::<PyInt>() {
+        true => Ok(object.extract().ok()),
+        false => id_of(object).map(Some),
+    }
+}
+
+/// A number of 64 bits. Errors name it, and say what is expected in place of another type.
+pub fn whole_number(object: &Bound<'_, PyAny>, name: &str, expected: &str) -> PyResult<u64> {
+    let py = object.py();
+    object.extract().map_err(|error: PyErr| {
+        if error.is_instance_of::<PyTypeError>(py) {
+            unexpected(object, expected)
+        } else {
+            let message = format!("{name} is an int from 0 to 2**64 - 1, which {object} is not");
+            invalid_argument(py, &message)
+        }
+    })
+}
+
+/// The exception for an argument of another type.
+fn unexpected(object: &Bound<'_, PyAny>, expected: &str) -> PyErr {
+    PyTypeError::new_err(format!("{expected} is expected, not {}", type_name(object)))
+}
+
+/// The name of the type of an object, for errors.
+pub fn type_name(object: &Bound<'_, PyAny>) -> String {
+    (object.get_type().name()).map_or("another object".to_owned(), |name| name.to_string())
+}
+
+/// A Hamming radius. The library refuses those that are too large.
+pub fn radius_of(object: &Bound<'_, PyAny>) -> PyResult<u32> {
+    let radius: i64 = object.extract()?;
+    u32::try_from(radius).map_err(|_| {
+        let message = format!("there is no radius {radius}; give a radius from 0 to 64");
+        invalid_argument(object.py(), &message)
+    })
+}
+
+/// An arrival time: milliseconds since 1970, or a datetime.
+#[derive(Clone, Copy)]
+pub struct Arrival(pub Timestamp);
+
+impl<'py> FromPyObject<'_, 'py> for Arrival {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(milliseconds) = object.extract::<u64>() {
+            return Ok(Self(Timestamp(milliseconds)));
+        }
+        let py = object.py();
+        let is_before = || invalid_argument(py, "the arrival time lies before 1970");
+        if object.extract::<i64>().is_ok() {
+            return Err(is_before());
+        }
+        if !object.hasattr(intern!(py, "timestamp"))? {
+            let expected = "an arrival time (datetime, or int of milliseconds since 1970)";
+            return Err(unexpected(&object, expected));
+        }
+        let seconds: f64 = object.call_method0(intern!(py, "timestamp"))?.extract()?;
+        if !(0.0..=1e16).contains(&seconds) {
+            return Err(is_before());
+        }
+        Ok(Self(Timestamp((seconds * 1000.0).round() as u64)))
+    }
+}
