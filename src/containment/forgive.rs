@@ -16,6 +16,9 @@ const MIN_LETTERS_OF_TWO: usize = 9;
 /// The lengths of acronyms, in letters. Shorter ones fit too many phrases.
 const ACRONYM_LETTERS: std::ops::RangeInclusive<usize> = 3..=6;
 
+/// The most tokens that an acronym spells, with a stop word between each two words.
+pub(super) const MAX_SPELLED: usize = 2 * *ACRONYM_LETTERS.end() - 1;
+
 /// At most three tokens are glued into one.
 pub(super) const MAX_GLUED: usize = 3;
 
@@ -74,13 +77,23 @@ fn is_slip(one: &str, other: &str) -> bool {
     sorted(one) == sorted(other) || undoubled(one) == undoubled(other)
 }
 
+/// Returns `true` if two tokens begin with the same byte. Most tokens do not, and are rejected by it.
+#[inline]
+pub(super) fn has_first_letter_of(one: &Token<'_>, other: &Token<'_>) -> bool {
+    one.text.as_bytes().first() == other.text.as_bytes().first()
+}
+
 /// The end of the run of tokens from `at` on that are written as one in `glued`.
+#[inline]
 pub(super) fn end_of_glued(
     lexicon: &Lexicon,
     glued: &Token<'_>,
     tokens: &[Token<'_>],
     at: usize,
 ) -> Option<usize> {
+    if !has_first_letter_of(&tokens[at], glued) {
+        return None;
+    }
     let rest = glued.text.strip_prefix(&*tokens[at].text)?;
     // The glued word goes on with the next token. This rejects most pairs without a stem.
     let next = tokens.get(at + 1)?;
