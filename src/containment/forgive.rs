@@ -121,7 +121,7 @@ pub(super) fn can_be_acronym(token: &Token<'_>) -> bool {
 }
 
 /// The positions of the words from `at` on whose first letters are the acronym. A stop word may stand
-/// between two of them.
+/// between two of them. The last word is no filler: "PNG decoder fully" is not PDF.
 pub(super) fn spelled_out(acronym: &str, tokens: &[Token<'_>], at: usize) -> Option<Vec<usize>> {
     let mut letters = acronym.bytes();
     let mut wanted = letters.next();
@@ -138,5 +138,6 @@ pub(super) fn spelled_out(acronym: &str, tokens: &[Token<'_>], at: usize) -> Opt
             return None;
         }
     }
-    wanted.is_none().then_some(found)
+    let is_filler = |at: &usize| tokens[*at].class == Class::Filler;
+    (wanted.is_none() && !found.last().is_some_and(is_filler)).then_some(found)
 }
