@@ -1,6 +1,9 @@
 //! A quick test that rejects most pairs of texts of one template, without an alignment.
 
-use super::forgive::{MAX_GLUED, can_be_acronym, end_of_glued, is_misspelling, spelled_out};
+use super::forgive::{
+    MAX_GLUED, MAX_SPELLED, can_be_acronym, end_of_glued, has_first_letter_of, is_misspelling,
+    spelled_out,
+};
 use super::lexicon::{Class, Lexicon};
 use super::prepared::Prepared;
 use super::tokens::Token;
@@ -8,11 +11,14 @@ use super::vocabulary::key_hash;
 use super::weights::Weights;
 use super::{MAX_MISSING, MIN_STRONG};
 
-/// The most tokens of a text that are tested. The test of a longer text takes as long as an alignment.
+/// The most tokens of a short text. A test of all words of a longer text would take as long as an alignment.
 const MAX_TOKENS: usize = 256;
 
-/// The bits of a set of hashes: one of 16 hashes that a text of [`MAX_TOKENS`] does not have is in its set.
-const HASH_BITS: usize = 1 << 12;
+/// The bits of a set of hashes for each token, so one of 16 hashes that a text does not have is in its set.
+const BITS_PER_TOKEN: usize = 16;
+
+/// The most missing words of a long text that are searched in other letters. Each search reads the other text.
+const MAX_SEARCHED: usize = 8;
 
 /// Returns `true` only if neither of two texts is contained in the other.
 pub(super) fn are_apart(weights: &Weights, a: &Prepared<'_>, b: &Prepared<'_>) -> bool {
@@ -54,9 +60,6 @@ struct HeavyWord {
 
 impl HeavyWords {
     pub(crate) fn new(weights: &Weights, text: &Prepared<'_>) -> Self {
-        if text.tokens.len() > MAX_TOKENS {
-            return Self(Vec::new());
-        }
         let words = text.tokens.iter().enumerate();
         let heavy = words.filter(|(_, token)| loss(weights, token) > MAX_MISSING);
         let heavy = heavy.map(|(at, token)| HeavyWord {
@@ -68,18 +71,29 @@ impl HeavyWords {
 
     /// Returns `true` only if the text of these words is not contained in another text, with these hashes of
     /// its keys.
-    pub(crate) fn are_lost<'o>(
+    pub(crate) fn are_lost<'o, 't: 'o>(
         &self,
         weights: &Weights,
         text: &Prepared<'_>,
         key_hashes: impl ExactSizeIterator<Item = u32>,
-        other: impl FnOnce() -> Prepared<'o>,
+        other: impl FnOnce() -> &'o Prepared<'t>,
     ) -> bool {
-        if self.0.is_empty() || key_hashes.len() > MAX_TOKENS {
+        if self.0.is_empty() {
             return false;
         }
         // The set may have more hashes than the other text. A lost word that it has is lost in the alignment.
-        let mut set = [0_u64; HASH_BITS / 64];
+        let (mut short, mut long) = ([0; MAX_TOKENS * BITS_PER_TOKEN / 64], Vec::new());
+        let is_short = key_hashes.len() <= MAX_TOKENS;
+        let set = match is_short {
+            true => &mut short[..],
+            false => {
+                let bits = key_hashes.len().next_power_of_two() * BITS_PER_TOKEN;
+                long.resize(bits / 64, 0);
+                &mut long[..]
+            }
+        };
+        let mask = set.len() - 1;
+        let place = |hash: u32| hash as usize / 64 & mask;
         for hash in key_hashes {
             set[place(hash)] |= bit(hash);
         }
@@ -88,13 +102,11 @@ impl HeavyWords {
         if missing.peek().is_none() {
             return false;
         }
+        let most = if is_short { usize::MAX } else { MAX_SEARCHED };
         let other = other();
+        let mut missing = missing.take(most);
         missing.any(|word| !is_said_in_other_letters(weights, &text.tokens, word.at, &other.tokens))
     }
-}
-
-fn place(hash: u32) -> usize {
-    hash as usize % HASH_BITS / 64
 }
 
 fn bit(hash: u32) -> u64 {
@@ -123,15 +135,20 @@ fn is_glued(lexicon: &Lexicon, text: &[Token<'_>], at: usize, other: &[Token<'_>
 
 /// Returns `true` if a token may be an acronym in the other text, or a word of one.
 fn is_acronym(text: &[Token<'_>], at: usize, other: &[Token<'_>]) -> bool {
-    let spells = |acronym: &Token<'_>, tokens, from| spelled_out(&acronym.text, tokens, from);
+    let spells = |acronym: &Token<'_>, tokens: &[Token<'_>], from: usize| {
+        has_first_letter_of(&tokens[from], acronym)
+            .then(|| spelled_out(&acronym.text, tokens, from))
+            .flatten()
+    };
     let is_of_other = can_be_acronym(&text[at])
         && (0..other.len()).any(|from| spells(&text[at], other, from).is_some());
     let first_letter = text[at].text.chars().next();
+    let first = at.saturating_sub(MAX_SPELLED - 1);
     is_of_other
         || other.iter().any(|acronym| {
             first_letter.is_some_and(|letter| acronym.text.contains(letter))
                 && can_be_acronym(acronym)
-                && (0..=at).any(|from| {
+                && (first..=at).any(|from| {
                     spells(acronym, text, from).is_some_and(|words| words.contains(&at))
                 })
         })

@@ -16,6 +16,9 @@ const MIN_LETTERS_OF_TWO: usize = 9;
 /// The lengths of acronyms, in letters. Shorter ones fit too many phrases.
 const ACRONYM_LETTERS: std::ops::RangeInclusive<usize> = 3..=6;
 
+/// The most tokens that an acronym spells, with a stop word between each two words.
+pub(super) const MAX_SPELLED: usize = 2 * *ACRONYM_LETTERS.end() - 1;
+
 /// At most three tokens are glued into one.
 pub(super) const MAX_GLUED: usize = 3;
 
@@ -74,13 +77,23 @@ fn is_slip(one: &str, other: &str) -> bool {
     sorted(one) == sorted(other) || undoubled(one) == undoubled(other)
 }
 
+/// Returns `true` if two tokens begin with the same byte. Most tokens do not, and are rejected by it.
+#[inline]
+pub(super) fn has_first_letter_of(one: &Token<'_>, other: &Token<'_>) -> bool {
+    one.text.as_bytes().first() == other.text.as_bytes().first()
+}
+
 /// The end of the run of tokens from `at` on that are written as one in `glued`.
+#[inline]
 pub(super) fn end_of_glued(
     lexicon: &Lexicon,
     glued: &Token<'_>,
     tokens: &[Token<'_>],
     at: usize,
 ) -> Option<usize> {
+    if !has_first_letter_of(&tokens[at], glued) {
+        return None;
+    }
     let rest = glued.text.strip_prefix(&*tokens[at].text)?;
     // The glued word goes on with the next token. This rejects most pairs without a stem.
     let next = tokens.get(at + 1)?;
@@ -108,7 +121,7 @@ pub(super) fn can_be_acronym(token: &Token<'_>) -> bool {
 }
 
 /// The positions of the words from `at` on whose first letters are the acronym. A stop word may stand
-/// between two of them.
+/// between two of them. The last word is no filler: "PNG decoder fully" is not PDF.
 pub(super) fn spelled_out(acronym: &str, tokens: &[Token<'_>], at: usize) -> Option<Vec<usize>> {
     let mut letters = acronym.bytes();
     let mut wanted = letters.next();
@@ -125,5 +138,6 @@ pub(super) fn spelled_out(acronym: &str, tokens: &[Token<'_>], at: usize) -> Opt
             return None;
         }
     }
-    wanted.is_none().then_some(found)
+    let is_filler = |at: &usize| tokens[*at].class == Class::Filler;
+    (wanted.is_none() && !found.last().is_some_and(is_filler)).then_some(found)
 }

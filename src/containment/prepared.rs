@@ -15,7 +15,7 @@ use crate::text::Normaliser;
 const END_LETTERS: usize = 3;
 
 /// The words of a text. Most of the time of a comparison is spent on them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Prepared<'t> {
     pub(super) tokens: Vec<Token<'t>>,
 }
@@ -27,6 +27,11 @@ impl Prepared<'_> {
         let mut tokens: Vec<_> = tokens.map(Token::into_owned).collect();
         Names::of(text).mark(&mut tokens);
         Prepared { tokens }
+    }
+
+    /// The number of words.
+    pub(crate) fn len(&self) -> usize {
+        self.tokens.len()
     }
 
     /// The order of two texts by their words.

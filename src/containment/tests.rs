@@ -112,10 +112,7 @@ fn loses_heavy_word(a: &Prepared<'_>, b: &Prepared<'_>) -> bool {
     let weights = Weights::builtin();
     let key_hashes = b.tokens.iter();
     let key_hashes = key_hashes.map(|token| vocabulary::key_hash(&token.key));
-    let other = || Prepared {
-        tokens: b.tokens.clone(),
-    };
-    HeavyWords::new(weights, a).are_lost(weights, a, key_hashes, other)
+    HeavyWords::new(weights, a).are_lost(weights, a, key_hashes, || b)
 }
 
 #[test]
@@ -137,6 +134,33 @@ fn rejection_without_alignment_never_changes_a_verdict() {
     for (a, b) in texts.iter().flat_map(|a| texts.iter().map(move |b| (a, b))) {
         is_rejected(a, b);
     }
+}
+
+#[test]
+fn rejection_of_long_texts_never_changes_a_verdict() {
+    let pairs = include_str!("../../tests/data/judged/pairs.jsonl");
+    let texts: Vec<[String; 2]> = pairs
+        .lines()
+        .map(|line| {
+            let pair: Value = serde_json::from_str(line).unwrap();
+            ["a", "b"].map(|name| pair[name].as_str().unwrap().to_owned())
+        })
+        .collect();
+    let common: Vec<&str> = texts[..40].iter().map(|[a, _]| &a[..]).collect();
+    let common = common.join(". ");
+    let (mut losing, mut contained) = (0, 0);
+    for [a, b] in &texts[40..] {
+        let (a, b) = (
+            prepared(&format!("{a}. {common}")),
+            prepared(&format!("{common}. {b}")),
+        );
+        assert!(a.len().min(b.len()) > 256);
+        is_rejected(&a, &b);
+        losing += usize::from(loses_heavy_word(&a, &b));
+        let found = Containment::between(Weights::builtin(), &a, &b);
+        contained += usize::from(found.verdict.is_a_in_b());
+    }
+    assert!(losing > 100 && contained > 10, "{losing} {contained}");
 }
 
 fn text() -> impl Strategy<Value = String> {

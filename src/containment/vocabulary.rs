@@ -58,11 +58,18 @@ impl Vocabulary {
     }
 
     /// The text with these words.
-    pub(crate) fn text(&self, numbers: impl Iterator<Item = u32>) -> Prepared<'_> {
-        let tokens = numbers.filter_map(|number| self.words.get(number as usize));
-        Prepared {
-            tokens: tokens.map(|word| word.token.borrowed()).collect(),
-        }
+    #[cfg(test)]
+    fn text(&self, numbers: impl Iterator<Item = u32>) -> Prepared<'_> {
+        let mut text = Prepared::default();
+        self.fill(&mut text, numbers);
+        text
+    }
+
+    /// Replaces the words of a text by these words.
+    pub(crate) fn fill<'v>(&'v self, text: &mut Prepared<'v>, numbers: impl Iterator<Item = u32>) {
+        let words = numbers.filter_map(|number| self.words.get(number as usize));
+        text.tokens.clear();
+        text.tokens.extend(words.map(|word| word.token.borrowed()));
     }
 
     /// The hash of the key of each of these words.

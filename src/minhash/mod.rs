@@ -39,7 +39,7 @@ const MINIMA: usize = BANDS * ROWS;
 type Minima = [u32; MINIMA];
 
 /// Letters or digits of a shingle of a short text.
-const SHORT_SHINGLE: usize = 3;
+pub(crate) const SHORT_SHINGLE: usize = 3;
 
 /// Letters or digits of a shingle of a long text.
 pub(crate) const LONG_SHINGLE: usize = 5;

@@ -1,5 +1,6 @@
 //! [`QuotableText`]: the phrases of a text, and the texts that quote it.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::winnow::winnow;
@@ -93,7 +94,7 @@ impl<'t> QuotableText<'t> {
     /// - the words of A that are not in B in any form have at most 5 % of the weight of A, or weigh less than
     ///   one ordinary word;
     /// - the words of A that B does not say in the alignment of both texts weigh no more than a filler;
-    /// - B inserts at most one qualifier for each 40 words of A.
+    /// - B inserts at most one qualifier for each 40 words of A; whole sentences are no qualifiers.
     pub(crate) fn quoted_in(&self, longer: &str, max_ratio: f64) -> Option<Containment> {
         if self.distinct.len() < MIN_PHRASES {
             return None;
@@ -110,11 +111,14 @@ impl<'t> QuotableText<'t> {
         if is_too_long || self.share_in(&phrases) < MIN_SHARE {
             return None;
         }
-        let longer = Prepared::new(normaliser, longer);
-        let found = Alignment::between(Weights::builtin(), a, &longer);
+        let prepared = Prepared::new(normaliser, longer);
+        let found = Alignment::between(Weights::builtin(), a, &prepared);
+        let most_qualifiers = found.a.len() / WORDS_PER_QUALIFIER;
         let is_quoted = found.containment.verdict.is_a_in_b()
             && found.containment.weight_missing_in_b() <= MAX_LOST
-            && qualifiers(a, &found) <= found.a.len() / WORDS_PER_QUALIFIER;
+            && (qualifiers(a, &found, &[]) <= most_qualifiers
+                || qualifiers(a, &found, &sentence_starts(longer, found.b.len()))
+                    <= most_qualifiers);
         is_quoted.then_some(found.containment)
     }
 
@@ -154,22 +158,59 @@ impl Roots {
     }
 }
 
-/// The number of places where text B inserts a few words that say something between two words of A.
-fn qualifiers(a: &Prepared<'_>, alignment: &Alignment) -> usize {
+/// The number of places where text B inserts a few words that say something between two words of A. Whole
+/// sentences of B, which begin at `starts`, are left out by an abridged text, and are no qualifiers.
+fn qualifiers(a: &Prepared<'_>, alignment: &Alignment, starts: &[usize]) -> usize {
     // Stop words are left out, because a stop word of A may be aligned with one of the inserted words.
     let places: Vec<usize> = (alignment.a.iter().enumerate())
         .filter(|(at, _)| a.is_content(*at))
         .filter_map(|(_, word)| word.counterpart)
         .collect();
+    let has_start = |places: Range<usize>| {
+        let first = starts.partition_point(|start| *start < places.start);
+        starts
+            .get(first)
+            .is_some_and(|start| places.contains(start))
+    };
     let inserts = |pair: &&[usize]| {
-        let between = alignment.b.get(pair[0] + 1..pair[1]).unwrap_or_default();
-        let inserted = between.iter().filter(|word| word.weight > 0.0);
-        let weight: f64 = inserted.clone().map(|word| word.weight).sum();
-        let is_short =
-            between.len() <= MAX_INSERTED_WORDS && inserted.count() <= MAX_QUALIFIER_WORDS;
-        is_short && weight > MAX_MISSING
+        let between = pair[0] + 1..pair[1].max(pair[0] + 1);
+        let has_weight = |at: &usize| alignment.b.get(*at).is_some_and(|word| word.weight > 0.0);
+        let inserted: Vec<usize> = between.clone().filter(has_weight).collect();
+        let weight: f64 = inserted.iter().map(|at| alignment.b[*at].weight).sum();
+        let is_short = between.len() <= MAX_INSERTED_WORDS && inserted.len() <= MAX_QUALIFIER_WORDS;
+        let (Some(first), Some(last)) = (inserted.first(), inserted.last()) else {
+            return false;
+        };
+        let is_sentence =
+            has_start(between.start..first + 1) && has_start(last + 1..between.end + 1);
+        is_short && weight > MAX_MISSING && !is_sentence
     };
     places.windows(2).filter(inserts).count()
+}
+
+/// The positions of the words at which the sentences and lines of a text begin; none if the words of the
+/// sentences are not the `words` words of the text.
+fn sentence_starts(text: &str, words: usize) -> Vec<usize> {
+    let normaliser = Banding::shared().normaliser();
+    let (mut starts, mut words_before) = (Vec::new(), 0);
+    let (mut rest, mut ends) = (text, text.char_indices().peekable());
+    while let Some((_, c)) = ends.next() {
+        let next = ends.peek().map_or((text.len(), ' '), |next| *next);
+        let is_end = matches!(c, '\n' | '!' | '?' | '。' | '！' | '？')
+            || c == '.' && next.1.is_whitespace()
+            || next.0 == text.len();
+        if is_end {
+            let sentence = &rest[..rest.len() - (text.len() - next.0)];
+            rest = &text[next.0..];
+            starts.push(words_before);
+            words_before += Prepared::new(normaliser, sentence).len();
+        }
+    }
+    starts.push(words_before);
+    match words_before == words {
+        true => starts,
+        false => Vec::new(),
+    }
 }
 
 /// The normalised text.

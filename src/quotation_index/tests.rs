@@ -105,6 +105,13 @@ fn quotations_are_found_and_other_contained_words_are_not() {
             in_front(ARTICLE),
         ),
         all(zh, format!("{zh_more}{zh}{zh_more}")),
+        // Every second of the short lines of a page is dropped.
+        all(
+            "从右向左滚动文字。从左向右滚动文字。从下向上滚动文字。应用效果时，文字可见，并且位于绘图对象中。",
+            "从右向左滚动文字。左箭头\n从左向右滚动文字。右箭头\n从下向上滚动文字。动画\n应用效果时，文字可见，\
+             并且位于绘图对象中。退出"
+                .to_owned(),
+        ),
     ] {
         let found = quoted(&text, &longer, 10.0);
         assert!(
@@ -132,6 +139,14 @@ fn quotations_are_found_and_other_contained_words_are_not() {
                 .to_owned(),
         ),
         all(zh, format!("{zh_more}{}", zh.replace("铁锚", "渔网"))),
+        // An inserted word that begins a line, and no sentence ends after it.
+        all(
+            "Debian Science Physics packages. This metapackage installs programs for physics lessons in \
+             secondary schools.",
+            "Debian Science\nNanoscale Physics packages. This metapackage installs programs for nanoscale \
+             physics lessons in secondary schools. Nanoscale physics studies systems of a hundred atoms."
+                .to_owned(),
+        ),
     ] {
         let found = quoted(&text, &longer, 10.0);
         assert!(found.is_none(), "{text} / {longer}");

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::length_class::{LengthClasses, length_class};
-use super::minima::{LEVELS, Minima, SKETCH_BITS, Sketch, TREES};
+use super::minima::{LEVEL_BITS, LEVELS, Minima, SKETCH_BITS, Sketch, TREES};
 use super::run::{Keys, MAX_RUN_SLOTS, Prefix, Run, class_of, keys};
 use super::slot_set::SlotSet;
 use crate::decision::Decision;
@@ -199,7 +199,11 @@ impl Forest {
         let mut slots = SlotSet::new();
         let mut walk = Walk::new(&self.runs, &self.reach);
         for level in 0..LEVELS {
-            walk.descend(level, query.minima, |run, entries| {
+            let part = |tree, is_second| match is_second {
+                false => query.minima.part(tree, level),
+                true => query.minima.second_part(tree, level),
+            };
+            walk.descend(level, part, |run, entries| {
                 for entry in entries {
                     let slot = run.slot(*entry);
                     if query.classes.contain(class_of(*entry)) && slot < query.end {
@@ -225,15 +229,19 @@ impl Forest {
     pub(super) fn search_all(&self, queries: &[ForestQuery<'_>], found: &mut dyn FnMut(u32, u32)) {
         let sketches: Vec<Sketch> = queries.iter().map(|query| query.minima.sketch()).collect();
         let mut walk = Walk::new(&self.runs, &self.reach);
-        let mut order: Vec<u32> = (0..queries.len() as u32).collect();
         let (mut slots, mut near_slots) = (Vec::new(), Vec::new());
+        let mut order: Vec<(TreeParts, u32)> = Vec::with_capacity(queries.len());
         for tree in 0..self.reach.trees {
-            order.sort_unstable_by_key(|number| queries[*number as usize].minima.part(tree, 0));
-            for number in &order {
+            order.clear();
+            let numbered = (0..).zip(queries);
+            order.extend(numbered.map(|(n, query)| (TreeParts::new(query.minima, tree), n)));
+            order.sort_unstable_by_key(|(parts, number)| (parts.smallest[0], *number));
+            for (parts, number) in &order {
                 let (query, own) = (&queries[*number as usize], sketches[*number as usize]);
                 walk.restart(tree..tree + 1);
                 for level in 0..LEVELS {
-                    walk.descend(level, query.minima, |run, entries| {
+                    let part = |_, is_second| parts.part(level, is_second);
+                    walk.descend(level, part, |run, entries| {
                         for entry in entries {
                             let slot = run.slot(*entry);
                             if query.classes.contain(class_of(*entry)) && slot < query.end {
@@ -257,6 +265,31 @@ impl Forest {
             near_slots
                 .drain(..)
                 .for_each(|(_, slot)| found(number, slot));
+        }
+    }
+}
+
+/// The parts of a query for one tree. Queries in order of their parts stay in the cache of the processor, and
+/// their minima would not.
+#[derive(Clone, Copy)]
+struct TreeParts {
+    smallest: [u16; LEVELS],
+    second: [u16; PROBED_LEVELS],
+}
+
+impl TreeParts {
+    fn new(minima: &Minima, tree: usize) -> Self {
+        Self {
+            smallest: std::array::from_fn(|level| minima.part(tree, level) as u16),
+            second: std::array::from_fn(|level| minima.second_part(tree, level) as u16),
+        }
+    }
+
+    #[inline]
+    fn part(&self, level: usize, is_second: bool) -> u64 {
+        match is_second {
+            false => self.smallest[level].into(),
+            true => self.second[level].into(),
         }
     }
 }
@@ -318,8 +351,14 @@ impl<'r> Walk<'r> {
     }
 
     /// Replaces the nodes by their children at a level. Calls `take` with the entries of each child that
-    /// has few entries, and drops the child.
-    fn descend(&mut self, level: usize, minima: &Minima, mut take: impl FnMut(&Run, &[u64])) {
+    /// has few entries, and drops the child. `part` gives the part of the query for this level of a tree, by
+    /// its second minimum if the flag is `true`.
+    fn descend(
+        &mut self,
+        level: usize,
+        part: impl Fn(usize, bool) -> u64,
+        mut take: impl FnMut(&Run, &[u64]),
+    ) {
         if self.runs.is_empty() {
             return;
         }
@@ -336,9 +375,9 @@ impl<'r> Walk<'r> {
                 let runs = self.runs.iter().zip(own);
                 ranks.extend(runs.map(|(run, own)| run.ranks(node.tree, prefix, own.clone())));
             };
-            push(minima.part(node.tree, level), node.is_probe);
+            push(part(node.tree, false), node.is_probe);
             if level < PROBED_LEVELS && !node.is_probe {
-                push(minima.second_part(node.tree, level), true);
+                push(part(node.tree, true), true);
             }
         }
         let most = match level {
@@ -417,3 +456,4 @@ fn near_in_row(
 }
 
 const _: () = assert!(MAX_SORTED_SLOTS <= MAX_RUN_SLOTS);
+const _: () = assert!(LEVEL_BITS[0] <= u16::BITS);

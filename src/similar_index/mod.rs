@@ -38,7 +38,7 @@ use crate::minhash::Banding;
 use crate::similarity::{Likeness, PackedComparison, Resemblance};
 use forest::{Forest, ForestQuery, Reach};
 use length_class::LengthClasses;
-use slot_search::SlotSearch;
+use slot_search::{SlotSearch, StoredWords};
 use wordings::Wordings;
 
 pub use join_keys::JoinKeys;
@@ -181,7 +181,7 @@ impl SimilarIndex {
     /// After 2³² − 1 texts.
     pub fn extend<T: AsRef<str> + Sync>(&mut self, texts: &[T]) {
         for texts in texts.chunks(PREPARED_TEXTS) {
-            let prepare = |text: &T| self.prepared(text.as_ref());
+            let prepare = |text: &T| Self::prepare(self.decision, text.as_ref());
             let prepared: Vec<PreparedText> = texts.par_iter().map(prepare).collect();
             for text in &prepared {
                 self.push_unsorted(text);
@@ -191,10 +191,14 @@ impl SimilarIndex {
         self.forest.sort_long_tail();
     }
 
+    pub(crate) fn decision(&self) -> Decision {
+        self.decision
+    }
+
     /// Prepares a text with everything that [`extend_prepared`](Self::extend_prepared) needs.
-    pub(crate) fn prepared(&self, text: &str) -> PreparedText {
+    pub(crate) fn prepare(decision: Decision, text: &str) -> PreparedText {
         let text = PreparedText::new(text);
-        if self.decision == Decision::Contained {
+        if decision == Decision::Contained {
             text.words();
         }
         text
@@ -278,12 +282,12 @@ impl SimilarIndex {
         if self.decision == Decision::Contained {
             text.words();
         }
-        let heavy_words = OnceCell::new();
         let mut search = SlotSearch {
             index: self,
             text,
             sought,
-            heavy_words: &heavy_words,
+            heavy_words: OnceCell::new(),
+            stored: StoredWords::default(),
             visitor: &mut visitor,
         };
         let own = self.wordings.slot_of(text);
@@ -294,20 +298,27 @@ impl SimilarIndex {
             return ControlFlow::Continue(());
         }
         let comparison = PackedComparison::new(&text.wording, &self.likeness);
-        let mut packed = Vec::with_capacity(candidates.len().min(COUNTED_SLOTS));
+        let mut headers = Vec::with_capacity(candidates.len().min(COUNTED_SLOTS));
         for slots in candidates.chunks_mut(COUNTED_SLOTS) {
             // The counts of many candidates are read at the same time: most candidates end here.
-            // A mispredicted comparison would end the reads ahead, so all packed wordings are looked up first.
-            packed.clear();
-            packed.extend(slots.iter().map(|slot| self.wordings.packed(*slot)));
+            // A mispredicted comparison would end the reads ahead, so all headers are looked up first.
+            headers.clear();
+            headers.extend(slots.iter().map(|slot| self.wordings.header(*slot)));
             let mut alike = 0;
-            for (at, packed) in packed.iter().enumerate() {
+            for (at, header) in headers.iter().enumerate() {
                 let slot = slots[at];
                 slots[alike] = slot;
-                let may_be_alike = packed.is_none_or(|packed| comparison.may_be_alike(packed));
+                let may_be_alike = header.is_none_or(|header| comparison.may_be_alike(header));
                 alike += usize::from(may_be_alike && Some(slot) != own);
             }
-            for slot in &slots[..alike] {
+            // So are their positions.
+            let mut len = 0;
+            for at in 0..alike {
+                let slot = slots[at];
+                slots[len] = slot;
+                len += usize::from(search.is_sought(slot));
+            }
+            for slot in &slots[..len] {
                 search.visit(*slot, || self.compare(text, *slot, &comparison))?;
             }
         }

@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 
 use super::prepared_text::PreparedText;
 use super::{SimilarIndex, SimilarText};
-use crate::containment::{Containment, HeavyWords, Verdict, Weights};
+use crate::containment::{Containment, HeavyWords, Prepared, Verdict, Weights};
 use crate::decision::Decision;
 use crate::minhash::is_long;
 use crate::similarity::Resemblance;
@@ -25,11 +25,38 @@ pub(super) struct SlotSearch<'s, V> {
     pub(super) index: &'s SimilarIndex,
     pub(super) text: &'s PreparedText,
     pub(super) sought: &'s Sought<'s>,
-    pub(super) heavy_words: &'s OnceCell<HeavyWords>,
+    pub(super) heavy_words: OnceCell<HeavyWords>,
+    /// The words of the variant that was read last.
+    pub(super) stored: StoredWords<'s>,
     pub(super) visitor: &'s mut V,
 }
 
+/// The words of a variant of an index, in memory that the next variant takes over.
+#[derive(Default)]
+pub(super) struct StoredWords<'s> {
+    variant: Option<u32>,
+    words: Prepared<'s>,
+}
+
+impl<'s> StoredWords<'s> {
+    fn of(&mut self, index: &'s SimilarIndex, variant: u32) -> &Prepared<'s> {
+        if self.variant.replace(variant) != Some(variant) {
+            index.wordings.read_words(variant, &mut self.words);
+        }
+        &self.words
+    }
+}
+
 impl<V> SlotSearch<'_, V> {
+    /// Returns `true` if the search visits texts of a slot.
+    pub(super) fn is_sought(&self, slot: u32) -> bool {
+        let wordings = &self.index.wordings;
+        wordings.variants(slot).any(|variant| {
+            let mut copies = wordings.positions(variant, &self.sought.positions);
+            copies.any(|at| (self.sought.accepts)(at))
+        })
+    }
+
     /// Compares the texts of a slot, whose wording has this resemblance to the text. Calls the visitor with
     /// those that are sought.
     pub(super) fn visit<B>(
@@ -80,7 +107,7 @@ impl<V> SlotSearch<'_, V> {
 
     /// Returns `true` only if the text certainly says something that a variant does not say, and is sought in
     /// it.
-    fn certainly_loses_to(&self, variant: u32) -> bool {
+    fn certainly_loses_to(&mut self, variant: u32) -> bool {
         if !self.sought.only_containers || self.index.decision != Decision::Contained {
             return false;
         }
@@ -88,19 +115,19 @@ impl<V> SlotSearch<'_, V> {
         let heavy = self
             .heavy_words
             .get_or_init(|| HeavyWords::new(weights, words));
-        let wordings = &self.index.wordings;
-        heavy.are_lost(weights, words, wordings.key_hashes(variant), || {
-            wordings.words(variant)
+        let key_hashes = self.index.wordings.key_hashes(variant);
+        heavy.are_lost(weights, words, key_hashes, || {
+            self.stored.of(self.index, variant)
         })
     }
 
     /// The containment of the text and of a variant; `None` if it is not sought.
-    fn containment(&self, variant: u32) -> Option<Containment> {
-        let (weights, stored) = (Weights::builtin(), self.index.wordings.words(variant));
+    fn containment(&mut self, variant: u32) -> Option<Containment> {
+        let (weights, stored) = (Weights::builtin(), self.stored.of(self.index, variant));
         match self.sought.only_containers {
-            true => Some(Containment::between(weights, self.text.words(), &stored))
+            true => Some(Containment::between(weights, self.text.words(), stored))
                 .filter(|found| Verdict::is_a_in_b(found.verdict)),
-            false => Containment::of_removable(weights, self.text.words(), &stored),
+            false => Containment::of_removable(weights, self.text.words(), stored),
         }
     }
 }

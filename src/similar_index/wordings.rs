@@ -9,7 +9,7 @@ use super::arena::{Arena, Place};
 use super::prepared_text::PreparedText;
 use crate::containment::{Prepared, Vocabulary};
 use crate::minhash::Banding;
-use crate::similarity::{PackedWording, Wording};
+use crate::similarity::{HEADER_BYTES, PackedHeader, PackedWording, Wording};
 
 /// The end of a list.
 const NONE: u32 = u32::MAX;
@@ -18,13 +18,19 @@ const NONE: u32 = u32::MAX;
 /// wording take a million comparisons, not a trillion.
 const MAX_COMPARED_VARIANTS: usize = 8;
 
-/// A wording; its number is the slot of the forest.
+/// A wording; its number is the slot of the forest. A search reads the headers of many slots in no order, so
+/// a slot is a line of the processor's cache.
+#[repr(align(64))]
 struct Slot {
-    /// [`Place::NONE`] for a text without letters and a very long text: its variants have their texts.
-    packed: Place,
+    header: [u8; HEADER_BYTES],
+    /// The packed wording without its header; [`Place::NONE`] for a text without letters and a very long
+    /// text: its variants have their texts.
+    content: Place,
     first_variant: u32,
     last_variant: u32,
 }
+
+const _: () = assert!(size_of::<Slot>() == 64);
 
 /// A text with a wording. Texts that differ in case or punctuation are variants.
 struct Variant {
@@ -100,13 +106,18 @@ impl Wordings {
     fn push_slot(&mut self, text: &PreparedText, position: u32) {
         let (slot, variant) = (self.slots.len() as u32, self.variants.len() as u32);
         let packed = text.wording.pack();
-        let packed = packed.map_or(Place::NONE, |packed| self.arena.push(&packed));
+        let packed = packed.as_deref().and_then(<[u8]>::split_first_chunk);
+        let (header, content) = match packed {
+            Some((header, content)) => (*header, self.arena.push(content)),
+            None => ([0; HEADER_BYTES], Place::NONE),
+        };
         self.slots.push(Slot {
-            packed,
+            header,
+            content,
             first_variant: variant,
             last_variant: variant,
         });
-        self.push_variant(text, position, self.keeps_texts || packed == Place::NONE);
+        self.push_variant(text, position, self.keeps_texts || content == Place::NONE);
         // Of two wordings with one hash the first is found by it, and the other by its shingles.
         self.by_key.entry(text.key).or_insert(slot);
     }
@@ -159,8 +170,16 @@ impl Wordings {
     /// The packed wording of a slot; `None` if its text has to be read.
     #[inline]
     pub(super) fn packed(&self, slot: u32) -> Option<PackedWording<'_>> {
-        let packed = self.arena.get(self.slots[slot as usize].packed)?;
-        PackedWording::new(packed)
+        let slot = &self.slots[slot as usize];
+        let content = self.arena.get(slot.content)?;
+        Some(PackedWording::of_parts(PackedHeader(&slot.header), content))
+    }
+
+    /// The header of the packed wording of a slot; `None` if its text has to be read.
+    #[inline]
+    pub(super) fn header(&self, slot: u32) -> Option<PackedHeader<'_>> {
+        let slot = &self.slots[slot as usize];
+        (slot.content != Place::NONE).then_some(PackedHeader(&slot.header))
     }
 
     /// The variants of a slot, in the order of their first positions.
@@ -177,9 +196,9 @@ impl Wordings {
         str::from_utf8(bytes.unwrap_or_default()).unwrap_or_default()
     }
 
-    /// The words of a variant; none if the texts decide no search.
-    pub(super) fn words(&self, variant: u32) -> Prepared<'_> {
-        self.vocabulary.text(self.numbers(variant))
+    /// Replaces the words of a text by those of a variant; none if the texts decide no search.
+    pub(super) fn read_words<'w>(&'w self, variant: u32, text: &mut Prepared<'w>) {
+        self.vocabulary.fill(text, self.numbers(variant));
     }
 
     /// The hash of the key of each word of a variant.

@@ -51,7 +51,7 @@ use jaccard::jaccard_index;
 
 pub use edit::{edit_similarity, edit_similarity_at_least};
 pub use jaccard::{shingle_jaccard, shingles, tokens};
-pub(crate) use packed::{PackedComparison, PackedWording, WordingSize};
+pub(crate) use packed::{HEADER_BYTES, PackedComparison, PackedHeader, PackedWording, WordingSize};
 pub(crate) use phrases::phrases;
 
 /// Edit similarity is computed for texts of at most 8,192 characters. Two such texts take 3 to

@@ -11,10 +11,12 @@
 //! | characters, 0 if ASCII | a byte for each character |
 //! | 8 × phrases | the hashes of the distinct phrases, ascending |
 
+use std::sync::OnceLock;
+
 use rapidfuzz::distance::levenshtein::{Args, BatchComparator};
 
 use super::jaccard::jaccard_index;
-use super::shared_shingles::LongShingles;
+use super::shared_shingles::{LongShingles, ShortShingles};
 use super::{Likeness, MAX_EDIT_CHARACTERS, MIN_SHINGLE_JACCARD, Resemblance, Wording};
 use crate::minhash::is_long;
 
@@ -23,7 +25,7 @@ const CLASSES: usize = 32;
 
 const PHRASE_BITS: usize = CLASSES;
 const COUNTS: usize = PHRASE_BITS + 8;
-const HEADER_BYTES: usize = COUNTS + 8;
+pub(crate) const HEADER_BYTES: usize = COUNTS + 8;
 
 /// An edit changes fewer shingles than this. At most five shingles contain the edited character, and an edit
 /// that splits or joins runs of characters also changes the shingles at their ends.
@@ -39,58 +41,69 @@ pub(crate) struct WordingSize {
     phrases: u16,
 }
 
+/// The counts of a [`PackedWording`], which reject most wordings without their content.
+#[derive(Clone, Copy)]
+pub(crate) struct PackedHeader<'b>(pub(crate) &'b [u8; HEADER_BYTES]);
+
 /// The packed form of a [`Wording`].
 #[derive(Clone, Copy)]
 pub(crate) struct PackedWording<'b> {
-    header: &'b [u8; HEADER_BYTES],
+    header: PackedHeader<'b>,
     /// The letters, the codes of the characters, and the phrases.
     content: &'b [u8],
+}
+
+impl<'b> PackedHeader<'b> {
+    fn class_counts(self) -> &'b [u8] {
+        &self.0[..CLASSES]
+    }
+
+    fn phrase_bits(self) -> u64 {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&self.0[PHRASE_BITS..COUNTS]);
+        u64::from_le_bytes(bytes)
+    }
+
+    fn count(self, index: usize) -> u16 {
+        let at = COUNTS + 2 * index;
+        u16::from_le_bytes([self.0[at], self.0[at + 1]])
+    }
+
+    fn characters(self) -> usize {
+        self.count(0).into()
+    }
+
+    fn phrase_count(self) -> usize {
+        self.count(2).into()
+    }
 }
 
 impl<'b> PackedWording<'b> {
     /// `None` if the bytes are too short.
     pub(crate) fn new(bytes: &'b [u8]) -> Option<Self> {
         let (header, content) = bytes.split_first_chunk()?;
-        Some(Self { header, content })
+        Some(Self::of_parts(PackedHeader(header), content))
     }
 
-    fn class_counts(&self) -> &'b [u8] {
-        &self.header[..CLASSES]
-    }
-
-    fn phrase_bits(&self) -> u64 {
-        let mut bytes = [0; 8];
-        bytes.copy_from_slice(&self.header[PHRASE_BITS..COUNTS]);
-        u64::from_le_bytes(bytes)
-    }
-
-    fn count(&self, index: usize) -> u16 {
-        let at = COUNTS + 2 * index;
-        u16::from_le_bytes([self.header[at], self.header[at + 1]])
+    /// The packed form with a header and the bytes after the header.
+    pub(crate) fn of_parts(header: PackedHeader<'b>, content: &'b [u8]) -> Self {
+        Self { header, content }
     }
 
     pub(crate) fn size(&self) -> WordingSize {
         WordingSize {
-            characters: self.count(0),
-            phrases: self.count(2),
+            characters: self.header.count(0),
+            phrases: self.header.count(2),
         }
     }
 
-    fn characters(&self) -> usize {
-        self.count(0).into()
-    }
-
-    fn phrase_count(&self) -> usize {
-        self.count(2).into()
-    }
-
     fn has(&self, flag: u16) -> bool {
-        self.count(3) & flag != 0
+        self.header.count(3) & flag != 0
     }
 
     /// The normalised letters and digits.
     pub(crate) fn letters(&self) -> &'b [u8] {
-        &self.content[..usize::from(self.count(1))]
+        &self.content[..usize::from(self.header.count(1))]
     }
 
     /// A byte for each character: equal characters have equal codes.
@@ -98,11 +111,11 @@ impl<'b> PackedWording<'b> {
         if self.has(IS_ASCII) {
             return self.letters();
         }
-        &self.content[self.letters().len()..][..self.characters()]
+        &self.content[self.letters().len()..][..self.header.characters()]
     }
 
     fn phrases(&self) -> impl Iterator<Item = u64> + use<'b> {
-        let start = self.content.len() - size_of::<u64>() * self.phrase_count();
+        let start = self.content.len() - size_of::<u64>() * self.header.phrase_count();
         let hashes = self.content[start..].as_chunks().0;
         hashes.iter().map(|hash| u64::from_le_bytes(*hash))
     }
@@ -176,6 +189,8 @@ pub(crate) struct PackedComparison<'w> {
     is_ascii: bool,
     /// `None` for a text that is short or not ASCII.
     long_shingles: Option<LongShingles>,
+    /// Made by the first comparison that needs them; `None` for a text that is long or not ASCII.
+    short_shingles: OnceLock<Option<ShortShingles>>,
 }
 
 impl<'w> PackedComparison<'w> {
@@ -197,16 +212,17 @@ impl<'w> PackedComparison<'w> {
             is_ascii,
             long_shingles: (is_ascii && is_long(wording.characters))
                 .then(|| LongShingles::new(wording.letters.as_bytes(), wording.shingles.len())),
+            short_shingles: OnceLock::new(),
         }
     }
 
     /// Returns `false` for most packed texts that are not near-duplicates, by their counts alone.
     #[inline]
-    pub(crate) fn may_be_alike(&self, other: PackedWording<'_>) -> bool {
+    pub(crate) fn may_be_alike(&self, other: PackedHeader<'_>) -> bool {
         // Thresholds above 1 refuse all texts except those with the same wording.
         self.may_have_edits(other)
             || self.may_have_phrases(other)
-            || self.same_wording(other).is_some()
+            || self.class_counts == other.class_counts()
     }
 
     /// Returns `false` only if no text of this size is alike, by its length and its number of phrases.
@@ -236,12 +252,12 @@ impl<'w> PackedComparison<'w> {
         }
     }
 
-    fn may_have_edits(&self, other: PackedWording<'_>) -> bool {
+    fn may_have_edits(&self, other: PackedHeader<'_>) -> bool {
         self.most_edits(other.characters())
             .is_some_and(|most| self.least_edits(other) <= most)
     }
 
-    fn may_have_phrases(&self, other: PackedWording<'_>) -> bool {
+    fn may_have_phrases(&self, other: PackedHeader<'_>) -> bool {
         jaccard_index(
             self.most_common_phrases(other),
             self.wording.phrases.len(),
@@ -251,13 +267,14 @@ impl<'w> PackedComparison<'w> {
 
     /// The similarity of the text and a packed text; `None` unless they are near-duplicates.
     pub(crate) fn compare(&self, other: PackedWording<'_>) -> Option<Resemblance> {
-        if !self.may_be_alike(other) {
+        let header = other.header;
+        if !self.may_be_alike(header) {
             return None;
         }
         let own = self.wording;
-        let longer = own.characters.max(other.characters());
-        let most_edits = self.most_edits(other.characters());
-        let may_have_phrases = self.may_have_phrases(other);
+        let longer = own.characters.max(header.characters());
+        let most_edits = self.most_edits(header.characters());
+        let may_have_phrases = self.may_have_phrases(header);
         if let Some(same) = self.same_wording(other) {
             return Some(same);
         }
@@ -274,7 +291,7 @@ impl<'w> PackedComparison<'w> {
         let jaccard = || {
             let is_own = |hash: &u64| own.phrases.binary_search(hash).is_ok();
             let both = other.phrases().filter(is_own).count();
-            jaccard_index(both, own.phrases.len(), other.phrase_count())
+            jaccard_index(both, own.phrases.len(), header.phrase_count())
         };
         let similarity = |distance: usize| 1.0 - distance as f64 / longer as f64;
         let (jaccard, edit_similarity) = match may_have_phrases.then(jaccard) {
@@ -308,7 +325,7 @@ impl<'w> PackedComparison<'w> {
     }
 
     /// A lower bound of the edit distance: the characters that one text has more often than the other.
-    fn least_edits(&self, other: PackedWording<'_>) -> usize {
+    fn least_edits(&self, other: PackedHeader<'_>) -> usize {
         let (mut missing, mut surplus) = (0_u16, 0_u16);
         for (own, other) in self.class_counts.iter().zip(other.class_counts()) {
             missing += u16::from(own.saturating_sub(*other));
@@ -320,7 +337,7 @@ impl<'w> PackedComparison<'w> {
 
     /// An upper bound of the number of common phrases: a phrase whose bit the other text lacks is missing
     /// there.
-    fn most_common_phrases(&self, other: PackedWording<'_>) -> usize {
+    fn most_common_phrases(&self, other: PackedHeader<'_>) -> usize {
         let (own_bits, other_bits) = (self.phrase_bits, other.phrase_bits());
         let missing = |bits: u64| bits.count_ones() as usize;
         let own = self.wording.phrases.len() - missing(own_bits & !other_bits);
@@ -360,7 +377,16 @@ impl<'w> PackedComparison<'w> {
     /// Returns `true` if the Jaccard index of the shingles of characters is at least
     /// [`MIN_SHINGLE_JACCARD`].
     fn shares_shingles(&self, other: PackedWording<'_>) -> bool {
-        str::from_utf8(other.letters())
-            .is_ok_and(|letters| self.wording.shingle_jaccard(letters) >= MIN_SHINGLE_JACCARD)
+        let own = self.short_shingles.get_or_init(|| {
+            let is_short = !is_long(self.wording.characters);
+            let letters = is_short.then_some(self.wording.letters.as_bytes());
+            letters.and_then(ShortShingles::new)
+        });
+        let index = own.as_ref().and_then(|own| own.jaccard(other.letters()));
+        let index = index.or_else(|| {
+            let letters = str::from_utf8(other.letters()).ok()?;
+            Some(self.wording.shingle_jaccard(letters))
+        });
+        index.is_some_and(|index| index >= MIN_SHINGLE_JACCARD)
     }
 }

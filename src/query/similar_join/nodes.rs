@@ -129,6 +129,14 @@ impl Nodes {
         &nodes[..count.max(1).min(nodes.len())]
     }
 
+    /// The bytes of the texts of these nodes together.
+    pub(super) fn len_bytes(&self, nodes: &[u32]) -> usize {
+        let lens = nodes
+            .iter()
+            .map(|node| self.lens_bytes[*node as usize] as usize);
+        lens.sum()
+    }
+
     pub(super) fn group(&self, node: u32) -> Option<u64> {
         self.groups.get(node as usize).copied()
     }

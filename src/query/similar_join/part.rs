@@ -9,6 +9,7 @@ use super::keepers::Containers;
 use super::nodes::Nodes;
 use super::pair::SimilarPair;
 use crate::containment::{Containment, Verdict};
+use crate::decision::Decision;
 use crate::error::Result;
 use crate::minhash::Banding;
 use crate::quotation_index::{QuotableText, QuotationIndex};
@@ -37,6 +38,8 @@ pub(super) struct Part<'j> {
     quotations: Option<(QuotationIndex, f64)>,
     /// The node at each position of the index. Nodes ascend.
     indexed: Vec<u32>,
+    /// The first node of the next batch, and the texts of that batch.
+    ahead: Option<(u32, Vec<PreparedText>)>,
 }
 
 /// Some nodes with their texts, which are compared with the nodes of a part.
@@ -58,6 +61,7 @@ impl<'j> Part<'j> {
             quotations: (join.finds_quotations())
                 .then(|| (QuotationIndex::default(), join.contained_up_to)),
             indexed: Vec::new(),
+            ahead: None,
         })
     }
 
@@ -70,15 +74,39 @@ impl<'j> Part<'j> {
 
     /// Adds a batch of the first of these nodes, which ascend and come after the nodes of the part.
     pub(super) fn add(&mut self, nodes: &[u32]) -> Result<Batch<'_>> {
-        let texts = self.prepare(nodes)?;
-        let nodes = &nodes[..texts.len()];
-        self.index.extend_prepared(texts.iter());
-        if let Some((quotations, _)) = &mut self.quotations {
-            let texts: Vec<&str> = texts.iter().map(PreparedText::text).collect();
-            quotations.extend(&texts);
-        }
+        let ahead = self.ahead.take();
+        let ahead = ahead.filter(|(first, _)| nodes.first() == Some(first));
+        let texts = match ahead {
+            Some((_, texts)) => texts,
+            None => self.prepare(nodes)?,
+        };
+        let (nodes, rest) = nodes.split_at(texts.len());
+        // One thread adds these texts, the others prepare the next.
+        let next = self.next_batch(nodes, rest);
+        let source = self.source();
+        let (index, quotations) = (&mut self.index, &mut self.quotations);
+        let add = || {
+            index.extend_prepared(texts.iter());
+            if let Some((quotations, _)) = quotations {
+                let texts: Vec<&str> = texts.iter().map(PreparedText::text).collect();
+                quotations.extend(&texts);
+            }
+        };
+        let ((), prepared) = rayon::join(add, || source.prepare(next));
+        self.ahead = next.first().copied().zip(Some(prepared?));
         self.indexed.extend_from_slice(nodes);
         Ok(self.batch_of(nodes, texts))
+    }
+
+    /// The nodes of the batch after these nodes, if the texts of both batches fit into the memory of a batch;
+    /// otherwise none.
+    fn next_batch<'n>(&self, nodes: &[u32], rest: &'n [u32]) -> &'n [u32] {
+        let next = &rest[..rest.len().min(BATCH_NODES)];
+        let len_bytes = self.nodes.len_bytes(nodes) + self.nodes.len_bytes(next);
+        match len_bytes <= self.max_batch_bytes() {
+            true => next,
+            false => &[],
+        }
     }
 
     /// A batch of the first of these nodes, which are not added.
@@ -98,9 +126,38 @@ impl<'j> Part<'j> {
     /// The texts of the first of these nodes, prepared.
     fn prepare(&self, nodes: &[u32]) -> Result<Vec<PreparedText>> {
         let nodes = &nodes[..nodes.len().min(BATCH_NODES)];
-        let max_bytes = BATCH_BYTES.min(self.memory_bytes / 64);
-        let nodes = self.nodes.first_within(nodes, max_bytes);
-        let prepare = |node: &u32| Ok(self.index.prepared(&self.text(*node)?));
+        let nodes = self.nodes.first_within(nodes, self.max_batch_bytes());
+        self.source().prepare(nodes)
+    }
+
+    fn max_batch_bytes(&self) -> usize {
+        BATCH_BYTES.min(self.memory_bytes / 64)
+    }
+
+    fn source(&self) -> TextSource<'j> {
+        TextSource {
+            view: self.view,
+            nodes: self.nodes,
+            decision: self.index.decision(),
+        }
+    }
+
+    fn text(&self, node: u32) -> Result<String> {
+        self.source().text(node)
+    }
+}
+
+/// The texts of all nodes.
+struct TextSource<'j> {
+    view: &'j View,
+    nodes: &'j Nodes,
+    decision: Decision,
+}
+
+impl TextSource<'_> {
+    /// The texts of these nodes, prepared.
+    fn prepare(&self, nodes: &[u32]) -> Result<Vec<PreparedText>> {
+        let prepare = |node: &u32| Ok(SimilarIndex::prepare(self.decision, &self.text(*node)?));
         nodes.par_iter().map(prepare).collect()
     }
 
