@@ -18,7 +18,7 @@
 //! All documents of a set are stored, and each is a query. A pair that is found is wrong if it is
 //! labelled as different or has no label. Grey pairs, and edits of one text (`fam`), do not count.
 //! The table gives precision, recall and F1, in thousandths, for each class of length: by
-//! fingerprints alone at each radius, by fingerprints and texts, and by bands and texts. The bench
+//! fingerprints alone at each radius, by fingerprints and texts, and by the forest and texts. The bench
 //! fails if the index finds other pairs than a plain scan, or if a pair found by texts is not
 //! similar.
 
@@ -261,7 +261,7 @@ impl LabelledSet {
             &format!("fingerprints, radius {MAX_RADIUS}, and texts"),
             &alike,
         );
-        row("bands and texts (similar)", &similar);
+        row("forest and texts (similar)", &similar);
 
         if self.is_closed {
             let strict = within(STRICT_RADIUS);

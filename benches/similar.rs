@@ -1,10 +1,10 @@
-//! The cost of bands: loads and inserts of a database for similar texts.
+//! The cost of the forest: loads and inserts of a database for similar texts.
 //!
 //! `cargo bench --bench similar -- [DOCUMENTS] [--inserts N] [--threads N] [--check]`, by default
 //! 100,000 documents, 50,000 inserts and 64 threads.
 //!
 //! Texts are 100 to 500 letters long, with words of 2 to 9 letters from a vocabulary of 20,000,
-//! computed from the ids. All texts are loaded four times: without and with bands, with room to
+//! computed from the ids. All texts are loaded four times: without and with a forest, with room to
 //! grow and frozen. Then many threads insert more texts, each insert durable. Bytes written are
 //! counted by the system for this process until everything is in the tables. The bench fails if a
 //! text is missing, and with `--check` if the check of a file finds damage.
@@ -42,7 +42,13 @@ fn main() {
 
     let table = Table::new(
         &format!("{documents} texts loaded"),
-        &["load", "B a document", "packed B", "bands B", "bands fill"],
+        &[
+            "load",
+            "B a document",
+            "packed B",
+            "forest B",
+            "forest fill",
+        ],
     );
     for similar in [false, true] {
         for frozen in [true, false] {
@@ -57,15 +63,15 @@ fn main() {
                 .stats()
                 .expect("stats");
             let each = |bytes: u64| number(bytes as f64 / documents as f64);
-            let bands = stats.tables.iter().find(|table| table.name == "bands");
+            let forest = stats.tables.iter().find(|table| table.name == "forest");
             let mut values = vec![
                 time(elapsed),
                 each(stats.file_bytes),
                 each(stats.packed_bytes),
             ];
-            if let Some(bands) = bands {
-                values.push(each(bands.chunks * 4096));
-                values.push(number(bands.fill));
+            if let Some(forest) = forest {
+                values.push(each(forest.chunks * 4096));
+                values.push(number(forest.fill));
             }
             let label = |is, name| if is { name } else { "" };
             let label = [label(similar, "similar "), label(frozen, "frozen")].concat();

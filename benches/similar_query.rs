@@ -174,7 +174,7 @@ impl Kind {
     }
 
     /// The share of similar originals that were found. Panics if a found text is not similar to its query,
-    /// or if more than one in twenty similar originals is missed. Some may be missed, since bands find
+    /// or if more than one in twenty similar originals is missed. Some may be missed, since the forest finds
     /// similar texts only with high probability.
     fn check(&self, asked: &[(u64, String)], found: &[bool]) -> f64 {
         let normaliser = Normaliser::new();

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use bench_support::database::cache_for;
 use bench_support::memory;
 use bench_support::table::{Table, number, ratio, time};
 use bench_support::timing::{Latency, cpu_timed, time_ratio, timed};
@@ -52,7 +51,7 @@ impl SimilarTable {
         Self(Table::new(title, &columns))
     }
 
-    /// Bulk loads texts into a new database with bands, and opens the database. The id of a text is its
+    /// Bulk loads texts into a new database with a forest, and opens the database with the default cache. The id of a text is its
     /// index. The row has the texts a second, the CPU time of a text, and the bytes of the file a text.
     pub fn load(&self, label: &str, path: &Path, texts: &[String]) -> Database {
         let (((), elapsed), cpu) = cpu_timed(|| timed(|| load(path, texts)));
@@ -62,8 +61,7 @@ impl SimilarTable {
         row[3] = time(cpu / texts.len() as u32);
         row[9] = number(bytes as f64 / texts.len() as f64);
         self.0.row(&format!("{label} loaded"), &row);
-        let open = Database::builder().cache_bytes(2 * cache_for(bytes));
-        open.open(path).expect("open")
+        Database::open(path).expect("open")
     }
 
     /// The row of queries, with their growth relative to other queries.

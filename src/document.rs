@@ -72,7 +72,7 @@ pub struct Document {
     pub fingerprint: Fingerprint,
     /// `false` for the fingerprint of a text with too few features. An unreliable document is
     /// stored and found by its id. It never matches a query by fingerprint. It is refused as a
-    /// duplicate only in a database with bands, for an equal text.
+    /// duplicate only in a database with a forest, for an equal text.
     #[cfg_attr(feature = "serde", serde(default = "is_reliable"))]
     pub reliable: bool,
     /// The arrival time. Stored only in a database that keeps arrival times; an inserted document

@@ -278,17 +278,17 @@ pub enum Error {
         weight: f64,
     },
 
-    /// The band keys of the file, which find similar texts, were made otherwise than by this simdb.
+    /// The forest of the file, which finds similar texts, was made otherwise than by this simdb.
     #[error(
-        "cannot open {}: its bands were made by {stored}, this simdb makes them by {known}; {}",
+        "cannot open {}: its forest was made by {stored}, this simdb makes it by {known}; {}",
         path.display(), Advice::Rebuild
     )]
-    BandsMismatch {
+    ForestMismatch {
         /// The file.
         path: PathBuf,
-        /// The description of the bands in the file.
+        /// The description of the forest in the file.
         stored: String,
-        /// The description of the bands of this library.
+        /// The description of the forest of this library.
         known: String,
     },
 
@@ -622,7 +622,7 @@ impl Error {
             Self::FormatVersion {
                 found, supported, ..
             } => Some(format_advice(*found, *supported)),
-            Self::BandsMismatch { .. } => Some(Advice::Rebuild),
+            Self::ForestMismatch { .. } => Some(Advice::Rebuild),
             Self::Corrupt { advice, .. } => Some(*advice),
             Self::JournalMissing { .. } => Some(Advice::FindJournal),
             Self::ArrivalAhead { .. } => Some(Advice::CheckTime),

@@ -18,7 +18,7 @@ use crate::formats::{DocumentFields, DocumentPart, MAX_TEXT_BYTES};
 
 pub use quotation::QuotationOptions;
 pub use recipe::RecipeOptions;
-pub use unique::{DuplicateRule, LikenessOptions, UniqueOptions, note_without_bands};
+pub use unique::{DuplicateRule, LikenessOptions, UniqueOptions, note_without_forest};
 
 /// The options that name the fields of a document.
 #[derive(Debug, Args)]

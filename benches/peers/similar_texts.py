@@ -7,7 +7,7 @@ SIMDB_FOLDER holds simdb-load and simdb-cli. TEXTS.jsonl has a field `text` in e
 with one or two words replaced. All find candidates by MinHash over shingles of three letters:
 
 - simdb: `simdb-load --similar` and `simdb-cli query --similar`, the answer by what the texts say;
-- rensa and datasketch: 120 minima in 40 bands of 3, as simdb, and rensa with 128 minima in 16 bands, the
+- rensa and datasketch: 120 minima in 40 bands of 3, and rensa with 128 minima in 16 bands, the
   number of its examples. Their answers are candidates, or candidates with an estimated Jaccard index of at
   least 0.5.
 

@@ -27,8 +27,8 @@ pub use crate::store::bulk::{BulkReport, Conflict};
 /// A load stays in its thread: like a [`Transaction`](crate::Transaction), it is not `Send`.
 ///
 /// Sorting takes the memory given, at least 16 MiB. More goes to temporary files in the folder of
-/// the database: up to 40 bytes a document, 80 with arrival times, and 660 more for the bands of a
-/// text of a hundred letters. A load without texts into a new file is fastest if ids ascend.
+/// the database: up to 40 bytes a document, 80 with arrival times, and 400 more for the forest keys of a
+/// text. A load without texts into a new file is fastest if ids ascend.
 ///
 /// ```
 /// use std::ops::ControlFlow;

@@ -15,7 +15,7 @@ const STAGE_TIMES: [u64; 3] = [1, 8, 1];
 
 impl Snapshot {
     /// Finds the pairs of documents with similar texts: those that a query for one of both texts, with the
-    /// thresholds of the join, answers with the other document. The database needs texts, and no bands.
+    /// thresholds of the join, answers with the other document. The database needs texts, and no forest.
     ///
     /// `visitor` is called with the pairs as they are found. `Break` ends the call with
     /// [`Error::Interrupted`](crate::Error::Interrupted). Documents with equal texts come as one group

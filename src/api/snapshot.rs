@@ -330,20 +330,22 @@ impl Snapshot {
     ///
     /// | database | candidates | finds |
     /// |---|---|---|
-    /// | with bands ([`Builder::similar`](crate::Builder::similar)) | same wording; one of 40 bands shared; within 3 bits | 99.5 % of texts with half of their shingles in common, 78 % with a third |
+    /// | with a forest ([`Builder::similar`](crate::Builder::similar)) | same wording; neighbours in the forest; within 3 bits | of a million real texts of one line, 99.9 % with a [score](crate::Resemblance::score) above 0.75, and 98 % of all |
     /// | with texts only | within 12 bits | lightly edited texts; about half of short ones |
     ///
-    /// All candidates are compared, however many they are.
+    /// All candidates are compared, however many they are. Neighbours in the forest depend on the number of
+    /// other texts nearby, those included that were stored or removed after this snapshot: a text with a low
+    /// score may be a candidate in one call and not in the next.
     ///
     /// # Errors
     /// [`Error::KeepsNoTexts`]; [`Error::InvalidLikeness`]; those of [`within`](Self::within).
     ///
     /// # Cost
-    /// 41 look-ups for the bands, 81 for texts of about a hundred characters; then less than a
+    /// 48 look-ups in the forest, 72 for texts of about a hundred characters; then less than a
     /// microsecond for each candidate with a short text whose letters are
     /// [cached](crate::Builder::cache_bytes), and some twenty microseconds for any other, and for each
-    /// that is alike. Memory: 8 bytes for each document of each band. A text of which a million
-    /// copies are stored has a million candidates.
+    /// that is alike. Memory: some 30 bytes for each candidate. A text of which a million copies are stored
+    /// has a million candidates.
     ///
     /// ```
     /// use simdb::{Database, Decision, DocId};

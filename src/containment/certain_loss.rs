@@ -93,7 +93,7 @@ impl HeavyWords {
             }
         };
         let mask = set.len() - 1;
-        let place = |hash: u32| hash as usize / 64 & mask;
+        let place = |hash: u32| (hash as usize / 64) & mask;
         for hash in key_hashes {
             set[place(hash)] |= bit(hash);
         }

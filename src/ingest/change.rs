@@ -21,7 +21,7 @@ pub enum Change {
     Insert(Document),
     /// Stores the document unless its id is taken or a reliable document lies within the radius.
     ///
-    /// An unreliable document matches no document by its fingerprint. In a database with bands
+    /// An unreliable document matches no document by its fingerprint. In a database with a forest
     /// ([`Builder::similar`](crate::Builder::similar)), an unreliable document with a text is not
     /// stored if a stored text has the same normalised letters and digits: see
     /// [`Resemblance::same_wording`](crate::Resemblance::same_wording).

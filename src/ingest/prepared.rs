@@ -5,10 +5,10 @@ use rayon::prelude::*;
 use super::Change;
 use crate::error::{Error, Result};
 use crate::query::TextQuery;
-use crate::store::{BandMaker, Store, TextEdit, refuse_too_long};
+use crate::store::{Store, TextEdit, refuse_too_long};
 use crate::timestamp::Timestamp;
 
-/// A change with everything that does not depend on the changes before it: arrival, text, band keys
+/// A change with everything that does not depend on the changes before it: arrival, text, forest keys
 /// and text query. Callers of a group commit prepare in parallel, outside the write lock.
 pub(crate) struct PreparedChange {
     /// The change, without the text of its document.
@@ -48,16 +48,19 @@ impl PreparedChange {
         // The fingerprint of the document need not be that of its text, if it was made elsewhere.
         let query = match (&change, &text) {
             (Change::InsertUnlessSimilar { document, rule }, Some(text)) => {
-                let query = TextQuery::new(&BandMaker, text, Some(document.text_fingerprint()));
+                let query = TextQuery::new(text, Some(document.text_fingerprint()));
                 Some(Box::new(
-                    query.likeness(rule.likeness).decision(rule.decision),
+                    query
+                        .likeness(rule.likeness)
+                        .decision(rule.decision)
+                        .of_new_document(),
                 ))
             }
-            // No fingerprint recognises a copy of an unreliable text. Its wording has a band key.
+            // No fingerprint recognises a copy of an unreliable text. Its wording has a forest key.
             (Change::InsertUnique { document, .. }, Some(text))
-                if !document.reliable && header.bands.is_some() =>
+                if !document.reliable && header.forest.is_some() =>
             {
-                let query = TextQuery::new(&BandMaker, text, Some(document.text_fingerprint()));
+                let query = TextQuery::new(text, Some(document.text_fingerprint()));
                 Some(Box::new(query.same_wording()))
             }
             (Change::InsertUnlessSimilar { document, .. }, None) if header.keep_texts => {
@@ -70,7 +73,7 @@ impl PreparedChange {
             _ => None,
         };
         let text = match text {
-            Some(text) => TextEdit::Put(store.banded(text)),
+            Some(text) => TextEdit::Put(store.keyed(text)),
             None if header.keep_texts => TextEdit::Remove,
             // With `Remove` each upsert of an unchanged document would be written to the journal.
             None => TextEdit::Keep,
@@ -83,7 +86,7 @@ impl PreparedChange {
         })
     }
 
-    /// Bytes in memory of the text, its band keys and its text query.
+    /// Bytes in memory of the text, its forest keys and its text query.
     pub(crate) fn text_bytes(&self) -> usize {
         let query_bytes = self.query.as_ref().map_or(0, |query| query.len_bytes());
         self.text.len_bytes() + size_of_val(self.text.keys()) + query_bytes
@@ -119,13 +122,13 @@ pub(crate) fn prepare_next(
     }
 }
 
-/// From 16 changes on, texts are prepared on all cores. The bands or the text query of a text take some
+/// From 16 changes on, texts are prepared on all cores. The forest keys, or the text query, of a text take some
 /// ten microseconds, so fewer changes are not worth waking other threads.
 const MIN_PARALLEL_CHANGES: usize = 16;
 
 pub(crate) fn prepare_all(changes: Vec<Change>, store: &Store) -> Result<Vec<PreparedChange>> {
     let is_costly = |change: &Change| {
-        store.header().bands.is_some() || matches!(change, Change::InsertUnlessSimilar { .. })
+        store.header().forest.is_some() || matches!(change, Change::InsertUnlessSimilar { .. })
     };
     let prepare = |change| PreparedChange::new(change, store);
     if changes.len() < MIN_PARALLEL_CHANGES || !changes.iter().any(is_costly) {

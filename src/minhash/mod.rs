@@ -1,21 +1,39 @@
-//! MinHash bands: texts with many common shingles share a band key, however short they are.
+//! MinHash: texts with many common shingles have equal minima, however short they are.
 //!
 //! The smallest hash of all shingles is equal in two texts with a probability equal to the Jaccard
-//! index of their shingle sets. A *band* is a few such minima, each by another hash function; its
-//! key is a hash of the minima. With 40 bands of 3 minima, two texts share a key with a probability
-//! of 0.995 at a Jaccard index of 1/2, 0.78 at 1/3, 0.04 at 1/10, and 0.00004 at 1/100.
+//! index of their shingle sets. A *tree* orders texts by five minima, each by another hash function. Texts
+//! with equal first minima are neighbours in the tree; a query reads as long a prefix as leaves few
+//! neighbours, at most some thousand unless they have all minima in common. It also reads the neighbours of its
+//! second smallest values, because an edit may have removed the shingle of a minimum. All trees together are
+//! an LSH forest.
 //!
 //! Short texts have shingles of 3 letters, so that some survive a misspelling. Long texts have
-//! shingles of 5 letters, of which unrelated texts share fewer. A text is stored under the keys for
-//! its length; a query near the border of both lengths looks up both.
+//! shingles of 5 letters, of which unrelated texts share fewer. A text is stored by the shingles for
+//! its length; a query near the border of both lengths searches by both.
+//!
+//! | file | responsibility |
+//! |---|---|
+//! | `minima` | the two smallest values of each hash function |
+//! | `sketch` | a bit of each minimum |
+//! | `length_class` | lengths of near-duplicates |
+//! | `forest_key` | keys of a tree and their prefixes |
+//! | `reach` | the bounds of a search |
+//! | `forest_query` | the search of a stored forest |
 //!
 //! # Source
 //! A. Broder, *On the resemblance and containment of documents*, SEQUENCES 1997 (the minima);
-//! J. Leskovec, A. Rajaraman, J. Ullman, *Mining of Massive Datasets*, section 3.4 (the bands).
+//! M. Bawa, T. Condie, P. Ganesan, *LSH Forest: Self-Tuning Indexes for Similarity Search*, WWW 2005;
+//! Q. Lv, W. Josephson, Z. Wang, M. Charikar, K. Li, *Multi-Probe LSH*, VLDB 2007 (second values).
 
+mod forest_key;
+mod forest_query;
+mod length_class;
+mod minima;
+mod reach;
 mod sketch;
 
-use std::ops::Range;
+use std::fmt;
+use std::ops::{Range, RangeInclusive};
 use std::sync::OnceLock;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
@@ -25,18 +43,22 @@ use crate::text::{
     CJK_SHINGLE, Normaliser, Traditional, floor_char_boundary, is_informative, shingles,
 };
 
-pub(crate) use sketch::{Sketch, Sketches};
+pub(crate) use forest_key::{Prefix, TREE_KEY_BITS, class_of_key, tree_key};
+pub(crate) use forest_query::{
+    ForestEntries, ForestEntry, ForestPage, ForestQuery, ForestSearch, PROBED_LEVELS,
+};
+pub(crate) use length_class::{LENGTH_CLASSES, LengthClasses, length_class};
+#[cfg(test)]
+pub(crate) use minima::TREES;
+pub(crate) use minima::{LEVEL_BITS, LEVELS, Minima};
+pub(crate) use reach::{Reach, SHORT_CHARACTERS};
+pub(crate) use sketch::Sketch;
 
-/// Bands of a text: 40. More bands find more texts and take more space.
-const BANDS: usize = 40;
+/// The trees of a stored forest.
+const STORED_TREES: usize = 24;
 
-/// Minima of a band: 3. More minima find fewer texts with little in common.
-const ROWS: usize = 3;
-
-/// Minima of a text.
-const MINIMA: usize = BANDS * ROWS;
-
-type Minima = [u32; MINIMA];
+/// The keys of a text: one for its wording and one in each tree.
+pub(crate) const MAX_KEYS: usize = 1 + STORED_TREES;
 
 /// Letters or digits of a shingle of a short text.
 pub(crate) const SHORT_SHINGLE: usize = 3;
@@ -51,142 +73,153 @@ const LONG_CHARACTERS: usize = 100;
 /// [`Likeness`](crate::Likeness) need about two thirds of the longer text in the other.
 const MAX_LENGTH_RATIO: usize = 2;
 
-/// Bits of a key: the upper bits of a hash. Each bit takes five bytes a text in a file. With 50 million
-/// texts, a query meets one document on average whose key is equal by chance; the comparison of texts
-/// leaves it out.
-pub(crate) const KEY_BITS: u32 = 36;
-
-/// The second factor of all hash functions of the minima.
-const LAST_FACTOR: u32 = 0x2c1b_3c6d;
-
-/// The seed of the key of a whole text. The keys of bands have seed 0, so that keys of different
-/// kinds are independent.
+/// The seed of the key of a whole text.
 const WORDING_SEED: u64 = 1;
 /// The seed of the key of a text without letters and digits.
 const RAW_SEED: u64 = 2;
 
-/// Makes the band keys of texts.
-pub(crate) struct Banding {
+/// Makes the keys of texts in a stored forest, and their sketches.
+pub(crate) struct ForestKeys {
     normaliser: Normaliser,
-    /// The first factor of each hash function.
-    factors: Minima,
 }
 
-impl Banding {
-    pub(crate) fn new() -> Self {
+impl fmt::Debug for ForestKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ForestKeys").finish_non_exhaustive()
+    }
+}
+
+impl ForestKeys {
+    fn new() -> Self {
         Self {
             normaliser: Normaliser::new(),
-            factors: std::array::from_fn(factor),
         }
     }
 
     /// The parameters, which are the same for all texts.
     pub(crate) fn shared() -> &'static Self {
         // Making them takes some milliseconds, so they are made once in a process.
-        static BANDING: OnceLock<Banding> = OnceLock::new();
-        BANDING.get_or_init(Self::new)
+        static KEYS: OnceLock<ForestKeys> = OnceLock::new();
+        KEYS.get_or_init(Self::new)
     }
 
     pub(crate) fn normaliser(&self) -> &Normaliser {
         &self.normaliser
     }
 
-    /// One line with every parameter that determines a key. The file stores it; a file with another
-    /// description is refused.
+    /// One line with every parameter that determines a key or a sketch. The file stores it; a file with
+    /// another description is refused.
     pub(crate) fn description() -> String {
+        let [a, b, c, d, e] = LEVEL_BITS;
         format!(
-            "minhash v1: {}; {BANDS} bands of {ROWS}; shingles of {CJK_SHINGLE} in runs of CJK, \
-             {SHORT_SHINGLE} in other runs of texts below {LONG_CHARACTERS} characters, \
-             {LONG_SHINGLE} in those of others, in parts of {PART_BYTES} bytes, by the upper half of xxh3_64 seed 0; minima of \
-             h ^ h >> 15 times {LAST_FACTOR}, where h is that times the lower half of xxh3_64 of the \
-             row, made odd; keys of {KEY_BITS} upper bits: xxh3_64 of the minima and the band; of the \
-             wording xxh3_64 seed {WORDING_SEED}, seed {RAW_SEED} without letters; no bands without two different \
-             words and a letter, or below {MIN_SHINGLES} distinct; sketches of the top bit of each minimum times {}",
+            "minhash forest v1: {}; {STORED_TREES} trees of {LEVELS} minima, their keys of {a}, {b}, {c}, {d} \
+             and {e} upper bits; {}; keys of the wording of {TREE_KEY_BITS} upper bits, xxh3_64 seed \
+             {WORDING_SEED}, seed {RAW_SEED} without letters; no minima without two different words and a \
+             letter, or below {MIN_SHINGLES} distinct; {LENGTH_CLASSES} length classes, each 1.15 times as long \
+             as the one before; sketches of the top bit of each of the first 128 minima times {}",
             Traditional::Simplified.normalisation(),
+            minima_description(),
             sketch::FACTOR
         )
     }
 
-    /// The keys to store a text under, the key of the whole text, then one key for each band, and its
-    /// sketch. A text with too little content has the first key only.
+    /// The keys to store a text under, ascending: one for each tree, then the key of the wording. A text with
+    /// too little content has the last key only.
+    pub(crate) fn keys(&self, text: &str) -> Vec<u64> {
+        self.keys_and_sketch(text).0
+    }
+
+    /// The [keys](Self::keys) of a text, and its sketch; `None` for a text with too little content.
     pub(crate) fn keys_and_sketch(&self, text: &str) -> (Vec<u64>, Option<Sketch>) {
         let normalised = self.normaliser.letters(text);
-        let (keys, sketches) = self.keys_of(text, &normalised, |characters| {
-            (!is_long(characters), is_long(characters))
-        });
-        (keys, sketches.first())
+        let wording_key = wording_key(text, &normalised);
+        let characters = normalised.chars().count();
+        let minima = is_informative(&self.normaliser, text, &normalised)
+            .then(|| minima(&normalised, is_long(characters)))
+            .flatten();
+        let Some(minima) = minima else {
+            return (vec![wording_key], None);
+        };
+        let class = length_class(characters);
+        let key = |tree| tree_bits(tree) | tree_key(&minima, tree, class);
+        let keys = (0..STORED_TREES).map(key).chain([wording_key]);
+        (keys.collect(), Some(minima.sketch()))
     }
 
-    /// The keys to look up for texts similar to `text`, and its sketches: the key of the whole text, then
-    /// keys of bands. `normalised` has the normalised letters of `text`.
-    pub(crate) fn query_keys(&self, text: &str, normalised: &str) -> (Vec<u64>, Sketches) {
-        self.keys_of(text, normalised, shingles_of_query)
-    }
-
-    /// The key of the whole text, then its band keys, and its sketches: as a short text, as a long text,
-    /// or as both. `bands_for` selects them by the number of characters.
-    fn keys_of(
-        &self,
-        text: &str,
-        normalised: &str,
-        bands_for: impl Fn(usize) -> (bool, bool),
-    ) -> (Vec<u64>, Sketches) {
-        let mut keys = vec![wording_key(text, normalised)];
-        let mut sketches = Sketches::default();
-        if !is_informative(&self.normaliser, text, normalised) {
-            return (keys, sketches);
+    /// The search for texts similar to `text`. `normalised` has the normalised letters of `text`.
+    pub(crate) fn query(&self, text: &str, normalised: &str) -> ForestQuery {
+        let characters = normalised.chars().count();
+        let mut query = ForestQuery {
+            keys: vec![wording_key(text, normalised)],
+            minima: Vec::new(),
+            characters,
+        };
+        if is_informative(&self.normaliser, text, normalised) {
+            let (short, long) = shingles_of_query(characters);
+            let own = is_long(characters);
+            let lengths = [own, !own].into_iter();
+            let lengths = lengths.filter(|is_long| if *is_long { long } else { short });
+            let all = lengths.filter_map(|is_long| minima(normalised, is_long));
+            query.minima.extend(all);
+            // A text of CJK characters only has the same shingles as a short and as a long text.
+            query.minima.dedup();
         }
-        let (short, long) = bands_for(normalised.chars().count());
-        let mut bands = Vec::new();
-        for (is_wanted, is_long) in [(short, false), (long, true)] {
-            if let Some(minima) = is_wanted
-                .then(|| self.minima(normalised, is_long))
-                .flatten()
-            {
-                bands.extend(band_keys(&minima));
-                sketches.push(Sketch::new(&minima, is_long));
-            }
-        }
-        // A text of CJK characters only has the same shingles, and bands, as a short and as a long
-        // text.
-        bands.sort_unstable();
-        bands.dedup();
-        keys.extend(bands);
-        (keys, sketches)
-    }
-
-    /// The band keys of a text over the shingles of a short or of a long text; none below
-    /// [`MIN_SHINGLES`] distinct shingles.
-    pub(crate) fn bands(&self, normalised: &str, is_long: bool) -> Vec<u64> {
-        let minima = self.minima(normalised, is_long);
-        minima.map_or(Vec::new(), |minima| band_keys(&minima).collect())
-    }
-
-    /// The minima over the shingles of a short or of a long text; `None` below [`MIN_SHINGLES`] distinct
-    /// shingles.
-    fn minima(&self, normalised: &str, is_long: bool) -> Option<Minima> {
-        let characters = if is_long { LONG_CHARACTERS } else { 0 };
-        let mut minima = [u32::MAX; MINIMA];
-        let mut most_distinct = 0;
-        // Minima can be taken part by part, so memory does not grow with the text. Parts overlap,
-        // so that no shingle is lost at their borders.
-        for part in parts(normalised) {
-            let hashes = count_shingles(part, characters).hashes;
-            lower(&mut minima, &self.factors, &hashes);
-            most_distinct = most_distinct.max(hashes.len());
-        }
-        (most_distinct >= MIN_SHINGLES).then_some(minima)
+        query
     }
 }
 
-fn band_keys(minima: &Minima) -> impl Iterator<Item = u64> {
-    let bands = minima.chunks_exact(ROWS).enumerate();
-    bands.map(|(band, rows)| {
-        let mut words = [band as u32; ROWS + 1];
-        words[..ROWS].copy_from_slice(rows);
-        let bytes: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
-        key(xxh3_64(&bytes))
-    })
+/// The part of a description that determines minima.
+pub(crate) fn minima_description() -> String {
+    format!(
+        "shingles of {CJK_SHINGLE} in runs of CJK, {SHORT_SHINGLE} in other runs of texts below \
+         {LONG_CHARACTERS} characters, {LONG_SHINGLE} in those of others, in parts of {PART_BYTES} bytes, by the \
+         upper half of xxh3_64 seed 0; minima of h ^ h >> 15 times {}, where h is that times the lower half \
+         of xxh3_64 of the row, made odd",
+        minima::LAST_FACTOR
+    )
+}
+
+/// The minima over the shingles of a short or of a long text; `None` below [`MIN_SHINGLES`] distinct
+/// shingles.
+pub(crate) fn minima(normalised: &str, is_long: bool) -> Option<Minima> {
+    let mut minima = Minima::new(&[]);
+    let mut most_distinct = 0;
+    // Minima can be taken part by part, so memory does not grow with the text. Parts overlap,
+    // so that no shingle is lost at their borders.
+    for part in parts(normalised) {
+        let hashes = shingle_hashes(part, is_long);
+        minima.add(&hashes);
+        most_distinct = most_distinct.max(hashes.len());
+    }
+    (most_distinct >= MIN_SHINGLES).then_some(minima)
+}
+
+/// The bits of a key down to the part of the first level. A search of a node reads keys with equal first
+/// levels.
+pub(crate) fn first_level(key: u64) -> u64 {
+    key >> FIRST_LEVEL_SHIFT
+}
+
+/// The keys with the same first level as a key.
+pub(crate) fn keys_of_first_level(key: u64) -> RangeInclusive<u64> {
+    let behind = (1 << FIRST_LEVEL_SHIFT) - 1;
+    key & !behind..=key | behind
+}
+
+/// The number of first levels of all trees. The keys of wordings are behind them.
+pub(crate) const FIRST_LEVELS: usize = STORED_TREES << LEVEL_BITS[0];
+
+/// The bits of a key behind the part of the first level.
+pub(crate) const FIRST_LEVEL_SHIFT: u32 = TREE_KEY_BITS - LEVEL_BITS[0];
+
+/// The upper bits of the keys of a tree.
+fn tree_bits(tree: usize) -> u64 {
+    (tree as u64) << TREE_KEY_BITS
+}
+
+/// The key of a whole text, behind those of all trees.
+fn wording_key(text: &str, normalised: &str) -> u64 {
+    tree_bits(STORED_TREES) | wording_hash(text, normalised) >> (u64::BITS - TREE_KEY_BITS)
 }
 
 /// Returns `true` if a text of this number of characters has long shingles.
@@ -213,15 +246,6 @@ pub(crate) fn wording_hash(text: &str, normalised: &str) -> u64 {
         "" => xxh3_64_with_seed(text.as_bytes(), RAW_SEED),
         normalised => xxh3_64_with_seed(normalised.as_bytes(), WORDING_SEED),
     }
-}
-
-/// The key of a whole text.
-pub(crate) fn wording_key(text: &str, normalised: &str) -> u64 {
-    key(wording_hash(text, normalised))
-}
-
-fn key(hash: u64) -> u64 {
-    hash >> (u64::BITS - KEY_BITS)
 }
 
 /// A text is cut into parts of at most 1 MiB, to bound the memory for its shingles.
@@ -257,51 +281,38 @@ pub(crate) fn count_shingles(normalised: &str, characters: usize) -> TokenCounts
     counter.finish()
 }
 
-/// Lowers each minimum to the smallest value of its hash function for `hashes`.
-#[multiversion::multiversion(targets("x86_64+avx512f", "x86_64+avx2"))]
-fn lower(minima: &mut Minima, factors: &Minima, hashes: &[u64]) {
-    for hash in hashes {
-        let hash = (hash >> 32) as u32;
-        for (minimum, factor) in minima.iter_mut().zip(factors) {
-            *minimum = (*minimum).min(mixed(hash, *factor));
-        }
-    }
-}
-
-/// The first factor of the hash function of a row.
-pub(crate) fn factor(row: usize) -> u32 {
-    xxh3_64(&(row as u64).to_le_bytes()) as u32 | 1
-}
-
-/// The hash function of a factor.
-#[inline(always)]
-pub(crate) fn mixed(hash: u32, factor: u32) -> u32 {
-    // With one multiplication, all small factors would have their minimum at the smallest hash.
-    let mixed = hash.wrapping_mul(factor);
-    (mixed ^ mixed >> 15).wrapping_mul(LAST_FACTOR)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn keys(banding: &Banding, text: &str) -> Vec<u64> {
-        banding.keys_and_sketch(text).0
+    fn keys(text: &str) -> Vec<u64> {
+        ForestKeys::shared().keys(text)
     }
 
-    fn query_keys(banding: &Banding, text: &str) -> Vec<u64> {
-        banding
-            .query_keys(text, &banding.normaliser.letters(text))
-            .0
+    fn query(text: &str) -> ForestQuery {
+        let letters = ForestKeys::shared().normaliser.letters(text);
+        ForestKeys::shared().query(text, &letters)
     }
 
-    fn shared(a: &[u64], b: &[u64]) -> usize {
-        a.iter().filter(|key| b.contains(key)).count()
+    /// The number of trees in which a text has a first part that a query searches.
+    fn shared(text: &str, query: &ForestQuery) -> usize {
+        let keys = keys(text);
+        let has = |tree: usize, part: u64| {
+            let first_level = (tree as u64) << LEVEL_BITS[0] | part;
+            keys.iter()
+                .any(|key| super::first_level(*key) == first_level)
+        };
+        let trees = 0..STORED_TREES;
+        let shares = |tree: &usize| {
+            query.minima.iter().any(|minima| {
+                has(*tree, minima.part(*tree, 0)) || has(*tree, minima.second_part(*tree, 0))
+            })
+        };
+        trees.filter(shares).count()
     }
 
     #[test]
     fn edited_texts_share_keys_and_unrelated_texts_do_not() {
-        let banding = Banding::new();
         for (text, edited) in [
             (
                 "你妈妈喊你回家吃饭哦，回家罗回家罗",
@@ -312,23 +323,21 @@ mod tests {
                 "The quick brown fx jumped over the lazy dog",
             ),
         ] {
-            let kept = keys(&banding, text);
-            assert_eq!(kept.len(), 1 + BANDS);
-            let asked = query_keys(&banding, edited);
-            assert!(shared(&kept, &asked) >= 3, "{}", shared(&kept, &asked));
-            assert_ne!(kept[0], asked[0]);
-            let unrelated = "美国51区雇员称内部有9架飞碟 a completely different text";
-            let unrelated = query_keys(&banding, unrelated);
-            assert_eq!(shared(&kept, &unrelated), 0);
+            assert_eq!(keys(text).len(), MAX_KEYS);
+            assert!(keys(text).is_sorted_by(|a, b| a < b));
+            let edited = query(edited);
+            assert!(shared(text, &edited) >= 6, "{}", shared(text, &edited));
+            assert_ne!(keys(text).last(), edited.keys.last());
+            let unrelated = query("美国51区雇员称内部有9架飞碟 a completely different text");
+            assert!(shared(text, &unrelated) <= 1);
         }
     }
 
     #[test]
-    fn first_key_is_equal_only_for_equal_letters() {
-        let banding = Banding::new();
-        let first = |text| keys(&banding, text)[0];
-        assert_eq!(first("Hello,  WORLD!"), first("hello world"));
-        assert_eq!(first("漢語"), first("汉语"));
+    fn key_of_wording_is_equal_only_for_equal_letters() {
+        let wording = |text| keys(text).pop();
+        assert_eq!(wording("Hello,  WORLD!"), wording("hello world"));
+        assert_eq!(wording("漢語"), wording("汉语"));
         for pair in [
             ["hello", "hallo"],
             ["👍", "👎"],
@@ -336,13 +345,12 @@ mod tests {
             ["1", "11"],
             ["。", ""],
         ] {
-            assert_ne!(first(pair[0]), first(pair[1]), "{pair:?}");
+            assert_ne!(wording(pair[0]), wording(pair[1]), "{pair:?}");
         }
     }
 
     #[test]
-    fn uninformative_text_has_only_the_first_key() {
-        let banding = Banding::new();
+    fn uninformative_text_has_only_the_key_of_its_wording() {
         for text in [
             "",
             "👍",
@@ -351,14 +359,14 @@ mod tests {
             "hello hello",
             "13800138000, 13900139000",
         ] {
-            assert_eq!(keys(&banding, text).len(), 1, "{text}");
-            assert_eq!(keys(&banding, text), query_keys(&banding, text), "{text}");
+            assert_eq!(keys(text).len(), 1, "{text}");
+            assert_eq!(keys(text), query(text).keys, "{text}");
+            assert!(query(text).minima.is_empty(), "{text}");
         }
     }
 
     #[test]
     fn similar_texts_on_both_sides_of_the_length_border_share_keys() {
-        let banding = Banding::new();
         let words = [
             "seven",
             "ships",
@@ -374,10 +382,9 @@ mod tests {
             words.collect::<String>()
         };
         for length in 10..25 {
-            let kept = keys(&banding, &text(length));
             for other in [length * 8 / 10, length * 12 / 10] {
-                let asked = query_keys(&banding, &text(other));
-                assert!(shared(&kept, &asked) > 0, "{length} {other}");
+                let asked = query(&text(other));
+                assert!(shared(&text(length), &asked) > 3, "{length} {other}");
             }
         }
     }
@@ -385,18 +392,17 @@ mod tests {
     #[test]
     fn keys_and_description_are_golden() {
         assert_eq!(
-            Banding::description(),
-            "minhash v1: NFKC unicode-normalization 0.1.26, case folding caseless 0.2.2, simplified \
-             characters 3ede2e415f2f44e4, categories unicode-properties 0.1.5, to a fixed point; 40 \
-             bands of 3; shingles of 2 in runs of CJK, 3 in other runs of texts below 100 \
-             characters, 5 in those of others, in parts of 1048576 bytes, by the upper half of \
-             xxh3_64 seed 0; minima of h ^ h >> 15 times 739982445, where h is that times the lower \
-             half of xxh3_64 of the row, made odd; keys of 36 upper bits: xxh3_64 of the minima and \
-             the band; of the wording xxh3_64 seed 1, seed 2 without letters; no bands without two \
-             different words and a letter, or below 5 distinct; sketches of the top bit of each minimum \
-             times 2654435769"
+            ForestKeys::description(),
+            "minhash forest v1: NFKC unicode-normalization 0.1.26, case folding caseless 0.2.2, simplified \
+             characters 3ede2e415f2f44e4, categories unicode-properties 0.1.5, to a fixed point; 24 trees of \
+             5 minima, their keys of 15, 10, 7, 4 and 2 upper bits; shingles of 2 in runs of CJK, 3 in other \
+             runs of texts below 100 characters, 5 in those of others, in parts of 1048576 bytes, by the \
+             upper half of xxh3_64 seed 0; minima of h ^ h >> 15 times 739982445, where h is that times the \
+             lower half of xxh3_64 of the row, made odd; keys of the wording of 42 upper bits, xxh3_64 seed \
+             1, seed 2 without letters; no minima without two different words and a letter, or below 5 \
+             distinct; 16 length classes, each 1.15 times as long as the one before; sketches of the top bit \
+             of each of the first 128 minima times 2654435761"
         );
-        let banding = Banding::new();
         let texts = [
             "你妈妈喊你回家吃饭哦，回家罗回家罗".to_owned(),
             "The quick brown fox jumps over the lazy dog".to_owned(),
@@ -404,27 +410,27 @@ mod tests {
             "👍".to_owned(),
         ];
         let found = texts.map(|text| {
-            let (keys, sketch) = banding.keys_and_sketch(&text);
+            let (keys, sketch) = ForestKeys::shared().keys_and_sketch(&text);
             let sum = keys.iter().fold(0_u64, |sum, key| sum.wrapping_add(*key));
-            (keys[0], sum, sketch.map(Sketch::bits))
+            (keys[0], sum, sketch.map(Sketch::words))
         });
         let expected = [
             (
-                62_050_849_047,
-                1_408_950_491_872,
-                Some(734_418_955_224_631_550_508_881_847_153_126_903),
+                673_039_906_163,
+                1_372_628_025_455_066,
+                Some([3_837_611_712_780_394_673, 12_044_234_502_839_244_164]),
             ),
             (
-                32_497_052_574,
-                1_448_176_872_349,
-                Some(8_695_139_004_592_258_151_034_311_712_572_440),
+                2_068_847_438_969,
+                1_368_441_296_149_050,
+                Some([13_849_461_111_307_904_228, 14_810_880_266_514_341_441]),
             ),
             (
-                57_030_780_871,
-                1_332_047_758_586,
-                Some(1_612_889_574_191_477_426_637_981_210_126_291_470),
+                3_323_485_280_257,
+                1_368_044_315_956_106,
+                Some([13_509_469_843_135_055_438, 15_438_022_950_795_958_491]),
             ),
-            (65_952_363_197, 65_952_363_197, None),
+            (109_774_067_511_129, 109_774_067_511_129, None),
         ];
         assert_eq!(found, expected);
     }
@@ -444,22 +450,8 @@ mod tests {
                 .map(|_| letter(draw()))
                 .collect();
             assert!(parts(&text).count() >= 3);
-            let mut whole = [u32::MAX; MINIMA];
-            let mut cut = whole;
-            let banding = Banding::new();
-            lower(
-                &mut whole,
-                &banding.factors,
-                &count_shingles(&text, LONG_CHARACTERS).hashes,
-            );
-            for part in parts(&text) {
-                lower(
-                    &mut cut,
-                    &banding.factors,
-                    &count_shingles(part, LONG_CHARACTERS).hashes,
-                );
-            }
-            assert_eq!(whole, cut);
+            let whole = Minima::new(&shingle_hashes(&text, true));
+            assert!(minima(&text, true) == Some(whole));
         }
     }
 }

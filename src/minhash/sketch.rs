@@ -1,66 +1,39 @@
 //! [`Sketch`]: a bit of each minimum of a text, which rejects most candidates before their texts are read.
 
-use super::{MINIMA, Minima};
-
-/// A bit of each minimum of a text. Sketches of unrelated texts differ in about half of the bits, and in
-/// fewer the more shingles the texts have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sketch(u128);
-
-/// The bit after those of the minima says that the shingles are those of a long text.
-const IS_LONG: u128 = 1 << MINIMA;
-
-const MINIMA_BITS: u128 = IS_LONG - 1;
+/// The bits of a sketch, one for each of the first minima.
+pub(crate) const SKETCH_BITS: usize = 128;
 
 /// The factor that mixes a minimum: minima are small numbers, so their own bits are not evenly distributed.
-pub(super) const FACTOR: u32 = 0x9e37_79b9;
+pub(super) const FACTOR: u32 = 0x9e37_79b1;
+
+/// A bit of each of the first 128 minima of a text. Sketches of unrelated texts differ in about half of the
+/// bits, and in fewer the more shingles the texts have in common.
+///
+/// Two words, not a `u128`, which would leave gaps in tables of sketches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sketch([u64; SKETCH_BITS / 64]);
 
 impl Sketch {
-    pub(super) fn new(minima: &Minima, is_long: bool) -> Self {
-        let mut bits = if is_long { IS_LONG } else { 0 };
-        for (at, minimum) in minima.iter().enumerate() {
-            bits |= u128::from(minimum.wrapping_mul(FACTOR) >> 31) << at;
+    pub(super) fn new(minima: &[u32]) -> Self {
+        let mut words = [0; 2];
+        for (at, minimum) in minima.iter().take(SKETCH_BITS).enumerate() {
+            let bit = minimum.wrapping_mul(FACTOR) >> 31;
+            words[at / 64] |= u64::from(bit) << (at % 64);
         }
-        Self(bits)
+        Self(words)
     }
 
-    pub(crate) fn from_bits(bits: u128) -> Self {
-        Self(bits)
+    pub(crate) fn from_words(words: [u64; 2]) -> Self {
+        Self(words)
     }
 
-    pub(crate) fn bits(self) -> u128 {
+    pub(crate) fn words(self) -> [u64; 2] {
         self.0
     }
 
-    fn is_long(self) -> bool {
-        self.0 & IS_LONG != 0
-    }
-
-    fn distance(self, other: Self) -> u32 {
-        ((self.0 ^ other.0) & MINIMA_BITS).count_ones()
-    }
-}
-
-/// The sketches of a text: of its shingles as a short text, as a long text, or both.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Sketches(Vec<Sketch>);
-
-impl Sketches {
-    pub(super) fn push(&mut self, sketch: Sketch) {
-        self.0.push(sketch);
-    }
-
-    pub(super) fn first(&self) -> Option<Sketch> {
-        self.0.first().copied()
-    }
-
-    /// Returns `true` unless the sketch of another text, for shingles of the same length, differs in more
-    /// bits.
-    pub(crate) fn may_be_near(&self, other: Option<Sketch>, max_distance: u32) -> bool {
-        other.is_none_or(|other| {
-            let same_length = |own: &&Sketch| own.is_long() == other.is_long();
-            let own = self.0.iter().find(same_length);
-            own.is_none_or(|own| own.distance(other) <= max_distance)
-        })
+    /// The number of different bits.
+    #[inline(always)]
+    pub(crate) fn distance(self, other: Self) -> u32 {
+        (self.0[0] ^ other.0[0]).count_ones() + (self.0[1] ^ other.0[1]).count_ones()
     }
 }

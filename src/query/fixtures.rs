@@ -58,7 +58,7 @@ pub(super) fn store_with_texts(folder: &TempDir, documents: &[(Fingerprint, Stri
     let fingerprints = documents.iter().map(|(fingerprint, _)| *fingerprint);
     let mut edits = inserts(fingerprints);
     for (edit, (_, text)) in edits.iter_mut().zip(documents) {
-        edit.text = TextEdit::Put(store.banded(text.clone()));
+        edit.text = TextEdit::Put(store.keyed(text.clone()));
     }
     apply(&store, edits);
     store
@@ -68,7 +68,7 @@ fn create(folder: &TempDir, keep_texts: bool) -> Store {
     let header = Header {
         recipe: String::new(),
         keep_texts,
-        bands: None,
+        forest: None,
         frozen: false,
         retention: None,
     };

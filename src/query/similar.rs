@@ -1,4 +1,4 @@
-//! The documents whose texts are like the text of a query. Candidates share a band or have a near
+//! The documents whose texts are like the text of a query. Candidates are neighbours in the forest, or have a near
 //! fingerprint; the comparison of texts decides.
 
 use std::cmp::Ordering;
@@ -11,21 +11,16 @@ use crate::decision::{DecidingText, Decision, answer_order};
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::{Fingerprint, TextFingerprint, check_radius};
-use crate::minhash::{Sketch, Sketches};
+use crate::minhash::{ForestKeys, ForestQuery, ForestSearch, Reach};
 use crate::similarity::{Likeness, PackedComparison, PackedWording, Resemblance, Wording};
-use crate::store::{BandMaker, FingerprintSource, View};
+use crate::store::{FingerprintSource, View};
 
-/// The radius of candidates in a database without bands. At least half of the near-duplicates that
+/// The radius of candidates in a database without a forest. At least half of the near-duplicates that
 /// differ in more than case and punctuation lie within this radius, and few other documents.
-const RADIUS_WITHOUT_BANDS: u32 = 12;
+const RADIUS_WITHOUT_FOREST: u32 = 12;
 
-/// The radius of candidates in a database with bands. The bands find near-duplicates farther away.
-const RADIUS_WITH_BANDS: u32 = 3;
-
-/// Candidates whose sketches differ from that of the query in more of the 120 bits are left out, unless the
-/// thresholds are below the default. Sketches of two texts that have a fifth of their shingles in common
-/// differ in 48 bits on average.
-const MAX_SKETCH_DISTANCE: u32 = 50;
+/// The radius of candidates in a database with a forest. The forest finds near-duplicates farther away.
+const RADIUS_WITH_FOREST: u32 = 3;
 
 /// From 16 candidates on, texts are compared on all cores.
 const MIN_PARALLEL_TEXTS: usize = 16;
@@ -41,36 +36,32 @@ const DECIDED_TOGETHER: usize = 32;
 /// comparison of texts simplifies traditional characters, even if the recipe does not.
 #[derive(Clone, Debug)]
 pub struct TextQuery {
-    bands: BandMaker,
     wording: Wording,
     text: DecidingText,
-    /// The band keys of the text.
-    keys: Vec<u64>,
-    sketches: Sketches,
+    forest: ForestQuery,
+    reach: &'static Reach,
     /// `None` if the recipe makes no fingerprints of texts.
     fingerprint: Option<TextFingerprint>,
     likeness: Likeness,
     decision: Decision,
     radius: Option<u32>,
-    uses_bands: bool,
+    uses_forest: bool,
 }
 
 impl TextQuery {
-    pub(crate) fn new(bands: &BandMaker, text: &str, fingerprint: Option<TextFingerprint>) -> Self {
-        let banding = bands.banding();
-        let wording = Wording::new(banding.normaliser(), text);
-        let (keys, sketches) = banding.query_keys(text, wording.letters());
+    pub(crate) fn new(text: &str, fingerprint: Option<TextFingerprint>) -> Self {
+        let keys = ForestKeys::shared();
+        let wording = Wording::new(keys.normaliser(), text);
         Self {
-            keys,
-            sketches,
+            forest: keys.query(text, wording.letters()),
             wording,
             text: DecidingText::new(text),
-            bands: bands.clone(),
             fingerprint,
             likeness: Likeness::default(),
             decision: Decision::default(),
             radius: None,
-            uses_bands: true,
+            uses_forest: true,
+            reach: &Reach::ALIKE,
         }
     }
 
@@ -87,14 +78,14 @@ impl TextQuery {
         self
     }
 
-    /// The radius within which documents are candidates, in addition to documents that share a band.
-    /// Unless set, 3 in a database with bands and 12 in a database without.
+    /// The radius within which documents are candidates, in addition to the neighbours in the forest.
+    /// Unless set, 3 in a database with a forest and 12 in a database without.
     pub fn radius(mut self, radius: u32) -> Self {
         self.radius = Some(radius);
         self
     }
 
-    /// Leaves out the candidates by bands: only documents within the [`radius`](Self::radius), 12
+    /// Leaves out the candidates by the forest: only documents within the [`radius`](Self::radius), 12
     /// unless set, are compared. The answer is then the matches within the radius, verified by text.
     ///
     /// ```
@@ -109,18 +100,17 @@ impl TextQuery {
     /// let query = db.text_query("Ferries to the islands were cancelled because of heavy fog.")?;
     /// let snapshot = db.snapshot()?;
     /// assert_eq!(snapshot.similar(&query)?.len(), 1);
-    /// assert!(snapshot.similar(&query.without_bands().radius(3))?.is_empty());
+    /// assert!(snapshot.similar(&query.without_forest().radius(3))?.is_empty());
     /// # Ok::<(), simdb::Error>(())
     /// ```
-    pub fn without_bands(mut self) -> Self {
-        self.uses_bands = false;
+    pub fn without_forest(mut self) -> Self {
+        self.uses_forest = false;
         self
     }
 
-    /// Finds only documents with the same wording, by the band key of the whole text.
+    /// Finds only documents with the same wording, by the key of the wording.
     pub(crate) fn same_wording(mut self) -> Self {
-        // The key of the whole text is the first.
-        self.keys.truncate(1);
+        self.forest = self.forest.of_wording();
         self.fingerprint = self.fingerprint.map(|made| TextFingerprint {
             reliable: false,
             ..made
@@ -129,6 +119,16 @@ impl TextQuery {
             edit_similarity: f64::INFINITY,
             jaccard: f64::INFINITY,
         })
+    }
+
+    /// Searches for the documents that decide about a new document: with [`Decision::Contained`], a part of
+    /// the documents that contain its text is enough.
+    pub(crate) fn of_new_document(mut self) -> Self {
+        self.reach = match self.decision {
+            Decision::Alike => &Reach::ALIKE,
+            Decision::Contained => &Reach::CONTAINED,
+        };
+        self
     }
 
     /// Sets a fingerprint of the text that was made elsewhere.
@@ -149,34 +149,30 @@ impl TextQuery {
         self.likeness.check()
     }
 
-    /// Bytes of the prepared text and its band keys.
+    /// Bytes of the prepared text and its minima.
     pub(crate) fn len_bytes(&self) -> usize {
-        self.wording.len_bytes() + self.text.len_bytes() + size_of_val(self.keys.as_slice())
+        self.wording.len_bytes() + self.text.len_bytes() + self.forest.len_bytes()
     }
 
-    /// The band keys of candidates; empty without bands in the query or in the database.
-    fn band_keys(&self, keeps_bands: bool) -> &[u64] {
-        if keeps_bands && self.uses_bands {
-            &self.keys
-        } else {
-            &[]
-        }
-    }
-
-    /// Returns `false` for the sketches of most texts that are not near-duplicates.
-    fn may_be_alike(&self, sketch: Option<Sketch>) -> bool {
+    /// The search for candidates in the forest; `None` without a forest in the query or in the database.
+    fn search(&self, keeps_forest: bool) -> Option<ForestSearch<'_>> {
         let default = Likeness::default();
-        self.likeness.edit_similarity < default.edit_similarity
-            || self.likeness.jaccard < default.jaccard
-            || self.sketches.may_be_near(sketch, MAX_SKETCH_DISTANCE)
+        let is_measured = self.likeness.edit_similarity >= default.edit_similarity
+            && self.likeness.jaccard >= default.jaccard;
+        let reach = match is_measured {
+            true => *self.reach,
+            false => self.reach.of_any_sketch(),
+        };
+        let least = self.likeness.least();
+        (keeps_forest && self.uses_forest).then(|| self.forest.within(reach, least))
     }
 
     /// The fingerprint and the radius of candidates; `None` if the text has no reliable fingerprint.
-    fn fingerprint_and_radius(&self, keeps_bands: bool) -> Option<(Fingerprint, u32)> {
-        let default_radius = if keeps_bands && self.uses_bands {
-            RADIUS_WITH_BANDS
+    fn fingerprint_and_radius(&self, keeps_forest: bool) -> Option<(Fingerprint, u32)> {
+        let default_radius = if keeps_forest && self.uses_forest {
+            RADIUS_WITH_FOREST
         } else {
-            RADIUS_WITHOUT_BANDS
+            RADIUS_WITHOUT_FOREST
         };
         let fingerprint = self
             .fingerprint
@@ -189,14 +185,14 @@ impl TextQuery {
 
     /// The resemblance of a text to the text of the query; `None` if the texts are not alike.
     fn compare(&self, text: &str) -> Option<Resemblance> {
-        let normaliser = self.bands.banding().normaliser();
+        let normaliser = ForestKeys::shared().normaliser();
         self.wording.compare(normaliser, text, &self.likeness)
     }
 
     /// The containment of the text of the query and a text that is alike; `None` if the document
     /// does not belong to the answer.
     fn containment(&self, text: &str) -> Option<Box<Containment>> {
-        let normaliser = self.bands.banding().normaliser();
+        let normaliser = ForestKeys::shared().normaliser();
         self.text.removable(normaliser, text).map(Box::new)
     }
 
@@ -264,7 +260,7 @@ impl Similar {
 pub(crate) fn similar(view: &View, query: &TextQuery) -> Result<Vec<Similar>> {
     let candidates = candidates(view, query)?;
     let comparison = PackedComparison::new(&query.wording, &query.likeness);
-    let (alike, unpacked) = compare_packed(view, query, &comparison, &candidates);
+    let (alike, unpacked) = compare_packed(view, &comparison, &candidates);
     let mut found = decide_all(view, query, &alike)?;
     let compare = |id: &DocId| compare_stored(view, query, &comparison, *id);
     found.extend(in_parallel(view, &unpacked, compare)?);
@@ -298,10 +294,11 @@ pub(crate) fn similar_in_overlay(
     view: &View<impl FingerprintSource>,
     query: &TextQuery,
 ) -> Result<Vec<Similar>> {
-    let mut candidates = view.in_overlay_bands(query.band_keys(view.keeps_bands()), |sketch| {
-        query.may_be_alike(sketch)
-    });
-    if let Some((fingerprint, radius)) = query.fingerprint_and_radius(view.keeps_bands()) {
+    let mut candidates = match query.search(view.keeps_forest()) {
+        Some(search) => view.candidates_in_overlay(&search)?,
+        None => Vec::new(),
+    };
+    if let Some((fingerprint, radius)) = query.fingerprint_and_radius(view.keeps_forest()) {
         let near = view.in_overlay(fingerprint, radius, usize::MAX);
         candidates.extend(near.into_iter().map(|near| near.id));
     }
@@ -316,7 +313,7 @@ fn compare_sequentially(
     candidates: &[DocId],
 ) -> Result<Vec<Similar>> {
     let comparison = PackedComparison::new(&query.wording, &query.likeness);
-    let (alike, unpacked) = compare_packed(view, query, &comparison, candidates);
+    let (alike, unpacked) = compare_packed(view, &comparison, candidates);
     let mut found = Vec::new();
     for together in alike.chunks(DECIDED_TOGETHER) {
         found.extend(decide_together(view, query, together)?);
@@ -356,12 +353,11 @@ struct Alike {
 /// fingerprint, and the candidates that are not in memory.
 fn compare_packed(
     view: &View<impl FingerprintSource>,
-    query: &TextQuery,
     comparison: &PackedComparison<'_>,
     candidates: &[DocId],
 ) -> (Vec<Alike>, Vec<DocId>) {
     let mut alike = Vec::new();
-    let normaliser = query.bands.banding().normaliser();
+    let normaliser = ForestKeys::shared().normaliser();
     let accepts = |size| comparison.may_be_alike_by_size(size);
     let unpacked = view.visit_wordings(
         normaliser,
@@ -443,7 +439,7 @@ fn compare_stored(
     let text = view.text(id)?;
     if let Some(text) = &text
         && view.keeps_wording(id)
-        && let Some(packed) = Wording::new(query.bands.banding().normaliser(), text).pack()
+        && let Some(packed) = Wording::new(ForestKeys::shared().normaliser(), text).pack()
     {
         let Some(state) = view.stored(id)? else {
             return Ok(None);
@@ -483,11 +479,13 @@ fn compare(
     Ok(decide_by(query, &alike, &text))
 }
 
-/// The documents with near fingerprints, and the documents that share bands, each once, by id.
+/// The documents with near fingerprints, and the neighbours in the forest, each once, by id.
 fn candidates(view: &View<impl FingerprintSource>, query: &TextQuery) -> Result<Vec<DocId>> {
-    let keys = query.band_keys(view.keeps_bands());
-    let mut candidates = view.candidates_in_bands(keys, |sketch| query.may_be_alike(sketch))?;
-    if let Some((fingerprint, radius)) = query.fingerprint_and_radius(view.keeps_bands()) {
+    let mut candidates = match query.search(view.keeps_forest()) {
+        Some(search) => view.candidates_in_forest(&search)?,
+        None => Vec::new(),
+    };
+    if let Some((fingerprint, radius)) = query.fingerprint_and_radius(view.keeps_forest()) {
         let near = within(view, fingerprint, radius, usize::MAX)?;
         candidates.extend(near.into_iter().map(|near| near.id));
         candidates.sort();

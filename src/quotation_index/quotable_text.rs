@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::winnow::winnow;
 use crate::containment::{Alignment, Containment, MAX_MISSING, Prepared, Root, Weights};
 use crate::decision::DecidingText;
-use crate::minhash::Banding;
+use crate::minhash::ForestKeys;
 use crate::similarity::phrases;
 
 /// The least share of the phrases of a text that are in a text which quotes it. Three words in a row are
@@ -99,7 +99,7 @@ impl<'t> QuotableText<'t> {
         if self.distinct.len() < MIN_PHRASES {
             return None;
         }
-        let normaliser = Banding::shared().normaliser();
+        let normaliser = ForestKeys::shared().normaliser();
         let a = self.text.words(normaliser);
         let roots = self.roots.get_or_init(|| Roots::of(a));
         let sentences = sentences_of(longer);
@@ -191,7 +191,7 @@ fn qualifiers(a: &Prepared<'_>, alignment: &Alignment, starts: &[usize]) -> usiz
 /// The positions of the words at which the sentences and lines of a text begin; none if the words of the
 /// sentences are not the `words` words of the text.
 fn sentence_starts(text: &str, words: usize) -> Vec<usize> {
-    let normaliser = Banding::shared().normaliser();
+    let normaliser = ForestKeys::shared().normaliser();
     let (mut starts, mut words_before) = (Vec::new(), 0);
     let (mut rest, mut ends) = (text, text.char_indices().peekable());
     while let Some((_, c)) = ends.next() {
@@ -215,7 +215,7 @@ fn sentence_starts(text: &str, words: usize) -> Vec<usize> {
 
 /// The normalised text.
 pub(super) fn sentences_of(text: &str) -> String {
-    Banding::shared().normaliser().sentences(text)
+    ForestKeys::shared().normaliser().sentences(text)
 }
 
 /// The number of words of a text with these phrases, each CJK character counted as a word.

@@ -7,11 +7,12 @@
 
 use std::ops::Range;
 
-use super::length_class::{LengthClasses, length_class};
-use super::minima::{LEVEL_BITS, LEVELS, Minima, SKETCH_BITS, Sketch, TREES};
-use super::run::{Keys, MAX_RUN_SLOTS, Prefix, Run, class_of, keys};
+use super::run::{Keys, MAX_RUN_SLOTS, Run, class_of, keys};
 use super::slot_set::SlotSet;
 use crate::decision::Decision;
+use crate::minhash::{
+    LEVEL_BITS, LEVELS, LengthClasses, Minima, PROBED_LEVELS, Prefix, Reach, Sketch, length_class,
+};
 use crate::similarity::Likeness;
 
 /// At most 2,048 slots are not in a run: queries compare the sketches of all of them.
@@ -24,79 +25,18 @@ const MAX_SORTED_SLOTS: usize = 1 << 18;
 /// of few runs is fast. A smaller ratio would save less time in merges than it costs in searches.
 const RUN_RATIO: usize = 64;
 
-/// The first level of deep nodes, counted from 0.
-const DEEP: usize = 2;
-
-/// A node of the last level is always taken.
-const LAST_LEVEL: usize = LEVELS - 1;
-
-/// Second minima replace one of the first three minima.
-const PROBED_LEVELS: usize = 3;
-
-/// Sketches that differ in more bits are of texts that are not alike by the default thresholds. Of the
-/// near-duplicates among a million real texts, 99.5 % differ in fewer bits. Each bit more adds a third to
-/// the candidates.
-pub(super) const MAX_SKETCH_DISTANCE: u32 = 52;
-
-/// The bound for short texts, in which an edit changes a larger share of the shingles.
-pub(super) const MAX_SHORT_SKETCH_DISTANCE: u32 = 56;
-
-/// A text of less than 30 characters is short.
-pub(super) const SHORT_CHARACTERS: usize = 30;
-
-/// The candidates of a search: more of them find more texts, and take longer.
-#[derive(Clone, Copy)]
-pub(super) struct Reach {
-    /// The number of trees, at most [`TREES`].
-    pub(super) trees: usize,
-    /// The most entries of a node of the first two levels that is taken whole.
-    max_shallow_entries: usize,
-    /// The most entries of a node of a deeper level that is taken whole.
-    max_deep_entries: usize,
-    /// The most bits in which the sketches of a candidate and of a query with a long text differ.
-    max_sketch_distance: u32,
-    /// The most bits in which the sketches of a candidate and of a query with a short text differ. An edit
-    /// changes a larger share of the shingles of a short text.
-    max_short_sketch_distance: u32,
-}
-
-impl Reach {
-    /// The reach of searches with this decision.
-    ///
-    /// Texts that contain each other have more in common than texts that are alike. From 256,000 real texts,
-    /// a join removes 23,069 texts with the reach for alike texts, and 23,018 of them in half of the time
-    /// with the reach for contained texts.
-    pub(super) fn new(likeness: &Likeness, decision: Decision) -> Self {
-        let least = decision.join_likeness();
-        let is_measured =
-            likeness.edit_similarity >= least.edit_similarity && likeness.jaccard >= least.jaccard;
-        // Lower thresholds are not measured.
-        let all = SKETCH_BITS as u32;
-        let distances = |most: u32, most_short: u32| match is_measured {
-            true => (most, most_short),
-            false => (all, all),
-        };
-        let is_contained = decision == Decision::Contained;
-        let (max_sketch_distance, max_short_sketch_distance) = match is_contained {
-            true => distances(46, 50),
-            false => distances(MAX_SKETCH_DISTANCE, MAX_SHORT_SKETCH_DISTANCE),
-        };
-        Self {
-            trees: if is_contained { TREES / 2 } else { TREES },
-            max_shallow_entries: if is_contained { 16 } else { 32 },
-            // A smaller bound loses texts of large templates, which are alike but do not contain each other.
-            max_deep_entries: if is_contained { 1 << 10 } else { 1 << 12 },
-            max_sketch_distance,
-            max_short_sketch_distance,
-        }
-    }
-
-    /// The most bits in which the sketches of a text and of a near-duplicate differ.
-    pub(super) fn max_sketch_distance(&self, characters: usize) -> u32 {
-        match characters {
-            ..SHORT_CHARACTERS => self.max_short_sketch_distance,
-            _ => self.max_sketch_distance,
-        }
+/// The reach of searches with this decision.
+pub(super) fn reach(likeness: &Likeness, decision: Decision) -> Reach {
+    let reach = match decision {
+        Decision::Alike => Reach::ALIKE,
+        Decision::Contained => Reach::CONTAINED,
+    };
+    let least = decision.join_likeness();
+    let is_measured =
+        likeness.edit_similarity >= least.edit_similarity && likeness.jaccard >= least.jaccard;
+    match is_measured {
+        true => reach,
+        false => reach.of_any_sketch(),
     }
 }
 
@@ -140,7 +80,7 @@ impl Forest {
     pub(super) fn push(&mut self, minima: Option<&Minima>, characters: usize) {
         let slot = self.sketches.len() as u32;
         self.sketches
-            .push(minima.map_or([0; 2], |minima| minima.sketch()));
+            .push(minima.map_or(Sketch::default(), Minima::sketch));
         if let Some(minima) = minima {
             let keys = keys(minima, self.reach.trees, length_class(characters));
             self.tail.push((slot, keys));
@@ -380,11 +320,7 @@ impl<'r> Walk<'r> {
                 push(part(node.tree, true), true);
             }
         }
-        let most = match level {
-            LAST_LEVEL => usize::MAX,
-            DEEP.. => self.reach.max_deep_entries,
-            _ => self.reach.max_shallow_entries,
-        };
+        let most = self.reach.max_entries(level);
         self.nodes.clear();
         for (node, ranks) in self.children.iter(self.runs.len()) {
             let entries: usize = ranks.iter().map(Range::len).sum();
@@ -412,11 +348,6 @@ impl Nodes {
     }
 }
 
-#[inline(always)]
-fn distance(one: Sketch, other: Sketch) -> u32 {
-    (one[0] ^ other[0]).count_ones() + (one[1] ^ other[1]).count_ones()
-}
-
 /// Appends the slots with near sketches.
 #[multiversion::multiversion(targets("x86_64+popcnt"))]
 fn near(
@@ -431,7 +362,7 @@ fn near(
     let mut end = start;
     // Without a branch for the outcome, the sketches of many slots are read at the same time.
     for slot in slots {
-        let distance = distance(own, sketches[*slot as usize]);
+        let distance = own.distance(sketches[*slot as usize]);
         found[end] = (distance, *slot);
         end += usize::from(distance <= query.max_sketch_distance);
     }
@@ -448,7 +379,7 @@ fn near_in_row(
     found: &mut Vec<(u32, u32)>,
 ) {
     for (slot, sketch) in (first..).zip(sketches) {
-        let distance = distance(own, *sketch);
+        let distance = own.distance(*sketch);
         if distance <= query.max_sketch_distance {
             found.push((distance, slot));
         }

@@ -1,9 +1,22 @@
 //! [`JoinKeys`]: the keys by which similar texts meet outside of an index.
 
-use super::forest::{MAX_SHORT_SKETCH_DISTANCE, MAX_SKETCH_DISTANCE, SHORT_CHARACTERS};
-use super::minima::{Minima, Sketch};
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::prepared_text::PreparedText;
-use crate::minhash::{Banding, KEY_BITS, is_long, shingle_hashes, shingles_of_query, wording_key};
+use crate::minhash::{
+    Minima, Reach, SHORT_CHARACTERS, Sketch, minima, minima_description, shingles_of_query,
+    wording_hash,
+};
+use crate::text::Traditional;
+
+/// Bands of a text: 40. More bands find more texts and take more space.
+const BANDS: usize = 40;
+
+/// Minima of a band: 3. More minima find fewer texts with little in common.
+const ROWS: usize = 3;
+
+/// Bits of a key without its kind: the upper bits of a hash.
+const KEY_BITS: u32 = 36;
 
 /// The keys of a text for a join of similar texts in another system, such as Spark.
 ///
@@ -29,7 +42,7 @@ use crate::minhash::{Banding, KEY_BITS, is_long, shingle_hashes, shingles_of_que
 /// ```
 ///
 /// # Source
-/// The keys are the MinHash bands of databases for [similar search](crate::Builder::similar).
+/// J. Leskovec, A. Rajaraman, J. Ullman, *Mining of Massive Datasets*, section 3.4.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JoinKeys {
@@ -53,24 +66,16 @@ impl JoinKeys {
     /// Some 10 µs for a line of text, and linear in its length.
     pub fn new(text: &PreparedText) -> Self {
         let letters = text.wording.letters();
-        let mut keys = vec![wording_key(text.text(), letters)];
+        let mut keys = vec![upper_bits(wording_hash(text.text(), letters))];
         let mut sketches = [[0; 2]; 2];
-        if let Some(own) = &text.minima {
-            let characters = text.wording.characters();
-            let (short, long) = shingles_of_query(characters);
-            for (kind, is_kind_long, has_kind) in [(1, false, short), (2, true, long)] {
-                if !has_kind {
-                    continue;
+        if text.minima.is_some() {
+            let (short, long) = shingles_of_query(text.wording.characters());
+            for (kind, is_long, has_kind) in [(1, false, short), (2, true, long)] {
+                let minima = has_kind.then(|| minima(letters, is_long)).flatten();
+                if let Some(minima) = minima {
+                    keys.extend(band_keys(&minima).map(|key| kind << KEY_BITS | key));
+                    sketches[kind as usize - 1] = minima.sketch().words();
                 }
-                let bands = Banding::shared().bands(letters, is_kind_long);
-                if bands.is_empty() {
-                    continue;
-                }
-                keys.extend(bands.into_iter().map(|key| kind << KEY_BITS | key));
-                sketches[kind as usize - 1] = match is_kind_long == is_long(characters) {
-                    true => own.sketch(),
-                    false => Minima::new(&shingle_hashes(letters, is_kind_long)).sketch(),
-                };
             }
         }
         keys.sort_unstable();
@@ -85,15 +90,15 @@ impl JoinKeys {
 
     /// Returns `true` if two texts are candidates: the definition that a join must meet.
     pub fn are_candidates(&self, other: &Self) -> bool {
-        let most = match self.letters.min(other.letters) as usize {
-            ..SHORT_CHARACTERS => MAX_SHORT_SKETCH_DISTANCE,
-            _ => MAX_SKETCH_DISTANCE,
-        };
+        let most = Reach::ALIKE.max_sketch_distance(self.letters.min(other.letters) as usize);
         let common = |key: &&u64| other.keys.binary_search(key).is_ok();
         self.keys.iter().filter(common).any(|key| {
             let kind = (key >> KEY_BITS) as usize;
-            let of = |keys: &Self| kind.checked_sub(1).map(|kind| keys.sketches[kind]);
-            distance(of(self), of(other)) <= most
+            let Some(kind) = kind.checked_sub(1) else {
+                return true;
+            };
+            let sketch = |keys: &Self| Sketch::from_words(keys.sketches[kind]);
+            sketch(self).distance(sketch(other)) <= most
         })
     }
 
@@ -101,18 +106,30 @@ impl JoinKeys {
     /// cannot be compared.
     pub fn description() -> String {
         format!(
-            "join keys v1: {}; sketches of the first 128 minima, the top bit of each times 2654435769, at \
-             most {MAX_SKETCH_DISTANCE} bits different, {MAX_SHORT_SKETCH_DISTANCE} below {SHORT_CHARACTERS} \
-             letters",
-            Banding::description()
+            "join keys v2: {}; {BANDS} bands of {ROWS}; {}; keys of {KEY_BITS} upper bits: xxh3_64 of the \
+             minima and the band; of the wording xxh3_64 seed 1, seed 2 without letters; no bands without two \
+             different words and a letter; sketches of the first 128 minima, the top bit of each times \
+             2654435761, at most {} bits different, {} below {SHORT_CHARACTERS} letters",
+            Traditional::Simplified.normalisation(),
+            minima_description(),
+            Reach::ALIKE.max_sketch_distance(SHORT_CHARACTERS),
+            Reach::ALIKE.max_sketch_distance(0),
         )
     }
 }
 
-fn distance(one: Option<Sketch>, other: Option<Sketch>) -> u32 {
-    let words = one.unwrap_or_default().into_iter();
-    let words = words.zip(other.unwrap_or_default());
-    words.map(|(one, other)| (one ^ other).count_ones()).sum()
+/// The keys of the bands of a text.
+fn band_keys(minima: &Minima) -> impl Iterator<Item = u64> {
+    let bands = minima.smallest().chunks_exact(ROWS).take(BANDS);
+    bands.enumerate().map(|(band, rows)| {
+        let words = rows.iter().copied().chain([band as u32]);
+        let bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
+        upper_bits(xxh3_64(&bytes))
+    })
+}
+
+fn upper_bits(hash: u64) -> u64 {
+    hash >> (u64::BITS - KEY_BITS)
 }
 
 #[cfg(test)]

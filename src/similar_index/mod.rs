@@ -6,7 +6,7 @@
 //! | `join_keys` | keys of a text for a join elsewhere |
 //! | `slot_search` | the comparison of a text with the texts of one wording |
 //! | `wordings` | the texts, each wording once; `arena` has their bytes |
-//! | `forest` | the wordings that may be near-duplicates: `minima`, `run`, `slot_set`, `length_class` |
+//! | `forest` | the wordings that may be near-duplicates: `run`, `slot_set` |
 //!
 //! This folder uses the text side only. It touches no file, and its answers depend on the texts and on
 //! their order alone.
@@ -14,8 +14,6 @@
 mod arena;
 mod forest;
 mod join_keys;
-mod length_class;
-mod minima;
 mod prepared_text;
 mod run;
 mod slot_search;
@@ -34,10 +32,9 @@ use rayon::prelude::*;
 use crate::containment::{Containment, Verdict};
 use crate::decision::{Decision, answer_order};
 use crate::error::Result;
-use crate::minhash::Banding;
+use crate::minhash::{ForestKeys, LengthClasses};
 use crate::similarity::{Likeness, PackedComparison, Resemblance};
-use forest::{Forest, ForestQuery, Reach};
-use length_class::LengthClasses;
+use forest::{Forest, ForestQuery, reach};
 use slot_search::{SlotSearch, StoredWords};
 use wordings::Wordings;
 
@@ -160,7 +157,7 @@ impl SimilarIndex {
             likeness,
             decision,
             wordings: Wordings::new(decision == Decision::Contained),
-            forest: Forest::new(Reach::new(&likeness, decision)),
+            forest: Forest::new(reach(&likeness, decision)),
         })
     }
 
@@ -348,7 +345,7 @@ impl SimilarIndex {
         let characters = text.wording.characters();
         text.all_minima().map(move |minima| ForestQuery {
             minima,
-            classes: LengthClasses::of_near_duplicates(characters, &self.likeness),
+            classes: LengthClasses::of_near_duplicates(characters, self.likeness.least()),
             max_sketch_distance: self.forest.reach().max_sketch_distance(characters),
             end: self.wordings.slots_before(end),
         })
@@ -384,7 +381,7 @@ impl SimilarIndex {
             return comparison.compare(packed);
         }
         let stored = self.wordings.text(self.wordings.variants(slot).next()?);
-        let normaliser = Banding::shared().normaliser();
+        let normaliser = ForestKeys::shared().normaliser();
         text.wording.compare(normaliser, stored, &self.likeness)
     }
 }

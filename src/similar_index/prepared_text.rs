@@ -3,10 +3,11 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use super::minima::Minima;
 use crate::containment::Prepared;
 use crate::decision::DecidingText;
-use crate::minhash::{Banding, is_long, shingle_hashes, shingles_of_query, wording_hash};
+use crate::minhash::{
+    ForestKeys, Minima, is_long, shingle_hashes, shingles_of_query, wording_hash,
+};
 use crate::similarity::Wording;
 
 /// A text prepared for a [`SimilarIndex`](crate::SimilarIndex): normalised, and cut into shingles and
@@ -33,7 +34,7 @@ pub struct PreparedText {
 impl PreparedText {
     /// Prepares a text.
     pub fn new(text: &str) -> Self {
-        let wording = Wording::new(Banding::shared().normaliser(), text);
+        let wording = Wording::new(ForestKeys::shared().normaliser(), text);
         let minima = || Box::new(Minima::new(wording.shingles()));
         Self {
             text: DecidingText::new(text),
@@ -56,7 +57,7 @@ impl PreparedText {
 
     /// The words of the text, which the first call cuts.
     pub(super) fn words(&self) -> &Prepared<'static> {
-        self.text.words(Banding::shared().normaliser())
+        self.text.words(ForestKeys::shared().normaliser())
     }
 
     /// The minima of a search: over the shingles of the text, and over shingles of the other length if

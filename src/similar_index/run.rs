@@ -4,15 +4,12 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::length_class::LENGTH_CLASSES;
 #[cfg(test)]
-use super::minima::TREES;
-use super::minima::{LEVEL_BITS, LEVELS, Minima};
+use crate::minhash::TREES;
+use crate::minhash::{LEVEL_BITS, Minima, Prefix, TREE_KEY_BITS, class_of_key, tree_key};
 
 /// The bits of an entry for the slot within its run.
 const SLOT_BITS: u32 = 22;
-
-const CLASS_BITS: u32 = LENGTH_CLASSES.ilog2();
 
 /// At most 4 million slots in a run.
 pub(super) const MAX_RUN_SLOTS: usize = 1 << SLOT_BITS;
@@ -27,52 +24,20 @@ const SAMPLED: usize = 32;
 ///
 /// | bits | content |
 /// |---|---|
-/// | 15, 10, 7, 4, 2 | a part of the hash of each minimum |
-/// | 4 | length class |
+/// | 42 | [`tree_key`] |
 /// | 22 | slot within the run |
 pub(super) type Keys = Box<[u64]>;
 
 /// The entries of a text.
 pub(super) fn keys(minima: &Minima, trees: usize, length_class: u32) -> Keys {
-    let entry = |tree| {
-        let parts = LEVEL_BITS.iter().enumerate();
-        let key = parts.fold(0, |key, (level, bits)| {
-            key << bits | minima.part(tree, level)
-        });
-        (key << CLASS_BITS | u64::from(length_class)) << SLOT_BITS
-    };
+    let entry = |tree| tree_key(minima, tree, length_class) << SLOT_BITS;
     (0..trees).map(entry).collect()
 }
 
 /// The length class of an entry.
 #[inline]
 pub(super) fn class_of(entry: u64) -> u32 {
-    (entry >> SLOT_BITS) as u32 & (LENGTH_CLASSES - 1)
-}
-
-/// The prefix of a key: the parts of its first levels, at the top of the number.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Prefix {
-    key: u64,
-    bits: u32,
-}
-
-impl Prefix {
-    /// The prefix with the part of one more level.
-    #[inline]
-    pub(super) fn child(self, level: usize, part: u64) -> Self {
-        let bits = self.bits + LEVEL_BITS[level];
-        let key = self.key | part << (u64::BITS - bits);
-        Self { key, bits }
-    }
-
-    fn first(self) -> u64 {
-        self.key
-    }
-
-    fn last(self) -> u64 {
-        self.key | u64::MAX >> self.bits
-    }
+    class_of_key(entry >> SLOT_BITS)
 }
 
 /// The sorted entries of a tree.
@@ -137,11 +102,11 @@ impl Run {
     #[inline]
     pub(super) fn ranks(&self, tree: usize, prefix: Prefix, within: Range<u32>) -> Range<u32> {
         let tree = &self.trees[tree];
-        let within = match prefix.bits == LEVEL_BITS[0] {
+        let within = match prefix.bits() == LEVEL_BITS[0] {
             true => tree.place(prefix),
             false => within,
         };
-        if prefix.bits == LEVEL_BITS[0] && tree.has_full_directory() {
+        if prefix.bits() == LEVEL_BITS[0] && tree.has_full_directory() {
             return within;
         }
         let within = within.start as usize..within.end as usize;
@@ -266,14 +231,12 @@ impl Tree {
     /// The ranks of the place of a prefix, which has at least the bits of the directory.
     fn place(&self, prefix: Prefix) -> Range<u32> {
         let bits = (self.directory.len() - 1).ilog2();
-        let place = prefix.key.checked_shr(u64::BITS - bits).unwrap_or(0) as usize;
+        let place = prefix.first().checked_shr(u64::BITS - bits).unwrap_or(0) as usize;
         self.directory[place]..self.directory[place + 1]
     }
 }
 
-const _: () =
-    assert!(LEVEL_BITS[0] + LEVEL_BITS[1] + LEVEL_BITS[2] + LEVEL_BITS[3] + LEVEL_BITS[4] == 38);
-const _: () = assert!(38 + CLASS_BITS + SLOT_BITS == u64::BITS && LEVELS == 5);
+const _: () = assert!(TREE_KEY_BITS + SLOT_BITS == u64::BITS);
 
 #[cfg(test)]
 mod tests {
@@ -284,7 +247,7 @@ mod tests {
     /// A run of slots with random keys of few parts.
     fn run(first_slot: u32, keys: &[u64]) -> Run {
         let keys_of = |(slot, key): (usize, &u64)| {
-            let keys: Keys = [*key << (CLASS_BITS + SLOT_BITS); TREES].into();
+            let keys: Keys = [*key << (4 + SLOT_BITS); TREES].into();
             (first_slot + slot as u32, keys)
         };
         let keys: Vec<_> = keys.iter().enumerate().map(keys_of).collect();
@@ -309,7 +272,7 @@ mod tests {
             prop_assert_eq!(merged.slots(), keys.len());
             let (mut prefix, mut ranks) = (Prefix::default(), merged.all(3));
             for (level, bits) in LEVEL_BITS.into_iter().enumerate() {
-                let rest = 38 - prefix.bits - bits;
+                let rest = 38 - prefix.bits() - bits;
                 let part = asked >> rest & ((1 << bits) - 1);
                 prefix = prefix.child(level, part);
                 ranks = merged.ranks(3, prefix, ranks);

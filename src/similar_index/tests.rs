@@ -54,7 +54,7 @@ fn index_of(texts: &[impl AsRef<str> + Sync], decision: Decision) -> SimilarInde
 
 /// The plain definition of an answer: the query compared with every text.
 fn plain(texts: &[impl AsRef<str>], query: &str, decision: Decision) -> Vec<SimilarText> {
-    let normaliser = Banding::shared().normaliser();
+    let normaliser = ForestKeys::shared().normaliser();
     let wording = Wording::new(normaliser, query);
     let similar = |(position, text): (usize, &_)| {
         let text = AsRef::<str>::as_ref(text);

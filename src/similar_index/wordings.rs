@@ -8,7 +8,7 @@ use foldhash::fast::FixedState;
 use super::arena::{Arena, Place};
 use super::prepared_text::PreparedText;
 use crate::containment::{Prepared, Vocabulary};
-use crate::minhash::Banding;
+use crate::minhash::ForestKeys;
 use crate::similarity::{HEADER_BYTES, PackedHeader, PackedWording, Wording};
 
 /// The end of a list.
@@ -151,7 +151,7 @@ impl Wordings {
             Some(packed) => packed.letters() == text.wording.letters().as_bytes(),
             None => {
                 let stored = self.text(self.slots[slot as usize].first_variant);
-                let wording = |stored| Wording::new(Banding::shared().normaliser(), stored);
+                let wording = |stored| Wording::new(ForestKeys::shared().normaliser(), stored);
                 stored == text.text() || wording(stored).has_wording_of(&text.wording)
             }
         };

@@ -59,7 +59,7 @@ pub(crate) use phrases::phrases;
 const MAX_EDIT_CHARACTERS: usize = 1 << 13;
 
 /// The least Jaccard index of the shingles of characters: texts with a lower index are not compared
-/// further. Bands find only one of 25 pairs with this index.
+/// further. The forest finds few pairs with this index.
 const MIN_SHINGLE_JACCARD: f64 = 0.1;
 
 /// Bounds of repetitive texts: fewer distinct shingles of characters than the first number, which
@@ -102,6 +102,11 @@ pub struct Likeness {
 }
 
 impl Likeness {
+    /// The smaller threshold.
+    pub(crate) fn least(&self) -> f64 {
+        self.edit_similarity.min(self.jaccard)
+    }
+
     /// Refuses a threshold that is not a number from 0 to 1.
     pub(crate) fn check(&self) -> Result<()> {
         let thresholds = [
@@ -200,7 +205,7 @@ pub(crate) struct Wording {
     characters: usize,
     /// The text itself; `None` if it has letters or digits.
     raw: Option<String>,
-    /// The hashes of the distinct shingles of characters, as for the bands, sorted.
+    /// The hashes of the distinct shingles of characters, as for the forest, sorted.
     shingles: Vec<u64>,
     /// The hashes of the distinct phrases, sorted.
     phrases: Vec<u64>,

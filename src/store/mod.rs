@@ -38,8 +38,7 @@ pub(crate) use commit::write_transaction::WriteTransaction;
 pub(crate) use commit::{WriteGuard, WriteHolder};
 pub(crate) use disk::lock::{LockId, wait_until_released};
 pub(crate) use disk::path::DbPath;
-pub(crate) use tables::bands::BandMaker;
-pub(crate) use tables::edit::{BandedText, DocumentEdit, StoredDocument, TextEdit};
+pub(crate) use tables::edit::{DocumentEdit, KeyedText, StoredDocument, TextEdit};
 pub(crate) use tables::packed::VisitFlow;
 pub(crate) use tables::schema::Header;
 pub(crate) use tables::texts::refuse_too_long;
@@ -180,12 +179,12 @@ impl Store {
         self.tables().pool.run(work)
     }
 
-    /// A text with its band keys, if the database keeps bands. Called on the threads that submit
+    /// A text with its forest keys, if the database keeps a forest. Called on the threads that submit
     /// changes, because the one committing thread would compute all keys in turn.
-    pub(crate) fn banded(&self, text: String) -> Arc<BandedText> {
-        match self.tables().bands() {
-            Some(bands) => bands.banded(text),
-            None => BandedText::new(text, Vec::new()),
+    pub(crate) fn keyed(&self, text: String) -> Arc<KeyedText> {
+        match self.tables().forest() {
+            Some(forest) => KeyedText::with_forest(text, forest),
+            None => KeyedText::new(text, Vec::new()),
         }
     }
 

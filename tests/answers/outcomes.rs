@@ -475,13 +475,13 @@ fn reset_clock_removes_more_documents_than_one_batch() {
 // ---- unreliable texts, and the outcomes as sentences ----
 
 #[test]
-fn copy_of_an_unreliable_text_is_recognised_by_its_wording_where_bands_are_kept() {
+fn copy_of_an_unreliable_text_is_recognised_by_its_wording_where_a_forest_is_kept() {
     let folder = folder();
-    for bands in [false, true] {
-        let path = folder.path().join(bands.to_string());
+    for forest in [false, true] {
+        let path = folder.path().join(forest.to_string());
         let mut database = builder()
             .keep_texts(true)
-            .similar(bands)
+            .similar(forest)
             .create(path)
             .unwrap();
         let insert_unique = |id, text| {
@@ -494,7 +494,7 @@ fn copy_of_an_unreliable_text_is_recognised_by_its_wording_where_bands_are_kept(
         // A similar text is no copy.
         assert_eq!(insert_unique(2, "13800138001"), unreliable);
         let copy = insert_unique(3, "138 0013-8000");
-        if bands {
+        if forest {
             let Outcome::Similar(like) = copy else {
                 panic!("{copy}")
             };
@@ -512,7 +512,7 @@ fn copy_of_an_unreliable_text_is_recognised_by_its_wording_where_bands_are_kept(
             }))
             .unwrap();
         assert_eq!(outcomes[0], unreliable);
-        assert_eq!(outcomes[1].is_inserted(), !bands);
+        assert_eq!(outcomes[1].is_inserted(), !forest);
         // Every reliable document is within 64 bits, and the text of the query is unreliable.
         insert(&database, database.document(9, TEXT).unwrap());
         assert_eq!(database.within_text(TEXT, 64).unwrap().len(), 1);

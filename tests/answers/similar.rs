@@ -49,7 +49,7 @@ fn edited(sequence: &mut SplitMix, text: &str, per_mille: u64) -> String {
     text.chars().map(edit).collect()
 }
 
-/// Jaccard similarity of the character shingles that bands are made of: 3 letters, or 2 Han
+/// Jaccard similarity of the character shingles that minima are made of: 3 letters, or 2 Han
 /// characters.
 fn characters_in_common(normaliser: &Normaliser, a: &str, b: &str) -> f64 {
     let shingles = |text: &str| {
@@ -465,16 +465,16 @@ fn refused_by(outcome: &Outcome) -> Option<u64> {
 
 #[test]
 fn change_in_batch_sees_earlier_changes() {
-    for bands in [true, false] {
+    for forest in [true, false] {
         let folder = folder();
         let path = folder.path().join("docs.simdb");
         let database = builder()
             .keep_texts(true)
-            .similar(bands)
+            .similar(forest)
             .create(path)
             .unwrap();
-        // Without bands only light edits are found.
-        let ferries = match bands {
+        // Without a forest only light edits are found.
+        let ferries = match forest {
             true => FERRIES.to_owned(),
             false => FERRY.replace("this morning", "this  MORNING,"),
         };
@@ -484,7 +484,7 @@ fn change_in_batch_sees_earlier_changes() {
         let outcomes = database
             .apply([change(1, FERRY), change(2, &ferries), change(3, CAT)])
             .unwrap();
-        assert_eq!(outcomes[0], INSERTED, "{bands}");
+        assert_eq!(outcomes[0], INSERTED, "{forest}");
         assert_eq!(refused_by(&outcomes[1]), Some(1));
         assert_eq!(outcomes[2], INSERTED);
 
@@ -781,15 +781,15 @@ fn query_obeys_likeness_radius_and_given_fingerprint() {
     };
     assert_eq!(ask(query.clone()), [1]);
     assert!(ask(query.clone().likeness(strict)).is_empty());
-    assert!(ask(query.clone().without_bands().radius(3)).is_empty());
-    assert_eq!(ask(query.clone().without_bands().radius(64)), [1]);
+    assert!(ask(query.clone().without_forest().radius(3)).is_empty());
+    assert_eq!(ask(query.clone().without_forest().radius(64)), [1]);
 
     let stored = database.get(DocId(1)).unwrap().unwrap();
     let made = TextFingerprint {
         fingerprint: stored.fingerprint,
         reliable: true,
     };
-    let query = query.with_fingerprint(made).without_bands().radius(0);
+    let query = query.with_fingerprint(made).without_forest().radius(0);
     assert_eq!(query.fingerprint(), Some(made));
     let found = snapshot.similar(&query).unwrap();
     assert_eq!(found[0].distance, Some(0));
@@ -811,7 +811,7 @@ fn shared_boilerplate_does_not_hide_near_duplicate() {
     }
     database.merge().unwrap();
     let (mut asked, mut found_again) = (0, 0);
-    // Documents with large ids lie beyond the candidate limit of a band that all share.
+    // All share their minima.
     for (id, text) in (0..).zip(&texts).skip(4_000).step_by(25) {
         let query = edited(&mut sequence, text, 40);
         asked += 1;
@@ -820,9 +820,9 @@ fn shared_boilerplate_does_not_hide_near_duplicate() {
     assert_eq!(found_again, asked);
 }
 
-/// Removed documents fill a band beyond the candidate limit; the tables still list them.
+/// Removed documents share the minima of others; the tables still list them.
 #[test]
-fn removed_documents_hide_no_match_in_their_band() {
+fn removed_documents_hide_no_match_with_their_minima() {
     const GONE: u64 = 20_000;
     let folder = folder();
     let database = new_database(&folder);
@@ -854,7 +854,7 @@ fn removed_documents_hide_no_match_in_their_band() {
 }
 
 #[test]
-fn expired_documents_hide_no_match_in_their_band() {
+fn expired_documents_hide_no_match_with_their_minima() {
     const GONE: u64 = 20_000;
     let folder = folder();
     let database = builder()

@@ -21,7 +21,7 @@ enum Question {
     WithinLimit(Fingerprint, u32, usize),
     WithinBatch(Vec<Fingerprint>, u32),
     Nearest(Fingerprint, usize),
-    Similar(TextQuery),
+    Similar(Box<TextQuery>),
     Pairs(u32),
     DocumentPairs(u32),
     Clusters(Clustering),
@@ -428,7 +428,7 @@ fn questions(database: &Database, model: &Model, is_merged: bool) -> Vec<Questio
     for place in (1..3_000).step_by(90) {
         let query = database.text_query(&words(place, 20)).unwrap();
         if model.documents[&DocId(place)].text == Some(words(place, 20)) {
-            questions.push(Question::Similar(query));
+            questions.push(Question::Similar(Box::new(query)));
         }
     }
     questions

@@ -1,5 +1,5 @@
 //! Hostile collections of a database for similar texts: copies, one template, a long text, and texts
-//! that share their bands.
+//! that share their forest keys.
 //!
 //! The answers equal a plain comparison with all texts, and the time grows with the number of texts, not
 //! with its square. No answer is cut. The large collections are ignored by default:
@@ -186,9 +186,9 @@ fn thousands_of_texts_of_a_template_are_kept_and_compared_in_linear_time() {
     texts_of_a_template_are_kept(4_000);
 }
 
-/// Texts of the same words in other orders have nearly the same shingles, and so the same bands. No two
+/// Texts of the same words in other orders have nearly the same shingles, and so the same minima. No two
 /// of them are alike.
-fn texts_that_share_bands_are_told_apart(count: usize) {
+fn texts_that_share_minima_are_told_apart(count: usize) {
     let folder = folder();
     let mut draws = SplitMix(30);
     let text = |_| {
@@ -200,7 +200,7 @@ fn texts_that_share_bands_are_told_apart(count: usize) {
     };
     let texts: Vec<String> = (0..count).map(text).collect();
     assert_linear_time(&folder, &texts, &texts[1]);
-    let mut database = database(&folder, "bands", &texts);
+    let mut database = database(&folder, "forest", &texts);
     for query in texts.iter().step_by(count / 5) {
         for edited in [query.clone(), query.replace("captain ", "")] {
             let found = similar(&database, &edited, Decision::Alike);
@@ -212,14 +212,14 @@ fn texts_that_share_bands_are_told_apart(count: usize) {
 }
 
 #[test]
-fn texts_that_share_bands_are_told_apart_in_linear_time() {
-    texts_that_share_bands_are_told_apart(240);
+fn texts_that_share_minima_are_told_apart_in_linear_time() {
+    texts_that_share_minima_are_told_apart(240);
 }
 
 #[test]
 #[ignore = "takes minutes"]
-fn twenty_thousand_texts_that_share_bands_are_told_apart_in_linear_time() {
-    texts_that_share_bands_are_told_apart(20_000);
+fn twenty_thousand_texts_that_share_minima_are_told_apart_in_linear_time() {
+    texts_that_share_minima_are_told_apart(20_000);
 }
 
 /// A long text beside short ones: both are found, and the long text is stored once.

@@ -153,7 +153,7 @@ fn missing_or_invalid_settings_are_reported_as_damage() {
         // A window and sliding times without a retention.
         ("settings", Some(&[0, 1, 0, 0, 0, 0, 0, 0, 0])),
         ("settings", Some(&[8, 0, 0, 0, 0, 0, 0, 0, 0])),
-        // Bands without texts, and bands without parameters.
+        // A forest without texts, and a forest without parameters.
         ("settings", Some(&[32, 0, 0, 0, 0, 0, 0, 0, 0])),
         ("settings", Some(&[33, 0, 0, 0, 0, 0, 0, 0, 0])),
         ("identity", None),
@@ -178,16 +178,16 @@ fn missing_or_invalid_settings_are_reported_as_damage() {
 }
 
 #[test]
-fn other_band_parameters_are_refused_with_both_values() {
+fn other_forest_parameters_are_refused_with_both_values() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     drop(builder().similar(true).create(&path).unwrap());
-    replace_setting(&path, "bands", Some(b"some other way"));
+    replace_setting(&path, "forest", Some(b"some other way"));
     let refused = refused(&path);
-    let Error::BandsMismatch { stored, known, .. } = &refused else {
+    let Error::ForestMismatch { stored, known, .. } = &refused else {
         panic!("{refused:?}")
     };
     assert_eq!(stored, "some other way");
-    let message = format!("made by some other way, this simdb makes them by {known}");
+    let message = format!("made by some other way, this simdb makes it by {known}");
     assert!(refused.to_string().contains(&message), "{refused}");
 }

@@ -141,7 +141,7 @@ fn lost_page_loses_only_data_stored_once() {
     let pages = sound.len() / PAGE_BYTES;
     let mut ways = SalvageCounts::default();
     // Damage the pages at both ends more often: the roots are there.
-    let is_near_an_end = |page: usize| page < 24 || page + 24 >= pages;
+    let is_near_an_end = |page: usize| page < 32 || page + 32 >= pages;
     for page in (0..pages).filter(|page| is_near_an_end(*page) || page % 2 == 0) {
         let mut damaged = sound.clone();
         damaged[page * PAGE_BYTES..(page + 1) * PAGE_BYTES].fill(0);
@@ -330,7 +330,7 @@ fn lost_table_is_rebuilt_from_its_twin_or_reported() {
 }
 
 /// Tables that are derived from other tables.
-const DERIVED_TABLES: [&str; 4] = ["block1", "block2", "block3", "bands"];
+const DERIVED_TABLES: [&str; 4] = ["block1", "block2", "block3", "forest"];
 
 #[test]
 fn lost_arrival_becomes_latest_readable_arrival() {

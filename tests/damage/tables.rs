@@ -152,19 +152,19 @@ fn inconsistent_tables_are_found_by_check() {
 }
 
 #[test]
-fn bands_that_contradict_texts_are_found_by_check() {
+fn forest_that_contradicts_texts_is_found_by_check() {
     let folder = folder();
     let rows_with = |name: &str, texts: &dyn Fn(u64) -> Option<String>| {
         let path = folder.path().join(name);
         let database = builder().similar(true).create(&path).unwrap();
-        let mut documents = documents(5, 0, 120);
+        let mut documents = documents(5, 0, 200);
         for document in &mut documents {
             document.text = texts(document.id.0);
         }
         let inserts = documents.into_iter().map(Change::Insert);
         database.apply(inserts).unwrap();
         database.close().unwrap();
-        rows_of::<u128>(&path, "bands")
+        rows_of::<u128>(&path, "forest")
     };
     let text = |id: u64| {
         Some(format!(
@@ -179,28 +179,28 @@ fn bands_that_contradict_texts_are_found_by_check() {
     });
     let none = rows_with("none", &|_| None);
     let path = folder.path().join("docs.simdb");
-    let sound = rows_of::<u128>(&path, "bands");
+    let sound = rows_of::<u128>(&path, "forest");
     assert!(sound.len() > 5);
     for (rows, said) in [
         (&sound, ""),
-        (&without_one, "table bands lacks document 7"),
-        (&with_another, "table bands lacks document 9"),
+        (&without_one, "table forest lacks document 7"),
+        (&with_another, "table forest lacks document 9"),
         (&none, "it has 0 entries"),
     ] {
-        replace_rows(&path, "bands", rows);
+        replace_rows(&path, "forest", rows);
         let damage = builder().open(&path).unwrap().check().unwrap();
         assert_eq!(damage.is_empty(), said.is_empty(), "{damage:?}");
-        assert!(damage.iter().all(|what| what.contains("table bands")));
+        assert!(damage.iter().all(|what| what.contains("table forest")));
         assert!(damage.concat().contains(said), "{damage:?}");
     }
-    // One row too many: bands of a document without a text.
+    // One row too many: a forest key of a document without a text.
     let rows = rows_with("more", &|id| text(id).filter(|_| id != 11));
     assert_ne!(rows, sound);
     let path = folder.path().join("more");
-    replace_rows(&path, "bands", &sound);
+    replace_rows(&path, "forest", &sound);
     let damage = builder().open(&path).unwrap().check().unwrap();
     assert!(
-        damage.concat().contains("table bands holds document 11"),
+        damage.concat().contains("table forest holds document 11"),
         "{damage:?}"
     );
 }

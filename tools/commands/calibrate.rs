@@ -33,7 +33,7 @@ use crate::options::{LikenessOptions, OnError, RecipeOptions};
 /// pairs, and for each class of length (the characters of the shorter text: 0-10, 10-30, 30-100,
 /// 100-500, 500+), prints precision, recall and F1 of three ways to find near-duplicates: by
 /// fingerprints alone within each radius from 0 to 16; by fingerprints whose texts also pass the
-/// wording check (checked); and by similar search, with bands. Then the radius with the best F1,
+/// wording check (checked); and by similar search, with a forest. Then the radius with the best F1,
 /// the largest radius with enough precision, and whether the wording check improves the best F1 by
 /// at least 0.005. A share of 0 pairs is `-`.
 ///

@@ -19,7 +19,7 @@ use self::search::{Searcher, Way};
 use super::{DatabaseOptions, STRICT_RADIUS, TOO_LITTLE_CONTENT, note_not_stored};
 use crate::console::{Output, note};
 use crate::formats::parse_id;
-use crate::options::{LikenessOptions, note_without_bands};
+use crate::options::{LikenessOptions, note_without_forest};
 
 /// Finds the documents near a text, a fingerprint or a document: all within a radius, or the
 /// nearest
@@ -31,7 +31,7 @@ use crate::options::{LikenessOptions, note_without_bands};
 /// --verify a match takes 64 bytes, and columns are aligned in all of them.
 ///
 /// --similar finds documents whose texts are like the text of the query, at any distance of their
-/// fingerprints: documents that share a MinHash band with the query, or are near it, are compared
+/// fingerprints: documents that share minima with the query, or are near it, are compared
 /// by --edit-similarity and --jaccard, and one of the two is enough. --verify compares only the
 /// documents within the radius. Both need a database that keeps texts,
 /// and a query that is a text, a document with a text, or a file of lines with "text". The most
@@ -66,8 +66,8 @@ pub struct Query {
 
     /// The largest distance of a match, in bits [default: 3, or 64 with --nearest]
     ///
-    /// With --similar, documents within this radius are compared, besides documents that share a
-    /// band; the default is 12 in a database that was created without --similar.
+    /// With --similar, documents within this radius are compared, besides neighbours in the
+    /// forest; the default is 12 in a database that was created without --similar.
     #[arg(long, value_parser = clap::value_parser!(u32).range(0..=64))]
     radius: Option<u32>,
 
@@ -194,7 +194,7 @@ impl Query {
         Ok(Way::Within(radius))
     }
 
-    /// Refuses a database without texts, and warns that a database without bands misses matches.
+    /// Refuses a database without texts, and warns that a database without a forest misses matches.
     fn check_texts(&self, settings: &Settings) -> Result<()> {
         if !settings.keep_texts {
             let (option, made_with) = if self.similar {
@@ -209,7 +209,7 @@ impl Query {
             );
         }
         if self.similar && !settings.similar {
-            note_without_bands(&self.database.path);
+            note_without_forest(&self.database.path);
         }
         Ok(())
     }

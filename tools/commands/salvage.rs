@@ -36,7 +36,7 @@ pub struct SalvageVerb {
     #[arg(long)]
     keep_texts: bool,
 
-    /// Keep MinHash bands for similar texts, if the header of the damaged file is lost
+    /// Keep a MinHash forest for similar texts, if the header of the damaged file is lost
     #[arg(long)]
     similar: bool,
 

@@ -26,7 +26,7 @@ use crate::options::DuplicateRule;
 /// At most 262,144 documents per call of `Transaction::apply`. Ctrl-C waits for the end of the call.
 pub const APPLY_DOCUMENTS: usize = 1 << 18;
 
-/// The memory of a document with bands while it is applied, beside its text, in bytes: its band keys,
+/// The memory of a document with a forest while it is applied, beside its text, in bytes: its forest keys,
 /// their index for the other documents of the call, and their edits of the tables.
 pub const SIMILAR_BYTES: usize = 8 << 10;
 
@@ -34,7 +34,7 @@ pub const SIMILAR_BYTES: usize = 8 << 10;
 const TEMPORARY_PREFIX: &str = ".simdb-load-";
 
 /// Returns `true` if an index in memory may decide: it knows neither arrival times, nor the radius of a
-/// database without bands.
+/// database without a forest.
 fn is_decided_by_index(settings: &Settings) -> bool {
     settings.similar && settings.retention.is_none()
 }

@@ -212,7 +212,7 @@ impl DuplicateRule {
         Ok(())
     }
 
-    /// Refuses a database without texts if texts are compared, and warns of one without bands.
+    /// Refuses a database without texts if texts are compared, and warns of one without a forest.
     pub fn refuse_unkept(&self, path: &Path, settings: &Settings) -> Result<()> {
         if !self.needs_texts() {
             return Ok(());
@@ -225,14 +225,14 @@ impl DuplicateRule {
             );
         }
         if !settings.similar {
-            note_without_bands(path);
+            note_without_forest(path);
         }
         Ok(())
     }
 }
 
 /// Warns that a database without `--similar` finds fewer similar texts.
-pub fn note_without_bands(path: &Path) {
+pub fn note_without_forest(path: &Path) {
     note(format_args!(
         "{} was created without --similar: only texts with near fingerprints are compared, so many \
          edited and short texts are not found; load into a new database with --similar",

@@ -700,7 +700,7 @@ fn frozen_database_is_loaded_once() {
 }
 
 #[test]
-fn similar_option_stores_texts_and_bands() {
+fn similar_option_stores_texts_and_forest() {
     for mode in [&[][..], &["--unique", "3"], &["--frozen"]] {
         let folder = Folder::new();
         folder.write("a.jsonl", TEXTS);
@@ -715,8 +715,8 @@ fn similar_option_stores_texts_and_bands() {
             (&json!(true), &json!(true))
         );
         let tables = stats["tables"].as_array().expect("tables");
-        let bands = tables.iter().find(|table| table["name"] == "bands");
-        let entries = bands.expect("bands")["entries"].as_u64();
+        let forest = tables.iter().find(|table| table["name"] == "forest");
+        let entries = forest.expect("forest")["entries"].as_u64();
         assert!(entries >= stats["texts"].as_u64(), "{stats}");
         folder.cli(&["check", "a.simdb"]).ends(0);
     }

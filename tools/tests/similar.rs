@@ -123,7 +123,7 @@ fn verify_drops_candidate_with_unlike_text() {
         // The same for a document with a given fingerprint.
         let query = ["query", database, "--id", "2", "--json", "--verify"];
         folder.cli(&query).ends(1);
-        // Also with bands, `--verify` compares only texts within the radius.
+        // Also with a forest, `--verify` compares only texts within the radius.
         let query = ["query", database, "--text", FERRIES, "--json", "--verify"];
         folder.cli(&query).ends(1);
         let far = folder.cli(&[&query[..], &["--radius", "40"]].concat());
@@ -231,23 +231,23 @@ fn answers_larger_than_memory_are_printed() {
 
 #[test]
 fn invalid_similar_query_is_refused() {
-    let with_bands = folder("--similar");
+    let with_forest = folder("--similar");
     let fingerprint = "00000000000000ff";
-    with_bands.write(
+    with_forest.write(
         "q.jsonl",
         line(1, FERRY) + &json!({"fingerprint": fingerprint}).to_string(),
     );
-    with_bands.write("q.raw", [0; 8]);
+    with_forest.write("q.raw", [0; 8]);
     for option in ["--similar", "--verify"] {
         let query = ["query", "a.simdb", option];
         let fails = |more: &[&str], said: &[&str]| {
-            with_bands.cli(&[&query[..], more].concat()).fails(said);
+            with_forest.cli(&[&query[..], more].concat()).fails(said);
         };
         fails(&["--fingerprint", fingerprint], &["--fingerprint", option]);
         fails(&["--text", FERRY, "--nearest", "3"], &["--nearest", option]);
         fails(&["--file", "q.raw"], &["raw", "only texts"]);
         fails(&["--text", FERRY, "--jaccard", "1.5"], &["from 0 to 1"]);
-        let ran = with_bands
+        let ran = with_forest
             .cli(&[&query[..], &["--file", "q.jsonl", "--json"]].concat())
             .ends(2);
         assert!(
@@ -262,13 +262,13 @@ fn invalid_similar_query_is_refused() {
         assert!(!ran.stderr.contains("with the query"), "{ran:?}");
     }
     let query = ["query", "a.simdb", "--text", FERRY, "--jaccard", "0.5"];
-    with_bands.cli(&query).fails(&["--similar", "--verify"]);
+    with_forest.cli(&query).fails(&["--similar", "--verify"]);
     let query = ["query", "a.simdb", "--text", FERRY, "--similar", "--verify"];
-    with_bands.cli(&query).fails(&["--similar", "--verify"]);
+    with_forest.cli(&query).fails(&["--similar", "--verify"]);
 }
 
 #[test]
-fn database_without_bands_finds_near_texts_with_warning() {
+fn database_without_forest_finds_near_texts_with_warning() {
     let folder = folder("--keep-texts");
     let query = |text| folder.cli(&["query", "a.simdb", "--text", text, "--similar", "--json"]);
     let near = FERRY.replace("heavy fog", "heavy fogs");
@@ -586,7 +586,7 @@ fn line_without_text_is_rejected_alone() {
 }
 
 #[test]
-fn database_without_bands_drops_light_edits_with_warning() {
+fn database_without_forest_drops_light_edits_with_warning() {
     let folder = folder("--keep-texts");
     let near = FERRY.replace("heavy fog", "heavy fogs");
     folder.write(

@@ -19,9 +19,7 @@ use crate::progress::{Progress, ProgressHandler};
 use crate::query::{Similar, TextQuery};
 use crate::recipe::{Described, Fingerprinter, LazyFingerprinter, Recipe};
 use crate::retention::Retention;
-use crate::store::{
-    self, BandMaker, Header, HeldSnapshot, LockId, Store, View, wait_until_released,
-};
+use crate::store::{self, Header, HeldSnapshot, LockId, Store, View, wait_until_released};
 
 /// The settings of a database, fixed at creation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +29,7 @@ pub struct Settings {
     pub recipe: Recipe,
     /// `true` if texts are stored, compressed, beside their fingerprints.
     pub keep_texts: bool,
-    /// `true` if bands are stored: see [`Builder::similar`](crate::Builder::similar).
+    /// `true` if a forest is stored: see [`Builder::similar`](crate::Builder::similar).
     pub similar: bool,
     /// The lifetime of documents; `None` if no arrival times are stored.
     pub retention: Option<Retention>,
@@ -105,7 +103,7 @@ impl Database {
         let Header {
             recipe: stored,
             keep_texts,
-            bands,
+            forest,
             frozen,
             retention,
         } = store.header();
@@ -113,7 +111,7 @@ impl Database {
         let settings = Settings {
             recipe,
             keep_texts: *keep_texts,
-            similar: bands.is_some(),
+            similar: forest.is_some(),
             retention: *retention,
             frozen: *frozen,
         };
@@ -294,14 +292,14 @@ impl Database {
     /// A query for [`Snapshot::similar`].
     ///
     /// # Errors
-    /// None at present: without fingerprints of texts (recipe `weighted`), bands alone select
+    /// None at present: without fingerprints of texts (recipe `weighted`), the forest alone selects
     /// candidates.
     pub fn text_query(&self, text: &str) -> Result<TextQuery> {
         let made = match self.fingerprint(text) {
             Err(Error::NoTexts { .. }) => None,
             made => Some(made?),
         };
-        Ok(TextQuery::new(&BandMaker, text, made))
+        Ok(TextQuery::new(text, made))
     }
 
     /// Every document whose text is like this one: see [`Snapshot::similar`].

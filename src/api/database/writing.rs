@@ -40,7 +40,7 @@ impl Database {
     ///
     /// Query and insert are one transaction: of two near-duplicates that arrive together, one is
     /// stored. A text whose fingerprint is not reliable has no near-duplicates. It is stored, and
-    /// its outcome is `Inserted { reliable: false }`. Only a database with bands
+    /// its outcome is `Inserted { reliable: false }`. Only a database with a forest
     /// ([`Builder::similar`](crate::Builder::similar)) recognises a copy of such a text, by its
     /// wording, and returns [`Outcome::Similar`].
     ///
@@ -66,7 +66,7 @@ impl Database {
     /// Stores a document under a new id, unless a stored text says the same or more: see
     /// [`Change::InsertUnlessSimilar`]. Query and insert are one transaction.
     ///
-    /// Without bands ([`Builder::similar`](crate::Builder::similar)), a text whose fingerprint is
+    /// Without a forest ([`Builder::similar`](crate::Builder::similar)), a text whose fingerprint is
     /// not reliable is always stored.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use super::pair::SimilarPair;
 use crate::containment::{Containment, Verdict};
 use crate::decision::Decision;
 use crate::error::Result;
-use crate::minhash::Banding;
+use crate::minhash::ForestKeys;
 use crate::quotation_index::{QuotableText, QuotationIndex};
 use crate::similar_index::{PreparedText, SimilarIndex, SimilarText, Sought};
 use crate::similarity::Resemblance;
@@ -303,7 +303,7 @@ impl Search<'_> {
         alike.sort_unstable();
         let is_new = |other: u32| alike.binary_search(&other).is_err();
         let found = self.visit_quoting(&is_new, |other, longer, found| {
-            let normaliser = Banding::shared().normaliser();
+            let normaliser = ForestKeys::shared().normaliser();
             let resemblance = Resemblance::new(normaliser, self.text.text(), longer);
             pairs.push(pair(other, resemblance, Some(found.verdict)));
             ControlFlow::<()>::Continue(())

@@ -7,7 +7,7 @@
 //!                       │                        ▼       ▼
 //! finish                │              NewDocuments
 //!                       ▼                        │
-//!         bands ◄── TableWriter: a sort a table ◄┘ ──► every other table
+//!        forest ◄── TableWriter: a sort a table ◄┘ ──► every other table
 //! ```
 //!
 //! A load into a database is one transaction. A load into a new file commits often, and names the
@@ -29,6 +29,7 @@ use std::path::{Path, PathBuf};
 
 use crate::document::{DocId, Document};
 use crate::error::{Error, Result};
+use crate::minhash::ForestKeys;
 use crate::progress::ProgressHandler;
 use crate::retention::Retention;
 use crate::store::Store;
@@ -38,11 +39,10 @@ use crate::store::bulk::new_file::NewFile;
 use crate::store::bulk::reporter::{LoadReporter, OnConflict};
 use crate::store::bulk::sort::SortContext;
 use crate::store::bulk::table_writer::{TableWriter, Target};
-use crate::store::bulk::text_writer::{BandSorter, TextWriter};
+use crate::store::bulk::text_writer::{ForestSorter, TextWriter};
 use crate::store::commit::write_transaction::{MAX_REMOVED_AT_ONCE, WriteTransaction};
 use crate::store::disk::folder::folder_of;
 use crate::store::disk::path::DbPath;
-use crate::store::tables::bands::BandMaker;
 use crate::store::tables::schema::{Header, Keeps};
 use crate::store::tables::texts::refuse_too_long;
 use crate::timestamp::Timestamp;
@@ -111,7 +111,7 @@ impl Load {
     pub(crate) fn create(db_path: &DbPath, header: &Header, memory_bytes: u64) -> Result<Self> {
         let memory_bytes = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
         let file = NewFile::create(db_path, header, CACHE_BYTES.min(memory_bytes / 8), None)?;
-        let mut load = Self::new(db_path.path(), memory_bytes, header, file.bands());
+        let mut load = Self::new(db_path.path(), memory_bytes, header, file.forest());
         load.stage = Some(if header.keep_texts {
             // Texts are written while documents are pushed, and redb allows one writer.
             PushStage::Sorting(Target::New(Box::new(file)))
@@ -127,29 +127,38 @@ impl Load {
         remove_expired(store, &mut transaction)?;
         let latest_arrival = transaction.counts().latest_arrival;
         let target = Target::Existing(Box::new(transaction));
-        let bands = store.tables().bands().cloned();
-        let mut load = Self::new(store.path(), memory_bytes, store.header(), bands);
+        let forest = store.tables().forest();
+        let mut load = Self::new(store.path(), memory_bytes, store.header(), forest);
         load.latest_arrival = latest_arrival;
         load.stage = Some(PushStage::Sorting(target));
         Ok(load)
     }
 
-    fn new(path: &Path, memory_bytes: usize, header: &Header, bands: Option<BandMaker>) -> Self {
+    fn new(
+        path: &Path,
+        memory_bytes: usize,
+        header: &Header,
+        forest: Option<&'static ForestKeys>,
+    ) -> Self {
         let keeps = header.keeps();
         let context = SortContext::new(folder_of(path));
-        // Three quarters are for sorts, the rest for redb's cache and the texts. Bands outnumber all
+        // Three quarters are for sorts, the rest for redb's cache and the texts. Forest keys outnumber all
         // other entries and are sorted beside them, so they get half. The other half is for two sorts
         // at a time, each with a sort of arrival times if those are kept.
-        let band_bytes = if keeps.bands { memory_bytes / 8 * 3 } else { 0 };
+        let forest_bytes = if keeps.forest {
+            memory_bytes / 8 * 3
+        } else {
+            0
+        };
         let sorts = if keeps.arrivals { 4 } else { 2 };
-        let sorter_bytes = (memory_bytes / 4 * 3 - band_bytes) / sorts;
-        let bands = bands.map(|maker| BandSorter::new(maker, band_bytes, &context));
+        let sorter_bytes = (memory_bytes / 4 * 3 - forest_bytes) / sorts;
+        let forest = forest.map(|maker| ForestSorter::new(maker, forest_bytes, &context));
         let text_batch_bytes = TEXT_BATCH_BYTES.min(memory_bytes / 8);
         Self {
             stage: None,
             pushed: PushedSorter::new(sorter_bytes, keeps.arrivals, &context),
             new_documents: NewDocuments::new(sorter_bytes, keeps.arrivals, &context),
-            texts: TextWriter::new(text_batch_bytes, bands, &context),
+            texts: TextWriter::new(text_batch_bytes, forest, &context),
             documents: 0,
             keeps,
             now: Timestamp::now(),
@@ -274,7 +283,7 @@ impl Load {
         let target = stage.into_target()?;
         // `fingerprints`, `block0` to `block3` and, if kept, `times` and `arrivals`.
         let tables = if self.keeps.arrivals { 7 } else { 5 };
-        let steps = tables * self.documents + self.texts.band_entries();
+        let steps = tables * self.documents + self.texts.forest_entries();
         let writer = TableWriter {
             target,
             reporter: LoadReporter::new(progress, on_conflict, &self.path, steps),

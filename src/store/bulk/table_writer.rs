@@ -20,7 +20,7 @@ use crate::store::bulk::text_writer::TextWriter;
 use crate::store::commit::write_transaction::{MAX_REMOVED_AT_ONCE, WriteTransaction};
 use crate::store::tables::packed::entry::{Entry, pair, swapped};
 use crate::store::tables::packed::{Op, Packed, VisitFlow};
-use crate::store::tables::{ARRIVALS_TABLE, BANDS_TABLE, ROTATED_TABLES, TIMES_TABLE, TableOf};
+use crate::store::tables::{ARRIVALS_TABLE, FOREST_TABLE, ROTATED_TABLES, TIMES_TABLE, TableOf};
 use crate::timestamp::Timestamp;
 
 /// The file that a bulk load writes.
@@ -77,7 +77,7 @@ pub(super) struct TableWriter<'o> {
     pub(super) reporter: LoadReporter<'o>,
     pub(super) context: SortContext,
     pub(super) sorter_bytes: usize,
-    /// Documents pushed: the steps of each table except `bands`.
+    /// Documents pushed: the steps of each table except `forest`.
     pub(super) documents: u64,
     pub(super) retention: Option<Retention>,
     /// The system clock as the load began.
@@ -96,7 +96,7 @@ impl TableWriter<'_> {
             self.write_fingerprints(&mut new_documents, pushed)?;
         }
         self.reporter.finish_table(self.documents)?;
-        self.write_bands(texts, new_documents.orphaned_texts.sorted()?)?;
+        self.write_forest(texts, new_documents.orphaned_texts.sorted()?)?;
         let unreliable = self.target.write(
             |tables| &mut tables.unreliable,
             new_documents.unreliable.sorted()?,
@@ -195,15 +195,15 @@ impl TableWriter<'_> {
         Ok(())
     }
 
-    /// Removes orphaned texts, and writes the bands of all others.
-    fn write_bands(&mut self, texts: TextWriter, orphaned: Sorted<u64>) -> Result<()> {
-        let steps = texts.band_entries();
-        let bands = (self.target)
+    /// Removes orphaned texts, and writes the forest keys of all others.
+    fn write_forest(&mut self, texts: TextWriter, orphaned: Sorted<u64>) -> Result<()> {
+        let steps = texts.forest_entries();
+        let forest = (self.target)
             .in_transaction(|transaction| texts.remove_orphaned(transaction, orphaned))?;
-        let Some(bands) = bands else {
+        let Some(forest) = forest else {
             return Ok(());
         };
-        self.write_steps(steps, BANDS_TABLE, singles(bands.sorted()?))
+        self.write_steps(steps, FOREST_TABLE, singles(forest.sorted()?))
             .map(drop)
     }
 

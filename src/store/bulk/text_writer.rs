@@ -1,12 +1,12 @@
-//! [`TextWriter`]: stores texts as they are pushed, and sorts their bands.
+//! [`TextWriter`]: stores texts as they are pushed, and sorts their forest keys.
 
 use rayon::prelude::*;
 
 use crate::document::DocId;
 use crate::error::Result;
+use crate::minhash::ForestKeys;
 use crate::store::bulk::sort::{SortContext, Sorter};
 use crate::store::commit::write_transaction::WriteTransaction;
-use crate::store::tables::bands::BandMaker;
 use crate::store::tables::packed::entry::pair;
 use crate::store::tables::texts::Encoder;
 use crate::store::view::source::FingerprintSource;
@@ -20,18 +20,22 @@ pub(super) struct TextWriter {
     pending: Vec<(DocId, String)>,
     pending_bytes: usize,
     batch_bytes: usize,
-    bands: Option<BandSorter>,
+    forest: Option<ForestSorter>,
     context: SortContext,
 }
 
-/// Sorts new entries of `bands`. An entry of an orphaned text is pushed twice.
-pub(super) struct BandSorter {
-    maker: BandMaker,
+/// Sorts new entries of `forest`. An entry of an orphaned text is pushed twice.
+pub(super) struct ForestSorter {
+    maker: &'static ForestKeys,
     entries: Sorter<u128>,
 }
 
-impl BandSorter {
-    pub(super) fn new(maker: BandMaker, memory_bytes: usize, context: &SortContext) -> Self {
+impl ForestSorter {
+    pub(super) fn new(
+        maker: &'static ForestKeys,
+        memory_bytes: usize,
+        context: &SortContext,
+    ) -> Self {
         Self {
             maker,
             entries: Sorter::new(memory_bytes, context),
@@ -39,7 +43,7 @@ impl BandSorter {
     }
 }
 
-/// The stored form of a text, and its band keys.
+/// The stored form of a text, and its forest keys.
 struct EncodedText {
     id: DocId,
     bytes: Vec<u8>,
@@ -49,14 +53,14 @@ struct EncodedText {
 impl TextWriter {
     pub(super) fn new(
         batch_bytes: usize,
-        bands: Option<BandSorter>,
+        forest: Option<ForestSorter>,
         context: &SortContext,
     ) -> Self {
         Self {
             pending: Vec::new(),
             pending_bytes: 0,
             batch_bytes,
-            bands,
+            forest,
             context: context.clone(),
         }
     }
@@ -89,10 +93,10 @@ impl TextWriter {
         for texts in new_only.chunks(TEXTS_ENCODED_AT_ONCE) {
             let encoded = self.encode(texts)?;
             transaction.add_texts(encoded.iter().map(|text| (text.id, text.bytes.as_slice())))?;
-            if let Some(bands) = &mut self.bands {
+            if let Some(forest) = &mut self.forest {
                 for EncodedText { id, keys, .. } in &encoded {
                     for key in keys {
-                        bands.entries.push(pair(*key, id.0))?;
+                        forest.entries.push(pair(*key, id.0))?;
                     }
                 }
             }
@@ -100,12 +104,12 @@ impl TextWriter {
         Ok(())
     }
 
-    /// Compresses texts and makes their band keys, on all cores.
+    /// Compresses texts and makes their forest keys, on all cores.
     fn encode(&self, texts: &[(DocId, String)]) -> Result<Vec<EncodedText>> {
-        let maker = self.bands.as_ref().map(|bands| &bands.maker);
+        let maker = self.forest.as_ref().map(|forest| forest.maker);
         let encode = |encoder: &mut Encoder, (id, text): &(DocId, String)| {
-            let banded = maker.map(|maker| maker.keys_and_sketch(text));
-            let (keys, sketch) = banded.unwrap_or_default();
+            let keyed = maker.map(|maker| maker.keys_and_sketch(text));
+            let (keys, sketch) = keyed.unwrap_or_default();
             Ok(EncodedText {
                 id: *id,
                 bytes: encoder.encode(*id, text, sketch)?,
@@ -121,13 +125,13 @@ impl TextWriter {
         })
     }
 
-    /// Removes texts, and returns the sorter of `bands`. It holds the entries of a removed text twice.
+    /// Removes texts, and returns the sorter of `forest`. It holds the entries of a removed text twice.
     pub(super) fn remove_orphaned(
         self,
         transaction: &mut WriteTransaction,
         ids: impl Iterator<Item = Result<u64>>,
     ) -> Result<Option<Sorter<u128>>> {
-        let mut entries = self.bands.map(|bands| bands.entries);
+        let mut entries = self.forest.map(|forest| forest.entries);
         transaction.remove_texts(ids, |entry| match &mut entries {
             Some(entries) => entries.push(entry),
             None => Ok(()),
@@ -135,8 +139,10 @@ impl TextWriter {
         Ok(entries)
     }
 
-    /// The number of new entries of `bands`, those of orphaned texts included.
-    pub(super) fn band_entries(&self) -> u64 {
-        self.bands.as_ref().map_or(0, |bands| bands.entries.len())
+    /// The number of new entries of `forest`, those of orphaned texts included.
+    pub(super) fn forest_entries(&self) -> u64 {
+        self.forest
+            .as_ref()
+            .map_or(0, |forest| forest.entries.len())
     }
 }

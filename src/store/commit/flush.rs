@@ -17,6 +17,7 @@ use std::time::Instant;
 
 use crate::block::BLOCKS;
 use crate::error::Result;
+use crate::minhash::MAX_KEYS;
 use crate::store::commit::Committer;
 use crate::store::commit::flush_options::FlushOptions;
 use crate::store::commit::table_changes::{block0_changes, rotated_changes};
@@ -30,8 +31,6 @@ use crate::store::tables::schema::JournalMark;
 
 /// At most 16 MiB of texts per flush transaction.
 const MAX_TEXT_BYTES: usize = 16 << 20;
-/// An upper bound for the band keys of one text, to count changes before the old text is read.
-const MAX_KEYS_OF_TEXT: usize = 64;
 
 impl Committer {
     /// Flushes each sealed memtable, until [`stop_flushing`](Self::stop_flushing) is called.
@@ -181,18 +180,19 @@ pub(super) fn flush_edits(
     finish: impl FnOnce(&mut WriteTransaction) -> Result<()>,
 ) -> Result<()> {
     let mut last = begin()?;
-    let keeps_bands = last.keeps_bands();
+    let keeps_forest = last.keeps_forest();
     let fits_one_transaction = edits.len() <= options.documents_at_once()
         && edits.iter().map(text_bytes).sum::<usize>() <= MAX_TEXT_BYTES
-        && (!keeps_bands
-            || edits.iter().map(max_band_changes).sum::<usize>() <= options.bands_at_once());
+        && (!keeps_forest
+            || edits.iter().map(max_forest_changes).sum::<usize>()
+                <= options.forest_changes_at_once());
     // A small flush, as at every close, costs one redb commit instead of a dozen.
     if fits_one_transaction {
         last.apply(edits.to_vec())?;
     } else {
         // redb allows one write transaction at a time.
         drop(last);
-        flush_documents(edits, options, keeps_bands, &begin)?;
+        flush_documents(edits, options, keeps_forest, &begin)?;
         flush_blocks(edits, options, &begin)?;
         last = begin()?;
     }
@@ -200,23 +200,27 @@ pub(super) fn flush_edits(
     last.commit()
 }
 
-/// Flushes to the tables by document id, and to table `bands`.
+/// Flushes to the tables by document id, and to table `forest`.
 fn flush_documents(
     edits: &[DocumentEdit],
     options: FlushOptions,
-    keeps_bands: bool,
+    keeps_forest: bool,
     begin: &impl Fn() -> Result<WriteTransaction>,
 ) -> Result<()> {
     let group_len = |edits: &[DocumentEdit]| {
-        if keeps_bands {
-            count_within(edits, options.collected_bands(), max_band_changes)
+        if keeps_forest {
+            count_within(
+                edits,
+                options.collected_forest_changes(),
+                max_forest_changes,
+            )
         } else {
             edits.len()
         }
     };
     for group in batches(edits, group_len) {
-        if keeps_bands {
-            flush_bands(group, options, begin)?;
+        if keeps_forest {
+            flush_forest(group, options, begin)?;
         }
         let batch_len = |edits: &[DocumentEdit]| {
             let max = edits.len().min(options.entries_per_transaction());
@@ -229,16 +233,16 @@ fn flush_documents(
     Ok(())
 }
 
-/// Flushes to table `bands`, before the texts of the same documents. The entries to remove are computed
+/// Flushes to table `forest`, before the texts of the same documents. The entries to remove are computed
 /// from the old texts, which a flush that is repeated after a crash must still find.
-fn flush_bands(
+fn flush_forest(
     edits: &[DocumentEdit],
     options: FlushOptions,
     begin: &impl Fn() -> Result<WriteTransaction>,
 ) -> Result<()> {
     let transaction = begin()?;
-    let changes = transaction.band_changes(edits)?;
-    let chunks = transaction.band_chunks()?;
+    let changes = transaction.forest_changes(edits)?;
+    let chunks = transaction.forest_chunks()?;
     drop(transaction);
     // The cost of a transaction is the pages it writes. With several changes for each page, a
     // transaction takes as many times more changes.
@@ -247,7 +251,7 @@ fn flush_bands(
     let mut changes = changes.into_sorted().peekable();
     while changes.peek().is_some() {
         in_transaction(begin, |transaction| {
-            transaction.apply_bands(changes.by_ref().take(per_transaction))
+            transaction.apply_forest(changes.by_ref().take(per_transaction))
         })?;
     }
     Ok(())
@@ -311,10 +315,10 @@ fn count_within(
     fits.count().max(1)
 }
 
-/// An upper bound for the entries of table `bands` that an edit changes.
-fn max_band_changes(edit: &DocumentEdit) -> usize {
+/// An upper bound for the entries of table `forest` that an edit changes.
+fn max_forest_changes(edit: &DocumentEdit) -> usize {
     let may_remove = edit.before.is_some() && edit.text != TextEdit::Keep;
-    edit.text.keys().len() + usize::from(may_remove) * MAX_KEYS_OF_TEXT
+    edit.text.keys().len() + usize::from(may_remove) * MAX_KEYS
 }
 
 fn text_bytes(edit: &DocumentEdit) -> usize {

@@ -15,8 +15,8 @@ const MAX_DOCUMENTS_AT_ONCE: usize = 2048;
 /// At most 8,192 entries of one table are changed per transaction. In a table of millions each entry is
 /// in a page of its own, so a transaction writes up to as many pages.
 const MAX_ENTRIES_PER_TRANSACTION: usize = 8 << 10;
-/// At most 4 Mi changes of table `bands`, 64 MiB, are sorted at a time.
-const MAX_COLLECTED_BANDS: usize = 4 << 20;
+/// At most 4 Mi changes of table `forest`, 64 MiB, are sorted at a time.
+const MAX_COLLECTED_KEYS: usize = 4 << 20;
 
 /// The thresholds of the flush, all derived from `min_changes`: tests set a small one and so reach
 /// every path with a few hundred documents.
@@ -59,14 +59,14 @@ impl FlushOptions {
         (self.min_changes / 8).clamp(1, MAX_ENTRIES_PER_TRANSACTION)
     }
 
-    /// Changes of table `bands` in one transaction with all other entries of their documents.
-    pub(super) fn bands_at_once(self) -> usize {
-        // A text has dozens of bands, each in a page of its own.
+    /// Changes of table `forest` in one transaction with all other entries of their documents.
+    pub(super) fn forest_changes_at_once(self) -> usize {
+        // A text has dozens of forest keys, each in a page of its own.
         4 * self.entries_per_transaction()
     }
 
-    pub(super) fn collected_bands(self) -> usize {
+    pub(super) fn collected_forest_changes(self) -> usize {
         // The more changes are applied in order, the fewer pages are written for each.
-        self.min_changes.saturating_mul(64).min(MAX_COLLECTED_BANDS)
+        self.min_changes.saturating_mul(64).min(MAX_COLLECTED_KEYS)
     }
 }

@@ -58,7 +58,7 @@ fn create(path: &Path) -> Store {
     let header = Header {
         recipe: String::new(),
         keep_texts: false,
-        bands: None,
+        forest: None,
         frozen: false,
         retention: None,
     };

@@ -8,19 +8,22 @@ use redb::ReadableTable;
 use crate::block::BLOCKS;
 use crate::document::DocId;
 use crate::error::Result;
+use crate::minhash::ForestKeys;
 use crate::store::commit::bucket_changes::BucketChanges;
+use crate::store::commit::node_changes::NodeChanges;
 use crate::store::commit::table_changes::{block0_changes, rotated_changes, table_changes};
 use crate::store::commit::write_lock::WriteGuard;
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
 use crate::store::pager::abort_on_drop::AbortOnDrop;
 use crate::store::tables::WriteTables;
-use crate::store::tables::bands::{BandChanges, BandMaker};
 use crate::store::tables::edit::{Counts, DocumentEdit, TextEdit};
+use crate::store::tables::forest::ForestChanges;
 use crate::store::tables::packed::entry::{Entry, pair, swapped};
 use crate::store::tables::packed::{ApplyCounts, Op};
 use crate::store::tables::schema::{self, Counters, JournalMark, Keeps};
 use crate::store::tables::texts;
+use crate::store::view::node_cache::NodeCache;
 use crate::store::view::source::FingerprintSource;
 use crate::store::view::table_store::TableStore;
 use crate::store::view::wording_cache::WordingCache;
@@ -37,15 +40,16 @@ pub(crate) struct WriteTransaction {
     transaction: AbortOnDrop,
     db_path: DbPath,
     keeps: Keeps,
-    /// `None` in a file that keeps no bands.
-    bands: Option<BandMaker>,
+    /// `None` in a file that keeps no forest.
+    forest: Option<&'static ForestKeys>,
     counters: Counters,
     /// `true` if a table or a counter was changed.
     is_changed: bool,
     bucket_changes: BucketChanges,
+    node_changes: NodeChanges,
     /// The stored documents that the transaction edits; `None` if they may be any.
     edited_documents: Option<Vec<DocId>>,
-    /// The open database, for its bucket cache. `None` for a new file, which has no readers yet.
+    /// The open database, for its caches. `None` for a new file, which has no readers yet.
     store: Option<Arc<TableStore>>,
     /// Keeps other writers out until the transaction ends; `None` if the caller holds the lock.
     write_guard: Option<WriteGuard>,
@@ -57,8 +61,8 @@ impl WriteTransaction {
         let mut transaction = store.backend.begin_write()?;
         // Without quick repair, opening the file after a crash reads the whole file twice.
         transaction.set_quick_repair(true);
-        let (keeps, bands) = (store.header.keeps(), store.bands().cloned());
-        let mut begun = Self::new(transaction, &store.db_path, keeps, bands)?;
+        let (keeps, forest) = (store.header.keeps(), store.forest());
+        let mut begun = Self::new(transaction, &store.db_path, keeps, forest)?;
         begun.store = Some(Arc::clone(store));
         Ok(begun)
     }
@@ -68,7 +72,7 @@ impl WriteTransaction {
         transaction: redb::WriteTransaction,
         db_path: &DbPath,
         keeps: Keeps,
-        bands: Option<BandMaker>,
+        forest: Option<&'static ForestKeys>,
     ) -> Result<Self> {
         let transaction = AbortOnDrop::new(transaction);
         let counters = {
@@ -79,10 +83,11 @@ impl WriteTransaction {
             transaction,
             db_path: db_path.clone(),
             keeps,
-            bands,
+            forest,
             counters,
             is_changed: false,
             bucket_changes: BucketChanges::default(),
+            node_changes: NodeChanges::default(),
             edited_documents: Some(Vec::new()),
             store: None,
             write_guard: None,
@@ -102,8 +107,9 @@ impl WriteTransaction {
     /// [`counters_mut`](Self::counters_mut).
     pub(crate) fn tables_mut(&mut self) -> Result<WriteTables<'_>> {
         self.is_changed = true;
-        // The caller's writes bypass `record_bucket_changes`.
+        // The caller's writes bypass the lists of changes.
         self.bucket_changes.add_unknown();
+        self.node_changes.add_unknown();
         self.edited_documents = None;
         self.tables()
     }
@@ -127,8 +133,8 @@ impl WriteTransaction {
     pub(crate) fn apply(&mut self, mut edits: Vec<DocumentEdit>) -> Result<()> {
         edits.retain(DocumentEdit::changes_something);
         edits.sort_unstable_by_key(|edit| edit.id);
-        // Bands first: the entries to remove are computed from the texts that are stored now.
-        self.apply_bands(self.band_changes(&edits)?.into_sorted())?;
+        // The forest first: the entries to remove are computed from the texts that are stored now.
+        self.apply_forest(self.forest_changes(&edits)?.into_sorted())?;
         self.apply_documents(&edits)?;
         // `block0` knows which fingerprints still have a document; the other blocks need that.
         let distinct = self.apply_block0(&block0_changes(&edits))?;
@@ -155,11 +161,11 @@ impl WriteTransaction {
         self.apply(edits)
     }
 
-    /// The changes that edits make in table `bands`. The entries to remove are computed from the stored
+    /// The changes that edits make in table `forest`. The entries to remove are computed from the stored
     /// texts, so the changes must be applied before the texts change, or in the same transaction.
-    pub(crate) fn band_changes(&self, edits: &[DocumentEdit]) -> Result<BandChanges> {
-        let mut changes = BandChanges::default();
-        let Some(bands) = &self.bands else {
+    pub(crate) fn forest_changes(&self, edits: &[DocumentEdit]) -> Result<ForestChanges> {
+        let mut changes = ForestChanges::default();
+        let Some(forest) = &self.forest else {
             return Ok(changes);
         };
         let texts = self.open_texts()?;
@@ -169,35 +175,41 @@ impl WriteTransaction {
                 Some(_) => texts::get(&texts, edit.id, &self.db_path)?,
                 None => None,
             };
-            let old = old.map_or(Vec::new(), |old| bands.keys(&old));
+            let old = old.map_or(Vec::new(), |old| forest.keys(&old));
             changes.replace(edit.id, &old, edit.text.keys());
         }
         Ok(changes)
     }
 
-    pub(crate) fn keeps_bands(&self) -> bool {
-        self.bands.is_some()
+    pub(crate) fn keeps_forest(&self) -> bool {
+        self.forest.is_some()
     }
 
-    /// 0 if the database keeps no bands.
-    pub(crate) fn band_chunks(&self) -> Result<u64> {
-        match &self.tables()?.bands {
-            Some(bands) => bands.chunks(),
+    /// 0 if the database keeps no forest.
+    pub(crate) fn forest_chunks(&self) -> Result<u64> {
+        match &self.tables()?.forest {
+            Some(forest) => forest.chunks(),
             None => Ok(0),
         }
     }
 
-    /// Applies ascending changes to table `bands`.
-    pub(crate) fn apply_bands(
+    /// Applies ascending changes to table `forest`.
+    pub(crate) fn apply_forest(
         &mut self,
         changes: impl IntoIterator<Item = (u128, Op)>,
     ) -> Result<()> {
+        let mut node_changes = NodeChanges::default();
         let mut tables = self.tables()?;
-        let Some(bands) = &mut tables.bands else {
+        let Some(forest) = &mut tables.forest else {
             return Ok(());
         };
-        let applied = bands.apply(changes.into_iter().map(Ok))?;
+        let changes = changes
+            .into_iter()
+            .inspect(|(entry, _)| node_changes.add(entry.first()));
+        let applied = forest.apply(changes.map(Ok));
         drop(tables);
+        self.node_changes.add_all(node_changes);
+        let applied = applied?;
         self.is_changed |= applied != ApplyCounts::default();
         Ok(())
     }
@@ -310,8 +322,8 @@ impl WriteTransaction {
         for edit in edits {
             match &edit.text {
                 TextEdit::Keep => {}
-                TextEdit::Put(banded) => {
-                    let bytes = encoder.encode(edit.id, &banded.text, banded.sketch())?;
+                TextEdit::Put(keyed) => {
+                    let bytes = encoder.encode(edit.id, &keyed.text, keyed.sketch())?;
                     let old = table
                         .insert(edit.id.0, bytes.as_slice())
                         .writing(&self.db_path)?;
@@ -339,7 +351,7 @@ impl WriteTransaction {
         Ok(without)
     }
 
-    /// Stores encoded texts of documents without a text. The caller updates table `bands`.
+    /// Stores encoded texts of documents without a text. The caller updates table `forest`.
     pub(crate) fn add_texts<'b>(
         &mut self,
         texts: impl Iterator<Item = (DocId, &'b [u8])>,
@@ -357,12 +369,12 @@ impl WriteTransaction {
         Ok(())
     }
 
-    /// Removes the texts of documents. Passes the entries of table `bands` that the caller must remove to
-    /// `remove_band`.
+    /// Removes the texts of documents. Passes the entries of table `forest` that the caller must remove to
+    /// `remove_entry`.
     pub(crate) fn remove_texts(
         &mut self,
         ids: impl Iterator<Item = Result<u64>>,
-        mut remove_band: impl FnMut(u128) -> Result<()>,
+        mut remove_entry: impl FnMut(u128) -> Result<()>,
     ) -> Result<()> {
         let mut removed = 0;
         self.edited_documents = None;
@@ -375,10 +387,10 @@ impl WriteTransaction {
                     continue;
                 };
                 removed += 1;
-                if let Some(bands) = &self.bands {
+                if let Some(forest) = &self.forest {
                     let text = texts::decode(DocId(id), old.value(), &self.db_path)?;
-                    for key in bands.keys(&text) {
-                        remove_band(pair(key, id))?;
+                    for key in forest.keys(&text) {
+                        remove_entry(pair(key, id))?;
                     }
                 }
             }
@@ -424,10 +436,13 @@ impl WriteTransaction {
             &self.db_path,
         )?;
         // Race: the cache is updated before the commit. A snapshot that sees the commit must not find
-        // buckets from before it.
+        // buckets, nodes or wordings from before it.
         if let Some(store) = &self.store {
             let commit = self.counters.commits;
             self.bucket_changes.apply(&store.buckets, commit);
+            if let Some(nodes) = &store.nodes {
+                self.node_changes.apply(nodes, commit);
+            }
             if let Some(wordings) = &store.wordings {
                 wordings.apply_changes(self.edited_documents.as_deref(), commit);
             }
@@ -438,9 +453,10 @@ impl WriteTransaction {
         };
         let before = header_writes();
         self.transaction.commit().map_err(|cause| {
-            // The cached buckets now hold changes that may not have been committed.
+            // The caches now hold changes that may not have been committed.
             if let Some(store) = &self.store {
                 store.buckets.clear();
+                store.nodes.iter().for_each(NodeCache::clear);
                 store.wordings.iter().for_each(WordingCache::clear);
             }
             if before.is_some() && before == header_writes() {

@@ -8,7 +8,7 @@
 //!
 //! A change is the id of the document, a byte of flags, and the fields that the flags announce, in
 //! this order: the stored state before and the state after, each a fingerprint and an optional
-//! arrival; the length of the text in four bytes, and the text; the number of band keys in four
+//! arrival; the length of the text in four bytes, and the text; the number of forest keys in four
 //! bytes, and eight bytes for each key. The keys could be computed from the text, but in tens of
 //! microseconds a text: storing them makes the open after a crash fast.
 //!
@@ -17,16 +17,16 @@
 //! | 0, 3 | the document is stored: before, after |
 //! | 1, 4 | its fingerprint is reliable: before, after |
 //! | 2, 5 | it has an arrival: before, after |
-//! | 6 | a text without band keys is put |
+//! | 6 | a text without forest keys is put |
 //! | 7 | the text is removed |
-//! | 6 and 7 | a text with band keys is put |
+//! | 6 and 7 | a text with forest keys is put |
 
 use std::io::{Result, Write};
 
 use super::frame::Fields;
 use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
-use crate::store::tables::edit::{BandedText, Counts, DocumentEdit, StoredDocument, TextEdit};
+use crate::store::tables::edit::{Counts, DocumentEdit, KeyedText, StoredDocument, TextEdit};
 use crate::timestamp::Timestamp;
 
 /// Bytes of the totals.
@@ -43,7 +43,7 @@ const AFTER_SHIFT: u32 = 3;
 
 const PUT_TEXT: u8 = 1 << 6;
 const REMOVE_TEXT: u8 = 1 << 7;
-const PUT_BANDED_TEXT: u8 = PUT_TEXT | REMOVE_TEXT;
+const PUT_KEYED_TEXT: u8 = PUT_TEXT | REMOVE_TEXT;
 
 /// The number of bytes that [`encode`] writes.
 pub(super) fn encoded_bytes(edits: &[DocumentEdit]) -> u64 {
@@ -55,7 +55,7 @@ fn edit_bytes(edit: &DocumentEdit) -> u64 {
         state.map_or(0, |state| if state.arrival.is_some() { 16 } else { 8 })
     };
     let text_bytes = match &edit.text {
-        TextEdit::Put(banded) => 4 + banded.text.len() as u64 + key_bytes(banded.keys()),
+        TextEdit::Put(keyed) => 4 + keyed.text.len() as u64 + key_bytes(keyed.keys()),
         TextEdit::Keep | TextEdit::Remove => 0,
     };
     MIN_EDIT_BYTES as u64 + state_bytes(edit.before) + state_bytes(edit.after) + text_bytes
@@ -81,8 +81,8 @@ pub(super) fn encode(out: &mut impl Write, edits: &[DocumentEdit], counts: Count
 fn encode_edit(out: &mut impl Write, edit: &DocumentEdit) -> Result<()> {
     let text_flag = match &edit.text {
         TextEdit::Keep => 0,
-        TextEdit::Put(banded) if banded.keys().is_empty() => PUT_TEXT,
-        TextEdit::Put(_) => PUT_BANDED_TEXT,
+        TextEdit::Put(keyed) if keyed.keys().is_empty() => PUT_TEXT,
+        TextEdit::Put(_) => PUT_KEYED_TEXT,
         TextEdit::Remove => REMOVE_TEXT,
     };
     let flags = flags_of(edit.before) | flags_of(edit.after) << AFTER_SHIFT | text_flag;
@@ -94,12 +94,12 @@ fn encode_edit(out: &mut impl Write, edit: &DocumentEdit) -> Result<()> {
             out.write_all(&time.to_le_bytes())?;
         }
     }
-    if let TextEdit::Put(banded) = &edit.text {
-        out.write_all(&(banded.text.len() as u32).to_le_bytes())?;
-        out.write_all(banded.text.as_bytes())?;
-        if !banded.keys().is_empty() {
-            out.write_all(&(banded.keys().len() as u32).to_le_bytes())?;
-            for key in banded.keys() {
+    if let TextEdit::Put(keyed) = &edit.text {
+        out.write_all(&(keyed.text.len() as u32).to_le_bytes())?;
+        out.write_all(keyed.text.as_bytes())?;
+        if !keyed.keys().is_empty() {
+            out.write_all(&(keyed.keys().len() as u32).to_le_bytes())?;
+            for key in keyed.keys() {
                 out.write_all(&key.to_le_bytes())?;
             }
         }
@@ -142,12 +142,12 @@ fn decode_edit(fields: &mut Fields<'_>) -> Option<DocumentEdit> {
         id,
         before: decode_state(fields, flags)?,
         after: decode_state(fields, flags >> AFTER_SHIFT)?,
-        text: match flags & PUT_BANDED_TEXT {
-            PUT_TEXT => TextEdit::Put(BandedText::new(decode_text(fields)?, Vec::new())),
+        text: match flags & PUT_KEYED_TEXT {
+            PUT_TEXT => TextEdit::Put(KeyedText::new(decode_text(fields)?, Vec::new())),
             REMOVE_TEXT => TextEdit::Remove,
-            PUT_BANDED_TEXT => {
+            PUT_KEYED_TEXT => {
                 let text = decode_text(fields)?;
-                TextEdit::Put(BandedText::new(text, decode_keys(fields)?))
+                TextEdit::Put(KeyedText::new(text, decode_keys(fields)?))
             }
             _ => TextEdit::Keep,
         },
@@ -207,7 +207,7 @@ pub(super) mod tests {
             Just(TextEdit::Keep),
             Just(TextEdit::Remove),
             ("\\PC{0,40}", vec(any::<u64>(), 0..4))
-                .prop_map(|(text, keys)| TextEdit::Put(BandedText::new(text, keys))),
+                .prop_map(|(text, keys)| TextEdit::Put(KeyedText::new(text, keys))),
         ]
     }
 

@@ -10,7 +10,7 @@ use super::payload::tests::edit;
 use super::*;
 use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
-use crate::store::tables::edit::{BandedText, StoredDocument, TextEdit};
+use crate::store::tables::edit::{KeyedText, StoredDocument, TextEdit};
 use crate::timestamp::Timestamp;
 
 type Batch = (Vec<DocumentEdit>, Counts);
@@ -102,7 +102,7 @@ fn insertion(id: u64, text: &str) -> DocumentEdit {
             reliable: true,
             arrival: None,
         }),
-        text: TextEdit::Put(BandedText::new(text, Vec::new())),
+        text: TextEdit::Put(KeyedText::new(text, Vec::new())),
     }
 }
 
@@ -191,9 +191,9 @@ fn every_kind_of_change_is_replayed_in_order() {
     let texts = [
         TextEdit::Keep,
         TextEdit::Remove,
-        TextEdit::Put(BandedText::new("", Vec::new())),
-        TextEdit::Put(BandedText::new("短 text", vec![7, 8])),
-        TextEdit::Put(BandedText::new("long ".repeat(100_000), Vec::new())),
+        TextEdit::Put(KeyedText::new("", Vec::new())),
+        TextEdit::Put(KeyedText::new("短 text", vec![7, 8])),
+        TextEdit::Put(KeyedText::new("long ".repeat(100_000), Vec::new())),
     ];
     let mut batches = vec![(Vec::new(), Counts::default())];
     for before in states {
@@ -601,7 +601,7 @@ fn failed_growth_writes_nothing_and_loses_nothing() {
 fn commit_above_record_limit_is_refused() {
     let folder = Folder::new();
     let mut journal = folder.create(generation(1)).unwrap();
-    let text = BandedText::new("x".repeat(1 << 20), Vec::new());
+    let text = KeyedText::new("x".repeat(1 << 20), Vec::new());
     let edits: Vec<_> = (0..4096)
         .map(|id| DocumentEdit {
             text: TextEdit::Put(Arc::clone(&text)),

@@ -15,7 +15,7 @@ use crate::store::disk::path::{DbPath, RedbResult};
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::entry::Entry;
 use crate::store::tables::{
-    ARRIVALS_TABLE, BANDS_TABLE, ROTATED_TABLES, TIMES_TABLE, TableOf, texts,
+    ARRIVALS_TABLE, FOREST_TABLE, ROTATED_TABLES, TIMES_TABLE, TableOf, texts,
 };
 use crate::store::view::limits::Limits;
 use crate::store::view::snapshot_tables::SnapshotTables;
@@ -121,8 +121,8 @@ fn copy(tables: &SnapshotTables, file: &NewFile, progress: &ProgressHandler) -> 
         copy_table(&kept.arrivals, file, ARRIVALS_TABLE, reporter)?;
         copy_table(&kept.times, file, TIMES_TABLE, reporter)?;
     }
-    if let Some(bands) = &tables.bands {
-        copy_table(bands, file, BANDS_TABLE, reporter)?;
+    if let Some(forest) = &tables.forest {
+        copy_table(forest, file, FOREST_TABLE, reporter)?;
     }
     copy_texts(tables, file, reporter)?;
     reporter.finish()?;

@@ -80,8 +80,8 @@ pub(crate) fn stats(view: &View) -> Result<Stats> {
         stats.add_arrivals(oldest.into_iter().chain(latest));
         stats.add_table(&kept.times, |_| {})?;
     }
-    if let Some(bands) = &tables.bands {
-        stats.add_table(bands, |_| {})?;
+    if let Some(forest) = &tables.forest {
+        stats.add_table(forest, |_| {})?;
     }
     Ok(stats)
 }

@@ -7,8 +7,8 @@
 //!
 //! Queries use two kinds of index. [`FingerprintIndex`] holds each distinct fingerprint once, so a
 //! fingerprint that a million documents share is compared once. [`Postings`] lists the documents that
-//! ever had a fingerprint or a band key, by id. Index entries are never removed, so a reader checks the
-//! visible version of each listed document.
+//! ever had a fingerprint, by id, and [`KeySets`] the keys that their texts ever had in the forest. Index
+//! entries are never removed, so a reader checks the visible version of each listed document.
 //!
 //! A query takes 0.1 ns for each fingerprint that shares leading bits of some block with the query and,
 //! in an old view, a step for each later version of a listed document.
@@ -17,6 +17,7 @@
 //! the types of an edit.
 
 mod fingerprints;
+mod key_sets;
 mod overlay;
 mod postings;
 mod seqno_log;
@@ -33,8 +34,10 @@ use parking_lot::Mutex;
 
 use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
+use crate::minhash::ForestEntry;
 use crate::store::tables::edit::{DocumentEdit, StoredDocument, TextEdit};
 use fingerprints::FingerprintIndex;
+use key_sets::KeySets;
 use postings::{Posted, Postings};
 use seqno_log::SeqnoLog;
 use shards::{KeyHasher, SHARDS, Shards};
@@ -48,8 +51,8 @@ pub(crate) struct Memtable {
     latest: Shards<LatestSeqnos>,
     /// The documents that ever had each reliable fingerprint.
     postings: Shards<Postings>,
-    /// The documents whose text ever had each band key.
-    bands: Shards<Postings>,
+    /// The keys that the text of each document ever had.
+    forest: KeySets,
     /// Every reliable fingerprint that some document ever had.
     fingerprints: FingerprintIndex,
     /// Batches of at least this many edits are appended on all cores.
@@ -63,7 +66,7 @@ pub(crate) struct Memtable {
 const MAX_LIST_LEN: usize = 4096;
 /// From 4,096 edits on, sorting a batch by shard costs less than locking a shard for each edit.
 const MIN_GROUPED_EDITS: usize = 4096;
-/// At most 32,768 edits or band keys are sorted at a time: these fit into the processor's caches.
+/// At most 32,768 edits or keys are sorted at a time: these fit into the processor's caches.
 const MAX_GROUPED_EDITS: usize = 1 << 15;
 
 /// The absence of a seqno. Greater than every seqno, and so never visible.
@@ -101,14 +104,10 @@ struct MemoryUse {
     /// Documents in posting lists of fingerprints, except the first of each list.
     copies: usize,
     text_bytes: usize,
-    /// Band keys of all versions, with repetitions.
+    /// Keys of all versions in the forest, with repetitions.
     text_keys: usize,
-    /// Distinct band keys.
-    band_keys: usize,
-    /// Band keys with at least two documents.
-    shared_band_keys: usize,
-    /// Documents in posting lists of band keys, except the first two of each list.
-    band_copies: usize,
+    /// Entries of the forest.
+    forest_entries: usize,
 }
 
 /// Bytes of a hash table entry. This and the sizes below are measured averages: hash tables are half
@@ -118,8 +117,6 @@ const ENTRY_BYTES: usize = 28;
 const FINGERPRINT_BYTES: usize = ENTRY_BYTES + 4 * 12;
 /// Bytes of another document in a posting list.
 const COPY_BYTES: usize = 24;
-/// Bytes of a posting list's B-tree with one node of eleven entries, and of its hash table entry.
-const TREE_BYTES: usize = 200;
 /// Bytes of an empty memtable, mostly its 3 × 256 shards: 128 KiB.
 const EMPTY_BYTES: usize = 128 << 10;
 
@@ -133,7 +130,7 @@ impl Memtable {
             versions: SeqnoLog::new(),
             latest: Shards::new(shards, HashMap::with_hasher),
             postings: Shards::new(shards, Postings::new),
-            bands: Shards::new(shards, Postings::new),
+            forest: KeySets::new(shards),
             fingerprints: FingerprintIndex::new(max_list_len),
             min_grouped_edits,
             appender: Mutex::default(),
@@ -213,9 +210,7 @@ impl Memtable {
                 }
             }
             for key in edit.text.keys() {
-                let mut bands = self.bands.write(*key);
-                let posted = bands.add(&self.versions, *key, edit.id, seqno);
-                appender.memory.count_band_key(posted);
+                appender.memory.forest_entries += usize::from(self.forest.add(*key, edit.id));
             }
         }
     }
@@ -273,33 +268,15 @@ impl Memtable {
         }
         appender.memory.fingerprints += all_new.len();
         self.fingerprints.extend(&all_new);
-        self.append_bands_grouped(edits, from, appender);
-    }
-
-    fn append_bands_grouped(&self, edits: &[DocumentEdit], from: u32, appender: &mut Appender) {
-        let keys_of = |(seqno, edit): (u32, &DocumentEdit)| {
-            let keys = edit.text.keys().to_vec();
-            keys.into_iter().map(move |key| (seqno, key))
+        let keys_of = |edit: &DocumentEdit| {
+            let (keys, id) = (edit.text.keys().to_vec(), edit.id.0);
+            keys.into_iter().map(move |key| (key, id))
         };
-        let mut keys = zip(from.., edits).flat_map(keys_of).peekable();
-        // A text has dozens of band keys, so a batch of edits is many batches of keys.
-        while keys.peek().is_some() {
-            let batch: Vec<(u32, u64)> = keys.by_ref().take(MAX_GROUPED_EDITS).collect();
-            let posted =
-                self.bands
-                    .write_groups(batch.iter().map(|(_, key)| *key), |bands, group| {
-                        let mut memory = MemoryUse::default();
-                        bands.reserve(group.len());
-                        for &nth in group {
-                            let (seqno, key) = batch[nth as usize];
-                            let id = edits[(seqno - from) as usize].id;
-                            memory.count_band_key(bands.add(&self.versions, key, id, seqno));
-                        }
-                        memory
-                    });
-            posted
-                .iter()
-                .for_each(|memory| appender.memory.add_band_keys(memory));
+        let mut entries = edits.iter().flat_map(keys_of).peekable();
+        // A text has dozens of keys, so a batch of edits is many batches of keys.
+        while entries.peek().is_some() {
+            let batch: Vec<ForestEntry> = entries.by_ref().take(MAX_GROUPED_EDITS).collect();
+            appender.memory.forest_entries += self.forest.extend(&batch);
         }
     }
 
@@ -408,24 +385,7 @@ impl MemoryUse {
             + self.copies * COPY_BYTES
             + self.text_bytes
             + self.text_keys * size_of::<u64>()
-            + self.band_keys * ENTRY_BYTES
-            + self.shared_band_keys * TREE_BYTES
-            + self.band_copies * COPY_BYTES
-    }
-
-    fn count_band_key(&mut self, posted: Posted) {
-        match posted {
-            Posted::First => self.band_keys += 1,
-            Posted::Second => self.shared_band_keys += 1,
-            Posted::Further => self.band_copies += 1,
-            Posted::Known => {}
-        }
-    }
-
-    fn add_band_keys(&mut self, other: &Self) {
-        self.band_keys += other.band_keys;
-        self.shared_band_keys += other.shared_band_keys;
-        self.band_copies += other.band_copies;
+            + self.forest_entries * KeySets::ENTRY_BYTES
     }
 }
 

@@ -1,4 +1,4 @@
-//! [`Postings`]: the documents that ever had a fingerprint or a band key.
+//! [`Postings`]: the documents that ever had a fingerprint.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -12,7 +12,7 @@ use crate::store::memtable::seqno_log::SeqnoLog;
 /// documents does not keep the appender waiting.
 pub(super) const PAGE: usize = 256;
 
-/// The posting list of each key, a fingerprint or a band key. A posting is the seqno of the version in
+/// The posting list of each fingerprint. A posting is the seqno of the version in
 /// which a document first had the key.
 pub(super) struct Postings {
     /// The posting with the smallest document id. Most keys have this posting only, and so no tree.

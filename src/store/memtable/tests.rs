@@ -13,7 +13,8 @@ use super::view::LatestVersion;
 use super::*;
 use crate::block::{BLOCK_BITS, BLOCKS};
 use crate::document::Match;
-use crate::store::tables::edit::BandedText;
+use crate::minhash::{ForestQuery, Reach};
+use crate::store::tables::edit::KeyedText;
 use crate::timestamp::Timestamp;
 
 const CENTRES: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0x1ee7_79b9_7f4a_0000];
@@ -35,9 +36,9 @@ fn insertion(id: u64, bits: u64) -> DocumentEdit {
     }
 }
 
-/// A text whose band keys are its letters, so that many texts share keys.
-fn banded(text: &str) -> Arc<BandedText> {
-    BandedText::new(text, text.bytes().map(u64::from).collect())
+/// A text whose keys are its letters, so that many texts share keys.
+fn keyed(text: &str) -> Arc<KeyedText> {
+    KeyedText::new(text, text.bytes().map(u64::from).collect())
 }
 
 fn view_of(memtable: &Arc<Memtable>) -> MemtableView {
@@ -84,10 +85,10 @@ impl Model {
         }
     }
 
-    fn in_bands(&self, keys: &[u64]) -> Vec<DocId> {
+    fn in_forest(&self, keys: &[u64]) -> Vec<DocId> {
         let has_key = |text: &TextEdit| {
-            let has = |banded: &BandedText| keys.iter().any(|key| banded.has_key(*key));
-            matches!(text, TextEdit::Put(banded) if has(banded))
+            let has = |keyed: &KeyedText| keys.iter().any(|key| keyed.has_key(*key));
+            matches!(text, TextEdit::Put(keyed) if has(keyed))
         };
         let touched = self.touched.iter();
         let found = touched.filter(|(id, text)| has_key(text) && self.stored.contains_key(id));
@@ -127,9 +128,12 @@ fn assert_view_is(view: &MemtableView, model: &Model, ids: u64) {
     }
     for key in b'a'..=b'd' {
         for keys in [vec![key.into()], vec![key.into(), b'b'.into()], vec![]] {
-            let expected = model.in_bands(&keys);
-            assert_eq!(view.in_bands(&keys, |_, _| true), expected, "{keys:?}");
-            assert_eq!(view.in_bands(&keys, |_, _| false), []);
+            let expected = model.in_forest(&keys);
+            let query = ForestQuery::of_keys(&keys);
+            let search = query.within(Reach::ALIKE, 0.0);
+            let found = |passes| view.in_forest(&search, |_, _| passes).unwrap();
+            assert_eq!(found(true), expected, "{keys:?}");
+            assert_eq!(found(false), []);
         }
     }
     for centre in CENTRES {
@@ -174,7 +178,7 @@ fn any_text() -> impl Strategy<Value = TextEdit> {
     prop_oneof![
         3 => Just(TextEdit::Keep),
         1 => Just(TextEdit::Remove),
-        2 => "[a-c]{0,2}".prop_map(|text| TextEdit::Put(banded(&text))),
+        2 => "[a-c]{0,2}".prop_map(|text| TextEdit::Put(keyed(&text))),
     ]
 }
 
@@ -410,7 +414,7 @@ fn memory_estimate_is_small_without_edits_and_includes_text_bytes() {
     let memtable = Memtable::new();
     assert!(memtable.bytes() < 1 << 18);
     memtable.append(&[DocumentEdit {
-        text: TextEdit::Put(BandedText::new("a".repeat(1_000), Vec::new())),
+        text: TextEdit::Put(KeyedText::new("a".repeat(1_000), Vec::new())),
         ..insertion(1, 1)
     }]);
     assert!((1_000..1_500).contains(&(memtable.bytes() - Memtable::new().bytes())));

@@ -1,11 +1,15 @@
 //! [`MemtableView`]: the active and the sealed memtable as of one commit.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::shards::KeyHasher;
 use super::{Memtable, TextEdit, Version, indexed_fingerprint};
 use crate::document::{DocId, Match};
+use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::store::tables::edit::{BandedText, DocumentEdit, StoredDocument};
+use crate::minhash::ForestSearch;
+use crate::store::tables::edit::{DocumentEdit, KeyedText, StoredDocument};
 
 /// The visible edits of the memtables. The state of a document here replaces its state in the tables.
 #[derive(Clone, Debug, Default)]
@@ -163,34 +167,37 @@ impl MemtableView {
         near
     }
 
-    /// The documents whose text in the memtables has one of these band keys, and whose text and state pass;
-    /// ascending by id, each once.
-    pub(crate) fn in_bands(
+    /// The documents whose text in the memtables a search finds, and whose text and state pass; ascending by
+    /// id, each once.
+    pub(crate) fn in_forest(
         &self,
-        keys: &[u64],
-        passes: impl Fn(&BandedText, StoredDocument) -> bool,
-    ) -> Vec<DocId> {
-        let mut found: Vec<DocId> = Vec::new();
+        search: &ForestSearch<'_>,
+        passes: impl Fn(&KeyedText, StoredDocument) -> bool,
+    ) -> Result<Vec<DocId>> {
+        let mut found = Vec::new();
+        // The latest version of each document that is not found yet.
+        let mut versions: HashMap<DocId, Option<(Arc<KeyedText>, StoredDocument)>, KeyHasher> =
+            HashMap::default();
         for part in &self.parts {
-            for key in keys {
-                found.extend(part.in_band(*key));
-            }
+            search.run(&part.memtable.forest, &mut |(key, id)| {
+                let id = DocId(id);
+                let version = versions.entry(id).or_insert_with(|| {
+                    let LatestVersion { state, text } = self.latest(id)?;
+                    match text {
+                        TextEdit::Put(keyed) => Some((keyed, state?)),
+                        TextEdit::Keep | TextEdit::Remove => None,
+                    }
+                });
+                // The sets also have the keys of other versions.
+                if let Some((keyed, state)) = version.take_if(|(keyed, _)| keyed.has_key(key))
+                    && passes(&keyed, state)
+                {
+                    found.push(id);
+                }
+            })?;
         }
-        // Both memtables list a document that was edited in both.
         found.sort_unstable();
-        found.dedup();
-        found.retain(|id| {
-            let Some(LatestVersion {
-                state: Some(state),
-                text: TextEdit::Put(banded),
-            }) = self.latest(*id)
-            else {
-                return false;
-            };
-            // The posting lists also have documents whose text changed later.
-            passes(&banded, state) && keys.iter().any(|key| banded.has_key(*key))
-        });
-        found
+        Ok(found)
     }
 
     /// Calls `visitor` with the first `limit` documents, by id, that have the fingerprint in
@@ -252,25 +259,6 @@ fn sort_and_truncate(matches: &mut Vec<Match>, from: usize, limit: usize) {
 impl VisibleMemtable {
     fn version(&self, id: DocId) -> Option<&Version> {
         self.memtable.version(id, self.visible)
-    }
-
-    /// The documents whose text has or had this band key, in order of ids. Reads a page of the posting
-    /// list at a time.
-    fn in_band(&self, key: u64) -> impl Iterator<Item = DocId> {
-        let (mut after, mut has_more) = (None, true);
-        let pages = std::iter::from_fn(move || {
-            if !has_more {
-                return None;
-            }
-            let mut seqnos = Vec::new();
-            has_more = self.memtable.bands.read(key).read(key, after, &mut seqnos);
-            let ids = |seqno: &u32| Some((*seqno, self.memtable.versions.get(*seqno)?.id));
-            let posted: Vec<(u32, DocId)> = seqnos.iter().filter_map(ids).collect();
-            after = posted.last().map(|(_, id)| *id).or(after);
-            Some(posted)
-        });
-        let visible_id = |(seqno, id): (u32, DocId)| (seqno < self.visible).then_some(id);
-        pages.flatten().filter_map(visible_id)
     }
 
     /// The visible state of a document; `None` if the document no longer has the fingerprint. `seqno`

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
-use crate::minhash::{Banding, Sketch};
+use crate::minhash::{ForestKeys, Sketch};
 use crate::similarity::{PackedWording, Wording};
 use crate::text::Normaliser;
 use crate::timestamp::Timestamp;
@@ -33,15 +33,15 @@ pub(crate) struct DocumentEdit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TextEdit {
     Keep,
-    Put(Arc<BandedText>),
+    Put(Arc<KeyedText>),
     Remove,
 }
 
-/// A text to be stored, with its band keys.
+/// A text to be stored, with its forest keys.
 #[derive(Debug)]
-pub(crate) struct BandedText {
+pub(crate) struct KeyedText {
     pub(crate) text: Box<str>,
-    /// Ascending and distinct; empty in a database that keeps no bands.
+    /// Ascending and distinct; empty in a database that keeps no forest.
     keys: Box<[u64]>,
     /// Made with the keys, or by the first use if the keys were read from a journal.
     sketch: OnceLock<Option<Sketch>>,
@@ -49,15 +49,15 @@ pub(crate) struct BandedText {
     packed: OnceLock<Option<Box<[u8]>>>,
 }
 
-impl PartialEq for BandedText {
+impl PartialEq for KeyedText {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text && self.keys == other.keys
     }
 }
 
-impl Eq for BandedText {}
+impl Eq for KeyedText {}
 
-impl BandedText {
+impl KeyedText {
     /// Sorts the keys and removes duplicates.
     pub(crate) fn new(text: impl Into<Box<str>>, mut keys: Vec<u64>) -> Arc<Self> {
         keys.sort_unstable();
@@ -70,20 +70,20 @@ impl BandedText {
         })
     }
 
-    /// A text with all that `banding` makes of it.
-    pub(crate) fn with_bands(text: String, banding: &Banding) -> Arc<Self> {
-        let (keys, sketch) = banding.keys_and_sketch(&text);
-        let banded = Self::new(text, keys);
+    /// A text with its keys in the forest and its sketch.
+    pub(crate) fn with_forest(text: String, maker: &ForestKeys) -> Arc<Self> {
+        let (keys, sketch) = maker.keys_and_sketch(&text);
+        let keyed = Self::new(text, keys);
         // The cell is empty, so this always succeeds.
-        let _ = banded.sketch.set(sketch);
-        banded
+        let _ = keyed.sketch.set(sketch);
+        keyed
     }
 
-    /// The sketch of the text; `None` in a database that keeps no bands, and for a text without bands.
+    /// The sketch of the text; `None` in a database that keeps no forest, and for a text with too little content.
     pub(crate) fn sketch(&self) -> Option<Sketch> {
-        let has_bands = self.keys.len() > 1;
-        let make = || Banding::shared().keys_and_sketch(&self.text).1;
-        has_bands.then(|| *self.sketch.get_or_init(make)).flatten()
+        let has_minima = self.keys.len() > 1;
+        let make = || ForestKeys::shared().keys_and_sketch(&self.text).1;
+        has_minima.then(|| *self.sketch.get_or_init(make)).flatten()
     }
 
     /// The packed wording; `None` for a text that is compared as a whole.
@@ -109,15 +109,15 @@ impl TextEdit {
     /// Bytes of the new text; 0 without a new text.
     pub(crate) fn len_bytes(&self) -> usize {
         match self {
-            Self::Put(banded) => banded.text.len(),
+            Self::Put(keyed) => keyed.text.len(),
             Self::Keep | Self::Remove => 0,
         }
     }
 
-    /// The band keys of the new text; empty without a new text.
+    /// The forest keys of the new text; empty without a new text.
     pub(crate) fn keys(&self) -> &[u64] {
         match self {
-            Self::Put(banded) => banded.keys(),
+            Self::Put(keyed) => keyed.keys(),
             Self::Keep | Self::Remove => &[],
         }
     }

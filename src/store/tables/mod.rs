@@ -1,11 +1,11 @@
 //! The tables of one file as seen by one transaction.
 //!
 //! [`schema`] lists the tables and the settings. Most tables are [`packed`]: a sorted set of `u64`s.
-//! [`texts`], [`times`] and [`bands`] have the queries of these tables. This folder uses
+//! [`texts`], [`times`] and [`forest`] have the queries of these tables. This folder uses
 //! [`disk`](super::disk) and redb, not the pager.
 
-pub(crate) mod bands;
 pub(crate) mod edit;
+pub(crate) mod forest;
 pub(crate) mod packed;
 pub(crate) mod schema;
 pub(crate) mod texts;
@@ -19,7 +19,7 @@ use crate::store::disk::path::RedbResult;
 use crate::store::tables::packed::entry::pair;
 use crate::store::tables::packed::{Packed, TableId};
 use crate::store::tables::schema::{
-    ARRIVALS, BANDS, BLOCK0, FINGERPRINTS, Keeps, ROTATED, TIMES, UNRELIABLE,
+    ARRIVALS, BLOCK0, FINGERPRINTS, FOREST, Keeps, ROTATED, TIMES, UNRELIABLE,
 };
 
 /// The tables of arrival times: every document has one entry in each.
@@ -39,8 +39,8 @@ pub(crate) struct Tables<P, S, C = ()> {
     pub(crate) unreliable: Packed<S>,
     /// `None` in a file that keeps no arrival times.
     pub(crate) times: Option<Times<P>>,
-    /// Band key, document id; `None` in a file that keeps no bands.
-    pub(crate) bands: Option<Packed<P>>,
+    /// Forest key, document id; `None` in a file that keeps no forest.
+    pub(crate) forest: Option<Packed<P>>,
     /// The stored texts; `None` in a file that keeps no texts, and until the table is opened.
     pub(crate) texts: Option<S>,
     pub(crate) db_path: DbPath,
@@ -76,10 +76,10 @@ pub(crate) const TIMES_TABLE: TableOf<u128> = |tables| match &mut tables.times {
     None => unreachable!("the file keeps no arrival times"),
 };
 
-/// Selects table `bands`; only for a file that keeps bands.
-pub(crate) const BANDS_TABLE: TableOf<u128> = |tables| match &mut tables.bands {
-    Some(bands) => bands,
-    None => unreachable!("the file keeps no bands"),
+/// Selects table `forest`; only for a file that keeps a forest.
+pub(crate) const FOREST_TABLE: TableOf<u128> = |tables| match &mut tables.forest {
+    Some(forest) => forest,
+    None => unreachable!("the file keeps no forest"),
 };
 
 impl<C> ReadTables<C> {
@@ -138,14 +138,14 @@ impl<P, S, C> Tables<P, S, C> {
         } else {
             None
         };
-        let bands = keeps.bands.then(|| pairs(BANDS)).transpose()?;
+        let forest = keeps.forest.then(|| pairs(FOREST)).transpose()?;
         Ok(Self {
             fingerprints: pairs(FINGERPRINTS)?,
             block0: pairs(BLOCK0)?,
             rotated: [singles(one)?, singles(two)?, singles(three)?],
             unreliable: singles(UNRELIABLE)?,
             times,
-            bands,
+            forest,
             texts: None,
             db_path: db_path.clone(),
             is_flushed: true,

@@ -8,9 +8,9 @@
 //! | `unreliable` | packed | ids of the documents whose fingerprint is unreliable |
 //! | `arrivals` | packed pairs | arrival time in ms, document id: every document, if times are kept |
 //! | `times` | packed pairs | document id, arrival time in ms: every document, if times are kept |
-//! | `bands` | packed pairs | band key, document id: each distinct key of each text in `texts`, if the file is made for similar texts |
+//! | `forest` | packed pairs | forest key, document id: each distinct key of each text in `texts`, if the file is made for similar texts |
 //! | `texts` | plain | document id → crc32, compressed text |
-//! | `meta` | plain | name → crc32, value: recipe, settings, `max_ahead` if not the default, description of the bands, counters, identity, journal mark |
+//! | `meta` | plain | name → crc32, value: recipe, settings, `max_ahead` if not the default, description of the forest, counters, identity, journal mark |
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, SystemTime};
@@ -60,8 +60,8 @@ pub(crate) const TIMES: TableId = TableId {
     name: "times",
     number: 7,
 };
-pub(crate) const BANDS: TableId = TableId {
-    name: "bands",
+pub(crate) const FOREST: TableId = TableId {
+    name: "forest",
     number: 8,
 };
 
@@ -70,7 +70,7 @@ pub(crate) const META: TableDefinition<'static, &str, &[u8]> = TableDefinition::
 
 const RECIPE_KEY: &str = "recipe";
 const SETTINGS_KEY: &str = "settings";
-const BANDS_KEY: &str = "bands";
+const FOREST_KEY: &str = "forest";
 const MAX_AHEAD_KEY: &str = "max_ahead";
 const COUNTERS_KEY: &str = "counters";
 const IDENTITY_KEY: &str = "identity";
@@ -81,7 +81,7 @@ const FROZEN_FLAG: u8 = 2;
 const KEEP_ARRIVALS_FLAG: u8 = 4;
 const SLIDING_FLAG: u8 = 8;
 const BY_CLOCK_FLAG: u8 = 16;
-const KEEP_BANDS_FLAG: u8 = 32;
+const KEEP_FOREST_FLAG: u8 = 32;
 /// The value `max_ahead` is present. Without the flag, the setting has its default.
 const MAX_AHEAD_FLAG: u8 = 64;
 const FLAGS: u8 = KEEP_TEXTS_FLAG
@@ -89,7 +89,7 @@ const FLAGS: u8 = KEEP_TEXTS_FLAG
     | KEEP_ARRIVALS_FLAG
     | SLIDING_FLAG
     | BY_CLOCK_FLAG
-    | KEEP_BANDS_FLAG
+    | KEEP_FOREST_FLAG
     | MAX_AHEAD_FLAG;
 
 /// The settings that are fixed when a file is created.
@@ -98,9 +98,9 @@ pub(crate) struct Header {
     /// The canonical description of the recipe; its first word is the name of the recipe.
     pub(crate) recipe: String,
     pub(crate) keep_texts: bool,
-    /// The description of the band keys; `None` in a database that keeps no bands. A database that
-    /// keeps bands keeps texts too.
-    pub(crate) bands: Option<String>,
+    /// The description of the forest keys; `None` in a database that keeps no forest. A database that
+    /// keeps a forest keeps texts too.
+    pub(crate) forest: Option<String>,
     pub(crate) frozen: bool,
     /// `None` in a database that keeps no arrival times.
     pub(crate) retention: Option<Retention>,
@@ -111,7 +111,7 @@ impl Header {
     pub(crate) fn keeps(&self) -> Keeps {
         Keeps {
             texts: self.keep_texts,
-            bands: self.bands.is_some(),
+            forest: self.forest.is_some(),
             arrivals: self.retention.is_some(),
         }
     }
@@ -121,7 +121,7 @@ impl Header {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Keeps {
     pub(crate) texts: bool,
-    pub(crate) bands: bool,
+    pub(crate) forest: bool,
     pub(crate) arrivals: bool,
 }
 
@@ -180,13 +180,13 @@ pub(crate) fn write_header(meta: &mut Meta<'_>, header: &Header, db_path: &DbPat
         + u8::from(header.retention.is_some()) * KEEP_ARRIVALS_FLAG
         + u8::from(retention.sliding) * SLIDING_FLAG
         + u8::from(retention.by_clock) * BY_CLOCK_FLAG
-        + u8::from(header.bands.is_some()) * KEEP_BANDS_FLAG
+        + u8::from(header.forest.is_some()) * KEEP_FOREST_FLAG
         + u8::from(has_max_ahead) * MAX_AHEAD_FLAG;
     let mut settings = vec![flags];
     settings.extend(retention.window_ms()?.to_le_bytes());
     put(meta, RECIPE_KEY, header.recipe.as_bytes(), db_path)?;
-    if let Some(bands) = &header.bands {
-        put(meta, BANDS_KEY, bands.as_bytes(), db_path)?;
+    if let Some(forest) = &header.forest {
+        put(meta, FOREST_KEY, forest.as_bytes(), db_path)?;
     }
     if has_max_ahead {
         put(meta, MAX_AHEAD_KEY, &max_ahead_ms.to_le_bytes(), db_path)?;
@@ -236,20 +236,20 @@ pub(crate) fn header_from(
         return Err(db_path.corrupt("the settings have a retention window but no arrival times"));
     }
     let keep_texts = flags & KEEP_TEXTS_FLAG != 0;
-    let keep_bands = flags & KEEP_BANDS_FLAG != 0;
-    if keep_bands && !keep_texts {
-        return Err(db_path.corrupt("the settings keep bands but no texts"));
+    let keep_forest = flags & KEEP_FOREST_FLAG != 0;
+    if keep_forest && !keep_texts {
+        return Err(db_path.corrupt("the settings keep a forest but no texts"));
     }
-    let bands = keep_bands
+    let forest = keep_forest
         .then(|| {
-            String::from_utf8(value(BANDS_KEY)?)
-                .map_err(|_| db_path.corrupt("the description of the bands is not UTF-8"))
+            String::from_utf8(value(FOREST_KEY)?)
+                .map_err(|_| db_path.corrupt("the description of the forest is not UTF-8"))
         })
         .transpose()?;
     Ok(Header {
         recipe,
         keep_texts,
-        bands,
+        forest,
         frozen: flags & FROZEN_FLAG != 0,
         retention: keeps_arrivals.then_some(retention),
     })

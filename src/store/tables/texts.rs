@@ -61,10 +61,10 @@ impl Encoder {
             1.. if compressed.len() < text.len() => (ZSTANDARD, compressed.as_slice()),
             _ => (PLAIN, text.as_bytes()),
         };
-        let sketch = sketch.map(|sketch| sketch.bits().to_le_bytes());
+        let sketch = sketch.map(|sketch| sketch.words().map(u64::to_le_bytes));
         let flag = if sketch.is_some() { HAS_SKETCH } else { 0 };
         let mut payload = vec![format | flag];
-        payload.extend(sketch.iter().flatten());
+        payload.extend(sketch.iter().flatten().flatten());
         payload.extend_from_slice(content);
         Ok(with_crc(&payload))
     }
@@ -107,10 +107,12 @@ fn fields<'b>(
     let (sketch, content) = match format & HAS_SKETCH {
         0 => (None, content),
         _ => {
-            let (bits, content) = content
-                .split_first_chunk()
+            let (bytes, content) = content
+                .split_first_chunk::<16>()
                 .ok_or_else(|| damaged("has half a sketch"))?;
-            (Some(Sketch::from_bits(u128::from_le_bytes(*bits))), content)
+            let bits = u128::from_le_bytes(*bytes);
+            let words = [bits as u64, (bits >> 64) as u64];
+            (Some(Sketch::from_words(words)), content)
         }
     };
     match format & !HAS_SKETCH {
@@ -259,7 +261,7 @@ mod tests {
     fn texts_decode_to_themselves_and_damage_is_detected() {
         let db_path = DbPath::on_system_disk(std::path::Path::new("texts.simdb"));
         let mut encoder = Encoder::default();
-        let sketches = [None, Some(Sketch::from_bits(7 << 100))];
+        let sketches = [None, Some(Sketch::from_words([7, 1 << 40]))];
         for text in ["", "短", &"the cat sat on the mat. ".repeat(500)] {
             for sketch in sketches {
                 let bytes = encoder.encode(DocId(1), text, sketch).unwrap();

@@ -4,13 +4,12 @@
 //! find and verify. In the cache, a bucket is one [`PackedBucket`], smaller than the pages of that range.
 
 use std::hint::black_box;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::block::{self, BLOCK_BITS, BLOCKS};
 use crate::hamming;
 use crate::store::tables::packed::Op;
 use crate::store::view::clock_cache::ClockCache;
+use crate::store::view::last_changes::LastChanges;
 use crate::store::view::packed_bucket::{MAX_BYTES_PER_FINGERPRINT, PackedBucket};
 
 pub(crate) const KEYS_PER_BLOCK: usize = 1 << BLOCK_BITS;
@@ -122,7 +121,7 @@ impl BucketCache {
     pub(crate) fn new(bytes: u64, max_bucket_len: usize) -> Self {
         Self {
             cache: ClockCache::new(BLOCKS * KEYS_PER_BLOCK, bytes, bytes_of),
-            last_changes: LastChanges::default(),
+            last_changes: LastChanges::new(BLOCKS * KEYS_PER_BLOCK),
             max_bucket_len,
         }
     }
@@ -191,13 +190,11 @@ impl BucketCache {
     ///
     /// Updated buckets serve later snapshots; earlier snapshots read these buckets from the file.
     pub(crate) fn apply_changes(&self, block: usize, changes: &[(u64, Op)], commit: u64) {
-        let last_changes = self.last_changes.by_bucket();
         let key_of = |change: &(u64, Op)| block::front_key(change.0);
         let mut unpacked = Vec::new();
         for changes in changes.chunk_by(|a, b| key_of(a) == key_of(b)) {
             let index = index(block, key_of(&changes[0]));
-            let last_change = last_changes[index].fetch_max(commit, Ordering::AcqRel);
-            let last_change = last_change.max(self.last_changes.all.load(Ordering::Acquire));
+            let last_change = self.last_changes.record(index, commit);
             let Some(cached) = self.cache.get(index) else {
                 continue;
             };
@@ -218,7 +215,7 @@ impl BucketCache {
 
     /// Invalidates all buckets from this commit on. Must be called before a snapshot can see the commit.
     pub(crate) fn invalidate_all(&self, commit: u64) {
-        self.last_changes.all.fetch_max(commit, Ordering::Release);
+        self.last_changes.record_all(commit);
         self.cache.clear();
     }
 }
@@ -248,32 +245,6 @@ fn may_be_unary(block: usize) -> bool {
 /// The number of a bucket among those of all blocks.
 fn index(block: usize, key: u16) -> usize {
     block * KEYS_PER_BLOCK + usize::from(key)
-}
-
-/// The last commit that changed each bucket.
-#[derive(Default)]
-struct LastChanges {
-    /// The last commit that may have changed any bucket.
-    all: AtomicU64,
-    /// By [`index`]: 2 MiB, allocated by the first change.
-    buckets: OnceLock<Box<[AtomicU64]>>,
-}
-
-impl LastChanges {
-    fn by_bucket(&self) -> &[AtomicU64] {
-        let unchanged = || {
-            (0..BLOCKS * KEYS_PER_BLOCK)
-                .map(|_| AtomicU64::new(0))
-                .collect()
-        };
-        self.buckets.get_or_init(unchanged)
-    }
-
-    fn last_change(&self, index: usize) -> u64 {
-        let buckets = self.buckets.get();
-        let last = buckets.map_or(0, |all| all[index].load(Ordering::Acquire));
-        last.max(self.all.load(Ordering::Acquire))
-    }
 }
 
 #[cfg(test)]

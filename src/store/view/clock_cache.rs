@@ -106,8 +106,11 @@ impl<V: Clone> ClockCache<V> {
     /// Removes the value of a slot if the condition holds.
     pub(super) fn remove_if(&self, index: usize, condition: impl FnOnce(&V) -> bool) {
         let mut group = self.groups[index / GROUP_LEN].write();
-        if let Some(slot) = group.get_mut(index % GROUP_LEN) {
-            self.subtract(slot.value.take_if(|value| condition(value)));
+        if let Some(slot) = group.get_mut(index % GROUP_LEN)
+            && let Some(removed) = slot.value.take_if(|value| condition(value))
+        {
+            self.subtract(Some(removed));
+            self.free_if_empty(&mut group);
         }
     }
 

@@ -8,11 +8,13 @@
 //!
 //! This folder uses the tables, the pager and the memtables, and writes nothing.
 
-mod bands;
 pub(crate) mod bucket_cache;
 mod clock_cache;
 mod contents;
+mod forest;
+mod last_changes;
 pub(crate) mod limits;
+pub(crate) mod node_cache;
 mod overlay;
 mod packed_bucket;
 pub(crate) mod pages;
@@ -103,14 +105,14 @@ impl<T: FingerprintSource> View<T> {
     /// `None` if no text is stored.
     pub(crate) fn text(&self, id: DocId) -> Result<Option<String>> {
         match self.memtables.latest(id).map(|latest| latest.text) {
-            Some(TextEdit::Put(banded)) => Ok(Some(banded.text.as_ref().to_owned())),
+            Some(TextEdit::Put(keyed)) => Ok(Some(keyed.text.as_ref().to_owned())),
             Some(TextEdit::Remove) => Ok(None),
             Some(TextEdit::Keep) | None => self.tables.text(id),
         }
     }
 
-    pub(crate) fn keeps_bands(&self) -> bool {
-        self.tables.as_tables().bands.is_some()
+    pub(crate) fn keeps_forest(&self) -> bool {
+        self.tables.as_tables().forest.is_some()
     }
 
     /// Returns `true` if no memtable has edited the document, so that its state in the tables is valid.

@@ -3,11 +3,10 @@
 use std::sync::OnceLock;
 
 use super::View;
-use crate::document::{DocId, Match};
+use crate::document::Match;
 use crate::fingerprint::Fingerprint;
-use crate::minhash::Sketch;
 use crate::retention::Expiry;
-use crate::store::tables::edit::{BandedText, DocumentEdit, StoredDocument};
+use crate::store::tables::edit::{DocumentEdit, StoredDocument};
 use crate::store::view::source::FingerprintSource;
 
 impl<T: FingerprintSource> View<T> {
@@ -31,17 +30,6 @@ impl<T: FingerprintSource> View<T> {
     pub(crate) fn in_overlay(&self, query: Fingerprint, radius: u32, limit: usize) -> Vec<Match> {
         let overlay = self.memtables.overlay_only();
         overlay.within_limit(query, radius, limit, |state| self.answers(state))
-    }
-
-    /// The documents of the overlay whose new text has one of these band keys and a sketch that `accepts`
-    /// accepts; ascending by id, each once.
-    pub(crate) fn in_overlay_bands(
-        &self,
-        keys: &[u64],
-        accepts: impl Fn(Option<Sketch>) -> bool,
-    ) -> Vec<DocId> {
-        let passes = |banded: &BandedText, state| self.answers(state) && accepts(banded.sketch());
-        self.memtables.overlay_only().in_bands(keys, passes)
     }
 
     fn answers(&self, state: StoredDocument) -> bool {

@@ -14,6 +14,7 @@ use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::{self, Counters};
 use crate::store::view::bucket_cache::{self, Bucket, Fingerprints, KEYS_PER_BLOCK, SCAN_BLOCK};
+use crate::store::view::node_cache::NodeCache;
 use crate::store::view::pages::Page;
 use crate::store::view::source::{DocumentLookup, FingerprintSource};
 use crate::store::view::table_store::TableStore;
@@ -218,6 +219,12 @@ impl FingerprintSource for SnapshotTables {
 
     fn as_tables(&self) -> &Self {
         self
+    }
+
+    fn nodes(&self) -> Option<(&NodeCache, u64)> {
+        let SnapshotContext { store, counters } = &self.context;
+        let cache = store.nodes.as_ref();
+        cache.map(|cache| (cache, counters.commits))
     }
 
     fn wordings(&self) -> Option<(&WordingCache, u64)> {

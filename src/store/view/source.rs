@@ -12,6 +12,7 @@ use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::{Tables, WriteTables, texts};
 use crate::store::view::bucket_cache::{Bucket, Fingerprints, SCAN_BLOCK};
 use crate::store::view::limits::MAX_BUCKET_LEN;
+use crate::store::view::node_cache::NodeCache;
 use crate::store::view::pages::paged;
 use crate::store::view::wording_cache::WordingCache;
 
@@ -96,6 +97,11 @@ pub(crate) trait FingerprintSource: Sized {
         paged(DocId(0), move |from| {
             self.as_tables().documents_page(fingerprint, from)
         })
+    }
+
+    /// The nodes of the forest in memory, and the commit that the tables show; `None` if there are none.
+    fn nodes(&self) -> Option<(&NodeCache, u64)> {
+        None
     }
 
     /// The packed wordings in memory, and the commit that the tables show; `None` if there are none.

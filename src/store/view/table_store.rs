@@ -7,12 +7,13 @@ use redb::TableError;
 
 use crate::advice::ForeignFile;
 use crate::error::{Error, Result};
+use crate::minhash::ForestKeys;
 use crate::store::disk::path::DbPath;
 use crate::store::pager::backend::Backend;
-use crate::store::tables::bands::BandMaker;
 use crate::store::tables::schema::{self, Header};
 use crate::store::view::bucket_cache::{BucketCache, MAX_BOOKKEEPING_BYTES};
 use crate::store::view::limits::Limits;
+use crate::store::view::node_cache::NodeCache;
 use crate::store::view::pool::Pool;
 use crate::store::view::wording_cache::WordingCache;
 
@@ -31,7 +32,8 @@ type MetaTable = redb::ReadOnlyTable<&'static str, &'static [u8]>;
 pub(crate) struct TableStore {
     pub(crate) backend: Backend,
     pub(crate) buckets: BucketCache,
-    /// `None` if the database keeps no bands.
+    /// `None` if the database keeps no forest.
+    pub(crate) nodes: Option<NodeCache>,
     pub(crate) wordings: Option<WordingCache>,
     pub(crate) pool: Pool,
     pub(crate) db_path: DbPath,
@@ -70,13 +72,15 @@ impl TableStore {
         let bucket_bytes = bucket_cache_bytes(cache_bytes, file_bytes);
         let backend = Backend::open(db_path, cache_bytes - bucket_bytes, writable)?;
         let header = schema::read_header(&open_meta(&backend, db_path)?, db_path)?;
-        refuse_other_bands(&header, db_path)?;
-        // A file with bands has eight to forty times the bytes of its buckets.
-        let wording_bytes = header.bands.as_ref().map(|_| bucket_bytes / 2);
-        let bucket_bytes = bucket_bytes - wording_bytes.unwrap_or(0);
+        refuse_other_forest(&header, db_path)?;
+        // For each text of one line, 26 bytes of a bucket, some 200 of nodes, and some 200 of its sketch and
+        // its wording.
+        let sixteenth = header.forest.as_ref().map(|_| bucket_bytes / 16);
+        let bucket_bytes = sixteenth.map_or(bucket_bytes, |sixteenth| 2 * sixteenth);
         Ok(Self {
             backend,
-            wordings: wording_bytes.map(WordingCache::new),
+            nodes: sixteenth.map(|sixteenth| NodeCache::new(7 * sixteenth as u64)),
+            wordings: sixteenth.map(|sixteenth| WordingCache::new(7 * sixteenth)),
             buckets: BucketCache::new(bucket_bytes as u64, limits.max_bucket_len),
             pool: Pool::default(),
             db_path: db_path.clone(),
@@ -98,9 +102,9 @@ impl TableStore {
         Ok(())
     }
 
-    /// `None` if the database keeps no bands.
-    pub(crate) fn bands(&self) -> Option<&BandMaker> {
-        self.header.bands.is_some().then_some(&BandMaker)
+    /// `None` if the database keeps no forest.
+    pub(crate) fn forest(&self) -> Option<&'static ForestKeys> {
+        self.header.forest.is_some().then(ForestKeys::shared)
     }
 
     /// Table `meta` as of the last redb commit.
@@ -136,11 +140,11 @@ fn open_meta(backend: &Backend, db_path: &DbPath) -> Result<MetaTable> {
         })
 }
 
-/// Refuses a file whose bands were made by another version: the band keys of a query would not match.
-fn refuse_other_bands(header: &Header, db_path: &DbPath) -> Result<()> {
-    let known = BandMaker.description();
-    match &header.bands {
-        Some(stored) if *stored != known => Err(Error::BandsMismatch {
+/// Refuses a file whose forest keys were made by another version: the forest keys of a query would not match.
+fn refuse_other_forest(header: &Header, db_path: &DbPath) -> Result<()> {
+    let known = ForestKeys::description();
+    match &header.forest {
+        Some(stored) if *stored != known => Err(Error::ForestMismatch {
             path: db_path.path().to_path_buf(),
             stored: stored.clone(),
             known,

@@ -65,7 +65,7 @@ struct Shard {
 /// candidates of another length without a read of the wording.
 #[derive(Clone, Copy)]
 struct Place {
-    /// The bits of the sketch, or [`NO_SKETCH`]. Not a `u128`, which would leave gaps in the table.
+    /// The bits of the sketch, or [`NO_SKETCH`].
     sketch: [u64; 2],
     /// The commit from which the sketch was read.
     commit: u64,
@@ -74,7 +74,7 @@ struct Place {
     size: WordingSize,
 }
 
-/// More bits than a sketch has: the text has no sketch.
+/// The text has no sketch. A text whose sketch has these bits is compared, as a text without one.
 const NO_SKETCH: [u64; 2] = [u64::MAX; 2];
 
 /// Greater than every place in a ring.
@@ -82,8 +82,7 @@ const NO_WORDING: u32 = u32::MAX;
 
 impl Place {
     fn sketch(&self) -> Option<Sketch> {
-        let [low, high] = self.sketch.map(u128::from);
-        (self.sketch != NO_SKETCH).then(|| Sketch::from_bits((high << 64) | low))
+        (self.sketch != NO_SKETCH).then(|| Sketch::from_words(self.sketch))
     }
 }
 
@@ -319,9 +318,7 @@ impl Shard {
             oldest.and_then(|oldest| self.places.remove(&oldest));
         }
         self.ids.push_back(id.0);
-        let sketch = sketch.map_or(NO_SKETCH, |sketch| {
-            [sketch.bits() as u64, (sketch.bits() >> 64) as u64]
-        });
+        let sketch = sketch.map_or(NO_SKETCH, Sketch::words);
         let place = Place {
             sketch,
             commit,
@@ -398,7 +395,7 @@ mod tests {
     }
 
     fn sketch(id: u64) -> Option<Sketch> {
-        (!id.is_multiple_of(5)).then(|| Sketch::from_bits(u128::from(id) << 60))
+        (!id.is_multiple_of(5)).then(|| Sketch::from_words([id << 60, id]))
     }
 
     fn insert(cache: &WordingCache, id: u64, commit: u64, fingerprint: u64, packed: &[u8]) {

@@ -29,11 +29,11 @@ impl<T: FingerprintSource> View<T> {
                     in_tables.push(*id);
                     continue;
                 };
-                let banded = match &latest.text {
-                    TextEdit::Put(banded) => banded.packed(normaliser),
+                let keyed = match &latest.text {
+                    TextEdit::Put(keyed) => keyed.packed(normaliser),
                     TextEdit::Keep | TextEdit::Remove => None,
                 };
-                match (latest.state, banded) {
+                match (latest.state, keyed) {
                     (Some(state), Some(packed)) => visitor(*id, state.fingerprint, packed),
                     _ => others.push(*id),
                 }

@@ -19,7 +19,7 @@ const MOST_EDITED_BYTES: usize = 2_000;
 struct Made {
     fingerprinters: Vec<Fingerprinter>,
     normaliser: Normaliser,
-    /// A database with a few texts and their bands.
+    /// A database with a few texts and their forest keys.
     database: Database,
 }
 
@@ -192,7 +192,7 @@ fn query(made: &Made, one: &str, other: &str) {
     for text in [one, other] {
         let query = made.database.text_query(text).unwrap();
         let found = snapshot.similar(&query).unwrap();
-        let verified = snapshot.similar(&query.clone().without_bands()).unwrap();
+        let verified = snapshot.similar(&query.clone().without_forest()).unwrap();
         assert!(
             verified
                 .iter()

@@ -26,7 +26,7 @@ const VARIANTS: usize = 3;
 /// Words of a text. Two variants differ in one word.
 const WORDS: u64 = 24;
 
-/// A text, with the fingerprint and bands of the default recipe.
+/// A text, with the fingerprint and forest keys of the default recipe.
 pub struct Text {
     pub text: String,
     pub made: TextFingerprint,

@@ -110,7 +110,7 @@ fn near(
     }
     let similar = snapshot.similar(&query)?.into_iter();
     found.extend(similar.map(|similar| (similar.id, Sighting::Similar)));
-    let query = query.without_bands().radius(MAX_RADIUS);
+    let query = query.without_forest().radius(MAX_RADIUS);
     let checked = snapshot.similar(&query)?.into_iter();
     found.extend(checked.map(|checked| (checked.id, Sighting::Checked(checked.distance))));
     Ok(found)

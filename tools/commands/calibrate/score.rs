@@ -43,7 +43,7 @@ pub(super) struct ClassScore {
     pub fingerprints: Vec<WayScore>,
     /// Fingerprints and the wording check, for each radius from 0.
     pub checked: Vec<WayScore>,
-    /// Bands, fingerprints, and the wording check.
+    /// The forest, fingerprints, and the wording check.
     pub similar: WayScore,
     recommended: Recommended,
     #[serde(skip)]

@@ -306,7 +306,7 @@ fn said_by(
         .likeness(options.clustering.join_likeness())
         .decision(options.clustering.decision());
     let query = match radius {
-        Some(radius) => query.without_bands().radius(radius),
+        Some(radius) => query.without_forest().radius(radius),
         None => query,
     };
     let similar = stored.similar(&query)?;

@@ -14,7 +14,7 @@ pub(super) enum Way {
     Within(u32),
     /// The nearest fingerprints, at any distance.
     Nearest,
-    /// Similar texts, among the documents that share a band with the query or lie within a radius.
+    /// Similar texts, among the documents that are neighbours in the forest with the query or lie within a radius.
     /// `None` is the default radius of the database.
     Similar(Option<u32>),
     /// Similar texts, among the documents within a radius.
@@ -151,7 +151,7 @@ impl Searcher<'_> {
         };
         let text_query = text_query.likeness(self.likeness).decision(self.decision);
         Ok(match self.way {
-            Way::Verify(radius) => text_query.without_bands().radius(radius),
+            Way::Verify(radius) => text_query.without_forest().radius(radius),
             Way::Similar(Some(radius)) => text_query.radius(radius),
             _ => text_query,
         })

@@ -117,7 +117,7 @@ fn class_name(error: &Error) -> &'static str {
     match error {
         Error::NotFound { .. } => "NotFoundError",
         Error::AlreadyExists { .. } => "AlreadyExistsError",
-        Error::NotADatabase { .. } | Error::FormatVersion { .. } | Error::BandsMismatch { .. } => {
+        Error::NotADatabase { .. } | Error::FormatVersion { .. } | Error::ForestMismatch { .. } => {
             "NotADatabaseError"
         }
         Error::RecipeMismatch { .. }

@@ -18,7 +18,7 @@ pub struct Settings {
     pub recipe: &'static str,
     /// True if texts are stored.
     pub keep_texts: bool,
-    /// True if bands are stored, by which edited and short texts are found.
+    /// True if a forest is stored, by which edited and short texts are found.
     pub similar: bool,
     /// True if changes are refused.
     pub frozen: bool,

@@ -12,12 +12,12 @@ use redb::{ReadableDatabase, StorageBackend};
 
 use crate::advice::Advice;
 use crate::error::{Error, Result};
+use crate::minhash::ForestKeys;
 use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::disk::folder::sync_folder;
 use crate::store::disk::page::PAGE_BYTES;
 use crate::store::disk::path::{DbPath, RedbResult};
 use crate::store::pager::{CowFile, PageFile};
-use crate::store::tables::bands::BandMaker;
 use crate::store::tables::packed::entry::Entry;
 use crate::store::tables::packed::{Fill, encode_chunks};
 use crate::store::tables::schema::{self, Counters, Header, JournalMark};
@@ -146,11 +146,11 @@ impl NewFile {
     pub(crate) fn write(&self) -> Result<WriteTransaction> {
         let transaction = self.begin_keeping_length()?;
         let keeps = self.header.keeps();
-        WriteTransaction::new(transaction, &self.db_path, keeps, self.bands())
+        WriteTransaction::new(transaction, &self.db_path, keeps, self.forest())
     }
 
-    pub(crate) fn bands(&self) -> Option<BandMaker> {
-        self.header.bands.is_some().then_some(BandMaker)
+    pub(crate) fn forest(&self) -> Option<&'static ForestKeys> {
+        self.header.forest.is_some().then(ForestKeys::shared)
     }
 
     /// Begins without quick repair: the file is never opened after a crash.

@@ -1,7 +1,7 @@
 //! The check of a whole database.
 //!
 //! Reads every chunk and every text; chunks must be in order and within their fences. Then compares
-//! the content of the tables, and `bands` with the bands of the stored texts, by order-independent
+//! the content of the tables, and `forest` with the forest keys of the stored texts, by order-independent
 //! 128-bit sums. Only if sums differ is each entry looked up, to name those that differ.
 
 mod documents;
@@ -23,6 +23,7 @@ use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::damaged_ranges::{Damaged, KeyInt, Part};
 use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::Counters;
+use crate::store::view::node_cache::NodeCache;
 use crate::store::view::snapshot_tables::SnapshotTables;
 use crate::store::view::wording_cache::WordingCache;
 
@@ -32,8 +33,8 @@ const NAMED: usize = 10;
 /// The check of redb's pages waits at most a second for running queries.
 const MAX_WAIT_FOR_QUERIES: Duration = Duration::from_secs(1);
 
-/// An entry of table `bands` takes 8 to 14 bytes.
-const BYTES_PER_BAND: u64 = 8;
+/// An entry of table `forest` takes 8 to 14 bytes.
+const BYTES_PER_KEY: u64 = 8;
 
 type PackedTable<E> = Packed<ReadOnlyTable<E, &'static [u8]>>;
 
@@ -47,6 +48,7 @@ pub(crate) fn check(store: &Store, progress: &ProgressHandler) -> Result<Vec<Str
     // Cached buckets may hide damage that came after they were read.
     store.tables().buckets.clear();
     store.tables().wordings.iter().for_each(WordingCache::clear);
+    store.tables().nodes.iter().for_each(NodeCache::clear);
     let mut damage = Vec::new();
     let is_flushed = store
         .db_path()
@@ -102,7 +104,7 @@ pub(crate) fn check_tables(
     check.progress.report()?;
     check.packed_tables(&view.tables)?;
     check.memtables(&view)?;
-    check.texts(&view.tables, store.tables().bands())?;
+    check.texts(&view.tables, store.tables().forest())?;
     check.progress.finish()?;
     Ok(check.damage)
 }
@@ -117,15 +119,15 @@ pub(crate) fn steps(tables: &SnapshotTables) -> Result<u64> {
         ..
     } = tables.counters();
     let tables_by_document = if tables.times.is_some() { 4 } else { 2 };
-    let bands = match &tables.bands {
-        Some(bands) => bands.bytes()?.0 / BYTES_PER_BAND,
+    let forest = match &tables.forest {
+        Some(forest) => forest.bytes()?.0 / BYTES_PER_KEY,
         None => 0,
     };
     Ok(documents
         .saturating_mul(tables_by_document)
         .saturating_add(distinct_fingerprints.saturating_mul(3))
         .saturating_add(texts)
-        .saturating_add(bands)
+        .saturating_add(forest)
         .saturating_sub(unreliable))
 }
 

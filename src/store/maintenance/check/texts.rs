@@ -1,4 +1,4 @@
-//! The stored texts: each can be read, has its sketch and a document, and `bands` holds their bands and no
+//! The stored texts: each can be read, has its sketch and a document, and `forest` holds their forest keys and no
 //! others.
 
 use rayon::prelude::*;
@@ -7,8 +7,8 @@ use super::entry_sum::EntrySum;
 use super::{NAMED, PackedTable, TableCheck, both, has_document, holds, unless_corrupt};
 use crate::document::DocId;
 use crate::error::Result;
+use crate::minhash::ForestKeys;
 use crate::minhash::Sketch;
-use crate::store::tables::bands::BandMaker;
 use crate::store::tables::packed::damaged_ranges::{Part, split_damage};
 use crate::store::tables::packed::entry::pair;
 use crate::store::tables::texts;
@@ -24,7 +24,7 @@ struct StoredText {
     sketch: Option<Sketch>,
 }
 
-/// A batch, whose bands are made on all cores, ends after 4,096 texts or 16 MiB of text.
+/// A batch, whose forest keys are made on all cores, ends after 4,096 texts or 16 MiB of text.
 const TEXTS_PER_BATCH: usize = 4096;
 const BYTES_PER_BATCH: usize = 16 << 20;
 
@@ -32,27 +32,27 @@ impl TableCheck {
     pub(super) fn texts(
         &mut self,
         tables: &SnapshotTables,
-        maker: Option<&BandMaker>,
+        maker: Option<&'static ForestKeys>,
     ) -> Result<()> {
         let Some(table) = &tables.texts else {
             return Ok(());
         };
         let made = self.stored_texts(tables, table, maker)?;
-        if let (Some(maker), Some(bands)) = (maker, &tables.bands) {
-            self.bands(tables, table, bands, maker, made)?;
+        if let (Some(maker), Some(forest)) = (maker, &tables.forest) {
+            self.forest(tables, table, forest, maker, made)?;
         }
         Ok(())
     }
 
-    /// Reads every text and looks up its document. Returns the sum of all bands, or `None` if a text
+    /// Reads every text and looks up its document. Returns the sum of all forest keys, or `None` if a text
     /// cannot be read.
     fn stored_texts(
         &mut self,
         tables: &SnapshotTables,
         table: &TextsTable,
-        maker: Option<&BandMaker>,
+        maker: Option<&'static ForestKeys>,
     ) -> Result<Option<EntrySum>> {
-        let (mut count, mut bands, mut is_whole) = (0, EntrySum::default(), true);
+        let (mut count, mut forest, mut is_whole) = (0, EntrySum::default(), true);
         let (mut batch, mut batch_bytes) = (Vec::new(), 0);
         for part in texts::parts(table, &tables.db_path) {
             let (id, sealed) = match part? {
@@ -63,7 +63,7 @@ impl TableCheck {
                     continue;
                 }
             };
-            // Bands are made in batches: a single text is too little work for all cores.
+            // Forest keys are made in batches: a single text is too little work for all cores.
             let stored = texts::decode(id, &sealed, &tables.db_path).and_then(|text| {
                 let sketch = texts::decode_sketch(id, &sealed, &tables.db_path)?;
                 Ok(StoredText { id, text, sketch })
@@ -73,7 +73,7 @@ impl TableCheck {
                     batch_bytes += stored.text.len();
                     batch.push(stored);
                     if batch.len() >= TEXTS_PER_BATCH || batch_bytes >= BYTES_PER_BATCH {
-                        bands = bands.union(self.bands_of(&batch, tables, maker));
+                        forest = forest.union(self.forest_of(&batch, tables, maker));
                         (batch, batch_bytes) = (Vec::new(), 0);
                     }
                 }
@@ -97,22 +97,22 @@ impl TableCheck {
             ));
         }
         if let Some(maker) = maker {
-            bands = bands.union(self.bands_of(&batch, tables, maker));
+            forest = forest.union(self.forest_of(&batch, tables, maker));
         }
-        Ok(is_whole.then_some(bands))
+        Ok(is_whole.then_some(forest))
     }
 
-    /// Reads `bands` and compares its entries with `made`, those of the texts.
-    fn bands(
+    /// Reads `forest` and compares its entries with `made`, those of the texts.
+    fn forest(
         &mut self,
         tables: &SnapshotTables,
         texts: &TextsTable,
-        bands: &PackedTable<u128>,
-        maker: &BandMaker,
+        forest: &PackedTable<u128>,
+        maker: &ForestKeys,
         made: Option<EntrySum>,
     ) -> Result<()> {
         let mut found = EntrySum::default();
-        let is_whole = self.read(bands, |entry: u128| {
+        let is_whole = self.read(forest, |entry: u128| {
             found.add(entry);
             Ok(())
         })?;
@@ -121,7 +121,7 @@ impl TableCheck {
             return Ok(());
         };
         self.damage.push(format!(
-            "table bands does not hold the bands of the stored texts: it has {} entries, the texts \
+            "table forest does not hold the forest keys of the stored texts: it has {} entries, the texts \
              make {}",
             found.count, made.count
         ));
@@ -131,9 +131,9 @@ impl TableCheck {
             let id = DocId(id.value());
             let text = texts::decode(id, sealed.value(), &tables.db_path)?;
             for key in maker.keys(&text) {
-                if !holds(bands, pair(key, id.0))? {
+                if !holds(forest, pair(key, id.0))? {
                     return Ok(Some(format!(
-                        "table bands lacks document {id} under key {key:016x}"
+                        "table forest lacks document {id} under key {key:016x}"
                     )));
                 }
             }
@@ -142,27 +142,27 @@ impl TableCheck {
         if self.damage.len() > before {
             return Ok(());
         }
-        // Slow, because each entry makes all bands of its text again, but only in a damaged file.
-        self.name(bands.entries()?.map(|entry| {
+        // Slow, because each entry makes all forest keys of its text again, but only in a damaged file.
+        self.name(forest.entries()?.map(|entry| {
             let (key, id) = both(entry?);
             let text = tables.text(DocId(id))?;
             let keys = text.map_or(Vec::new(), |text| maker.keys(&text));
             Ok(keys.binary_search(&key).is_err().then(|| {
                 format!(
-                    "table bands holds document {id} under key {key:016x}, which no text of it has"
+                    "table forest holds document {id} under key {key:016x}, which no text of it has"
                 )
             }))
         }))
     }
 
-    /// The sum of the bands of texts. Names texts with another sketch than theirs.
-    fn bands_of(
+    /// The sum of the forest keys of texts. Names texts with another sketch than theirs.
+    fn forest_of(
         &mut self,
         texts: &[StoredText],
         tables: &SnapshotTables,
-        maker: &BandMaker,
+        maker: &ForestKeys,
     ) -> EntrySum {
-        let bands_of_text = |stored: &StoredText| {
+        let forest_of_text = |stored: &StoredText| {
             let (keys, sketch) = maker.keys_and_sketch(&stored.text);
             let mut sum = EntrySum::default();
             keys.iter().for_each(|key| sum.add(pair(*key, stored.id.0)));
@@ -170,7 +170,7 @@ impl TableCheck {
             (sum, Vec::from_iter(is_wrong.then_some(stored.id)))
         };
         let (sum, wrong) = tables.in_parallel(|| {
-            let each = texts.par_iter().map(bands_of_text);
+            let each = texts.par_iter().map(forest_of_text);
             each.reduce(Default::default, |(sum, mut wrong), (other, more)| {
                 wrong.extend(more);
                 (sum.union(other), wrong)

@@ -341,7 +341,7 @@ impl<'b, E: Entry> Chunk<'b, E> {
     }
 
     /// The number of entries whose first lane is below `first`.
-    fn index_of(&self, first: u64) -> usize {
+    pub(crate) fn index_of(&self, first: u64) -> usize {
         let below = |(index, high): &(usize, usize)| self.first_lane(*index, *high) < first;
         let mut from = self.highs_from(first).skip_while(below);
         from.next().map_or(self.len, |(index, _)| index)

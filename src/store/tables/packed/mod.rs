@@ -73,7 +73,7 @@ impl<T> Packed<T> {
         Chunk::decode(self.id.number, fence, bytes).map_err(|what| self.damaged(fence, what))
     }
 
-    fn damaged<E: Entry>(&self, fence: E, what: &str) -> Error {
+    pub(crate) fn damaged<E: Entry>(&self, fence: E, what: &str) -> Error {
         self.db_path.corrupt(format!(
             "the chunk of table {} at {fence:#x} cannot be read: {what}",
             self.id.name

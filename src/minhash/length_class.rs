@@ -1,10 +1,8 @@
 //! Length classes: near-duplicates have similar lengths, so most candidates of other lengths are left
 //! out before their texts are compared.
 
-use crate::similarity::Likeness;
-
 /// The number of length classes. The classes repeat: 100 and 936 characters have the same class.
-pub(super) const LENGTH_CLASSES: u32 = 16;
+pub(crate) const LENGTH_CLASSES: u32 = 16;
 
 /// The longest length of a class is this many times the shortest.
 const RATIO: f64 = 1.15;
@@ -14,29 +12,29 @@ fn plain_class(characters: f64) -> u32 {
 }
 
 /// The class of a text with a number of characters.
-pub(super) fn length_class(characters: usize) -> u32 {
+pub(crate) fn length_class(characters: usize) -> u32 {
     plain_class(characters as f64) % LENGTH_CLASSES
 }
 
 /// A set of length classes, a bit for each.
 #[derive(Clone, Copy)]
-pub(super) struct LengthClasses(u16);
+pub(crate) struct LengthClasses(u16);
 
 impl LengthClasses {
-    /// The classes of the near-duplicates of a text with a number of characters.
-    pub(super) fn of_near_duplicates(characters: usize, likeness: &Likeness) -> Self {
+    /// The classes of the near-duplicates of a text with a number of characters, where `least` is the
+    /// smaller threshold of edit similarity and Jaccard index.
+    pub(crate) fn of_near_duplicates(characters: usize, least: f64) -> Self {
         // The phrases of two near-duplicates may differ more in number than their characters do, but
         // a text has about as many phrases as its share of the characters.
-        let least = likeness.edit_similarity.min(likeness.jaccard);
-        let characters = characters as f64;
+        let (characters, least) = (characters as f64, least.clamp(f64::MIN_POSITIVE, 1.0));
         let shortest = plain_class(characters * least);
-        let longest = plain_class(characters / least.max(f64::MIN_POSITIVE));
+        let longest = plain_class(characters / least);
         let classes = shortest..=longest.min(shortest + LENGTH_CLASSES - 1);
         Self(classes.fold(0, |set, class| set | 1 << (class % LENGTH_CLASSES)))
     }
 
     #[inline]
-    pub(super) fn contain(self, class: u32) -> bool {
+    pub(crate) fn contain(self, class: u32) -> bool {
         self.0 >> class & 1 == 1
     }
 }
@@ -47,20 +45,17 @@ mod tests {
 
     #[test]
     fn classes_of_near_duplicates_have_all_lengths_within_the_thresholds() {
-        let likeness = Likeness::default();
         for characters in 1..3000 {
-            let classes = LengthClasses::of_near_duplicates(characters, &likeness);
+            let classes = LengthClasses::of_near_duplicates(characters, 0.55);
             let has = |other: usize| classes.contain(length_class(other));
             assert!(has(characters) && has((characters * 56).div_ceil(100)));
             assert!(has(characters * 100 / 56));
             assert!(characters < 10 || !has(characters * 3));
         }
+        let equal = LengthClasses::of_near_duplicates(50, f64::INFINITY);
+        assert!(equal.contain(length_class(50)) && !equal.contain(length_class(60)));
         for least in [0.0, 0.01] {
-            let all = Likeness {
-                jaccard: least,
-                ..likeness
-            };
-            let classes = LengthClasses::of_near_duplicates(50, &all);
+            let classes = LengthClasses::of_near_duplicates(50, least);
             assert!((0..LENGTH_CLASSES).all(|class| classes.contain(class)));
         }
     }

@@ -1,4 +1,4 @@
-//! The documents of every band key equal those of a plain map, after any sequence of commits, flushes,
+//! The documents of every forest key equal those of a plain map, after any sequence of commits, flushes,
 //! crashes, bulk loads and copies.
 
 use std::cell::Cell;
@@ -15,15 +15,17 @@ use tempfile::TempDir;
 use crate::document::{DocId, Document};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
+use crate::minhash::{ForestKeys, ForestQuery, Reach};
 use crate::progress::ProgressHandler;
 use crate::retention::Retention;
 use crate::store::bulk::Load;
 use crate::store::commit::flush::flush_edits;
 use crate::store::commit::flush_options::FlushOptions;
 use crate::store::maintenance::{check, copy};
-use crate::store::tables::bands::BandMaker;
 use crate::store::view::limits::Limits;
-use crate::store::{DbPath, DocumentEdit, Header, Store, StoredDocument, TextEdit};
+use crate::store::{
+    DbPath, DocumentEdit, Header, KeyedText, Store, StoredDocument, TextEdit, View,
+};
 use crate::timestamp::Timestamp;
 
 const CACHE_BYTES: usize = 16 << 20;
@@ -38,7 +40,7 @@ const WINDOW_MS: u64 = 50;
 /// that had to wait for a flush would wait for ever.
 const MAX_UNFLUSHED: u64 = 200;
 
-/// One of the texts. Texts with the same beginning share bands.
+/// One of the texts. Texts with the same beginning share minima.
 fn text(number: usize) -> String {
     let beginnings = [
         "the quick brown fox jumps over the lazy dog and runs away from all of it",
@@ -62,7 +64,7 @@ fn header(retention: Option<Retention>, frozen: bool) -> Header {
     Header {
         recipe: String::new(),
         keep_texts: true,
-        bands: Some(BandMaker.description()),
+        forest: Some(ForestKeys::description()),
         frozen,
         retention,
     }
@@ -101,7 +103,7 @@ struct CheckedStore {
     store: Option<Store>,
     path: PathBuf,
     stored: Stored,
-    /// The band keys of each text.
+    /// The forest keys of each text.
     keys: Vec<Vec<u64>>,
     keeps_arrivals: bool,
     latest: u64,
@@ -136,7 +138,7 @@ impl CheckedStore {
     fn new(retention: Option<Retention>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store");
-        let maker = BandMaker;
+        let maker = ForestKeys::shared();
         Self {
             store: Some(create(&path, header(retention, false)).unwrap()),
             path,
@@ -171,16 +173,16 @@ impl CheckedStore {
         if self.store().read().unwrap().unflushed_changes() > MAX_UNFLUSHED {
             self.step(&Step::FlushAll);
         }
-        let maker = BandMaker;
+        let maker = ForestKeys::shared();
         let mut edits = BTreeMap::new();
         for (id, change) in changes {
             let before = self.stored.get(id).copied();
             let (after, edit) = match change {
                 Edit::Put(number) => {
-                    let banded = maker.banded(text(*number));
+                    let keyed = KeyedText::with_forest(text(*number), maker);
                     (
                         Some((self.arriving(*id), Some(*number))),
-                        TextEdit::Put(banded),
+                        TextEdit::Put(keyed),
                     )
                 }
                 Edit::PutWithoutText => (Some((self.arriving(*id), None)), TextEdit::Remove),
@@ -324,15 +326,33 @@ impl CheckedStore {
             }
         }
         for (key, documents) in &expected {
-            let found = view.candidates_in_bands(&[*key], |_| true).unwrap();
-            assert_eq!(found, *documents);
+            assert_eq!(documents_of(&view, &[*key]), *documents);
         }
         let keys: Vec<u64> = expected.keys().rev().copied().collect();
-        let all: BTreeSet<DocId> = expected.into_values().flatten().collect();
-        let found = view.candidates_in_bands(&keys, |_| true).unwrap();
-        assert!(found.iter().eq(&all));
-        assert_eq!(view.candidates_in_bands(&[7], |_| true).unwrap(), []);
+        let all: BTreeSet<DocId> = expected.values().flatten().copied().collect();
+        let by_key = expected;
+        assert!(documents_of(&view, &keys).iter().eq(&all));
+        assert_eq!(documents_of(&view, &[7]), []);
+        // Twice: the second search reads nodes from the cache.
+        for _ in 0..2 {
+            for (number, keys) in self.keys.iter().enumerate() {
+                let letters = ForestKeys::shared().normaliser().letters(&text(number));
+                let query = ForestKeys::shared().query(&text(number), &letters);
+                let search = query.within(Reach::ALIKE, 0.5);
+                let found = view.candidates_in_forest(&search).unwrap();
+                // Copies are in the nodes of their own text, and no other document is found.
+                let copies = keys.iter().flat_map(|key| &by_key[key]);
+                assert!(copies.clone().all(|id| found.binary_search(id).is_ok()));
+                assert!(found.iter().all(|id| all.contains(id)));
+            }
+        }
     }
+}
+
+fn documents_of(view: &View, keys: &[u64]) -> Vec<DocId> {
+    let query = ForestQuery::of_keys(keys);
+    let search = query.within(Reach::ALIKE, 0.0);
+    view.candidates_in_forest(&search).unwrap()
 }
 
 fn document(id: u64, state: StoredDocument, number: Option<usize>) -> Document {
@@ -376,13 +396,13 @@ proptest! {
     #![proptest_config(ProptestConfig {
         cases: 12,
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(
-            "tests/proptest-regressions/bands.txt",
+            "tests/proptest-regressions/forest.txt",
         ))),
         ..ProptestConfig::default()
     })]
 
     #[test]
-    fn documents_of_every_band_equal_plain_map(
+    fn documents_of_every_key_equal_plain_map(
         steps in vec(any_step(), 1..20),
         expires: bool,
     ) {
@@ -401,7 +421,7 @@ proptest! {
 /// The memtable gives documents other texts or removes them. The flush fails after each of its first
 /// eight transactions, then after every fifth.
 #[test]
-fn flush_interrupted_at_any_transaction_and_repeated_gives_same_bands() {
+fn flush_interrupted_at_any_transaction_and_repeated_gives_same_forest() {
     let mut seen_all = false;
     for commits in (0..8).chain((8..).step_by(5)) {
         let mut checked = CheckedStore::new(None);
@@ -448,9 +468,9 @@ fn interrupted(path: &Path) -> Error {
 }
 
 /// More documents than the sort holds in memory. Some ids are repeated: first without a text, then with
-/// one. The first document counts, so its later text and bands must be removed.
+/// one. The first document counts, so its later text and forest keys must be removed.
 #[test]
-fn bulk_loaded_file_holds_bands_of_its_texts() -> Result<()> {
+fn bulk_loaded_file_holds_forest_of_its_texts() -> Result<()> {
     const COUNT: u64 = 12_000;
     for frozen in [false, true] {
         let mut checked = CheckedStore::new(None);
@@ -480,19 +500,19 @@ fn bulk_loaded_file_holds_bands_of_its_texts() -> Result<()> {
         let store = open(&checked.path);
         checked.assert_answers_of(&store);
         let stats = crate::store::maintenance::stats::stats(&store.read()?)?;
-        let bands = stats
+        let forest = stats
             .tables
             .iter()
-            .find(|table| table.name == "bands")
+            .find(|table| table.name == "forest")
             .unwrap();
         let keys = |(_, number): &(StoredDocument, Option<usize>)| {
             number.map_or(0, |n| checked.keys[n].len())
         };
         let expected: usize = checked.stored.values().map(keys).sum();
-        assert_eq!(bands.entries, expected as u64);
+        assert_eq!(forest.entries, expected as u64);
         if frozen {
             // A chunk of one key ends where the next key would make all its entries wider.
-            assert!(bands.fill > 0.75, "{}", bands.fill);
+            assert!(forest.fill > 0.75, "{}", forest.fill);
             drop(store);
             let store = open(&checked.path);
             assert_eq!(check::check(&store, &ProgressHandler::default())?, [""; 0]);
@@ -504,19 +524,19 @@ fn bulk_loaded_file_holds_bands_of_its_texts() -> Result<()> {
 }
 
 #[test]
-fn file_with_other_bands_is_refused() {
+fn file_with_another_forest_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
     let other = Header {
-        bands: Some("other bands".to_owned()),
+        forest: Some("other forest".to_owned()),
         ..header(None, false)
     };
     let refused = create(&path, other);
-    let Err(Error::BandsMismatch { stored, known, .. }) = refused else {
+    let Err(Error::ForestMismatch { stored, known, .. }) = refused else {
         panic!("{refused:?}");
     };
     assert_eq!(
         (stored.as_str(), known),
-        ("other bands", BandMaker.description())
+        ("other forest", ForestKeys::description())
     );
 }

@@ -3,31 +3,29 @@
 
 use std::sync::OnceLock;
 
-use crate::minhash::{factor, mixed};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::sketch::Sketch;
 
 /// The most trees of a forest. More trees find more texts and take more memory.
-pub(super) const TREES: usize = 32;
+pub(crate) const TREES: usize = 32;
 
 /// Minima of a tree, each a level.
-pub(super) const LEVELS: usize = 5;
+pub(crate) const LEVELS: usize = 5;
 
 /// The bits of a key for each level. The first level separates most texts; the last two separate texts
 /// of one template.
-pub(super) const LEVEL_BITS: [u32; LEVELS] = [15, 10, 7, 4, 2];
+pub(crate) const LEVEL_BITS: [u32; LEVELS] = [15, 10, 7, 4, 2];
 
 /// The number of hash functions.
 const ROWS: usize = TREES * LEVELS;
 
-/// The bits of a sketch, one for each of the first minima.
-pub(super) const SKETCH_BITS: usize = 128;
-
-/// A bit of each of the first 128 minima. Two sketches differ in about half of the bits of unrelated
-/// texts, and in fewer bits the more shingles the texts have in common.
-pub(super) type Sketch = [u64; SKETCH_BITS / 64];
+/// The second factor of all hash functions of the minima.
+pub(super) const LAST_FACTOR: u32 = 0x2c1b_3c6d;
 
 /// The minima of the hash functions over the shingles of a text.
-#[derive(Clone, PartialEq)]
-pub(super) struct Minima {
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Minima {
     smallest: [u32; ROWS],
     /// The second smallest value of each hash function, `u32::MAX` for a single shingle. A text that has
     /// lost the shingle of a minimum has this value in its place.
@@ -36,36 +34,41 @@ pub(super) struct Minima {
 
 impl Minima {
     /// The minima over the shingles with these hashes.
-    pub(super) fn new(hashes: &[u64]) -> Self {
-        static FACTORS: OnceLock<[u32; ROWS]> = OnceLock::new();
-        let factors = FACTORS.get_or_init(|| std::array::from_fn(factor));
+    pub(crate) fn new(hashes: &[u64]) -> Self {
         let mut minima = Self {
             smallest: [u32::MAX; ROWS],
             second: [u32::MAX; ROWS],
         };
-        lower(&mut minima.smallest, &mut minima.second, factors, hashes);
+        minima.add(hashes);
         minima
+    }
+
+    /// Lowers the minima to those over more shingles. A shingle may be added several times.
+    pub(super) fn add(&mut self, hashes: &[u64]) {
+        static FACTORS: OnceLock<[u32; ROWS]> = OnceLock::new();
+        let factors = FACTORS.get_or_init(|| std::array::from_fn(factor));
+        lower(&mut self.smallest, &mut self.second, factors, hashes);
+    }
+
+    /// The smallest value of each hash function.
+    pub(crate) fn smallest(&self) -> &[u32] {
+        &self.smallest
     }
 
     /// The part of a key for a level of a tree, by the smallest value.
     #[inline]
-    pub(super) fn part(&self, tree: usize, level: usize) -> u64 {
+    pub(crate) fn part(&self, tree: usize, level: usize) -> u64 {
         part(self.smallest[tree * LEVELS + level], level)
     }
 
     /// The part of a key for a level of a tree, by the second smallest value.
     #[inline]
-    pub(super) fn second_part(&self, tree: usize, level: usize) -> u64 {
+    pub(crate) fn second_part(&self, tree: usize, level: usize) -> u64 {
         part(self.second[tree * LEVELS + level], level)
     }
 
-    pub(super) fn sketch(&self) -> Sketch {
-        let mut sketch = [0; 2];
-        for (at, minimum) in self.smallest.iter().take(SKETCH_BITS).enumerate() {
-            let bit = minimum.wrapping_mul(0x9e37_79b1) >> 31;
-            sketch[at / 64] |= u64::from(bit) << (at % 64);
-        }
-        sketch
+    pub(crate) fn sketch(&self) -> Sketch {
+        Sketch::new(&self.smallest)
     }
 }
 
@@ -90,6 +93,19 @@ fn lower(
             *smallest = (*smallest).min(value);
         }
     }
+}
+
+/// The first factor of the hash function of a row.
+fn factor(row: usize) -> u32 {
+    xxh3_64(&(row as u64).to_le_bytes()) as u32 | 1
+}
+
+/// The hash function of a factor.
+#[inline(always)]
+fn mixed(hash: u32, factor: u32) -> u32 {
+    // With one multiplication, all small factors would have their minimum at the smallest hash.
+    let mixed = hash.wrapping_mul(factor);
+    (mixed ^ mixed >> 15).wrapping_mul(LAST_FACTOR)
 }
 
 /// The top bits of a hash of a minimum: minima themselves are small numbers.

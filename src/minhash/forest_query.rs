@@ -1,0 +1,396 @@
+//! [`ForestQuery`]: the search of a stored forest, tree by tree.
+
+use std::ops::RangeInclusive;
+
+use super::forest_key::{Prefix, TREE_KEY_BITS, class_of_key};
+use super::length_class::LengthClasses;
+use super::minima::{LEVELS, Minima};
+use super::reach::Reach;
+use super::sketch::Sketch;
+use super::{STORED_TREES, tree_bits};
+use crate::error::Result;
+
+/// Second minima replace one of the first three minima.
+pub(crate) const PROBED_LEVELS: usize = 3;
+
+/// An entry of a forest: the key of a text, and the id of its document.
+pub(crate) type ForestEntry = (u64, u64);
+
+/// Consecutive entries.
+pub(crate) trait ForestPage {
+    /// Returns `false` if the next page may have entries with a key of at most `last`.
+    fn has_all_to(&self, last: u64) -> bool;
+
+    /// The number of entries with a key below `key`.
+    fn rank(&self, key: u64) -> usize;
+
+    /// Appends the first `count` entries with a key of at least `from`.
+    fn push(&self, from: u64, count: usize, entries: &mut Vec<ForestEntry>);
+}
+
+/// Entries by key.
+pub(crate) trait ForestEntries {
+    /// Calls `visitor` with the page that may have the first entry with a key of at least `first`, if there are
+    /// entries.
+    fn visit_page(
+        &self,
+        first: u64,
+        visitor: &mut dyn FnMut(&dyn ForestPage) -> Result<()>,
+    ) -> Result<()>;
+
+    /// Appends the entries with a key of a range, ascending, at most `most` of them. Returns `false` if there
+    /// are more. The keys of the range have the same first level.
+    fn read(
+        &self,
+        keys: RangeInclusive<u64>,
+        most: usize,
+        entries: &mut Vec<ForestEntry>,
+    ) -> Result<bool>;
+}
+
+/// A search for the texts that may be near-duplicates of a text.
+#[derive(Clone, Debug)]
+pub(crate) struct ForestQuery {
+    /// The keys of which all documents are found: the key of the wording.
+    pub(super) keys: Vec<u64>,
+    /// Over the shingles for the length of the text, then, if there are any, over those of the other length.
+    pub(super) minima: Vec<Minima>,
+    pub(super) characters: usize,
+}
+
+impl ForestQuery {
+    #[cfg(test)]
+    pub(crate) fn of_keys(keys: &[u64]) -> Self {
+        Self {
+            keys: keys.to_vec(),
+            minima: Vec::new(),
+            characters: 0,
+        }
+    }
+
+    /// The query for texts with the same wording.
+    pub(crate) fn of_wording(self) -> Self {
+        Self {
+            minima: Vec::new(),
+            ..self
+        }
+    }
+
+    pub(crate) fn len_bytes(&self) -> usize {
+        size_of_val(self.minima.as_slice())
+    }
+
+    /// The search within a reach. `least` is the smaller threshold of edit similarity and Jaccard index.
+    pub(crate) fn within(&self, reach: Reach, least: f64) -> ForestSearch<'_> {
+        ForestSearch {
+            query: self,
+            max_sketch_distance: reach.max_sketch_distance(self.characters),
+            classes: LengthClasses::of_near_duplicates(self.characters, least),
+            sketches: self.minima.iter().map(Minima::sketch).collect(),
+            reach,
+        }
+    }
+}
+
+/// A query with its bounds.
+pub(crate) struct ForestSearch<'q> {
+    query: &'q ForestQuery,
+    reach: Reach,
+    classes: LengthClasses,
+    sketches: Vec<Sketch>,
+    max_sketch_distance: u32,
+}
+
+impl ForestSearch<'_> {
+    /// Returns `false` for the sketches of most texts that are not near-duplicates. Texts with too little
+    /// content have no sketch, and may be.
+    pub(crate) fn may_be_near(&self, sketch: Option<Sketch>) -> bool {
+        let is_near = |sketch| {
+            let mut own = self.sketches.iter();
+            own.any(|own| own.distance(sketch) <= self.max_sketch_distance)
+        };
+        self.sketches.is_empty() || sketch.is_none_or(is_near)
+    }
+
+    /// Calls `found` with the entries of the texts that may be near-duplicates, some of them several times.
+    pub(crate) fn run(
+        &self,
+        source: &impl ForestEntries,
+        found: &mut dyn FnMut(ForestEntry),
+    ) -> Result<()> {
+        let mut entries = Vec::new();
+        for key in &self.query.keys {
+            source.read(*key..=*key, usize::MAX, &mut entries)?;
+        }
+        entries.iter().for_each(|entry| found(*entry));
+        for (nth, minima) in self.query.minima.iter().enumerate() {
+            let root = Node {
+                // Few near-duplicates are of the other length, so these trees are searched without second minima.
+                is_probe: nth > 0,
+                ..Node::default()
+            };
+            for tree in 0..self.reach.trees.min(STORED_TREES) {
+                let mut walk = Walk {
+                    tree,
+                    minima,
+                    classes: self.classes,
+                    reach: &self.reach,
+                    source,
+                    entries: &mut entries,
+                    found,
+                };
+                walk.search_children(root)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A node of a tree.
+#[derive(Clone, Copy, Default)]
+struct Node {
+    prefix: Prefix,
+    /// The level of its children.
+    level: usize,
+    /// `true` if the prefix has a second minimum.
+    is_probe: bool,
+}
+
+/// The part of a node that is not searched.
+enum Rest {
+    Nothing,
+    /// A node that may be taken whole.
+    Small,
+    /// A node with too many entries to be taken whole.
+    Large,
+}
+
+/// The walk down a tree.
+struct Walk<'w, S> {
+    tree: usize,
+    minima: &'w Minima,
+    classes: LengthClasses,
+    reach: &'w Reach,
+    source: &'w S,
+    entries: &'w mut Vec<ForestEntry>,
+    found: &'w mut dyn FnMut(ForestEntry),
+}
+
+impl<S: ForestEntries> Walk<'_, S> {
+    /// The children of a node whose texts have the minima of the query, or one second minimum.
+    fn children(&self, node: Node) -> impl Iterator<Item = Node> + use<S> {
+        let level = node.level;
+        let child = move |part, is_probe| Node {
+            prefix: node.prefix.child(level, part),
+            level: level + 1,
+            is_probe,
+        };
+        let own = child(self.minima.part(self.tree, level), node.is_probe);
+        let probe = (level < PROBED_LEVELS && !node.is_probe)
+            .then(|| child(self.minima.second_part(self.tree, level), true));
+        [own].into_iter().chain(probe)
+    }
+
+    fn search_children(&mut self, node: Node) -> Result<()> {
+        self.children(node)
+            .try_for_each(|child| self.search_node(child))
+    }
+
+    fn search_node(&mut self, node: Node) -> Result<()> {
+        let (keys, source) = (self.keys(node), self.source);
+        let mut rest = Rest::Small;
+        source.visit_page(*keys.start(), &mut |page| {
+            rest = self.search_page(node, page);
+            Ok(())
+        })?;
+        match rest {
+            Rest::Nothing => Ok(()),
+            Rest::Large => self.search_children(node),
+            Rest::Small => {
+                self.entries.clear();
+                if source.read(keys, self.max_entries(node), self.entries)? {
+                    self.take_entries();
+                    Ok(())
+                } else {
+                    self.search_children(node)
+                }
+            }
+        }
+    }
+
+    /// Searches the part of a node that is on one page, unless more of the node is on other pages.
+    fn search_page(&mut self, node: Node, page: &dyn ForestPage) -> Rest {
+        let keys = self.keys(node);
+        let start = page.rank(*keys.start());
+        // The keys of a node end before those of the next tree, so there is a next key.
+        // Saturating: the entries of a damaged page may be in no order.
+        let count = page.rank(keys.end() + 1).saturating_sub(start);
+        let is_large = count > self.max_entries(node);
+        if !page.has_all_to(*keys.end()) {
+            return if is_large { Rest::Large } else { Rest::Small };
+        }
+        if is_large {
+            for child in self.children(node) {
+                self.search_page(child, page);
+            }
+        } else if count > 0 {
+            self.entries.clear();
+            page.push(*keys.start(), count, self.entries);
+            self.take_entries();
+        }
+        Rest::Nothing
+    }
+
+    /// Takes the entries that were read and have the length of a near-duplicate.
+    fn take_entries(&mut self) {
+        for entry in &*self.entries {
+            if self.classes.contain(class_of_key(entry.0)) {
+                (self.found)(*entry);
+            }
+        }
+    }
+
+    /// The most entries of a node that is taken whole.
+    fn max_entries(&self, node: Node) -> usize {
+        self.reach.max_entries(node.level - 1)
+    }
+
+    fn keys(&self, node: Node) -> RangeInclusive<u64> {
+        let key = |bits: u64| tree_bits(self.tree) | bits >> (u64::BITS - TREE_KEY_BITS);
+        key(node.prefix.first())..=key(node.prefix.last())
+    }
+}
+
+const _: () = assert!(LEVELS > PROBED_LEVELS);
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::super::forest_key::tree_key;
+    use super::*;
+
+    /// Sorted entries in pages of a length.
+    struct Pages {
+        entries: Vec<ForestEntry>,
+        len: usize,
+    }
+
+    struct Page<'p> {
+        entries: &'p [ForestEntry],
+        is_last: bool,
+    }
+
+    impl ForestPage for Page<'_> {
+        fn has_all_to(&self, last: u64) -> bool {
+            self.is_last || self.entries.last().is_some_and(|(key, _)| *key > last)
+        }
+
+        fn rank(&self, key: u64) -> usize {
+            self.entries.partition_point(|entry| entry.0 < key)
+        }
+
+        fn push(&self, from: u64, count: usize, entries: &mut Vec<ForestEntry>) {
+            let start = self.rank(from);
+            entries.extend_from_slice(&self.entries[start..start + count]);
+        }
+    }
+
+    impl ForestEntries for Pages {
+        fn visit_page(
+            &self,
+            first: u64,
+            visitor: &mut dyn FnMut(&dyn ForestPage) -> Result<()>,
+        ) -> Result<()> {
+            let at = self.entries.partition_point(|(key, _)| *key < first);
+            let start = at.saturating_sub(1) / self.len * self.len;
+            let end = self.entries.len().min(start + self.len);
+            visitor(&Page {
+                entries: &self.entries[start..end],
+                is_last: end == self.entries.len(),
+            })
+        }
+
+        fn read(
+            &self,
+            keys: RangeInclusive<u64>,
+            most: usize,
+            entries: &mut Vec<ForestEntry>,
+        ) -> Result<bool> {
+            let wanted = || self.entries.iter().filter(|(key, _)| keys.contains(key));
+            entries.extend(wanted().take(most));
+            Ok(wanted().count() <= most)
+        }
+    }
+
+    /// The definition: the entries of each node that is taken whole.
+    fn plain(
+        entries: &[ForestEntry],
+        tree: usize,
+        minima: &Minima,
+        reach: &Reach,
+        node: Node,
+    ) -> Vec<ForestEntry> {
+        let mut parts = vec![(minima.part(tree, node.level), node.is_probe)];
+        if node.level < PROBED_LEVELS && !node.is_probe {
+            parts.push((minima.second_part(tree, node.level), true));
+        }
+        let mut found = Vec::new();
+        for (part, is_probe) in parts {
+            let child = Node {
+                prefix: node.prefix.child(node.level, part),
+                level: node.level + 1,
+                is_probe,
+            };
+            let shift = u64::BITS - child.prefix.bits();
+            let has_prefix = |key: u64| {
+                key >> TREE_KEY_BITS == tree as u64
+                    && key << (u64::BITS - TREE_KEY_BITS) >> shift == child.prefix.first() >> shift
+            };
+            let own = entries.iter().filter(|(key, _)| has_prefix(*key));
+            let own: Vec<ForestEntry> = own.copied().collect();
+            if own.len() <= reach.max_entries(node.level) {
+                found.extend(own);
+            } else {
+                found.extend(plain(&own, tree, minima, reach, child));
+            }
+        }
+        found
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn search_of_pages_equals_the_definition(
+            texts in prop::collection::vec(prop::collection::vec(0..9_u64, 1..7), 1..200),
+            asked in prop::collection::vec(0..9_u64, 1..7),
+            len in 1..300_usize,
+        ) {
+            let minima = |shingles: &Vec<u64>| {
+                let hash = |shingle: &u64| shingle.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                Minima::new(&shingles.iter().map(hash).collect::<Vec<u64>>())
+            };
+            let mut entries = Vec::new();
+            for (id, text) in (0..).zip(&texts) {
+                let minima = minima(text);
+                let key = |tree| tree_bits(tree) | tree_key(&minima, tree, 7);
+                entries.extend((0..STORED_TREES).map(|tree| (key(tree), id)));
+            }
+            entries.sort_unstable();
+            let query = ForestQuery { minima: vec![minima(&asked)], characters: 50, keys: vec![] };
+            let mut expected = BTreeSet::new();
+            for tree in 0..STORED_TREES {
+                let node = Node::default();
+                expected.extend(plain(&entries, tree, &query.minima[0], &Reach::SMALL, node));
+            }
+            let mut found = BTreeSet::new();
+            let search = query.within(Reach::SMALL, 0.0);
+            let source = Pages { entries, len };
+            search.run(&source, &mut |entry| { found.insert(entry); }).unwrap();
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Table `forest`: the keys of texts in the trees of MinHash minima, and their changes when a text changes.
+
+use std::iter::Peekable;
+use std::ops::RangeInclusive;
+
+use redb::ReadableTable;
+
+use super::packed::chunk::Chunk;
+use super::packed::{Op, Packed, VisitFlow};
+use crate::document::DocId;
+use crate::error::Result;
+use crate::minhash::{ForestEntries, ForestEntry, ForestPage};
+use crate::store::tables::packed::entry::{Entry, pair};
+
+/// The changes of table `forest` in a flush.
+#[derive(Default)]
+pub(crate) struct ForestChanges {
+    // Two lists take half the memory of one list of `(u128, Op)`, which is padded to 32 bytes.
+    puts: Vec<u128>,
+    removals: Vec<u128>,
+}
+
+impl ForestChanges {
+    /// Replaces the keys of a document; `old` and `new` are ascending.
+    pub(crate) fn replace(&mut self, id: DocId, old: &[u64], new: &[u64]) {
+        let entries = |keys: &[u64], others: &[u64]| {
+            keys.iter()
+                .filter(|key| others.binary_search(key).is_err())
+                .map(|key| pair(*key, id.0))
+                .collect::<Vec<u128>>()
+        };
+        self.puts.extend(entries(new, old));
+        self.removals.extend(entries(old, new));
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.puts.len() + self.removals.len()
+    }
+
+    /// The changes in ascending order.
+    pub(crate) fn into_sorted(mut self) -> impl Iterator<Item = (u128, Op)> {
+        // No entry is in both lists, because a flush changes each document once.
+        self.puts.sort_unstable();
+        self.removals.sort_unstable();
+        let mut puts = self.puts.into_iter().peekable();
+        let mut removals = self.removals.into_iter().peekable();
+        let next = |from: &mut Peekable<std::vec::IntoIter<u128>>, op| {
+            from.next().map(|entry| (entry, op))
+        };
+        std::iter::from_fn(move || match (puts.peek(), removals.peek()) {
+            (Some(put), Some(removal)) if removal < put => next(&mut removals, Op::Remove),
+            (None, _) => next(&mut removals, Op::Remove),
+            _ => next(&mut puts, Op::Put),
+        })
+    }
+}
+
+impl ForestPage for Chunk<'_, u128> {
+    fn has_all_to(&self, last: u64) -> bool {
+        // The last chunk does not know that it is the last, and so answers `false`.
+        self.last().is_some_and(|entry| entry.first() > last)
+    }
+
+    fn rank(&self, key: u64) -> usize {
+        self.index_of(key)
+    }
+
+    fn push(&self, from: u64, count: usize, entries: &mut Vec<ForestEntry>) {
+        let found = self.entries_from(pair(from, 0)).take(count);
+        entries.extend(found.map(|entry| (entry.first(), entry.second())));
+    }
+}
+
+impl<T> ForestEntries for Packed<T>
+where
+    T: ReadableTable<u128, &'static [u8]>,
+{
+    fn visit_page(
+        &self,
+        first: u64,
+        visitor: &mut dyn FnMut(&dyn ForestPage) -> Result<()>,
+    ) -> Result<()> {
+        let first = pair(first, 0);
+        self.visit(first, first, |_, chunk| {
+            visitor(&chunk)?;
+            Ok(VisitFlow::Stop)
+        })
+    }
+
+    fn read(
+        &self,
+        keys: RangeInclusive<u64>,
+        most: usize,
+        entries: &mut Vec<ForestEntry>,
+    ) -> Result<bool> {
+        let (from, to) = (pair(*keys.start(), 0), pair(*keys.end(), u64::MAX));
+        let start = entries.len();
+        let end = start.saturating_add(most);
+        let mut is_whole = true;
+        self.visit(from, to, |fence, chunk| {
+            let wanted = chunk.entries_from(from).take_while(|entry| *entry <= to);
+            for entry in wanted {
+                if entries.len() == end {
+                    is_whole = false;
+                    return Ok(VisitFlow::Stop);
+                }
+                let entry = (entry.first(), entry.second());
+                // A search of the entries would find other ones.
+                if entries.len() > start && entries.last() >= Some(&entry) {
+                    return Err(self.damaged(fence, "its entries are not in order"));
+                }
+                entries.push(entry);
+            }
+            Ok(VisitFlow::Next)
+        })?;
+        Ok(is_whole)
+    }
+}
