@@ -106,7 +106,7 @@ impl JoinKeys {
     /// cannot be compared.
     pub fn description() -> String {
         format!(
-            "join keys v2: {}; {BANDS} bands of {ROWS}; {}; keys of {KEY_BITS} upper bits: xxh3_64 of the \
+            "join keys v1: {}; {BANDS} bands of {ROWS}; {}; keys of {KEY_BITS} upper bits: xxh3_64 of the \
              minima and the band; of the wording xxh3_64 seed 1, seed 2 without letters; no bands without two \
              different words and a letter; sketches of the first 128 minima, the top bit of each times \
              2654435761, at most {} bits different, {} below {SHORT_CHARACTERS} letters",
