@@ -70,7 +70,7 @@ impl Builder {
     /// queries compare, some 200 bytes for each text of one line, and 7/16 for the forest, some 250 bytes.
     /// A cache of 26 bytes a document and 32 MiB holds all fingerprints that queries compare; a match reads
     /// a page too.
-    /// Bookkeeping takes up to 12 MiB more.
+    /// Bookkeeping takes up to 12 MiB more, and another 6 MiB in a database with a forest.
     pub fn cache_bytes(mut self, bytes: usize) -> Self {
         self.cache_bytes = Some(bytes);
         // A transaction in a small cache must not hold more texts than the cache.
