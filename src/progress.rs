@@ -26,6 +26,7 @@ const SHARES: u64 = 10_000;
 /// [`Builder::salvage`], [`BulkLoad::finish`], [`Snapshot::within_batch`], [`Snapshot::pairs`],
 /// [`Snapshot::clusters`] and their variants call the handler on the thread that called the operation: at
 /// once, then at most ten times a second ([`Builder::progress_interval`] sets another rate), and at the end.
+/// [`BulkLoad::push`] calls it while it waits for a sort.
 /// `done` never falls during an operation, and at the end equals `total`. If the handler returns `Break`, the
 /// operation ends with [`Error::Interrupted`] and changes nothing.
 ///
@@ -60,6 +61,7 @@ const SHARES: u64 = 10_000;
 /// [`Snapshot::clusters`]: crate::Snapshot::clusters
 /// [`BulkLoad`]: crate::BulkLoad
 /// [`BulkLoad::finish`]: crate::BulkLoad::finish
+/// [`BulkLoad::push`]: crate::BulkLoad::push
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
@@ -76,6 +78,9 @@ pub struct Progress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stage {
+    /// Waiting for a sort while documents are pushed to a bulk load: no step is done, and `total` is
+    /// `None`.
+    Sort,
     /// Sorting and writing the documents of a bulk load, or of a salvage.
     Load,
     /// Verifying a database: in a check, or after the copy of a backup or vacuum.
@@ -96,6 +101,7 @@ pub enum Stage {
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
+            Self::Sort => "sorting",
             Self::Load => "writing",
             Self::Check => "checking",
             Self::Copy => "copying",
@@ -141,6 +147,7 @@ struct Operation {
     total: Option<u64>,
     /// The largest `done` of all reports.
     done: u64,
+    last: Option<Progress>,
     last_report: Option<Instant>,
 }
 
@@ -154,6 +161,41 @@ impl ProgressHandler {
 
     pub(crate) fn set_interval(&mut self, interval: Duration) {
         self.interval = interval;
+    }
+
+    /// Repeats the last report of an operation that waits; before the first, reports [`Stage::Sort`].
+    pub(crate) fn report_waiting(&self, path: &Path) -> Result<()> {
+        let progress = self.operation.lock().last.unwrap_or(Progress {
+            stage: Stage::Sort,
+            done: 0,
+            total: None,
+        });
+        self.call(path, false, |_| progress)
+    }
+
+    /// Calls the function with the progress that `position` returns, unless the function was called
+    /// less than an interval ago. An end is always reported.
+    fn call(
+        &self,
+        path: &Path,
+        is_end: bool,
+        position: impl FnOnce(&mut Operation) -> Progress,
+    ) -> Result<()> {
+        let Some(function) = &self.function else {
+            return Ok(());
+        };
+        let progress = {
+            let mut operation = self.operation.lock();
+            let now = Instant::now();
+            let is_soon = |last: Instant| now.duration_since(last) < self.interval;
+            if !is_end && operation.last_report.is_some_and(is_soon) {
+                return Ok(());
+            }
+            operation.last_report = Some(now);
+            position(&mut operation)
+        };
+        // Unlocked: the function may take long.
+        refuse_break(function(progress), path)
     }
 
     /// The handler for one operation. `stage_times` are the expected times of its stages, in any
@@ -287,29 +329,18 @@ impl ProgressReporter {
     }
 
     fn call_handler(&self, is_end: bool) -> Result<()> {
-        let Some(handler) = &self.handler.function else {
-            return Ok(());
-        };
-        let progress = {
-            let mut operation = self.handler.operation.lock();
-            let now = Instant::now();
-            let is_soon = |last: Instant| now.duration_since(last) < self.handler.interval;
-            if !is_end && operation.last_report.is_some_and(is_soon) {
-                return Ok(());
-            }
-            operation.last_report = Some(now);
+        self.handler.call(&self.path, is_end, |operation| {
             let (done, total) = operation.position(self.stage_index, self.begun_at, self.progress);
             // An estimated total may be too small, and a later stage may begin below the end of the
             // stage before.
             operation.done = operation.done.max(done).min(total.unwrap_or(u64::MAX));
-            Progress {
+            let progress = Progress {
                 stage: self.progress.stage,
                 done: operation.done,
                 total,
-            }
-        };
-        // Unlocked: the handler may take long.
-        self.check_flow(handler(progress))
+            };
+            *operation.last.insert(progress)
+        })
     }
 
     /// Returns [`Error::Interrupted`] if a callback has returned `Break`.

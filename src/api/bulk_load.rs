@@ -76,12 +76,8 @@ impl Builder {
         memory_bytes: u64,
     ) -> Result<BulkLoad<'static>> {
         let header = self.header()?;
-        Ok(BulkLoad {
-            load: Load::create(&self.db_path(path), &header, memory_bytes)?,
-            progress: self.progress,
-            _holder: None,
-            database: PhantomData,
-        })
+        let load = Load::create(&self.db_path(path), &header, memory_bytes)?;
+        Ok(BulkLoad::new(load, self.progress, None))
     }
 }
 
@@ -95,12 +91,9 @@ impl Database {
     /// or another bulk load.
     pub fn bulk_load(&self, memory_bytes: u64) -> Result<BulkLoad<'_>> {
         let handle = self.handle()?;
-        Ok(BulkLoad {
-            load: Load::into_existing(&handle.store, memory_bytes)?,
-            progress: self.progress.clone(),
-            _holder: Some(HolderName::new(handle)),
-            database: PhantomData,
-        })
+        let load = Load::into_existing(&handle.store, memory_bytes)?;
+        let holder = HolderName::new(handle);
+        Ok(BulkLoad::new(load, self.progress.clone(), Some(holder)))
     }
 }
 
@@ -121,12 +114,24 @@ impl Drop for HolderName {
 }
 
 impl BulkLoad<'_> {
-    /// Sets the handler for the [`Progress`] of [`finish`](Self::finish).
+    fn new(load: Load, progress: ProgressHandler, holder: Option<HolderName>) -> Self {
+        load.set_progress(&progress.for_operation(&[]));
+        Self {
+            load,
+            progress,
+            _holder: holder,
+            database: PhantomData,
+        }
+    }
+
+    /// Sets the handler for the [`Progress`] of [`finish`](Self::finish), and of a
+    /// [`push`](Self::push) that waits for a sort.
     pub fn on_progress(
         mut self,
         handler: impl Fn(Progress) -> ControlFlow<()> + Send + Sync + 'static,
     ) -> Self {
         self.progress.set_function(handler);
+        self.load.set_progress(&self.progress.for_operation(&[]));
         self
     }
 
@@ -141,9 +146,12 @@ impl BulkLoad<'_> {
 
     /// Adds a document. Of several documents with one id, the first counts. If arrival times are
     /// kept, a document without one gets the time at which the load began. The latest arrival that
-    /// the next one may lie ahead of counts all documents pushed.
+    /// the next one may lie ahead of counts all documents pushed. While a push waits for a sort, the
+    /// progress handler is called with [`Stage::Sort`](crate::Stage::Sort).
     ///
     /// # Errors
+    /// - [`Error::Interrupted`](crate::Error::Interrupted) if the progress handler returned `Break`:
+    ///   each further call returns [`Error::TransactionFailed`](crate::Error::TransactionFailed)
     /// - [`Error::TextTooLong`](crate::Error::TextTooLong),
     ///   [`Error::ArrivalAhead`](crate::Error::ArrivalAhead): the document is left out, and the load
     ///   can go on

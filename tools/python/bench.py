@@ -26,7 +26,7 @@ import threading
 import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from itertools import combinations, islice
+from itertools import combinations, count, islice
 from pathlib import Path
 from typing import Any, Callable, Iterable
 
@@ -229,14 +229,15 @@ def bench_interrupts(options: Any) -> None:
     bits = np.random.default_rng(3).integers(0, 2**64, options.documents, dtype=np.uint64)
     ids = np.arange(len(bits))
     with tempfile.TemporaryDirectory() as folder:
-        path, new = Path(folder) / "interrupts.simdb", Path(folder) / "new.simdb"
+        path = Path(folder) / "interrupts.simdb"
         simdb.bulk_load(path, pa.table({"id": ids, "text": bits}))
         unsorted = pa.table({"id": ids[::-1], "text": bits})
         rows = list(enumerate(texts))
+        numbers = count()
 
         def load(records: Any) -> None:
-            new.unlink(missing_ok=True)
-            simdb.bulk_load(new, records, keep_texts=True)
+            # To remove a large file takes long, so each load has a file of its own.
+            simdb.bulk_load(Path(folder) / f"{next(numbers)}.simdb", records, keep_texts=True)
 
         with simdb.open(path, cache_bytes=128 * len(bits) + (256 << 20)) as db:
             operations: dict[str, Callable[[], Any]] = {

@@ -22,6 +22,7 @@ pub(crate) mod new_file;
 mod reporter;
 pub(crate) mod sort;
 mod table_writer;
+mod task;
 mod text_writer;
 mod worker;
 
@@ -41,7 +42,6 @@ use crate::store::bulk::sort::SortContext;
 use crate::store::bulk::table_writer::{TableWriter, Target};
 use crate::store::bulk::text_writer::{ForestSorter, TextWriter};
 use crate::store::commit::write_transaction::{MAX_REMOVED_AT_ONCE, WriteTransaction};
-use crate::store::disk::folder::folder_of;
 use crate::store::disk::path::DbPath;
 use crate::store::tables::schema::{Header, Keeps};
 use crate::store::tables::texts::refuse_too_long;
@@ -141,7 +141,7 @@ impl Load {
         forest: Option<&'static ForestKeys>,
     ) -> Self {
         let keeps = header.keeps();
-        let context = SortContext::new(folder_of(path));
+        let context = SortContext::new(path);
         // Three quarters are for sorts, the rest for redb's cache and the texts. Forest keys outnumber all
         // other entries and are sorted beside them, so they get half. The other half is for two sorts
         // at a time, each with a sort of arrival times if those are kept.
@@ -192,6 +192,11 @@ impl Load {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Sets the handler that is called while a push waits for a sort.
+    pub(crate) fn set_progress(&self, handler: &ProgressHandler) {
+        self.context.set_progress(handler);
     }
 
     /// Sets the default arrival time.
@@ -284,9 +289,11 @@ impl Load {
         // `fingerprints`, `block0` to `block3` and, if kept, `times` and `arrivals`.
         let tables = if self.keeps.arrivals { 7 } else { 5 };
         let steps = tables * self.documents + self.texts.forest_entries();
+        let reporter = LoadReporter::new(progress, on_conflict, &self.path, steps)?;
+        self.context.set_progress(progress);
         let writer = TableWriter {
             target,
-            reporter: LoadReporter::new(progress, on_conflict, &self.path, steps),
+            reporter,
             context: self.context,
             sorter_bytes: self.sorter_bytes,
             documents: self.documents,

@@ -31,17 +31,20 @@ pub(super) struct LoadReporter<'o> {
 }
 
 impl<'o> LoadReporter<'o> {
+    /// Reports the begin of the load.
     pub(super) fn new(
         handler: &ProgressHandler,
         on_conflict: &'o mut OnConflict<'o>,
         path: &Path,
         total: u64,
-    ) -> Self {
-        Self {
+    ) -> Result<Self> {
+        let progress = ProgressReporter::new(handler, Stage::Load, Some(total), path);
+        progress.report()?;
+        Ok(Self {
             on_conflict,
-            progress: ProgressReporter::new(handler, Stage::Load, Some(total), path),
+            progress,
             steps_of_tables: 0,
-        }
+        })
     }
 
     pub(super) fn step(&mut self) -> Result<()> {

@@ -10,10 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytemuck::Pod;
+use parking_lot::Mutex;
 use rdst::{RadixKey, RadixSort};
 
 use crate::error::{Error, Result};
-use crate::store::bulk::worker::Worker;
+use crate::progress::ProgressHandler;
+use crate::store::bulk::task::{Task, TaskState};
+use crate::store::disk::folder::folder_of;
 use crate::store::view::pool::Pool;
 
 /// 4 to 256 KiB are read at once of each run, as the memory of the sorter allows.
@@ -31,7 +34,7 @@ pub(crate) struct Sorter<R> {
     /// of the memory is sorted and written meanwhile.
     capacity: usize,
     runs: Vec<File>,
-    spilling: Option<Worker<Result<Spilled<R>>>>,
+    spilling: Option<Task<Result<Spilled<R>>>>,
     context: SortContext,
     len: u64,
 }
@@ -86,11 +89,20 @@ impl<R: Record> Sorter<R> {
     pub(crate) fn sorted(mut self) -> Result<Sorted<R>> {
         self.wait_for_spill()?;
         if self.runs.is_empty() {
-            self.context.sort(&mut self.records);
-            return Ok(Sorted::Memory(self.records.into_iter()));
+            let (mut records, context) = (self.records, self.context.clone());
+            // Ids are often pushed in order.
+            if !records.is_sorted() {
+                let task = self.context.begin(move |_| {
+                    context.sort(&mut records);
+                    records
+                })?;
+                records = self.context.wait(task)?;
+            }
+            return Ok(Sorted::Memory(records.into_iter()));
         }
         if !self.records.is_empty() {
-            self.runs.push(write_run(self.records, &self.context)?.0);
+            self.spill()?;
+            self.wait_for_spill()?;
         }
         let memory_bytes = self.capacity * size_of::<R>();
         Merge::new(self.runs, memory_bytes, self.context).map(Sorted::Merge)
@@ -104,9 +116,8 @@ impl<R: Record> Sorter<R> {
         spare.shrink_to(self.capacity);
         let records = std::mem::replace(&mut self.records, spare);
         let context = self.context.clone();
-        let worker = Worker::spawn("simdb-spill", move || write_run(records, &context))
-            .map_err(self.context.io("start a thread to sort for"))?;
-        self.spilling = Some(worker);
+        let task = (self.context).begin(move |task| write_run(records, &context, task))?;
+        self.spilling = Some(task);
         if is_first {
             // The first run takes all the memory.
             self.wait_for_spill()?;
@@ -117,30 +128,37 @@ impl<R: Record> Sorter<R> {
 
     /// Waits for a spill and returns the empty vector of its records.
     fn wait_for_spill(&mut self) -> Result<Vec<R>> {
-        match self.spilling.take().and_then(|mut worker| worker.join()) {
-            Some(spilled) => {
-                let (file, spare) = spilled?;
-                self.runs.push(file);
-                Ok(spare)
-            }
-            None => Ok(Vec::new()),
-        }
+        let Some(task) = self.spilling.take() else {
+            return Ok(Vec::new());
+        };
+        let (file, spare) = self.context.wait(task)??;
+        self.runs.push(file);
+        Ok(spare)
     }
 }
 
-/// The folder for temporary files and the threads of all sorts of a load.
+/// The folder for temporary files, and the threads and the progress handler of all sorts of a load.
 #[derive(Clone)]
 pub(crate) struct SortContext {
-    folder: PathBuf,
+    /// The file that is loaded.
+    target: PathBuf,
     pool: Arc<Pool>,
+    progress: Arc<Mutex<ProgressHandler>>,
 }
 
 impl SortContext {
-    pub(crate) fn new(folder: &Path) -> Self {
+    /// Temporary files are in the folder of `target`.
+    pub(crate) fn new(target: &Path) -> Self {
         Self {
-            folder: folder.to_path_buf(),
+            target: target.to_path_buf(),
             pool: Arc::default(),
+            progress: Arc::default(),
         }
+    }
+
+    /// Sets the handler that is called while the caller waits for a sort, and may interrupt it.
+    pub(crate) fn set_progress(&self, handler: &ProgressHandler) {
+        *self.progress.lock() = handler.clone();
     }
 
     pub(crate) fn run<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
@@ -148,16 +166,30 @@ impl SortContext {
     }
 
     /// Sorts in place, on all cores.
-    pub(crate) fn sort<R: Record>(&self, records: &mut [R]) {
-        // Ids are often pushed in order.
-        if !records.is_sorted() {
-            self.pool
-                .run(|| records.radix_sort_builder().with_low_mem_tuner().sort());
-        }
+    fn sort<R: Record>(&self, records: &mut [R]) {
+        self.pool
+            .run(|| records.radix_sort_builder().with_low_mem_tuner().sort());
+    }
+
+    fn begin<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&TaskState) -> T + Send + 'static,
+    ) -> Result<Task<T>> {
+        Task::begin(work).map_err(self.io("start a thread to sort for"))
+    }
+
+    /// Waits for a task, and calls the progress handler meanwhile. An interruption abandons the task.
+    fn wait<T>(&self, task: Task<T>) -> Result<T> {
+        let handler = self.progress.lock().clone();
+        task.wait(|| handler.report_waiting(&self.target))
+    }
+
+    fn folder(&self) -> &Path {
+        folder_of(&self.target)
     }
 
     fn io(&self, action: &'static str) -> impl Fn(io::Error) -> Error + use<> {
-        let path = self.folder.clone();
+        let path = self.folder().to_path_buf();
         move |source| Error::Io {
             action,
             path: path.clone(),
@@ -166,11 +198,23 @@ impl SortContext {
     }
 }
 
-fn write_run<R: Record>(mut records: Vec<R>, context: &SortContext) -> Result<Spilled<R>> {
-    context.sort(&mut records);
-    let file = tempfile::tempfile_in(&context.folder)
+/// Bytes written before the writer looks whether its task is abandoned.
+const WRITTEN_AT_ONCE: usize = 1 << 20;
+
+fn write_run<R: Record>(
+    mut records: Vec<R>,
+    context: &SortContext,
+    task: &TaskState,
+) -> Result<Spilled<R>> {
+    if !records.is_sorted() {
+        context.sort(&mut records);
+    }
+    let file = tempfile::tempfile_in(context.folder())
         .and_then(|mut file| {
-            file.write_all(bytemuck::cast_slice(&records))?;
+            for part in bytemuck::cast_slice(&records).chunks(WRITTEN_AT_ONCE) {
+                task.check()?;
+                file.write_all(part)?;
+            }
             file.rewind()?;
             Ok(file)
         })
@@ -269,7 +313,10 @@ mod tests {
             } else {
                 expected.len()
             };
-            let mut sorter = Sorter::new(memory_bytes, &SortContext::new(folder.path()));
+            let mut sorter = Sorter::new(
+                memory_bytes,
+                &SortContext::new(&folder.path().join("docs.simdb")),
+            );
             for record in &expected[..count] {
                 sorter.push(*record).unwrap();
             }
@@ -281,7 +328,8 @@ mod tests {
             assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         }
         expected.clear();
-        let empty: Sorter<u64> = Sorter::new(1024, &SortContext::new(folder.path()));
+        let empty: Sorter<u64> =
+            Sorter::new(1024, &SortContext::new(&folder.path().join("docs.simdb")));
         assert_eq!(empty.sorted().unwrap().count(), 0);
     }
 }

@@ -13,7 +13,6 @@ use crate::error::Result;
 use crate::progress::ProgressReporter;
 use crate::store::bulk::MIN_MEMORY_BYTES;
 use crate::store::bulk::sort::{SortContext, Sorter};
-use crate::store::disk::folder::folder_of;
 use crate::store::disk::page::{PAGE_BYTES, verify_crc};
 use crate::store::disk::path::DbPath;
 use crate::store::pager::PageFile;
@@ -54,7 +53,7 @@ impl ScannedPages {
         memory_bytes: u64,
         progress: &ProgressReporter,
     ) -> Result<Self> {
-        let context = SortContext::new(folder_of(target));
+        let context = SortContext::new(target);
         let sorter_bytes = (memory_bytes.max(MIN_MEMORY_BYTES) / 4) as usize;
         let pages = file.pages().map_err(db_path.io("read the size of"))?;
         let mut found = Self {

@@ -8,7 +8,6 @@ use crate::error::Result;
 use crate::progress::ProgressReporter;
 use crate::store::bulk::MIN_MEMORY_BYTES;
 use crate::store::bulk::sort::{SortContext, Sorted, Sorter};
-use crate::store::disk::folder::folder_of;
 use crate::store::disk::path::DbPath;
 use crate::store::tables::packed::damaged_ranges::{Damaged, KeyInt, Part};
 use crate::store::tables::packed::entry::{Entry, swapped};
@@ -69,7 +68,7 @@ impl SalvageTables {
         memory_bytes: u64,
         progress: &ProgressReporter,
     ) -> Result<SourceJoin<'_>> {
-        let context = SortContext::new(folder_of(target));
+        let context = SortContext::new(target);
         let sorter_bytes = memory_bytes.max(MIN_MEMORY_BYTES) as usize / 2;
         let only_in_twin = |table, twin| {
             let sorter = Sorter::new(sorter_bytes, &context);
