@@ -34,7 +34,7 @@ use crate::containment::{Containment, Verdict};
 use crate::decision::{Decision, answer_order};
 use crate::error::Result;
 use crate::minhash::{ForestKeys, LengthClasses};
-use crate::similarity::{Likeness, PackedComparison, Resemblance};
+use crate::similarity::{LANES, Likeness, PackedComparison, Resemblance};
 use forest::{Forest, ForestQuery, reach};
 use slot_search::{SlotSearch, StoredWords};
 use wordings::Wordings;
@@ -319,6 +319,7 @@ impl SimilarIndex {
                 slots[len] = slot;
                 len += usize::from(search.is_sought(slot));
             }
+            let len = self.retain_near(&comparison, &mut slots[..len]);
             for slot in &slots[..len] {
                 search.visit(*slot, || self.compare(text, *slot, &comparison))?;
             }
@@ -375,6 +376,24 @@ impl SimilarIndex {
             slots.dedup();
         }
         candidates
+    }
+
+    /// Moves the slots whose wordings may be alike to the front, and returns their number.
+    fn retain_near(&self, comparison: &PackedComparison<'_>, slots: &mut [u32]) -> usize {
+        if !comparison.finds_far() {
+            return slots.len();
+        }
+        let mut near = 0;
+        for start in (0..slots.len()).step_by(LANES) {
+            let slot = |lane: usize| slots.get(start + lane).copied();
+            let wordings = std::array::from_fn(|lane| self.wordings.packed(slot(lane)?));
+            let are_far = comparison.are_far(&wordings);
+            for (lane, is_far) in (start..slots.len()).zip(are_far) {
+                slots[near] = slots[lane];
+                near += usize::from(!is_far);
+            }
+        }
+        near
     }
 
     /// The resemblance of a text and a wording; `None` unless they are alike.
