@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use simdb::JoinCheckpoint;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::console::file::replace_file;
 use crate::console::note;
@@ -16,11 +17,21 @@ pub struct CheckpointFile {
     found: Option<JoinCheckpoint>,
 }
 
+/// File systems allow names of 255 bytes.
+const MAX_NAME_BYTES: usize = 255;
+
+const EXTENSION: &str = ".checkpoint";
+
 /// The path of the checkpoint of an output.
 pub fn path_of(output: &Path) -> PathBuf {
-    let mut path = output.as_os_str().to_owned();
-    path.push(".checkpoint");
-    path.into()
+    let name = output.file_name().unwrap_or_default();
+    if name.len() + EXTENSION.len() > MAX_NAME_BYTES {
+        let hash = xxh3_64(name.as_encoded_bytes());
+        return output.with_file_name(format!(".simdb-{hash:016x}{EXTENSION}"));
+    }
+    let mut name = name.to_owned();
+    name.push(EXTENSION);
+    output.with_file_name(name)
 }
 
 impl CheckpointFile {
