@@ -432,6 +432,18 @@ pub enum Error {
         ratio: f64,
     },
 
+    /// The checkpoint of [`SimilarJoin::resume`](crate::SimilarJoin::resume) is one of other documents, texts or
+    /// rules, or of another version of simdb.
+    #[error(
+        "{}: the checkpoint is of other documents, texts or rules, or of another version of simdb; give the \
+         same again, or no checkpoint",
+        path.display()
+    )]
+    OtherCheckpoint {
+        /// The path of the database.
+        path: PathBuf,
+    },
+
     /// A query for at most 0 documents: the limit or the count is 0.
     #[error("a query for at most 0 documents has no answer; give a limit of 1 or more")]
     ZeroLimit,

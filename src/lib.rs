@@ -112,7 +112,9 @@ pub use api::bulk_load::{BulkLoad, BulkReport, Conflict};
 pub use api::clusters::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
 pub use api::database::{Database, Settings};
 pub use api::pairs::{Pair, PairsEvent};
-pub use api::similar_join::{Scope, SimilarJoin, SimilarPair, SimilarPairsEvent};
+pub use api::similar_join::{
+    Checkpoints, JoinCheckpoint, Scope, SimilarJoin, SimilarPair, SimilarPairsEvent,
+};
 pub use api::snapshot::Snapshot;
 pub use api::transaction::Transaction;
 pub use decision::{Decision, OnExtended, SimilarRule};

@@ -8,7 +8,9 @@ use crate::error::Result;
 use crate::progress::refuse_break;
 use crate::query::{self, ClustersEvent, Keep, Priority};
 
-pub use crate::query::{Scope, SimilarJoin, SimilarPair, SimilarPairsEvent};
+pub use crate::query::{
+    Checkpoints, JoinCheckpoint, Scope, SimilarJoin, SimilarPair, SimilarPairsEvent,
+};
 
 /// The approximate times of reading the texts, of comparing them and of selecting keepers.
 const STAGE_TIMES: [u64; 3] = [1, 8, 1];
@@ -87,8 +89,9 @@ impl Snapshot {
     /// members of documents with the same wording.
     ///
     /// # Errors
-    /// Those of [`similar_pairs`](Self::similar_pairs), and [`Error::NoArrivals`](crate::Error::NoArrivals)
-    /// for [`Keep::Oldest`].
+    /// Those of [`similar_pairs`](Self::similar_pairs), [`Error::NoArrivals`](crate::Error::NoArrivals)
+    /// for [`Keep::Oldest`], and [`Error::OtherCheckpoint`](crate::Error::OtherCheckpoint) for a checkpoint
+    /// ([`SimilarJoin::resume`]) of another join.
     ///
     /// # Cost
     /// Less than that of [`similar_pairs`](Self::similar_pairs): the search for a text ends at the first

@@ -28,6 +28,8 @@ pub(crate) use pairs::pairs;
 pub use pairs::{Pair, PairsEvent};
 pub use similar::{Similar, TextQuery};
 pub(crate) use similar::{similar, similar_by, similar_in_overlay, similar_sequential};
-pub use similar_join::{Scope, SimilarJoin, SimilarPair, SimilarPairsEvent};
+pub use similar_join::{
+    Checkpoints, JoinCheckpoint, Scope, SimilarJoin, SimilarPair, SimilarPairsEvent,
+};
 pub(crate) use similar_join::{similar_clusters, similar_pairs};
 pub(crate) use single::{nearest, within};

@@ -5,13 +5,12 @@
 //! M. Bawa, T. Condie, P. Ganesan, *LSH Forest: Self-Tuning Indexes for Similarity Search*, WWW 2005;
 //! Q. Lv et al., *Multi-Probe LSH*, VLDB 2007 (the second minima).
 
-use std::ops::Range;
-
-use super::run::{Keys, MAX_RUN_SLOTS, Run, class_of, keys};
+use super::run::{KINDS, MAX_RUN_SLOTS, Run, TailSlot, class_of, keys};
 use super::slot_set::SlotSet;
+use super::walk::Walk;
 use crate::decision::Decision;
 use crate::minhash::{
-    LEVEL_BITS, LEVELS, LengthClasses, Minima, PROBED_LEVELS, Prefix, Reach, Sketch, length_class,
+    LEVEL_BITS, LEVELS, LengthClasses, Minima, PROBED_LEVELS, Reach, Sketch, is_long, length_class,
 };
 use crate::similarity::Likeness;
 
@@ -48,13 +47,17 @@ pub(super) struct Forest {
     runs: Vec<Run>,
     /// The first slot that is in no run.
     tail_start: usize,
-    /// The keys of the slots in no run.
-    tail: Vec<(u32, Keys)>,
+    /// The slots in no run that have keys.
+    tail: Vec<TailSlot>,
+    /// `true` for the kinds that have slots.
+    kinds: [bool; KINDS],
 }
 
 /// A search in a forest.
 pub(super) struct ForestQuery<'q> {
     pub(super) minima: &'q Minima,
+    /// `true` for minima over the shingles of long texts.
+    pub(super) is_long: bool,
     pub(super) classes: LengthClasses,
     pub(super) max_sketch_distance: u32,
     /// Slots from this one on are left out.
@@ -69,6 +72,7 @@ impl Forest {
             runs: Vec::new(),
             tail_start: 0,
             tail: Vec::new(),
+            kinds: [false; KINDS],
         }
     }
 
@@ -82,8 +86,13 @@ impl Forest {
         self.sketches
             .push(minima.map_or(Sketch::default(), Minima::sketch));
         if let Some(minima) = minima {
-            let keys = keys(minima, self.reach.trees, length_class(characters));
-            self.tail.push((slot, keys));
+            let kind = usize::from(is_long(characters));
+            self.kinds[kind] = true;
+            self.tail.push(TailSlot {
+                slot,
+                kind,
+                keys: keys(minima, self.reach.trees, length_class(characters)),
+            });
         }
     }
 
@@ -128,9 +137,19 @@ impl Forest {
 
     pub(super) fn len_bytes(&self) -> usize {
         let runs: usize = self.runs.iter().map(Run::len_bytes).sum();
-        let tail = self.tail.capacity() * size_of::<(u32, Keys)>()
+        let tail = self.tail.capacity() * size_of::<TailSlot>()
             + self.tail.len() * self.reach.trees * size_of::<u64>();
         runs + tail + size_of::<Sketch>() * self.sketches.capacity()
+    }
+
+    /// Returns `true` if there are slots of long texts, or of short ones.
+    pub(super) fn has(&self, is_long: bool) -> bool {
+        self.kinds[usize::from(is_long)]
+    }
+
+    /// The first tree of the kind of a query. Unrelated texts of the other kind would fill the nodes.
+    fn first_tree(&self, query: &ForestQuery<'_>) -> usize {
+        usize::from(query.is_long) * self.reach.trees
     }
 
     /// Appends the slots that may be near-duplicates, with the distances of their sketches.
@@ -138,10 +157,12 @@ impl Forest {
         let own = query.minima.sketch();
         let mut slots = SlotSet::new();
         let mut walk = Walk::new(&self.runs, &self.reach);
+        let first = self.first_tree(query);
+        walk.restart(first..first + self.reach.trees);
         for level in 0..LEVELS {
             let part = |tree, is_second| match is_second {
-                false => query.minima.part(tree, level),
-                true => query.minima.second_part(tree, level),
+                false => query.minima.part(tree - first, level),
+                true => query.minima.second_part(tree - first, level),
             };
             walk.descend(level, part, |run, entries| {
                 for entry in entries {
@@ -168,26 +189,33 @@ impl Forest {
     /// same entries, so the processor waits for memory less often than in single searches.
     pub(super) fn search_all(&self, queries: &[ForestQuery<'_>], found: &mut dyn FnMut(u32, u32)) {
         let sketches: Vec<Sketch> = queries.iter().map(|query| query.minima.sketch()).collect();
-        let mut walk = Walk::new(&self.runs, &self.reach);
+        let mut walk = Walk::of_many_queries(&self.runs, &self.reach);
         let (mut slots, mut near_slots) = (Vec::new(), Vec::new());
         let mut order: Vec<(TreeParts, u32)> = Vec::with_capacity(queries.len());
         for tree in 0..self.reach.trees {
             order.clear();
             let numbered = (0..).zip(queries);
             order.extend(numbered.map(|(n, query)| (TreeParts::new(query.minima, tree), n)));
-            order.sort_unstable_by_key(|(parts, number)| (parts.smallest[0], *number));
+            order.sort_unstable_by_key(|(parts, number)| {
+                let is_long = queries[*number as usize].is_long;
+                (is_long, parts.smallest[0], *number)
+            });
             for (parts, number) in &order {
                 let (query, own) = (&queries[*number as usize], sketches[*number as usize]);
+                let tree = self.first_tree(query) + tree;
                 walk.restart(tree..tree + 1);
                 for level in 0..LEVELS {
                     let part = |_, is_second| parts.part(level, is_second);
                     walk.descend(level, part, |run, entries| {
+                        let mut end = slots.len();
+                        slots.resize(end + entries.len(), 0);
+                        // A branch for the length would be mispredicted often.
                         for entry in entries {
-                            let slot = run.slot(*entry);
-                            if query.classes.contain(class_of(*entry)) && slot < query.end {
-                                slots.push(slot);
-                            }
+                            slots[end] = run.slot(*entry);
+                            let is_of_length = query.classes.contain(class_of(*entry));
+                            end += usize::from(is_of_length & (slots[end] < query.end));
                         }
+                        slots.truncate(end);
                     });
                 }
                 near(&self.sketches, own, &slots, query, &mut near_slots);
@@ -231,120 +259,6 @@ impl TreeParts {
             false => self.smallest[level].into(),
             true => self.second[level].into(),
         }
-    }
-}
-
-/// The walk down all trees at once, level by level. A node has the entries of all runs.
-///
-/// The ranks of all nodes of a level are looked up together, so that the processor waits for the memory
-/// of many nodes at the same time.
-struct Walk<'r> {
-    runs: &'r [Run],
-    reach: &'r Reach,
-    /// The nodes that are not taken.
-    nodes: Nodes,
-    /// Memory for the children of the nodes.
-    children: Nodes,
-}
-
-/// Nodes of one level.
-#[derive(Default)]
-struct Nodes {
-    nodes: Vec<Node>,
-    /// The ranks in each run, for each of the nodes.
-    ranks: Vec<Range<u32>>,
-}
-
-/// A node of a tree.
-#[derive(Clone, Copy)]
-struct Node {
-    tree: usize,
-    prefix: Prefix,
-    /// `true` if the prefix has a second minimum.
-    is_probe: bool,
-}
-
-impl<'r> Walk<'r> {
-    /// A walk at the roots of the trees.
-    fn new(runs: &'r [Run], reach: &'r Reach) -> Self {
-        let mut walk = Self {
-            runs,
-            reach,
-            nodes: Nodes::default(),
-            children: Nodes::default(),
-        };
-        walk.restart(0..reach.trees);
-        walk
-    }
-
-    /// Moves the walk to the roots of these trees.
-    fn restart(&mut self, trees: Range<usize>) {
-        let root = |tree| Node {
-            tree,
-            prefix: Prefix::default(),
-            is_probe: false,
-        };
-        let all = |tree| self.runs.iter().map(move |run| run.all(tree));
-        self.nodes.clear();
-        self.nodes.nodes.extend(trees.clone().map(root));
-        self.nodes.ranks.extend(trees.flat_map(all));
-    }
-
-    /// Replaces the nodes by their children at a level. Calls `take` with the entries of each child that
-    /// has few entries, and drops the child. `part` gives the part of the query for this level of a tree, by
-    /// its second minimum if the flag is `true`.
-    fn descend(
-        &mut self,
-        level: usize,
-        part: impl Fn(usize, bool) -> u64,
-        mut take: impl FnMut(&Run, &[u64]),
-    ) {
-        if self.runs.is_empty() {
-            return;
-        }
-        self.children.clear();
-        let Nodes { nodes, ranks } = &mut self.children;
-        for (node, own) in self.nodes.iter(self.runs.len()) {
-            let mut push = |part, is_probe| {
-                let prefix = node.prefix.child(level, part);
-                nodes.push(Node {
-                    prefix,
-                    is_probe,
-                    ..*node
-                });
-                let runs = self.runs.iter().zip(own);
-                ranks.extend(runs.map(|(run, own)| run.ranks(node.tree, prefix, own.clone())));
-            };
-            push(part(node.tree, false), node.is_probe);
-            if level < PROBED_LEVELS && !node.is_probe {
-                push(part(node.tree, true), true);
-            }
-        }
-        let most = self.reach.max_entries(level);
-        self.nodes.clear();
-        for (node, ranks) in self.children.iter(self.runs.len()) {
-            let entries: usize = ranks.iter().map(Range::len).sum();
-            if entries <= most {
-                for (run, ranks) in self.runs.iter().zip(ranks) {
-                    take(run, run.entries(node.tree, ranks.clone()));
-                }
-            } else {
-                self.nodes.nodes.push(*node);
-                self.nodes.ranks.extend_from_slice(ranks);
-            }
-        }
-    }
-}
-
-impl Nodes {
-    fn clear(&mut self) {
-        self.nodes.clear();
-        self.ranks.clear();
-    }
-
-    /// Each node with its ranks.
-    fn iter(&self, runs: usize) -> impl Iterator<Item = (&Node, &[Range<u32>])> {
-        self.nodes.iter().zip(self.ranks.chunks_exact(runs))
     }
 }
 

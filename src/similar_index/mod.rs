@@ -6,7 +6,7 @@
 //! | `join_keys` | keys of a text for a join elsewhere |
 //! | `slot_search` | the comparison of a text with the texts of one wording |
 //! | `wordings` | the texts, each wording once; `arena` has their bytes |
-//! | `forest` | the wordings that may be near-duplicates: `run`, `slot_set` |
+//! | `forest` | the wordings that may be near-duplicates: `run`, `walk`, `slot_set` |
 //!
 //! This folder uses the text side only. It touches no file, and its answers depend on the texts and on
 //! their order alone.
@@ -20,6 +20,7 @@ mod slot_search;
 mod slot_set;
 #[cfg(test)]
 mod tests;
+mod walk;
 mod wordings;
 
 use std::cell::OnceCell;
@@ -33,7 +34,7 @@ use crate::containment::{Containment, Verdict};
 use crate::decision::{Decision, answer_order};
 use crate::error::Result;
 use crate::minhash::{ForestKeys, LengthClasses};
-use crate::similarity::{Likeness, PackedComparison, Resemblance};
+use crate::similarity::{LANES, Likeness, PackedComparison, Resemblance};
 use forest::{Forest, ForestQuery, reach};
 use slot_search::{SlotSearch, StoredWords};
 use wordings::Wordings;
@@ -47,6 +48,9 @@ const PREPARED_TEXTS: usize = 1 << 12;
 
 /// Candidates of which the counts are compared before the first is compared in full.
 const COUNTED_SLOTS: usize = 256;
+
+/// Most texts of a join have at most 64 candidates, some of them found by several trees.
+const FEW_CANDIDATES: usize = 64;
 
 /// An index of texts in memory that finds the texts which are like a text. The texts are known by their
 /// positions: 0 for the first, 1 for the next.
@@ -315,6 +319,7 @@ impl SimilarIndex {
                 slots[len] = slot;
                 len += usize::from(search.is_sought(slot));
             }
+            let len = self.retain_near(&comparison, &mut slots[..len]);
             for slot in &slots[..len] {
                 search.visit(*slot, || self.compare(text, *slot, &comparison))?;
             }
@@ -343,8 +348,10 @@ impl SimilarIndex {
         end: u32,
     ) -> impl Iterator<Item = ForestQuery<'t>> {
         let characters = text.wording.characters();
-        text.all_minima().map(move |minima| ForestQuery {
+        let minima = text.all_minima(|is_long| self.forest.has(is_long));
+        minima.map(move |(is_long, minima)| ForestQuery {
             minima,
+            is_long,
             classes: LengthClasses::of_near_duplicates(characters, self.likeness.least()),
             max_sketch_distance: self.forest.reach().max_sketch_distance(characters),
             end: self.wordings.slots_before(end),
@@ -359,7 +366,8 @@ impl SimilarIndex {
             queries.extend(self.queries(text, *end));
             numbers.resize(queries.len(), number);
         }
-        let mut candidates = vec![Vec::new(); texts.len()];
+        let few = || Vec::with_capacity(FEW_CANDIDATES);
+        let mut candidates: Vec<Vec<u32>> = std::iter::repeat_with(few).take(texts.len()).collect();
         self.forest.search_all(&queries, &mut |query, slot| {
             candidates[numbers[query as usize]].push(slot);
         });
@@ -368,6 +376,24 @@ impl SimilarIndex {
             slots.dedup();
         }
         candidates
+    }
+
+    /// Moves the slots whose wordings may be alike to the front, and returns their number.
+    fn retain_near(&self, comparison: &PackedComparison<'_>, slots: &mut [u32]) -> usize {
+        if !comparison.finds_far() {
+            return slots.len();
+        }
+        let mut near = 0;
+        for start in (0..slots.len()).step_by(LANES) {
+            let slot = |lane: usize| slots.get(start + lane).copied();
+            let wordings = std::array::from_fn(|lane| self.wordings.packed(slot(lane)?));
+            let are_far = comparison.are_far(&wordings);
+            for (lane, is_far) in (start..slots.len()).zip(are_far) {
+                slots[near] = slots[lane];
+                near += usize::from(!is_far);
+            }
+        }
+        near
     }
 
     /// The resemblance of a text and a wording; `None` unless they are alike.

@@ -61,21 +61,23 @@ impl PreparedText {
     }
 
     /// The minima of a search: over the shingles of the text, and over shingles of the other length if
-    /// near-duplicates may have such shingles.
-    pub(super) fn all_minima(&self) -> impl Iterator<Item = &Minima> {
-        let others = self.others.get_or_init(|| {
-            let own = self.minima.as_ref()?;
-            let is_long = is_long(self.wording.characters());
+    /// near-duplicates may have such shingles. The flag is `true` for the shingles of long texts, which `are_there`
+    /// refuses if no text has them.
+    pub(super) fn all_minima(
+        &self,
+        are_there: impl Fn(bool) -> bool,
+    ) -> impl Iterator<Item = (bool, &Minima)> {
+        let is_long = is_long(self.wording.characters());
+        let others = || {
+            self.minima.as_ref()?;
             let (short, long) = shingles_of_query(self.wording.characters());
-            if !(short && long) {
-                return None;
-            }
-            let hashes = shingle_hashes(self.wording.letters(), !is_long);
-            let others = Minima::new(&hashes);
-            // A text of CJK characters has the same shingles as a short and as a long text.
-            (others != **own).then(|| Box::new(others))
-        });
-        [&self.minima, others].into_iter().flatten().map(|m| &**m)
+            let others = || Minima::new(&shingle_hashes(self.wording.letters(), !is_long));
+            (short && long).then(|| Box::new(others()))
+        };
+        let others = are_there(!is_long).then(|| self.others.get_or_init(others));
+        let others = others.into_iter().flatten();
+        let own = self.minima.iter().map(move |own| (is_long, &**own));
+        own.chain(others.map(move |others| (!is_long, &**others)))
     }
 }
 

@@ -17,10 +17,16 @@ pub(super) const MAX_RUN_SLOTS: usize = 1 << SLOT_BITS;
 /// Entries for each place of the directory of a tree, on average.
 const ENTRIES_PER_PLACE: usize = 2;
 
-/// One of 32 entries is sampled.
-const SAMPLED: usize = 32;
+/// The kinds of trees: over the shingles of short texts, and over those of long texts.
+pub(super) const KINDS: usize = 2;
 
-/// The entries of a slot, one for each tree of the forest, without the slot.
+/// One of 8 entries is sampled.
+const SAMPLED: usize = 8;
+
+/// The entries of a short range.
+const SHORT_RANGE: usize = 16;
+
+/// The entries of a slot, one for each tree of its kind, without the slot.
 ///
 /// | bits | content |
 /// |---|---|
@@ -34,6 +40,13 @@ pub(super) fn keys(minima: &Minima, trees: usize, length_class: u32) -> Keys {
     (0..trees).map(entry).collect()
 }
 
+/// A slot that is in no run.
+pub(super) struct TailSlot {
+    pub(super) slot: u32,
+    pub(super) kind: usize,
+    pub(super) keys: Keys,
+}
+
 /// The length class of an entry.
 #[inline]
 pub(super) fn class_of(entry: u64) -> u32 {
@@ -45,12 +58,12 @@ struct Tree {
     entries: Vec<u64>,
     /// The rank of the first entry of each place, by the top bits of the entry.
     directory: Vec<u32>,
-    /// The upper half of each 32nd entry. A search in the samples stays in the cache, and a search in
+    /// The upper half of each eighth entry. A search in the samples stays in the cache, and a search in
     /// the entries alone spent half of the time of a query on waiting for memory.
     samples: Vec<u32>,
 }
 
-/// The trees of the slots from `first_slot` on.
+/// The trees of the slots from `first_slot` on: those of one kind of shingles after those of the other.
 pub(super) struct Run {
     first_slot: u32,
     slots: usize,
@@ -58,18 +71,21 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// The run of `slots` slots from `first_slot` on. Texts with too little content have no keys.
-    pub(super) fn new(trees: usize, first_slot: u32, slots: usize, keys: &[(u32, Keys)]) -> Self {
+    /// The run of `slots` slots from `first_slot` on, with `trees` trees for each of [`KINDS`]. Texts with too
+    /// little content have no keys.
+    pub(super) fn new(trees: usize, first_slot: u32, slots: usize, tail: &[TailSlot]) -> Self {
         let tree = |tree: usize| {
-            let entry = |(slot, keys): &(u32, Keys)| keys[tree] | u64::from(slot - first_slot);
-            let mut entries: Vec<u64> = keys.iter().map(entry).collect();
+            let (kind, tree) = (tree / trees, tree % trees);
+            let of_kind = tail.iter().filter(|each| each.kind == kind);
+            let entry = |each: &TailSlot| each.keys[tree] | u64::from(each.slot - first_slot);
+            let mut entries: Vec<u64> = of_kind.map(entry).collect();
             entries.sort_unstable();
             Tree::new(entries)
         };
         Self {
             first_slot,
             slots,
-            trees: (0..trees).into_par_iter().map(tree).collect(),
+            trees: (0..KINDS * trees).into_par_iter().map(tree).collect(),
         }
     }
 
@@ -218,7 +234,7 @@ impl Tree {
     fn end_of_prefix(&self, last: u64, within: Range<usize>) -> usize {
         let start = within.start;
         // Most ranges are short.
-        let near = within.end.min(start + SAMPLED / 2);
+        let near = within.end.min(start + SHORT_RANGE);
         match self.entries.get(near) {
             Some(entry) if near < within.end && *entry <= last => match last.checked_add(1) {
                 Some(next) => self.rank(next, near..within.end),
@@ -246,9 +262,10 @@ mod tests {
 
     /// A run of slots with random keys of few parts.
     fn run(first_slot: u32, keys: &[u64]) -> Run {
-        let keys_of = |(slot, key): (usize, &u64)| {
-            let keys: Keys = [*key << (4 + SLOT_BITS); TREES].into();
-            (first_slot + slot as u32, keys)
+        let keys_of = |(slot, key): (usize, &u64)| TailSlot {
+            slot: first_slot + slot as u32,
+            kind: 0,
+            keys: [*key << (4 + SLOT_BITS); TREES].into(),
         };
         let keys: Vec<_> = keys.iter().enumerate().map(keys_of).collect();
         Run::new(TREES, first_slot, keys.len(), &keys)

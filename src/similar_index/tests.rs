@@ -183,6 +183,33 @@ fn pushed_texts_are_found_in_runs_and_in_tail() {
 }
 
 #[test]
+fn candidates_of_many_texts_equal_those_of_single_searches() {
+    let mut texts = short_texts(3000);
+    // Texts of one template fill large nodes.
+    let template = |number| format!("package number {number} of the archive of the north harbour");
+    texts.extend((0..2000).map(template));
+    texts.extend([edits_en(), edits_zh()].concat().into_iter().take(1500));
+    let mut index = index_of(&texts[..5500], Decision::Contained);
+    for text in &texts[5500..] {
+        index.push(text.as_str());
+    }
+    let asked: Vec<(PreparedText, u32)> = (0..)
+        .zip(&texts)
+        .step_by(5)
+        .map(|(position, text)| (PreparedText::new(text), position))
+        .collect();
+    let asked: Vec<(&PreparedText, u32)> = asked.iter().map(|(text, end)| (text, *end)).collect();
+    let together = index.candidates_of_all(&asked);
+    for ((text, end), candidates) in asked.iter().zip(&together) {
+        let mut alone = index.candidates(text, *end);
+        alone.sort_unstable();
+        assert_eq!(*candidates, alone);
+    }
+    let all: usize = together.iter().map(Vec::len).sum();
+    assert!(all > 100_000, "{all}");
+}
+
+#[test]
 fn visit_has_only_asked_positions_and_ends_at_a_break() {
     let text = "The ferry to the islands was cancelled because of heavy fog.";
     let texts = [

@@ -15,6 +15,7 @@ use std::sync::OnceLock;
 
 use rapidfuzz::distance::levenshtein::{Args, BatchComparator};
 
+use super::edit_lanes::{EditLanes, LANES, MAX_OTHER_LETTERS};
 use super::jaccard::jaccard_index;
 use super::shared_shingles::{LongShingles, ShortShingles};
 use super::{Likeness, MAX_EDIT_CHARACTERS, MIN_SHINGLE_JACCARD, Resemblance, Wording};
@@ -184,9 +185,13 @@ pub(crate) struct PackedComparison<'w> {
     likeness: Likeness,
     class_counts: [u8; CLASSES],
     phrase_bits: u64,
-    codes: BatchComparator<u8>,
-    characters: BatchComparator<char>,
+    /// Made by the first distance that needs it.
+    codes: OnceLock<BatchComparator<u8>>,
+    /// Not used for ASCII: two ASCII texts are compared by their codes alone.
+    characters: OnceLock<BatchComparator<char>>,
     is_ascii: bool,
+    /// `None` for a text that is not short or not ASCII.
+    lanes: Option<EditLanes>,
     /// `None` for a text that is short or not ASCII.
     long_shingles: Option<LongShingles>,
     /// Made by the first comparison that needs them; `None` for a text that is long or not ASCII.
@@ -195,21 +200,16 @@ pub(crate) struct PackedComparison<'w> {
 
 impl<'w> PackedComparison<'w> {
     pub(crate) fn new(wording: &'w Wording, likeness: &Likeness) -> Self {
-        let codes: Vec<u8> = wording.letters.chars().map(code).collect();
         let is_ascii = wording.letters.is_ascii();
-        // Two ASCII texts are compared by their codes alone.
-        let characters: Vec<char> = match is_ascii {
-            true => Vec::new(),
-            false => wording.letters.chars().collect(),
-        };
         Self {
             wording,
             likeness: *likeness,
-            class_counts: class_counts(codes.iter().copied()),
+            class_counts: class_counts(wording.letters.chars().map(code)),
             phrase_bits: phrase_bits(&wording.phrases),
-            codes: BatchComparator::new(codes),
-            characters: BatchComparator::new(characters),
+            codes: OnceLock::new(),
+            characters: OnceLock::new(),
             is_ascii,
+            lanes: EditLanes::new(wording.letters.as_bytes()),
             long_shingles: (is_ascii && is_long(wording.characters))
                 .then(|| LongShingles::new(wording.letters.as_bytes(), wording.shingles.len())),
             short_shingles: OnceLock::new(),
@@ -263,6 +263,32 @@ impl<'w> PackedComparison<'w> {
             self.wording.phrases.len(),
             other.phrase_count(),
         ) >= self.likeness.jaccard
+    }
+
+    /// Returns `true` if [`are_far`](Self::are_far) finds texts that are far.
+    pub(crate) fn finds_far(&self) -> bool {
+        self.lanes.is_some()
+    }
+
+    /// Returns `true` for packed texts that are not near-duplicates: for most such texts if this text is short
+    /// and ASCII, otherwise for none. Several distances take a fraction of the time of single ones.
+    pub(crate) fn are_far(&self, others: &[Option<PackedWording<'_>>; LANES]) -> [bool; LANES] {
+        let Some(lanes) = &self.lanes else {
+            return [false; LANES];
+        };
+        // Only the edits decide about texts that have too few common phrases.
+        let most_edits = others.map(|other| {
+            let other = other.filter(|other| {
+                let is_short = other.letters().len() <= MAX_OTHER_LETTERS;
+                is_short && other.has(IS_ASCII) && !self.may_have_phrases(other.header)
+            });
+            Some((other?, self.most_edits(other?.header.characters())?))
+        });
+        let letters = most_edits.map(|other| other.map_or(&[][..], |(other, _)| other.letters()));
+        let distances = lanes.distances(&letters);
+        std::array::from_fn(|lane| {
+            most_edits[lane].is_some_and(|(_, most)| distances[lane] > most as u64)
+        })
     }
 
     /// The similarity of the text and a packed text; `None` unless they are near-duplicates.
@@ -347,7 +373,9 @@ impl<'w> PackedComparison<'w> {
     /// The edit distance of the letters, if it is at most `most`.
     fn distance(&self, other: PackedWording<'_>, most: usize) -> Option<usize> {
         // Different characters may have one code, so the distance of the codes may be too small.
-        let by_codes = self.codes.distance_with_args(
+        let codes = (self.codes)
+            .get_or_init(|| BatchComparator::new(self.wording.letters.chars().map(code)));
+        let by_codes = codes.distance_with_args(
             other.codes().iter().copied(),
             &Args::default().score_cutoff(most),
         )?;
@@ -360,7 +388,9 @@ impl<'w> PackedComparison<'w> {
             let own = self.wording.letters.chars();
             return BatchComparator::new(own).distance_with_args(letters.chars(), &args);
         }
-        self.characters.distance_with_args(letters.chars(), &args)
+        let characters =
+            (self.characters).get_or_init(|| BatchComparator::new(self.wording.letters.chars()));
+        characters.distance_with_args(letters.chars(), &args)
     }
 
     /// Returns `true` only if the shingles of characters have a Jaccard index of at least

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::time::Duration;
 
 use simdb::containment::{Containment, Verdict, Weights};
 use simdb::{
-    ClustersEvent, Database, Decision, DocId, Error, Keep, Likeness, Normaliser, Resemblance,
-    Scope, SimilarJoin, SimilarPairsEvent,
+    Checkpoints, ClustersEvent, Database, Decision, DocId, Error, JoinCheckpoint, Keep, Likeness,
+    Normaliser, Resemblance, Scope, SimilarJoin, SimilarPairsEvent,
 };
 use test_support::{SplitMix, builder, folder};
 
@@ -247,6 +249,99 @@ fn each_removed_text_is_said_by_its_keeper_and_the_rest_stays() {
             assert!(removed.len() > 20);
         }
     }
+}
+
+/// The stars, and the bytes of a checkpoint after each batch.
+fn stars_and_checkpoints(
+    database: &Database,
+    join: &SimilarJoin<'_>,
+) -> (Vec<Vec<u64>>, Vec<Vec<u8>>) {
+    let checkpoints = Mutex::new(Vec::new());
+    let save = |checkpoint: &JoinCheckpoint| {
+        let mut bytes = Vec::new();
+        checkpoint.write_to(&mut bytes).unwrap();
+        checkpoints.lock().unwrap().push(bytes);
+        ControlFlow::Continue(())
+    };
+    let mut join = join.clone();
+    join.checkpoints = Some(Checkpoints {
+        every: Duration::ZERO,
+        save: &save,
+    });
+    let stars = stars_of(database, &join, Keep::First);
+    (stars, checkpoints.into_inner().unwrap())
+}
+
+#[test]
+fn join_continues_from_each_checkpoint_as_if_it_had_not_ended() {
+    let (folder, texts) = (folder(), texts());
+    let database = database(&folder, &texts);
+    let scopes = [
+        Scope::All,
+        Scope::Within(&group as &(dyn Fn(DocId) -> u64 + Sync)),
+        Scope::Across(&group),
+    ];
+    for scope in scopes {
+        for (memory_bytes, least) in [(1 << 14, 30), (1 << 29, 1)] {
+            let mut join = join(Decision::Contained, memory_bytes);
+            join.scope = scope;
+            let (expected, checkpoints) = stars_and_checkpoints(&database, &join);
+            assert!(checkpoints.len() >= least, "{}", checkpoints.len());
+            let mut share = 0.0;
+            // Some twelve of the checkpoints, and the last.
+            let step = checkpoints.len().div_ceil(12);
+            let is_tried = |at: usize| at.is_multiple_of(step) || at + 1 == checkpoints.len();
+            for (at, bytes) in checkpoints.iter().enumerate() {
+                if !is_tried(at) {
+                    continue;
+                }
+                let checkpoint = JoinCheckpoint::from_bytes(bytes).unwrap();
+                assert!(share <= checkpoint.share());
+                share = checkpoint.share();
+                let mut rest = join.clone();
+                rest.resume = Some(&checkpoint);
+                let (stars, later) = stars_and_checkpoints(&database, &rest);
+                assert_eq!(stars, expected);
+                assert!(later == checkpoints[at + 1..]);
+            }
+            assert_eq!(share, 1.0);
+        }
+    }
+}
+
+#[test]
+fn checkpoint_of_other_texts_or_rules_is_refused() {
+    let (folder, mut texts) = (folder(), texts());
+    let database = database(&folder, &texts);
+    let join = join(Decision::Contained, 1 << 29);
+    let (_, checkpoints) = stars_and_checkpoints(&database, &join);
+    let checkpoint = JoinCheckpoint::from_bytes(&checkpoints[0]).unwrap();
+    let outcome = |database: &Database, join: &SimilarJoin<'_>| {
+        let mut join = join.clone();
+        join.resume = Some(&checkpoint);
+        let go_on = |_: ClustersEvent<'_>| ControlFlow::Continue(());
+        let snapshot = database.snapshot().unwrap();
+        snapshot.similar_clusters(&join, Keep::First, go_on)
+    };
+    assert!(outcome(&database, &join).is_ok());
+    let mut others = [join.clone(), join.clone(), join.clone()];
+    others[0].memory_bytes /= 2;
+    others[1].contained_up_to = 2.0;
+    others[2].scope = Scope::Within(&group);
+    for other in &others {
+        let refused = outcome(&database, other);
+        assert!(
+            matches!(refused, Err(Error::OtherCheckpoint { .. })),
+            "{refused:?}"
+        );
+    }
+    texts.insert(5000, "+2".to_owned());
+    let other = self::folder();
+    let refused = outcome(&self::database(&other, &texts), &join);
+    assert!(
+        matches!(refused, Err(Error::OtherCheckpoint { .. })),
+        "{refused:?}"
+    );
 }
 
 #[test]

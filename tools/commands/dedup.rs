@@ -3,6 +3,7 @@
 //! - [`options`], [`check`]: the command line, and the checks before inputs are read
 //! - [`load`]: the first pass, which loads the corpus into a temporary database
 //! - [`decisions`], [`mod@columns`]: the documents to remove, and the columns that decide
+//! - [`mod@checkpoint`]: the decisions of an interrupted run
 //! - [`restore`]: the documents that stay for a paragraph that was not compared
 //! - [`mod@copy`]: the second pass, which copies the records to keep
 //! - [`output`], [`text_copy`], [`mark`], [`rewrite`]: the new corpus
@@ -12,6 +13,7 @@
 
 mod block_options;
 mod check;
+mod checkpoint;
 mod columns;
 mod compressed_file;
 mod copy;
@@ -35,6 +37,7 @@ use anyhow::{Context, Result, bail, ensure};
 use simdb::{Builder, Database, Error, Recipe, Retention, Settings};
 use tempfile::TempDir;
 
+use self::checkpoint::CheckpointFile;
 use self::columns::Columns;
 use self::copy::Copier;
 use self::decisions::Decisions;
@@ -76,6 +79,7 @@ impl Dedup {
             .transpose()?;
         let against = self.open_against()?;
         let settings = self.settings(against.as_ref())?;
+        let checkpoint = CheckpointFile::open(outputs.corpus.path(), self.compares_texts())?;
         // The outputs are created before the first pass too: a folder without write permission is an
         // error now, not after hours.
         let mut corpus = CorpusOutput::create(self, outputs.corpus, format, &inputs)?;
@@ -103,7 +107,13 @@ impl Dedup {
         );
         let mut decisions = match &clusters {
             Some(clusters) => Decisions::from_external(clusters, &loaded, self, &interrupt)?,
-            None => self.decide(&loaded, against.as_ref(), &statistics.inputs, &interrupt)?,
+            None => self.decide(
+                &loaded,
+                against.as_ref(),
+                &checkpoint,
+                &statistics.inputs,
+                &interrupt,
+            )?,
         };
         // The second pass does not need the external clusters, and their maps take memory.
         drop(clusters);
@@ -148,6 +158,7 @@ impl Dedup {
         // between, the other order would leave documents in the database that no output has and
         // that every later run removes as duplicates.
         corpus.publish()?;
+        checkpoint.remove()?;
         if let (true, Some(database)) = (self.add, &against) {
             let added = copy::add(self, &loaded.database, &decisions, database, &interrupt);
             summary.added = added.with_context(|| {
@@ -293,6 +304,7 @@ impl Dedup {
         &self,
         loaded: &LoadedCorpus,
         against: Option<&Database>,
+        checkpoint: &CheckpointFile,
         inputs: &[Input],
         interrupt: &Interrupt,
     ) -> Result<Decisions> {
@@ -301,7 +313,7 @@ impl Dedup {
             decisions.remove_near(against, &loaded.database, self, interrupt)?;
         }
         let columns = Columns::read(&loaded.database, self, inputs, interrupt)?;
-        decisions.remove_clustered(&loaded.database, self, columns, interrupt)?;
+        decisions.remove_clustered(&loaded.database, self, columns, checkpoint, interrupt)?;
         Ok(decisions)
     }
 }

@@ -76,6 +76,21 @@ impl Write for OutputFile {
     }
 }
 
+/// Writes a file under a temporary name, syncs it, and gives it its name. An existing file is replaced.
+/// Errors contain its path.
+pub fn replace_file(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let replace = || {
+        let (mut file, temporary) = temporary_file(path)?.into_parts();
+        write(&mut file)?;
+        file.sync_all()?;
+        publish(temporary, path, true)
+    };
+    replace().map_err(|error| cannot_write(path, error))
+}
+
 /// A folder of files under a temporary name.
 pub struct OutputFolder {
     temporary: TempDir,

@@ -7,6 +7,7 @@ mod corpora;
 mod given;
 mod ignored;
 mod quoted;
+mod resumed;
 mod scope;
 
 use std::io::{Read, Write};

@@ -8,7 +8,14 @@ use super::NONE;
 use crate::error::Result;
 
 /// The keeper of each node. A kept node has itself, an undecided node [`NONE`].
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Keepers(Vec<u32>);
+
+impl FromIterator<u32> for Keepers {
+    fn from_iter<I: IntoIterator<Item = u32>>(keepers: I) -> Self {
+        Self(keepers.into_iter().collect())
+    }
+}
 
 /// A search for nodes that contain others.
 pub(super) trait Containers {
@@ -23,6 +30,14 @@ pub(super) trait Containers {
 impl Keepers {
     pub(super) fn new(len: usize) -> Self {
         Self(vec![NONE; len])
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn as_slice(&self) -> &[u32] {
+        &self.0
     }
 
     pub(super) fn of(&self, node: u32) -> u32 {

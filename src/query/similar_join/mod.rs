@@ -3,8 +3,10 @@
 //! [`nodes`] has the distinct texts, longest first. [`part`] holds some of them in an index in memory,
 //! and later texts are compared with it: a database of any size is compared in parts. With
 //! [`SimilarJoin::contained_up_to`], an index of phrases finds the longer texts that quote a text. [`keepers`]
-//! decides which texts are kept, and [`stars`] which document of each star stays.
+//! decides which texts are kept, and [`stars`] which document of each star stays. [`mod@checkpoint`] has the
+//! decisions of an interrupted join.
 
+mod checkpoint;
 mod keepers;
 mod nodes;
 mod pair;
@@ -13,6 +15,7 @@ mod part;
 mod stars;
 
 use std::ops::{ControlFlow, Range};
+use std::time::Instant;
 
 use rayon::prelude::*;
 
@@ -25,11 +28,12 @@ use crate::fingerprint::Fingerprint;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage, refuse_break};
 use crate::similarity::Likeness;
 use crate::store::{FingerprintSource, View};
-use keepers::Keepers;
+use checkpoint::Position;
 use nodes::Nodes;
 use part::Part;
 use stars::{Star, Stars};
 
+pub use checkpoint::{Checkpoints, JoinCheckpoint};
 pub use pair::{SimilarPair, SimilarPairsEvent};
 pub(crate) use pairs::similar_pairs;
 
@@ -59,6 +63,13 @@ pub struct SimilarJoin<'g> {
     /// Bytes of the texts that are indexed at a time; 512 MiB by default. Larger databases are compared
     /// in parts, and each part is compared with all texts after it.
     pub memory_bytes: usize,
+    /// The checkpoints of [`Snapshot::similar_clusters`](crate::Snapshot::similar_clusters); `None`, the default,
+    /// for no checkpoints.
+    pub checkpoints: Option<Checkpoints<'g>>,
+    /// The checkpoint from which [`Snapshot::similar_clusters`](crate::Snapshot::similar_clusters) continues;
+    /// `None`, the default, to compare all texts. The documents, the texts and the rules of the join must be
+    /// those of the checkpoint.
+    pub resume: Option<&'g JoinCheckpoint>,
 }
 
 impl Default for SimilarJoin<'_> {
@@ -69,6 +80,8 @@ impl Default for SimilarJoin<'_> {
             contained_up_to: 1.0,
             scope: Scope::All,
             memory_bytes: 512 << 20,
+            checkpoints: None,
+            resume: None,
         }
     }
 }
@@ -148,17 +161,41 @@ pub(crate) fn similar_clusters(
     refuse_without_texts(view)?;
     priority.refuse_if_not_kept(view)?;
     let nodes = Nodes::read(view, &join.scope, progress)?;
-    let mut keepers = Keepers::new(nodes.len());
+    let mut state = match join.resume {
+        Some(checkpoint) if checkpoint.is_of(&nodes, join) => checkpoint.clone(),
+        Some(_) => {
+            let path = view.path().to_path_buf();
+            return Err(Error::OtherCheckpoint { path });
+        }
+        None => JoinCheckpoint::new(&nodes, join),
+    };
     let mut reporter = ProgressReporter::new_shares(progress, Stage::Pairs, view.path());
+    let mut last_saved = Instant::now();
+    let mut save = |state: &JoinCheckpoint| {
+        if let Some(checkpoints) = &join.checkpoints
+            && last_saved.elapsed() >= checkpoints.every
+        {
+            refuse_break((checkpoints.save)(state), view.path())?;
+            last_saved = Instant::now();
+        }
+        Ok(())
+    };
     for range in nodes.ranges(&join.scope) {
-        view.tables
-            .in_parallel(|| decide(view, join, &nodes, range, &mut keepers, &mut reporter))?;
+        decide(
+            view,
+            join,
+            &nodes,
+            range,
+            &mut state,
+            &mut reporter,
+            &mut save,
+        )?;
     }
     reporter.finish()?;
 
     let is_across = join.scope.is_across();
-    let stars = Stars::new(&nodes, is_across, &keepers);
-    drop(keepers);
+    let stars = Stars::new(&nodes, is_across, &state.keepers);
+    drop(state);
     let texts = TextFilter::new(view, join.least_likeness(), join.decision)
         .with_quotations(join.contained_up_to);
     let limits = QueryLimits::default();
@@ -194,40 +231,62 @@ fn refuse_without_texts(view: &View) -> Result<()> {
     })
 }
 
-/// Decides the nodes of a range, part by part.
+/// Decides the nodes of a range that are not decided, part by part. Calls `save` after each batch.
 fn decide(
     view: &View,
     join: &SimilarJoin<'_>,
     nodes: &Nodes,
     range: Range<u32>,
-    keepers: &mut Keepers,
+    state: &mut JoinCheckpoint,
     reporter: &mut ProgressReporter,
+    save: &mut dyn FnMut(&JoinCheckpoint) -> Result<()>,
 ) -> Result<()> {
-    let all = nodes.len() as f64;
-    let undecided = |keepers: &Keepers, first: u32| -> Vec<u32> {
-        let nodes = first..range.end;
-        nodes.filter(|node| keepers.is_undecided(*node)).collect()
-    };
-    let mut first = range.start;
-    while first < range.end {
+    let share = |node: u32| f64::from(node) / nodes.len() as f64;
+    let next = |nodes: &[u32], at: usize| nodes.get(at).copied().unwrap_or(range.end);
+    while state.position.first < range.end {
+        let Position { first, end, .. } = state.position;
         let mut part = Part::new(view, join, nodes)?;
-        let rest = undecided(keepers, first);
+        // The nodes of the part of a checkpoint. They come in the batches in which they were decided.
+        let decided = state.part();
+        let mut added = 0;
+        while added < decided.len() {
+            reporter.advance_to_share(share(first))?;
+            let add = || part.add(&decided[added..]).map(|batch| batch.nodes().len());
+            added += view.tables.in_parallel(add)?;
+        }
+        let rest = state.undecided(end..range.end);
         let mut added = 0;
         while added < rest.len() && !part.is_full() {
-            reporter.advance_to_share(f64::from(rest[added]) / all)?;
-            let batch = part.add(&rest[added..])?;
-            keepers.decide(batch.nodes(), &batch)?;
-            added += batch.nodes().len();
+            reporter.advance_to_share(share(rest[added]))?;
+            added += view.tables.in_parallel(|| -> Result<usize> {
+                let batch = part.add(&rest[added..])?;
+                state.keepers.decide(batch.nodes(), &batch)?;
+                Ok(batch.nodes().len())
+            })?;
+            state.position.end = next(&rest, added);
+            save(state)?;
         }
-        first = rest.get(added).copied().unwrap_or(range.end);
-        let later = undecided(keepers, first);
-        let mut removed = 0;
-        while removed < later.len() {
-            reporter.advance_to_share(f64::from(first) / all)?;
-            let batch = part.batch(&later[removed..])?;
-            keepers.remove_contained(batch.nodes(), &batch)?;
-            removed += batch.nodes().len();
+        let end = match rest.is_empty() {
+            true => range.end,
+            false => state.position.end,
+        };
+        let later = state.undecided(end.max(state.position.compared)..range.end);
+        let mut compared = 0;
+        while compared < later.len() {
+            reporter.advance_to_share(share(end))?;
+            compared += view.tables.in_parallel(|| -> Result<usize> {
+                let batch = part.batch(&later[compared..])?;
+                state.keepers.remove_contained(batch.nodes(), &batch)?;
+                Ok(batch.nodes().len())
+            })?;
+            state.position.compared = next(&later, compared);
+            save(state)?;
         }
+        state.position = Position {
+            first: end,
+            end,
+            compared: 0,
+        };
     }
     Ok(())
 }

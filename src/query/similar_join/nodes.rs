@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 
 use rayon::prelude::*;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::Scope;
 use crate::document::DocId;
@@ -26,6 +27,8 @@ pub(super) struct Nodes {
     lens_bytes: Vec<u32>,
     /// The group of each node; empty without groups.
     groups: Vec<u64>,
+    /// The hash of all ids, texts and groups.
+    content: u64,
 }
 
 /// A document with a text.
@@ -45,25 +48,33 @@ impl Nodes {
         let all = view.stored_len().max(1) as f64;
         let keys = [RandomState::new(), RandomState::new()];
         let mut keyed: Vec<Keyed> = Vec::new();
+        // A sum of hashes: the order of the documents makes no difference.
+        let mut content = 0_u64;
         let mut from = Some(DocId(0));
         while let Some(first) = from {
             let page = view.documents_page(first)?;
             from = page.next;
             let ids: Vec<DocId> = page.items.iter().map(|document| document.id).collect();
             reporter.advance_to_share((keyed.len() as f64 / all).min(1.0))?;
-            let read = |id: DocId| -> Result<Option<Keyed>> {
-                Ok(view.text(id)?.map(|text| Keyed {
-                    text: keys.each_ref().map(|keys| keys.hash_one(&text)),
-                    group: 0,
-                    id,
-                    len_bytes: text.len() as u32,
-                    letters: text.chars().filter(|c| c.is_alphanumeric()).count() as u32,
+            let read = |id: DocId| -> Result<Option<(Keyed, u64)>> {
+                Ok(view.text(id)?.map(|text| {
+                    let document = Keyed {
+                        text: keys.each_ref().map(|keys| keys.hash_one(&text)),
+                        group: 0,
+                        id,
+                        len_bytes: text.len() as u32,
+                        letters: text.chars().filter(|c| c.is_alphanumeric()).count() as u32,
+                    };
+                    (document, xxh3_64_with_seed(text.as_bytes(), id.0))
                 }))
             };
-            let read: Result<Vec<Option<Keyed>>> = view
+            let read: Result<Vec<Option<(Keyed, u64)>>> = view
                 .tables
                 .in_parallel(|| ids.into_par_iter().map(read).collect());
-            keyed.extend(read?.into_iter().flatten());
+            for (document, hash) in read?.into_iter().flatten() {
+                keyed.push(document);
+                content = content.wrapping_add(hash);
+            }
             if keyed.len() >= super::NONE as usize {
                 return Err(Error::TooManyTexts {
                     path: view.path().to_path_buf(),
@@ -74,12 +85,14 @@ impl Nodes {
         if let Some(group) = scope.group() {
             for document in &mut keyed {
                 document.group = group(document.id);
+                let hash = xxh3_64_with_seed(&document.group.to_le_bytes(), document.id.0);
+                content = content.wrapping_add(hash);
             }
         }
-        Ok(view.tables.in_parallel(|| Self::new(keyed, scope)))
+        Ok(view.tables.in_parallel(|| Self::new(keyed, scope, content)))
     }
 
-    fn new(mut keyed: Vec<Keyed>, scope: &Scope<'_>) -> Self {
+    fn new(mut keyed: Vec<Keyed>, scope: &Scope<'_>, content: u64) -> Self {
         keyed.par_sort_unstable_by_key(|document| (document.text, document.group, document.id));
         let mut starts = Vec::new();
         let mut order = Vec::new();
@@ -104,12 +117,18 @@ impl Nodes {
             lens_bytes: order.iter().map(|(.., node)| len_bytes(*node)).collect(),
             starts: order.iter().map(|(.., node)| starts[*node]).collect(),
             groups,
+            content,
             documents: keyed.iter().map(|document| document.id).collect(),
         }
     }
 
     pub(super) fn len(&self) -> usize {
         self.starts.len()
+    }
+
+    /// The hash of all ids, texts and groups.
+    pub(super) fn content(&self) -> u64 {
+        self.content
     }
 
     /// The documents of a node, in order of their ids.

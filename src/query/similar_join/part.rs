@@ -168,6 +168,15 @@ impl TextSource<'_> {
     }
 }
 
+impl Drop for Batch<'_> {
+    /// A text is some forty pieces of memory, so one thread would take a while to free them.
+    fn drop(&mut self) {
+        std::mem::take(&mut self.texts)
+            .into_par_iter()
+            .for_each(drop);
+    }
+}
+
 impl Batch<'_> {
     /// The nodes, ascending.
     pub(super) fn nodes(&self) -> &[u32] {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail, ensure};
 
+use super::checkpoint::path_of;
 use super::mark::check_names;
 use super::options::Dedup;
 use super::output::{file_name, is_folder};
@@ -191,6 +192,7 @@ impl Dedup {
         if let Some(database) = &self.against {
             paths.reserve(database, "the database");
         }
+        paths.reserve(&path_of(&self.output), "the checkpoint");
         let corpus = if is_folder(&self.output, format) {
             paths.folder("--output", &self.output, "parquet")?
         } else {

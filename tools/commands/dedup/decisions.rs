@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use rayon::prelude::*;
 use simdb::containment::Verdict;
 use simdb::{
-    Change, ClustersEvent, Database, DocId, Document, Fingerprint, Snapshot, TextFingerprint,
+    Change, Checkpoints, ClustersEvent, Database, DocId, Document, Error, Fingerprint,
+    JoinCheckpoint, Snapshot, TextFingerprint,
 };
 
+use super::checkpoint::CheckpointFile;
 use super::columns::Columns;
 use super::load::LoadedCorpus;
 use super::options::Dedup;
@@ -231,6 +233,7 @@ impl Decisions {
         corpus: &Database,
         options: &Dedup,
         columns: Columns,
+        checkpoint: &CheckpointFile,
         interrupt: &Interrupt,
     ) -> Result<()> {
         let bar = options.progress.work();
@@ -247,7 +250,16 @@ impl Decisions {
         let outcome = if options.compares_texts() {
             // Each record has a group: a record without one is a bad record.
             let group = |id: DocId| groups.get(&id.0).copied().unwrap_or_default();
-            let join = options.join(&group);
+            let save = |state: &JoinCheckpoint| {
+                checkpoint.save(state);
+                interrupt.flow()
+            };
+            let mut join = options.join(&group);
+            join.checkpoints = Some(Checkpoints {
+                every: options.checkpoint_interval(),
+                save: &save,
+            });
+            join.resume = checkpoint.found();
             match scores {
                 None => snapshot.similar_clusters(&join, options.keep.keep(), visitor),
                 Some(_) => snapshot.similar_clusters_by_score(&join, score, visitor),
@@ -260,7 +272,20 @@ impl Decisions {
             }
         };
         bar.finish_and_clear();
+        if interrupt.is_set() && checkpoint.path().exists() {
+            note(format_args!(
+                "repeat the command to continue from {}",
+                checkpoint.path().display()
+            ));
+        }
         interrupt.check()?;
+        if let Err(Error::OtherCheckpoint { .. }) = outcome {
+            bail!(
+                "{} is the checkpoint of other inputs or options, or of another version of simdb; repeat \
+                 the command that wrote it, or remove it to begin anew",
+                checkpoint.path().display()
+            );
+        }
         Ok(outcome?)
     }
 

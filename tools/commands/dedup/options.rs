@@ -1,6 +1,7 @@
 //! The command line of `simdb-cli dedup`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -71,7 +72,7 @@ use crate::options::{FieldNames, OnError, RecipeOptions};
 /// unknown.
 ///
 /// OUTPUT appears when it is complete. A run that is killed may leave hidden files and folders,
-/// .simdb-* and .OUTPUT.XXXX.new, beside it. Memory beside --memory: 60 bytes for each document,
+/// .simdb-* and .OUTPUT.XXXX.new, beside it, and OUTPUT.checkpoint, from which its command continues. Memory beside --memory: 60 bytes for each document,
 /// some 150 bytes for each document with a near-duplicate, 24 bytes for each document with --score,
 /// --within or --across, and, if ids are repeated, 16 bytes for every document. By fingerprints, 24
 /// bytes for each pair of different fingerprints.
@@ -253,6 +254,19 @@ pub struct Dedup {
     )]
     pub(super) threads: Option<u16>,
 
+    /// Save the decisions about texts this often in OUTPUT.checkpoint
+    ///
+    /// If a run is interrupted or killed, its command continues from there when it is repeated: the inputs
+    /// are loaded again, and texts that are decided are not compared again. Other inputs or options are an
+    /// error. The file takes 4 bytes for each text, and is removed when OUTPUT is complete.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 60,
+        help_heading = "Resources"
+    )]
+    pub(super) checkpoint_every: u64,
+
     /// Print the summary as one line of JSON
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,
@@ -334,6 +348,11 @@ impl Dedup {
         let bytes = MemoryBudget::new(self.memory).cache_bytes();
         join.memory_bytes = bytes;
         join
+    }
+
+    /// The least time between two checkpoints.
+    pub(super) fn checkpoint_interval(&self) -> Duration {
+        Duration::from_secs(self.checkpoint_every)
     }
 
     /// Returns `true` if the records have texts.
