@@ -61,7 +61,7 @@ impl TextQuery {
             decision: Decision::default(),
             radius: None,
             uses_forest: true,
-            reach: &Reach::ALIKE,
+            reach: &Reach::ALIKE_STORED,
         }
     }
 
@@ -125,7 +125,7 @@ impl TextQuery {
     /// the documents that contain its text is enough.
     pub(crate) fn of_new_document(mut self) -> Self {
         self.reach = match self.decision {
-            Decision::Alike => &Reach::ALIKE,
+            Decision::Alike => &Reach::ALIKE_STORED,
             Decision::Contained => &Reach::CONTAINED,
         };
         self

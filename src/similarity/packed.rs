@@ -36,10 +36,23 @@ const IS_INFORMATIVE: u16 = 1;
 const IS_ASCII: u16 = 2;
 
 /// The numbers of characters and of distinct phrases of a packed wording.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct WordingSize {
     characters: u16,
     phrases: u16,
+}
+
+impl WordingSize {
+    pub(crate) fn to_bits(self) -> u32 {
+        u32::from(self.characters) << 16 | u32::from(self.phrases)
+    }
+
+    pub(crate) fn from_bits(bits: u32) -> Self {
+        Self {
+            characters: (bits >> 16) as u16,
+            phrases: bits as u16,
+        }
+    }
 }
 
 /// The counts of a [`PackedWording`], which reject most wordings without their content.

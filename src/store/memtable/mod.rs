@@ -28,16 +28,16 @@ mod view;
 
 use std::collections::HashMap;
 use std::iter::zip;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
 use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
-use crate::minhash::ForestEntry;
+use crate::minhash::{ForestSearch, Sketch};
 use crate::store::tables::edit::{DocumentEdit, StoredDocument, TextEdit};
 use fingerprints::FingerprintIndex;
-use key_sets::KeySets;
+use key_sets::{KeyEntry, KeySets};
 use postings::{Posted, Postings};
 use seqno_log::SeqnoLog;
 use shards::{KeyHasher, SHARDS, Shards};
@@ -53,6 +53,8 @@ pub(crate) struct Memtable {
     postings: Shards<Postings>,
     /// The keys that the text of each document ever had.
     forest: KeySets,
+    /// By the seqno of the first version of each document; set by the first search that finds the document.
+    sketches: SeqnoLog<FirstSketch>,
     /// Every reliable fingerprint that some document ever had.
     fingerprints: FingerprintIndex,
     /// Batches of at least this many edits are appended on all cores.
@@ -75,12 +77,22 @@ const NO_SEQNO: u32 = u32::MAX;
 /// The state of a document after one edit.
 struct Version {
     id: DocId,
+    /// The seqno of the first version of the document, which is the number of the document in [`KeySets`].
+    first: u32,
     after: Option<StoredDocument>,
     /// The change of the text by this and all earlier versions together.
     text: TextEdit,
     /// The seqnos of the previous and the next version of the document, or [`NO_SEQNO`].
     previous: u32,
     next: AtomicU32,
+}
+
+/// The sketch of the first version of a document, which rejects most candidates in one read of memory.
+struct FirstSketch {
+    /// `None` if the version has no text or its text no sketch.
+    sketch: Option<Sketch>,
+    /// The document has a later version, which may have another text.
+    is_replaced: AtomicBool,
 }
 
 /// Seqno of the latest version, by document id.
@@ -131,6 +143,7 @@ impl Memtable {
             latest: Shards::new(shards, HashMap::with_hasher),
             postings: Shards::new(shards, Postings::new),
             forest: KeySets::new(shards),
+            sketches: SeqnoLog::new(),
             fingerprints: FingerprintIndex::new(max_list_len),
             min_grouped_edits,
             appender: Mutex::default(),
@@ -176,6 +189,7 @@ impl Memtable {
             + appender.memory.bytes()
             + appender.old_states.len() * size_of::<(u32, StoredDocument)>()
             + visible as usize * SeqnoLog::<Version>::ENTRY_BYTES
+            + appender.memory.documents * SeqnoLog::<FirstSketch>::ENTRY_BYTES
             + self.fingerprints.bucket_bytes();
         self.bytes.store(bytes, Ordering::Relaxed);
         // Last: a thread that reads the new length finds the edits in every index.
@@ -209,8 +223,9 @@ impl Memtable {
                     Posted::Known => {}
                 }
             }
+            let number = self.number_of(seqno);
             for key in edit.text.keys() {
-                appender.memory.forest_entries += usize::from(self.forest.add(*key, edit.id));
+                appender.memory.forest_entries += usize::from(self.forest.add(*key, number));
             }
         }
     }
@@ -268,14 +283,14 @@ impl Memtable {
         }
         appender.memory.fingerprints += all_new.len();
         self.fingerprints.extend(&all_new);
-        let keys_of = |edit: &DocumentEdit| {
-            let (keys, id) = (edit.text.keys().to_vec(), edit.id.0);
-            keys.into_iter().map(move |key| (key, id))
+        let keys_of = |(seqno, edit): (u32, &DocumentEdit)| {
+            let (keys, number) = (edit.text.keys().to_vec(), self.number_of(seqno));
+            keys.into_iter().map(move |key| (key, number))
         };
-        let mut entries = edits.iter().flat_map(keys_of).peekable();
+        let mut entries = zip(from.., edits).flat_map(keys_of).peekable();
         // A text has dozens of keys, so a batch of edits is many batches of keys.
         while entries.peek().is_some() {
-            let batch: Vec<ForestEntry> = entries.by_ref().take(MAX_GROUPED_EDITS).collect();
+            let batch: Vec<KeyEntry> = entries.by_ref().take(MAX_GROUPED_EDITS).collect();
             appender.memory.forest_entries += self.forest.extend(&batch);
         }
     }
@@ -291,11 +306,21 @@ impl Memtable {
             (TextEdit::Keep, Some(replaced)) => replaced.text.clone(),
             (text, _) => text.clone(),
         };
+        let first = replaced.map_or(seqno, |replaced| replaced.first);
+        if replaced.is_some() {
+            self.sketches.set(first, FirstSketch::of(None));
+            let sketch = self.sketches.get(first);
+            // Relaxed is enough, as for `next` below.
+            sketch
+                .iter()
+                .for_each(|sketch| sketch.is_replaced.store(true, Ordering::Relaxed));
+        }
         // The version is set before any index leads readers to it.
         self.versions.set(
             seqno,
             Version {
                 id: edit.id,
+                first,
                 after: edit.after,
                 text,
                 previous: previous.unwrap_or(NO_SEQNO),
@@ -315,6 +340,25 @@ impl Memtable {
             }
         }
         previous.is_none()
+    }
+
+    /// The number in [`KeySets`] of the document that an edit has edited.
+    fn number_of(&self, seqno: u32) -> u32 {
+        let version = self.versions.get(seqno);
+        version.map_or(seqno, |version| version.first)
+    }
+
+    /// Returns `false` if the text of the document with this number is not near by its sketch. Returns `true` if
+    /// the document has several versions.
+    fn may_be_near(&self, number: u32, search: &ForestSearch<'_>) -> bool {
+        let first = self.sketches.get(number).or_else(|| {
+            let text = &self.versions.get(number)?.text;
+            self.sketches.set(number, FirstSketch::of(text.sketch()));
+            self.sketches.get(number)
+        });
+        first.is_none_or(|first| {
+            search.may_be_near(first.sketch) || first.is_replaced.load(Ordering::Relaxed)
+        })
     }
 
     /// The latest visible version of a document.
@@ -368,6 +412,15 @@ impl std::fmt::Debug for Memtable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut f = f.debug_struct("Memtable");
         f.field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl FirstSketch {
+    fn of(sketch: Option<Sketch>) -> Self {
+        Self {
+            sketch,
+            is_replaced: AtomicBool::new(false),
+        }
     }
 }
 

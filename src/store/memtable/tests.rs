@@ -131,7 +131,7 @@ fn assert_view_is(view: &MemtableView, model: &Model, ids: u64) {
             let expected = model.in_forest(&keys);
             let query = ForestQuery::of_keys(&keys);
             let search = query.within(Reach::ALIKE, 0.0);
-            let found = |passes| view.in_forest(&search, |_, _| passes).unwrap();
+            let found = |passes| view.in_forest(&search, |_| passes).unwrap();
             assert_eq!(found(true), expected, "{keys:?}");
             assert_eq!(found(false), []);
         }

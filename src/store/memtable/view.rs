@@ -1,9 +1,7 @@
 //! [`MemtableView`]: the active and the sealed memtable as of one commit.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::shards::KeyHasher;
 use super::{Memtable, TextEdit, Version, indexed_fingerprint};
 use crate::document::{DocId, Match};
 use crate::error::Result;
@@ -167,37 +165,67 @@ impl MemtableView {
         near
     }
 
-    /// The documents whose text in the memtables a search finds, and whose text and state pass; ascending by
-    /// id, each once.
+    /// The documents whose text in the memtables a search finds and whose state passes; ascending by id, each once.
     pub(crate) fn in_forest(
         &self,
         search: &ForestSearch<'_>,
-        passes: impl Fn(&KeyedText, StoredDocument) -> bool,
+        passes: impl Fn(StoredDocument) -> bool,
     ) -> Result<Vec<DocId>> {
         let mut found = Vec::new();
-        // The latest version of each document that is not found yet.
-        let mut versions: HashMap<DocId, Option<(Arc<KeyedText>, StoredDocument)>, KeyHasher> =
-            HashMap::default();
-        for part in &self.parts {
-            search.run(&part.memtable.forest, &mut |(key, id)| {
-                let id = DocId(id);
-                let version = versions.entry(id).or_insert_with(|| {
-                    let LatestVersion { state, text } = self.latest(id)?;
-                    match text {
-                        TextEdit::Put(keyed) => Some((keyed, state?)),
-                        TextEdit::Keep | TextEdit::Remove => None,
-                    }
-                });
-                // The sets also have the keys of other versions.
-                if let Some((keyed, state)) = version.take_if(|(keyed, _)| keyed.has_key(key))
-                    && passes(&keyed, state)
-                {
-                    found.push(id);
-                }
+        // The numbers of documents and the keys by which they are found.
+        let mut numbered: Vec<(u32, u64)> = Vec::new();
+        for (age, part) in self.parts.iter().enumerate() {
+            search.run(&part.memtable.forest, &mut |(key, number)| {
+                numbered.push((number as u32, key));
             })?;
+            numbered.retain(|(number, _)| {
+                *number < part.visible && part.memtable.may_be_near(*number, search)
+            });
+            numbered.sort_unstable();
+            for keys in numbered.chunk_by(|a, b| a.0 == b.0) {
+                let Some(version) = part.memtable.versions.get(keys[0].0) else {
+                    continue;
+                };
+                if let Some((keyed, state)) = self.text_with_any(age, version, keys)
+                    && search.may_be_near(keyed.sketch())
+                    && passes(state)
+                {
+                    found.push(version.id);
+                }
+            }
+            numbered.clear();
         }
         found.sort_unstable();
+        // A document may have a key in several parts.
+        found.dedup();
         Ok(found)
+    }
+
+    /// The latest text and state of a document if the text has any of the keys by which the document was found
+    /// in `parts[age]`. `first` is the first version of the document there.
+    fn text_with_any(
+        &self,
+        age: usize,
+        first: &Version,
+        keys: &[(u32, u64)],
+    ) -> Option<(Arc<KeyedText>, StoredDocument)> {
+        let (newer, part) = (&self.parts[..age], &self.parts[age]);
+        // The sets also have the keys of other versions, some of them not visible.
+        let has_any = |keyed: &KeyedText| keys.iter().any(|(_, key)| keyed.has_key(*key));
+        // Most documents have one version, and then look-ups by id, which lock shards, are saved.
+        if first.is_latest(part.visible)
+            && let TextEdit::Put(keyed) = &first.text
+            && newer.iter().all(|newer| newer.version(first.id).is_none())
+        {
+            return Some((Arc::clone(keyed), first.after?)).filter(|(keyed, _)| has_any(keyed));
+        }
+        match self.latest(first.id)? {
+            LatestVersion {
+                state: Some(state),
+                text: TextEdit::Put(keyed),
+            } if has_any(&keyed) => Some((keyed, state)),
+            _ => None,
+        }
     }
 
     /// Calls `visitor` with the first `limit` documents, by id, that have the fingerprint in

@@ -114,6 +114,14 @@ impl TextEdit {
         }
     }
 
+    /// The sketch of the new text; `None` without one.
+    pub(crate) fn sketch(&self) -> Option<Sketch> {
+        match self {
+            Self::Put(keyed) => keyed.sketch(),
+            Self::Keep | Self::Remove => None,
+        }
+    }
+
     /// The forest keys of the new text; empty without a new text.
     pub(crate) fn keys(&self) -> &[u64] {
         match self {

@@ -17,9 +17,64 @@ use crate::store::tables::edit::TextEdit;
 use crate::store::tables::packed::Packed;
 use crate::store::view::node_cache::{MAX_ENTRIES, NodeCache};
 use crate::store::view::source::FingerprintSource;
+use crate::store::view::wording_cache::WordingCache;
 
-/// A search of a million texts of one line finds some 2,000 documents.
-const FOUND: usize = 1 << 12;
+/// Documents whose sketches are compared together.
+const COMPARED_TOGETHER: usize = 1 << 10;
+
+/// The documents that a search of the tables has found.
+struct Found<'c> {
+    /// The cache, and the commit that the tables show.
+    wordings: Option<(&'c WordingCache, u64)>,
+    /// The last documents that were found, with repetitions.
+    last: Vec<DocId>,
+    /// The documents whose sketch is near, and those whose sketch is not known without a lock.
+    near: HashSet<DocId, RandomState>,
+    unknown: HashSet<DocId, RandomState>,
+    /// Buffers.
+    accepted: Vec<DocId>,
+    others: Vec<DocId>,
+}
+
+impl<'c> Found<'c> {
+    fn new(wordings: Option<(&'c WordingCache, u64)>) -> Self {
+        Self {
+            wordings,
+            last: Vec::with_capacity(COMPARED_TOGETHER),
+            near: HashSet::default(),
+            unknown: HashSet::default(),
+            accepted: Vec::new(),
+            others: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, id: DocId, search: &ForestSearch<'_>) {
+        self.last.push(id);
+        if self.last.len() == COMPARED_TOGETHER {
+            self.compare_last(search);
+        }
+    }
+
+    fn compare_last(&mut self, search: &ForestSearch<'_>) {
+        match self.wordings {
+            Some((cache, commit)) => {
+                let accepts = |sketch| search.may_be_near(sketch);
+                let (accepted, others) = (&mut self.accepted, &mut self.others);
+                cache.sort_out(&self.last, commit, accepts, accepted, others);
+                self.near.extend(accepted.drain(..));
+                self.unknown.extend(others.drain(..));
+                self.last.clear();
+            }
+            None => self.unknown.extend(self.last.drain(..)),
+        }
+    }
+
+    fn into_near_and_unknown(mut self, search: &ForestSearch<'_>) -> (Vec<DocId>, Vec<DocId>) {
+        self.compare_last(search);
+        let [near, unknown] = [self.near, self.unknown].map(|ids| ids.into_iter().collect());
+        (near, unknown)
+    }
+}
 
 impl<T: FingerprintSource> View<T> {
     /// The documents that a search of the forest finds and whose sketch may be near, ascending by id, each
@@ -29,16 +84,16 @@ impl<T: FingerprintSource> View<T> {
     pub(crate) fn candidates_in_forest(&self, search: &ForestSearch<'_>) -> Result<Vec<DocId>> {
         let mut documents = match &self.tables.as_tables().forest {
             Some(forest) => {
-                let mut found = HashSet::with_capacity_and_hasher(FOUND, RandomState::default());
                 let forest = CachedForest {
                     forest,
                     nodes: self.tables.nodes(),
                 };
-                search.run(&forest, &mut |(_, id)| {
-                    found.insert(DocId(id));
-                })?;
-                let found: Vec<DocId> = found.into_iter().collect();
-                self.accepted_in_tables(&found, |sketch| search.may_be_near(sketch))?
+                let mut found = Found::new(self.tables.wordings());
+                search.run(&forest, &mut |(_, id)| found.add(DocId(id), search))?;
+                let (mut near, unknown) = found.into_near_and_unknown(search);
+                let accepts = |sketch| search.may_be_near(sketch);
+                near.extend(self.accepted_in_tables(&unknown, accepts)?);
+                near
             }
             None => Vec::new(),
         };
@@ -67,9 +122,7 @@ impl<T: FingerprintSource> View<T> {
         memtables: &MemtableView,
         search: &ForestSearch<'_>,
     ) -> Result<Vec<DocId>> {
-        memtables.in_forest(search, |keyed, state| {
-            !self.expiry.is_expired(state.arrival) && search.may_be_near(keyed.sketch())
-        })
+        memtables.in_forest(search, |state| !self.expiry.is_expired(state.arrival))
     }
 
     /// The documents whose sketch in the tables is accepted. A sketch that is read from the tables is kept in

@@ -11,6 +11,7 @@
 pub(crate) mod bucket_cache;
 mod clock_cache;
 mod contents;
+mod dense_places;
 mod forest;
 mod last_changes;
 pub(crate) mod limits;

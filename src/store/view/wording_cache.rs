@@ -14,20 +14,21 @@ use std::hash::BuildHasher;
 use std::hint::black_box;
 
 use foldhash::fast::RandomState;
-use parking_lot::RwLock;
+use parking_lot::{RwLock, RwLockWriteGuard};
 
 use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
 use crate::minhash::Sketch;
 use crate::similarity::{PackedWording, WordingSize};
+use crate::store::view::dense_places::DensePlaces;
 
 /// A query visits the candidates of a shard together, so more shards mean fewer reads of memory at a time.
 const SHARDS: usize = 16;
 /// Slots for the last edits, in each shard: 32 KiB, allocated by the first edit.
 const SLOTS: usize = 4096;
 
-/// Half of the memory holds the wordings, the other half the places: one takes up to 100 bytes, since hash
-/// tables are at least 7/16 full.
+/// Half of the memory holds the wordings, the other half the places: 32 bytes for a small id, up to 100 in a hash
+/// table, since hash tables are at least 7/16 full.
 const WORDING_SHARE: usize = 2;
 const PLACE_BYTES: usize = 100;
 /// A larger entry would displace too many others.
@@ -41,14 +42,18 @@ const PREFIX_BYTES: usize = 4 + 8 + 8;
 /// Sketches and packed wordings of one file, shared by all snapshots. The oldest entries make room for new ones.
 pub(crate) struct WordingCache {
     shards: Box<[RwLock<Shard>]>,
+    /// The places of small ids, each written under the lock of its shard.
+    dense: DensePlaces,
+    /// The bytes of the places of all shards and of those in `dense`.
+    place_bytes: usize,
     hasher: RandomState,
 }
 
 struct Shard {
+    /// The places of documents that are not in [`DensePlaces`].
     places: HashMap<u64, Place, RandomState>,
-    /// The ids of all places in the order of their insertion, including removed ones.
+    /// The ids in `places` in the order of their insertion, including removed ones.
     ids: VecDeque<u64>,
-    max_places: usize,
     /// All wordings in the order of their insertion, including removed ones.
     order: VecDeque<(u64, u32)>,
     /// Wordings one after the other. The next one is written at `head`, over the oldest ones.
@@ -64,14 +69,14 @@ struct Shard {
 /// The sketch of a document, and the place of its wording in the ring with its size, which rejects
 /// candidates of another length without a read of the wording.
 #[derive(Clone, Copy)]
-struct Place {
+pub(super) struct Place {
     /// The bits of the sketch, or [`NO_SKETCH`].
-    sketch: [u64; 2],
+    pub(super) sketch: [u64; 2],
     /// The commit from which the sketch was read.
-    commit: u64,
+    pub(super) commit: u64,
     /// [`NO_WORDING`] if the ring does not hold the wording.
-    start: u32,
-    size: WordingSize,
+    pub(super) start: u32,
+    pub(super) size: WordingSize,
 }
 
 /// The text has no sketch. A text whose sketch has these bits is compared, as a text without one.
@@ -80,10 +85,8 @@ const NO_SKETCH: [u64; 2] = [u64::MAX; 2];
 /// Greater than every place in a ring.
 const NO_WORDING: u32 = u32::MAX;
 
-impl Place {
-    fn sketch(&self) -> Option<Sketch> {
-        (self.sketch != NO_SKETCH).then(|| Sketch::from_words(self.sketch))
-    }
+fn sketch_of(words: [u64; 2]) -> Option<Sketch> {
+    (words != NO_SKETCH).then(|| Sketch::from_words(words))
 }
 
 /// A candidate with its shard and its slot for the last edit.
@@ -105,11 +108,11 @@ impl WordingCache {
     pub(crate) fn new(bytes: usize) -> Self {
         let hasher = RandomState::default();
         let capacity = bytes / SHARDS / WORDING_SHARE;
+        let place_bytes = bytes - SHARDS * capacity;
         let shard = |_| {
             RwLock::new(Shard {
                 places: HashMap::with_hasher(hasher.clone()),
                 ids: VecDeque::new(),
-                max_places: (bytes / SHARDS - capacity) / PLACE_BYTES,
                 order: VecDeque::new(),
                 ring: Vec::new(),
                 head: 0,
@@ -120,8 +123,38 @@ impl WordingCache {
         };
         Self {
             shards: (0..SHARDS).map(shard).collect(),
+            dense: DensePlaces::new(place_bytes),
+            place_bytes,
             hasher,
         }
+    }
+
+    /// Appends the documents whose sketch as of a commit is in memory and accepted to `accepted`, and the
+    /// documents whose sketch is not known without a lock to `unknown`. `None` is the sketch of a text without one.
+    pub(crate) fn sort_out(
+        &self,
+        documents: &[DocId],
+        commit: u64,
+        accepts: impl Fn(Option<Sketch>) -> bool,
+        accepted: &mut Vec<DocId>,
+        unknown: &mut Vec<DocId>,
+    ) {
+        let (first_accepted, first_unknown) = (accepted.len(), unknown.len());
+        accepted.resize(first_accepted + documents.len(), DocId(0));
+        unknown.resize(first_unknown + documents.len(), DocId(0));
+        let (mut accepted_len, mut unknown_len) = (first_accepted, first_unknown);
+        // No branch depends on a sketch, so the processor fetches many of them at the same time.
+        for id in documents {
+            let (words, read) = self.dense.sketch(id.0).unwrap_or((NO_SKETCH, u64::MAX));
+            let is_known = read <= commit;
+            let is_accepted = is_known & accepts(sketch_of(words));
+            accepted[accepted_len] = *id;
+            accepted_len += usize::from(is_accepted);
+            unknown[unknown_len] = *id;
+            unknown_len += usize::from(!is_known);
+        }
+        accepted.truncate(accepted_len);
+        unknown.truncate(unknown_len);
     }
 
     /// Calls `visitor` with each document whose sketch as of a commit is in memory, and with the sketch,
@@ -137,9 +170,9 @@ impl WordingCache {
         for group in by_shard.chunk_by(|a, b| a.shard == b.shard) {
             let shard = self.shards[usize::from(group[0].shard)].read();
             for candidate in group {
-                match shard.places.get(&candidate.id.0) {
+                match self.place(&shard, candidate.id) {
                     Some(place) if shard.is_valid(place.commit, candidate.slot.into(), commit) => {
-                        visitor(candidate.id, place.sketch());
+                        visitor(candidate.id, sketch_of(place.sketch));
                     }
                     _ => missing.push(candidate.id),
                 }
@@ -155,7 +188,7 @@ impl WordingCache {
         let mut shard = self.shards[usize::from(shard)].write();
         // Race: checked under the lock, because a commit records its edits under the lock.
         if shard.last_edit(slot.into()) <= commit {
-            shard.add_place(id, commit, sketch);
+            self.add_place(&mut shard, id, commit, sketch);
         }
     }
 
@@ -176,7 +209,7 @@ impl WordingCache {
             // Places first, then the first words of all entries: these reads do not wait for each other.
             accepted.clear();
             for candidate in group {
-                let place = shard.places.get(&candidate.id.0);
+                let place = self.place(&shard, candidate.id);
                 match place.filter(|place| place.start != NO_WORDING) {
                     Some(place) if accepts(place.size) => accepted.push((candidate, place.start)),
                     // A commit that edits a document removes its place, so a rejected wording is current
@@ -236,8 +269,8 @@ impl WordingCache {
         let mut shard = self.shards[usize::from(shard)].write();
         // Race: checked under the lock, because a commit records its edits under the lock.
         if shard.last_edit(slot.into()) <= commit {
-            shard.add_place(id, commit, sketch);
-            shard.add_wording(id, commit, fingerprint, packed);
+            self.add_place(&mut shard, id, commit, sketch);
+            self.add_wording(&mut shard, id, commit, fingerprint, packed);
         }
     }
 
@@ -245,10 +278,8 @@ impl WordingCache {
     /// snapshot can see the commit.
     pub(crate) fn apply_changes(&self, edited: Option<&[DocId]>, commit: u64) {
         let Some(edited) = edited else {
-            for shard in &self.shards {
-                let mut shard = shard.write();
+            for shard in &mut self.clear_all() {
                 shard.last_unknown = shard.last_unknown.max(commit);
-                shard.clear();
             }
             return;
         };
@@ -259,11 +290,22 @@ impl WordingCache {
             shard.last_edits.resize(SLOTS, 0);
             shard.last_edits[slot] = shard.last_edits[slot].max(commit);
             shard.places.remove(&id.0);
+            self.dense.remove(id.0);
         }
     }
 
     pub(crate) fn clear(&self) {
-        self.shards.iter().for_each(|shard| shard.write().clear());
+        self.clear_all();
+    }
+
+    /// Removes all entries. Returns the locks of all shards.
+    fn clear_all(&self) -> Vec<RwLockWriteGuard<'_, Shard>> {
+        // Locked together: an entry whose place is small and whose wording is in a shard is removed at once.
+        let shards = self.shards.iter().map(|shard| shard.write());
+        let mut shards: Vec<_> = shards.collect();
+        shards.iter_mut().for_each(|shard| shard.clear());
+        self.dense.clear();
+        shards
     }
 
     fn candidate(&self, id: DocId) -> Candidate {
@@ -272,6 +314,110 @@ impl WordingCache {
             id,
             shard: (hash >> 40) as u16 % SHARDS as u16,
             slot: (hash >> 28) as u16 % SLOTS as u16,
+        }
+    }
+
+    /// The place of a document in a shard that is locked.
+    fn place(&self, shard: &Shard, id: DocId) -> Option<Place> {
+        match self.dense.has(id.0) {
+            true => self.dense.get(id.0),
+            false => shard.places.get(&id.0).copied(),
+        }
+    }
+
+    fn add_place(&self, shard: &mut Shard, id: DocId, commit: u64, sketch: Option<Sketch>) {
+        if self.place(shard, id).is_some() {
+            return;
+        }
+        let place = Place {
+            sketch: sketch.map_or(NO_SKETCH, Sketch::words),
+            commit,
+            start: NO_WORDING,
+            size: WordingSize::default(),
+        };
+        if self.dense.has(id.0) {
+            self.dense.set(id.0, place);
+        } else {
+            shard.ids.push_back(id.0);
+            shard.places.insert(id.0, place);
+        }
+        let most = self.place_bytes.saturating_sub(self.dense.bytes()) / SHARDS / PLACE_BYTES;
+        while shard.ids.len() > most
+            && let Some(oldest) = shard.ids.pop_front()
+        {
+            shard.places.remove(&oldest);
+        }
+    }
+
+    fn add_wording(
+        &self,
+        shard: &mut Shard,
+        id: DocId,
+        commit: u64,
+        fingerprint: Fingerprint,
+        packed: &[u8],
+    ) {
+        let len = PREFIX_BYTES + packed.len();
+        let Some(wording) = PackedWording::new(packed) else {
+            return;
+        };
+        let is_new = |place: Place| place.start == NO_WORDING;
+        if len > shard.capacity / MAX_ENTRY_SHARE || !self.place(shard, id).is_some_and(is_new) {
+            return;
+        }
+        if shard.head + len > shard.capacity {
+            // The rest of the ring stays unused. Its wordings are the oldest.
+            self.evict(shard, shard.capacity);
+            shard.head = 0;
+        }
+        let end = shard.head + len;
+        self.evict(shard, end);
+        if shard.ring.len() < end {
+            shard.ring.resize(end, 0);
+        }
+        let entry = &mut shard.ring[shard.head..end];
+        entry[..4].copy_from_slice(&(packed.len() as u32).to_le_bytes());
+        entry[4..12].copy_from_slice(&commit.to_le_bytes());
+        entry[12..PREFIX_BYTES].copy_from_slice(&fingerprint.bits().to_le_bytes());
+        entry[PREFIX_BYTES..].copy_from_slice(packed);
+        self.set_wording(shard, id, shard.head as u32, wording.size());
+        shard.order.push_back((id.0, shard.head as u32));
+        shard.head = end;
+    }
+
+    /// Removes the wordings from `head` to `end`, which are the oldest. Their sketches stay.
+    fn evict(&self, shard: &mut Shard, end: usize) {
+        let range = shard.head..end;
+        while let Some((id, start)) = shard.order.front().copied()
+            && range.contains(&(start as usize))
+        {
+            shard.order.pop_front();
+            let id = DocId(id);
+            // The document may have a newer wording.
+            if self
+                .place(shard, id)
+                .is_some_and(|place| place.start == start)
+            {
+                self.set_wording(shard, id, NO_WORDING, WordingSize::default());
+            }
+        }
+    }
+
+    /// Sets the wording of a place, if there is a place.
+    fn set_wording(&self, shard: &mut Shard, id: DocId, start: u32, size: WordingSize) {
+        let Some(place) = self.place(shard, id) else {
+            return;
+        };
+        let place = Place {
+            start,
+            size,
+            ..place
+        };
+        match self.dense.has(id.0) {
+            true => self.dense.set(id.0, place),
+            false => {
+                shard.places.insert(id.0, place);
+            }
         }
     }
 }
@@ -307,72 +453,6 @@ impl Shard {
     fn last_edit(&self, slot: usize) -> u64 {
         let last = self.last_edits.get(slot).copied().unwrap_or(0);
         last.max(self.last_unknown)
-    }
-
-    fn add_place(&mut self, id: DocId, commit: u64, sketch: Option<Sketch>) {
-        if self.max_places == 0 || self.places.contains_key(&id.0) {
-            return;
-        }
-        if self.ids.len() == self.max_places {
-            let oldest = self.ids.pop_front();
-            oldest.and_then(|oldest| self.places.remove(&oldest));
-        }
-        self.ids.push_back(id.0);
-        let sketch = sketch.map_or(NO_SKETCH, Sketch::words);
-        let place = Place {
-            sketch,
-            commit,
-            start: NO_WORDING,
-            size: WordingSize::default(),
-        };
-        self.places.insert(id.0, place);
-    }
-
-    fn add_wording(&mut self, id: DocId, commit: u64, fingerprint: Fingerprint, packed: &[u8]) {
-        let len = PREFIX_BYTES + packed.len();
-        let Some(wording) = PackedWording::new(packed) else {
-            return;
-        };
-        let is_new = |place: &Place| place.start == NO_WORDING;
-        if len > self.capacity / MAX_ENTRY_SHARE || !self.places.get(&id.0).is_some_and(is_new) {
-            return;
-        }
-        if self.head + len > self.capacity {
-            // The rest of the ring stays unused. Its wordings are the oldest.
-            self.evict(self.capacity);
-            self.head = 0;
-        }
-        let end = self.head + len;
-        self.evict(end);
-        if self.ring.len() < end {
-            self.ring.resize(end, 0);
-        }
-        let entry = &mut self.ring[self.head..end];
-        entry[..4].copy_from_slice(&(packed.len() as u32).to_le_bytes());
-        entry[4..12].copy_from_slice(&commit.to_le_bytes());
-        entry[12..PREFIX_BYTES].copy_from_slice(&fingerprint.bits().to_le_bytes());
-        entry[PREFIX_BYTES..].copy_from_slice(packed);
-        if let Some(place) = self.places.get_mut(&id.0) {
-            (place.start, place.size) = (self.head as u32, wording.size());
-        }
-        self.order.push_back((id.0, self.head as u32));
-        self.head = end;
-    }
-
-    /// Removes the wordings from `head` to `end`, which are the oldest. Their sketches stay.
-    fn evict(&mut self, end: usize) {
-        let range = self.head..end;
-        while let Some((id, start)) = self.order.front().copied()
-            && range.contains(&(start as usize))
-        {
-            self.order.pop_front();
-            // The document may have a newer wording.
-            if let Some(place) = self.places.get_mut(&id)
-                && place.start == start
-            {
-                place.start = NO_WORDING;
-            }
-        }
     }
 
     fn clear(&mut self) {
@@ -484,35 +564,67 @@ mod tests {
     fn oldest_entries_make_room_and_memory_is_bounded() {
         let text = packed("the cat sat on the mat");
         let len = PREFIX_BYTES + text.len();
-        for bytes in [0, 1000, 1 << 20] {
+        // Small ids, large ids, and both.
+        for (bytes, first) in [
+            (0, 0),
+            (1000, 0),
+            (1 << 20, 0),
+            (1 << 20, 1 << 40),
+            (1 << 20, 6_000),
+        ] {
             let cache = WordingCache::new(bytes);
+            let ids: Vec<u64> = (first..first + 20_000).collect();
             for round in 0..3 {
-                for id in 0..20_000 {
+                for id in &ids {
                     if id % 7 == round {
-                        cache.apply_changes(Some(&[DocId(id)]), 0);
+                        cache.apply_changes(Some(&[DocId(*id)]), 0);
                     }
-                    insert(&cache, id, 0, id, &text);
+                    insert(&cache, *id, 0, *id, &text);
                 }
             }
-            let (mut places, mut wordings) = (0, 0);
+            let mut ids_in_tables = 0;
             for shard in &cache.shards {
                 let shard = shard.read();
                 assert!(shard.ring.len() <= shard.capacity);
                 assert!(shard.places.len() <= shard.ids.len());
-                assert!(shard.ids.len() <= shard.max_places);
                 assert!(shard.order.len() * len <= shard.capacity);
-                places += shard.places.len();
-                let with_wording = |place: &&Place| place.start != NO_WORDING;
-                wordings += shard.places.values().filter(with_wording).count();
+                ids_in_tables += shard.ids.len();
             }
-            assert_eq!(wordings > 3000, bytes > 1000, "{wordings}");
+            assert!(cache.dense.bytes() + ids_in_tables * PLACE_BYTES <= cache.place_bytes);
+            let places = sketched(&cache, &ids, 0).len();
             assert_eq!(places > 5000, bytes > 1000, "{places}");
-            let ids: Vec<u64> = (0..20_000).collect();
-            assert_eq!(sketched(&cache, &ids, 0).len(), places);
             let found = cached(&cache, &ids, 0);
-            assert_eq!(found.len(), wordings);
+            assert_eq!(found.len() > 1000, bytes > 1000, "{}", found.len());
             assert!(found.iter().all(|(id, bits)| id == bits));
         }
+    }
+
+    #[test]
+    fn sketches_of_small_ids_are_known_without_a_lock() {
+        let cache = WordingCache::new(1 << 20);
+        let known = |ids: &[u64], commit| {
+            let ids: Vec<DocId> = ids.iter().copied().map(DocId).collect();
+            let (mut accepted, mut unknown) = (vec![DocId(99)], Vec::new());
+            let accepts =
+                |sketch: Option<Sketch>| sketch.is_none_or(|sketch| sketch.words()[1] > 2);
+            cache.sort_out(&ids, commit, accepts, &mut accepted, &mut unknown);
+            (accepted, unknown)
+        };
+        for id in [1, 2, 3, 5, 1 << 40] {
+            cache.insert_sketch(DocId(id), 5, sketch(id));
+        }
+        let ids = [1, 2, 3, 4, 5, 3, 1 << 40];
+        let expected = (
+            [99, 3, 5, 3].map(DocId).to_vec(),
+            [4, 1 << 40].map(DocId).to_vec(),
+        );
+        assert_eq!(known(&ids, 5), expected);
+        // The document may have had another text before.
+        assert_eq!(known(&[3], 4), (vec![DocId(99)], vec![DocId(3)]));
+        cache.apply_changes(Some(&[DocId(3)]), 6);
+        assert_eq!(known(&[3], 6), (vec![DocId(99)], vec![DocId(3)]));
+        cache.clear();
+        assert_eq!(known(&[5], 6), (vec![DocId(99)], vec![DocId(5)]));
     }
 
     #[test]
