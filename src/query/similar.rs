@@ -52,6 +52,7 @@ impl TextQuery {
     pub(crate) fn new(text: &str, fingerprint: Option<TextFingerprint>) -> Self {
         let keys = ForestKeys::shared();
         let wording = Wording::new(keys.normaliser(), text);
+        let reach = Reach::alike_stored(wording.characters());
         Self {
             forest: keys.query(text, wording.letters()),
             wording,
@@ -61,7 +62,7 @@ impl TextQuery {
             decision: Decision::default(),
             radius: None,
             uses_forest: true,
-            reach: &Reach::ALIKE_STORED,
+            reach,
         }
     }
 
@@ -125,7 +126,7 @@ impl TextQuery {
     /// the documents that contain its text is enough.
     pub(crate) fn of_new_document(mut self) -> Self {
         self.reach = match self.decision {
-            Decision::Alike => &Reach::ALIKE_STORED,
+            Decision::Alike => Reach::alike_stored(self.wording.characters()),
             Decision::Contained => &Reach::CONTAINED,
         };
         self

@@ -209,7 +209,8 @@ fn write_run<R: Record>(
     if !records.is_sorted() {
         context.sort(&mut records);
     }
-    let file = tempfile::tempfile_in(context.folder())
+    let file = (task.begin_writing())
+        .and_then(|()| tempfile::tempfile_in(context.folder()))
         .and_then(|mut file| {
             for part in bytemuck::cast_slice(&records).chunks(WRITTEN_AT_ONCE) {
                 task.check()?;

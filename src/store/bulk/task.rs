@@ -13,8 +13,8 @@ use crate::error::Result;
 /// The time between two calls of the function that may end a wait.
 const WAIT: Duration = Duration::from_millis(5);
 
-/// Work on a thread of its own, because a sort cannot be interrupted. A task that is dropped is not
-/// waited for, and its result is dropped.
+/// Work on a thread of its own, because a sort cannot be interrupted. A task that is dropped is
+/// waited for only if it writes a file, which then has freed its space on the disk.
 pub(super) struct Task<T> {
     result: Receiver<T>,
     thread: Option<JoinHandle<()>>,
@@ -24,12 +24,19 @@ pub(super) struct Task<T> {
 #[derive(Default)]
 pub(super) struct TaskState {
     is_abandoned: AtomicBool,
+    is_writing: AtomicBool,
 }
 
 impl TaskState {
-    /// An error if nobody waits for the result.
+    /// To be called before a file is created; then [`check`](Self::check) while it is written.
+    pub(super) fn begin_writing(&self) -> io::Result<()> {
+        self.is_writing.store(true, Ordering::SeqCst);
+        self.check()
+    }
+
+    /// An error if the task was dropped.
     pub(super) fn check(&self) -> io::Result<()> {
-        if self.is_abandoned.load(Ordering::Relaxed) {
+        if self.is_abandoned.load(Ordering::SeqCst) {
             return Err(io::ErrorKind::Interrupted.into());
         }
         Ok(())
@@ -75,6 +82,10 @@ impl<T> Task<T> {
 
 impl<T> Drop for Task<T> {
     fn drop(&mut self) {
-        self.state.is_abandoned.store(true, Ordering::Relaxed);
+        self.state.is_abandoned.store(true, Ordering::SeqCst);
+        if self.state.is_writing.load(Ordering::SeqCst) {
+            // A panic of the thread is ignored: another panic may be dropping this task.
+            drop(self.thread.take().map(JoinHandle::join));
+        }
     }
 }

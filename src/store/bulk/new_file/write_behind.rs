@@ -90,6 +90,12 @@ impl WriteBehind {
         drop(self.shared.failure.keep(abandoned));
     }
 
+    /// Returns `true` if [`abandon`](Self::abandon) came before any other failure.
+    pub(super) fn is_abandoned(&self) -> bool {
+        let failure = self.shared.failure.0.get();
+        failure.is_some_and(|failure| failure.kind() == io::ErrorKind::Interrupted)
+    }
+
     fn begin_sync(&self) -> io::Result<()> {
         let mut sync = self.shared.sync.lock();
         self.wait_for_sync(&mut sync)?;
