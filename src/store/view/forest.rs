@@ -80,7 +80,8 @@ impl<T: FingerprintSource> View<T> {
     /// The documents that a search of the forest finds and whose sketch may be near, ascending by id, each
     /// once. Expired documents are left out.
     ///
-    /// Memory: some 30 bytes for each document found, and 16 for each entry of the largest node.
+    /// Memory: some 30 bytes for each document found, 16 for each entry of the largest node, and 16 for each entry
+    /// found in a memtable, before documents found in several trees are counted once.
     pub(crate) fn candidates_in_forest(&self, search: &ForestSearch<'_>) -> Result<Vec<DocId>> {
         let mut documents = match &self.tables.as_tables().forest {
             Some(forest) => {
