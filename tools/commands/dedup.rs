@@ -158,7 +158,6 @@ impl Dedup {
         // between, the other order would leave documents in the database that no output has and
         // that every later run removes as duplicates.
         corpus.publish()?;
-        checkpoint.remove()?;
         if let (true, Some(database)) = (self.add, &against) {
             let added = copy::add(self, &loaded.database, &decisions, database, &interrupt);
             summary.added = added.with_context(|| {
@@ -169,6 +168,7 @@ impl Dedup {
         // Each report is published even if the other fails.
         let reported = report.map_or(Ok(()), |report| report.publish(&statistics.inputs));
         statistics.finish().and(reported)?;
+        checkpoint.remove();
         summary.restored = restored;
         summary.ignored = ignored.map_or(0, |ignored| ignored.len() as u64);
         summary.finish(&decisions, &statistics.counts, started.elapsed());

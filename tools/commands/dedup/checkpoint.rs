@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 use simdb::JoinCheckpoint;
@@ -15,6 +16,8 @@ pub struct CheckpointFile {
     path: PathBuf,
     /// The checkpoint of an earlier run.
     found: Option<JoinCheckpoint>,
+    /// The file is of this command: it was found or saved.
+    is_own: AtomicBool,
 }
 
 /// File systems allow names of 255 bytes.
@@ -59,7 +62,12 @@ impl CheckpointFile {
                 "continues from {shown}, where {percent} % of the texts are decided"
             ));
         }
-        Ok(Self { path, found })
+        let is_own = AtomicBool::new(found.is_some());
+        Ok(Self {
+            path,
+            found,
+            is_own,
+        })
     }
 
     pub fn path(&self) -> &Path {
@@ -73,18 +81,31 @@ impl CheckpointFile {
     /// Replaces the file. A failure is a note: the run can go on without a checkpoint.
     pub fn save(&self, checkpoint: &JoinCheckpoint) {
         let saved = replace_file(&self.path, |file| checkpoint.write_to(file));
-        if let Err(error) = saved {
-            note(format_args!("no checkpoint: {error}"));
+        match saved {
+            Ok(()) => self.is_own.store(true, Ordering::Relaxed),
+            Err(error) => note(format_args!("no checkpoint: {error}")),
         }
     }
 
-    /// Removes the file after the run.
-    pub fn remove(&self) -> Result<()> {
+    /// Returns `true` if the repeated command continues from the file.
+    pub fn is_own(&self) -> bool {
+        self.is_own.load(Ordering::Relaxed)
+    }
+
+    /// Removes the file after the run, if this command found or saved it. A failure is a note: the
+    /// outputs are complete.
+    pub fn remove(&self) {
+        if !self.is_own() {
+            return;
+        }
         match std::fs::remove_file(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(error).with_context(|| format!("cannot remove {}", self.path.display()))
+                note(format_args!(
+                    "cannot remove {}: {error}",
+                    self.path.display()
+                ));
             }
-            _ => Ok(()),
+            _ => {}
         }
     }
 }

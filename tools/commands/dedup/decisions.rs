@@ -272,7 +272,7 @@ impl Decisions {
             }
         };
         bar.finish_and_clear();
-        if interrupt.is_set() && checkpoint.path().exists() {
+        if interrupt.is_set() && checkpoint.is_own() {
             note(format_args!(
                 "repeat the command to continue from {}",
                 checkpoint.path().display()

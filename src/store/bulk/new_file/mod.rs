@@ -72,8 +72,8 @@ impl Drop for Unfinished {
 /// A larger file is closed on another thread: to free the memory of 400 MB takes 90 ms.
 const CLOSED_AT_ONCE_BYTES: u64 = 64 << 20;
 
-/// Closes the file of an interrupted load when it has no name any more. After another error, such as
-/// a full disk, the space is free when the load returns.
+/// Closes the file when it has no name any more. If the file could not be written, its space on the
+/// disk is free when the load returns.
 struct Discarded(Option<WriteBehind>);
 
 impl Drop for Discarded {
