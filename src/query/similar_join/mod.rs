@@ -256,7 +256,9 @@ fn decide(
         }
         let rest = state.undecided(end..range.end);
         let mut added = 0;
-        while added < rest.len() && !part.is_full() {
+        // A part that was compared with later nodes takes no more of them.
+        let is_complete = state.position.compared > 0;
+        while added < rest.len() && !is_complete && !part.is_full() {
             reporter.advance_to_share(share(rest[added]))?;
             added += view.tables.in_parallel(|| -> Result<usize> {
                 let batch = part.add(&rest[added..])?;

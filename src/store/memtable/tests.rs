@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 
 use super::postings::PAGE;
 use super::view::LatestVersion;
@@ -190,7 +191,13 @@ fn any_batch() -> impl Strategy<Value = Batch> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig {
+        cases: 64,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(
+            "tests/proptest-regressions/memtable.txt",
+        ))),
+        ..ProptestConfig::default()
+    })]
 
     /// Each view is checked at its commit and again after all later commits, with one memtable and
     /// with two.

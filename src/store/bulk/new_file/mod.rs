@@ -50,8 +50,8 @@ pub(crate) struct NewFile {
     database: redb::Database,
     temporary: TemporaryFile,
     file: WriteBehind,
-    /// Declared after `database`, `temporary` and `file`.
-    discarded: Discarded,
+    /// Declared after the other users of the file, so that it closes the file.
+    _discarded: Discarded,
     header: Header,
     cache_bytes: usize,
     /// The target, which errors name instead of the temporary file.
@@ -134,7 +134,7 @@ impl NewFile {
             .map_err(|cause| db_path.opening(cause))?;
         let mut new = Self {
             unfinished: Unfinished(Some(file.clone())),
-            discarded: Discarded(Some(file.clone())),
+            _discarded: Discarded(Some(file.clone())),
             database,
             temporary,
             file,
@@ -291,12 +291,10 @@ impl NewFile {
             database,
             temporary,
             file,
-            mut discarded,
             db_path,
             ..
         } = self;
         unfinished.0 = None;
-        discarded.0 = None;
         // Another thread closes the file: in a panicking thread redb would not close it.
         std::thread::scope(|scope| scope.spawn(|| drop(database)).join())
             .unwrap_or_else(|panic| resume_unwind(panic));

@@ -84,7 +84,7 @@ impl WriteBehind {
         self.shared.end.load(Ordering::Relaxed)
     }
 
-    /// Fails all further calls, so that redb closes the file without writing.
+    /// Fails all further writes, so that redb closes the file without them.
     pub(super) fn abandon(&self) {
         let abandoned = Err::<(), _>(io::ErrorKind::Interrupted.into());
         drop(self.shared.failure.keep(abandoned));
