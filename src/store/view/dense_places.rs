@@ -7,8 +7,26 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 
-use super::wording_cache::Place;
 use crate::similarity::WordingSize;
+
+/// The sketch of a document, and the place of its wording in the ring with its size, which rejects
+/// candidates of another length without a read of the wording.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// The bits of the sketch, or [`NO_SKETCH`].
+    pub(super) sketch: [u64; 2],
+    /// The commit from which the sketch was read.
+    pub(super) commit: u64,
+    /// [`NO_WORDING`] if the ring does not hold the wording.
+    pub(super) start: u32,
+    pub(super) size: WordingSize,
+}
+
+/// The text has no sketch. A text whose sketch has these bits is compared, as a text without one.
+pub(super) const NO_SKETCH: [u64; 2] = [u64::MAX; 2];
+
+/// Greater than every place in a ring.
+pub(super) const NO_WORDING: u32 = u32::MAX;
 
 /// Places that are allocated together, 8 KiB.
 const PAGE_LEN: usize = 256;

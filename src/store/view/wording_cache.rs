@@ -20,7 +20,7 @@ use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
 use crate::minhash::Sketch;
 use crate::similarity::{PackedWording, WordingSize};
-use crate::store::view::dense_places::DensePlaces;
+use crate::store::view::dense_places::{DensePlaces, NO_SKETCH, NO_WORDING, Place};
 
 /// A query visits the candidates of a shard together, so more shards mean fewer reads of memory at a time.
 const SHARDS: usize = 16;
@@ -65,25 +65,6 @@ struct Shard {
     /// The last commit that may have edited any document.
     last_unknown: u64,
 }
-
-/// The sketch of a document, and the place of its wording in the ring with its size, which rejects
-/// candidates of another length without a read of the wording.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    /// The bits of the sketch, or [`NO_SKETCH`].
-    pub(super) sketch: [u64; 2],
-    /// The commit from which the sketch was read.
-    pub(super) commit: u64,
-    /// [`NO_WORDING`] if the ring does not hold the wording.
-    pub(super) start: u32,
-    pub(super) size: WordingSize,
-}
-
-/// The text has no sketch. A text whose sketch has these bits is compared, as a text without one.
-const NO_SKETCH: [u64; 2] = [u64::MAX; 2];
-
-/// Greater than every place in a ring.
-const NO_WORDING: u32 = u32::MAX;
 
 fn sketch_of(words: [u64; 2]) -> Option<Sketch> {
     (words != NO_SKETCH).then(|| Sketch::from_words(words))
