@@ -95,7 +95,7 @@ pub(crate) fn push_near_40(
     push_near_40_portable(low, middle, query, radius, indices);
 }
 
-/// Like [`push_near_32`], for the low 48 bits. `high` has bits 40 to 47 of each fingerprint.
+/// Like [`push_near_32`], for the low 48 bits. `above` has bits 32 to 47 of each fingerprint.
 #[multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512vl+avx512vpopcntdq",
     "x86_64+avx2+popcnt+bmi1+bmi2",
@@ -104,13 +104,12 @@ pub(crate) fn push_near_40(
 ))]
 pub(crate) fn push_near_48(
     low: &[u32],
-    middle: &[u8],
-    high: &[u8],
+    above: &[u16],
     query: u64,
     radius: u32,
     indices: &mut Vec<u32>,
 ) {
-    push_near_48_portable(low, middle, high, query, radius, indices);
+    push_near_48_portable(low, above, query, radius, indices);
 }
 
 #[inline(always)]
@@ -144,23 +143,18 @@ fn push_near_40_portable(
 #[inline(always)]
 fn push_near_48_portable(
     low: &[u32],
-    middle: &[u8],
-    high: &[u8],
+    above: &[u16],
     query: u64,
     radius: u32,
     indices: &mut Vec<u32>,
 ) {
     let (query_low, query_above) = (query as u32, u32::from((query >> 32) as u16));
-    let above = middle.chunks(BATCH).zip(high.chunks(BATCH));
-    for (batch, (low, (middle, high))) in low.chunks(BATCH).zip(above).enumerate() {
-        let is_near = low
-            .iter()
-            .zip(middle)
-            .zip(high)
-            .map(|((low, middle), high)| {
-                let above = u32::from(*high) << 8 | u32::from(*middle);
-                (low ^ query_low).count_ones() + (above ^ query_above).count_ones() <= radius
-            });
+    let batches = low.chunks(BATCH).zip(above.chunks(BATCH));
+    for (batch, (low, above)) in batches.enumerate() {
+        let is_near = low.iter().zip(above).map(|(low, above)| {
+            let in_above = (u32::from(*above) ^ query_above).count_ones();
+            (low ^ query_low).count_ones() + in_above <= radius
+        });
         push_near_of_batch(batch, is_near, indices);
     }
 }
@@ -247,10 +241,13 @@ mod tests {
             .map(|n| query ^ (u64::MAX.checked_shl(n * 7 % 71).unwrap_or(0)))
             .collect();
         let low: Vec<u32> = fingerprints.iter().map(|each| *each as u32).collect();
-        let byte = |shift: u32| fingerprints.iter().map(move |each| (each >> shift) as u8);
-        let (middle, high): (Vec<u8>, Vec<u8>) = (byte(32).collect(), byte(40).collect());
+        let above: Vec<u16> = fingerprints
+            .iter()
+            .map(|each| (each >> 32) as u16)
+            .collect();
+        let middle: Vec<u8> = above.iter().map(|above| *above as u8).collect();
         for length in (0..40).chain([127, 128, 129, 300]) {
-            let (low, middle, high) = (&low[..length], &middle[..length], &high[..length]);
+            let (low, middle, above) = (&low[..length], &middle[..length], &above[..length]);
             for radius in 0..=49 {
                 let expected = |bits: u32| -> Vec<u32> {
                     let distance = |each: &u64| ((each ^ query) << (64 - bits)).count_ones();
@@ -263,8 +260,8 @@ mod tests {
                 push_near_32_portable(low, query, radius, &mut found[1]);
                 push_near_40(low, middle, query, radius, &mut found[2]);
                 push_near_40_portable(low, middle, query, radius, &mut found[3]);
-                push_near_48(low, middle, high, query, radius, &mut found[4]);
-                push_near_48_portable(low, middle, high, query, radius, &mut found[5]);
+                push_near_48(low, above, query, radius, &mut found[4]);
+                push_near_48_portable(low, above, query, radius, &mut found[5]);
                 for (found, bits) in found.iter().zip([32, 32, 40, 40, 48, 48]) {
                     assert_eq!(
                         *found,

@@ -86,15 +86,15 @@ const WORDS_PER_LINE: usize = 16;
 /// Reads a word of each of the first cache lines of all these buckets. No read waits for another, so the
 /// processor fetches the lines of all buckets from memory at the same time.
 pub(crate) fn touch<'c>(buckets: impl Iterator<Item = &'c CachedBucket>) {
-    let sums = buckets.map(|cached| sum_of_lines(cached, TOUCHED_LINES));
-    // The compiler would remove the reads of an unused sum.
-    black_box(sums.fold(0, |sum, of_lines| sum ^ of_lines));
+    touch_lines(buckets, TOUCHED_LINES);
 }
 
-fn sum_of_lines(cached: &CachedBucket, lines: usize) -> u32 {
-    let words = cached.packed.as_ref().map_or(&[][..], PackedBucket::words);
-    let first_words = words.iter().step_by(WORDS_PER_LINE).take(lines);
-    first_words.fold(0, |sum, word| sum ^ word)
+/// Reads a word of each of the first `most` cache lines of these buckets.
+fn touch_lines<'c>(buckets: impl Iterator<Item = &'c CachedBucket>, most: usize) {
+    let words = buckets.filter_map(|cached| cached.packed.as_ref().map(PackedBucket::words));
+    let first_words = words.flat_map(|words| words.iter().step_by(WORDS_PER_LINE).take(most));
+    // The compiler would remove the reads of an unused sum.
+    black_box(first_words.fold(0, |sum, word| sum ^ word));
 }
 
 /// The reference counts of a cached bucket and the header of its allocation, at most.
@@ -130,16 +130,35 @@ impl BucketCache {
         self.cache.capacity_bytes()
     }
 
-    /// Reads a word of each cache line of these buckets, in the order of the keys: a scan then takes a third
-    /// less time. It compares the planes of a bucket in turns, which alone is too irregular for the processor
-    /// to fetch ahead. The lines are read before [`get`](Self::get), which would otherwise wait for the
-    /// reference count of one bucket after the other.
-    pub(crate) fn touch_all_lines(&self, keys: &[(usize, u16)]) {
-        let mut sum = 0;
+    /// Visits the buckets of these keys as of a commit, until a bucket is not cached or too large. Returns the
+    /// number of visited buckets. Neighbouring keys are visited under one lock, without a count of references.
+    ///
+    /// First reads a word of each cache line of all these buckets: a scan then takes a third less time. It
+    /// compares the planes of a bucket in turns, which alone is too irregular for the processor to fetch ahead.
+    pub(crate) fn visit_cached(
+        &self,
+        keys: &[(usize, u16)],
+        commit: u64,
+        mut visitor: impl FnMut((usize, u16), Fingerprints<'_>),
+    ) -> usize {
+        let mut rest = keys.iter();
         let indices = keys.iter().map(|(block, key)| index(*block, *key));
-        self.cache
-            .visit(indices, |cached| sum ^= sum_of_lines(cached, usize::MAX));
-        black_box(sum);
+        self.cache.visit_while(indices.clone(), |cached| {
+            touch_lines(std::iter::once(cached), usize::MAX);
+            true
+        });
+        self.cache.visit_while(indices, |cached| {
+            let (Some(packed), Some(key)) = (&cached.packed, rest.next()) else {
+                return false;
+            };
+            // Race: see `get`.
+            let last_change = self.last_changes.last_change(index(key.0, key.1));
+            if last_change > cached.commit.min(commit) {
+                return false;
+            }
+            visitor(*key, Fingerprints::Packed(packed));
+            true
+        })
     }
 
     /// The bucket as of a commit, if it is cached.
@@ -167,7 +186,7 @@ impl BucketCache {
                 Bucket::Whole(fingerprints) => {
                     let mut unpacked = Vec::new();
                     let fingerprints = fingerprints.as_slice(&mut unpacked);
-                    Some(PackedBucket::new(fingerprints, may_be_unary(block)))
+                    Some(PackedBucket::new(fingerprints, may_be_split(block)))
                 }
                 Bucket::TooLarge => None,
             };
@@ -206,7 +225,7 @@ impl BucketCache {
                     let changed = with_changes(fingerprints, changes);
                     // A bucket that is now too large is cached without fingerprints.
                     let is_whole = changed.len() <= self.max_bucket_len;
-                    is_whole.then(|| PackedBucket::new(&changed, may_be_unary(block)))
+                    is_whole.then(|| PackedBucket::new(&changed, may_be_split(block)))
                 });
                 self.cache.insert(index, CachedBucket { commit, packed });
             }
@@ -237,8 +256,8 @@ fn with_changes(fingerprints: &[u64], changes: &[(u64, Op)]) -> Vec<u64> {
     changed
 }
 
-/// A scan reads the high bytes of every fingerprint of its block.
-fn may_be_unary(block: usize) -> bool {
+/// A scan reads all planes of every bucket of its block.
+fn may_be_split(block: usize) -> bool {
     block != SCAN_BLOCK
 }
 
@@ -295,6 +314,39 @@ mod tests {
         cache.insert(0, 0x9999, 8, Bucket::TooLarge);
         cache.apply_changes(0, &[(0x9999_0000_0000_0000, Op::Put)], 9);
         assert!(cache.get(0, 0x9999, 9).is_some());
+    }
+
+    #[test]
+    fn visit_of_cached_buckets_ends_at_a_missing_a_changed_and_a_too_large_bucket() {
+        let cache = BucketCache::new(1 << 20, 1 << 10);
+        let fingerprint = |key: u16| u64::from(key) << 48 | 7;
+        let insert = |key: u16| {
+            let bucket = [fingerprint(key)];
+            cache.insert(1, key, 5, Bucket::Whole(Fingerprints::Unpacked(&bucket)));
+        };
+        let visited = |first: u16, commit: u64| {
+            let keys: Vec<(usize, u16)> = (first..first + 200).map(|key| (1, key)).collect();
+            let mut visited = Vec::new();
+            let len = cache.visit_cached(&keys, commit, |key, fingerprints| {
+                let mut unpacked = Vec::new();
+                visited.push((key, fingerprints.as_slice(&mut unpacked)[0]));
+            });
+            let expected = keys[..len]
+                .iter()
+                .map(|(_, key)| ((1, *key), fingerprint(*key)));
+            assert_eq!(visited, expected.collect::<Vec<_>>());
+            len
+        };
+        (100..250).for_each(insert);
+        assert_eq!(
+            (visited(99, 5), visited(100, 5), visited(110, 9)),
+            (0, 150, 140)
+        );
+        cache.insert(1, 240, 5, Bucket::TooLarge);
+        assert_eq!(visited(110, 9), 130);
+        // The bucket of the later commit is not for an older snapshot.
+        cache.apply_changes(1, &[(fingerprint(130), Op::Put)], 6);
+        assert_eq!((visited(110, 5), visited(110, 6)), (20, 130));
     }
 
     #[test]

@@ -67,21 +67,31 @@ impl<V: Clone> ClockCache<V> {
         Some(value)
     }
 
-    /// Visits the values of these slots. Neighbouring slots are visited under one lock.
-    pub(super) fn visit(&self, indices: impl Iterator<Item = usize>, mut visitor: impl FnMut(&V)) {
+    /// Visits the values of these slots, until a slot has no value or the visitor returns `false`. Returns the
+    /// number of visited values before that. Neighbouring slots are visited under one lock, so the visitor must not
+    /// use the cache. The values do not count as read.
+    pub(super) fn visit_while(
+        &self,
+        indices: impl Iterator<Item = usize>,
+        mut visitor: impl FnMut(&V) -> bool,
+    ) -> usize {
         let mut indices = indices.peekable();
+        let mut visited = 0;
         while let Some(first) = indices.next() {
             let number = first / GROUP_LEN;
             let group = self.groups[number].read();
             let mut next = Some(first);
             while let Some(index) = next {
                 let slot = group.get(index % GROUP_LEN);
-                if let Some(value) = slot.and_then(|slot| slot.value.as_ref()) {
-                    visitor(value);
+                let value = slot.and_then(|slot| slot.value.as_ref());
+                if !value.is_some_and(&mut visitor) {
+                    return visited;
                 }
+                visited += 1;
                 next = indices.next_if(|index| index / GROUP_LEN == number);
             }
         }
+        visited
     }
 
     /// Replaces the value of a slot. Then removes values until the cache is within its bytes.
@@ -199,22 +209,29 @@ mod tests {
     }
 
     #[test]
-    fn visit_passes_the_values_of_the_given_slots_in_order() {
+    fn visit_passes_values_in_order_until_an_empty_slot_or_the_visitor_ends_it() {
         let cache = cache(1 << 30);
-        (0..SLOTS)
-            .step_by(3)
-            .for_each(|index| cache.insert(index, index as u64));
+        let has_value = |index: &usize| index % 100 != 99;
+        let filled = (0..SLOTS).filter(has_value);
+        filled.for_each(|index| cache.insert(index, index as u64));
         for indices in [
             vec![],
-            vec![63, 64, 66, 3, 4, 300, 299, 999],
-            (0..SLOTS).collect(),
+            vec![63, 64, 66, 3, 4, 300, 298, 998],
+            vec![99, 1],
+            (50..SLOTS).collect(),
         ] {
-            let mut visited = vec![];
-            cache.visit(indices.iter().copied(), |value| {
-                visited.push(*value as usize)
-            });
-            let expected = indices.into_iter().filter(|index| index % 3 == 0);
-            assert_eq!(visited, expected.collect::<Vec<_>>());
+            for last in [usize::MAX, 64, 4] {
+                let mut visited = vec![];
+                let len = cache.visit_while(indices.iter().copied(), |value| {
+                    visited.push(*value as usize);
+                    *value as usize != last
+                });
+                let mut wanted = indices.iter().copied().take_while(has_value);
+                let before: Vec<usize> =
+                    wanted.by_ref().take_while(|index| *index != last).collect();
+                assert_eq!(len, before.len());
+                assert_eq!(visited[..len], before);
+            }
         }
     }
 

@@ -1,20 +1,27 @@
 //! [`PackedBucket`]: a bucket of the cache, in 5.2 to 6 bytes a fingerprint.
 //!
-//! The fingerprints of a bucket share their first 16 bits, the key. The other 48 bits are in three planes.
-//! Each plane has a part of every fingerprint:
+//! The fingerprints of a bucket share their first 16 bits, the key. The other 48 bits are in planes. Each plane
+//! has a part of every fingerprint. The upper part of small buckets, and of all buckets that a scan reads, is
+//! one plane:
 //!
 //! | plane | bits of a fingerprint, from the lowest | stored |
 //! |---|---|---|
 //! | low | 0 to 31 | 4 bytes for each fingerprint |
+//! | upper | 32 to 47 | 2 bytes for each fingerprint |
+//!
+//! Other buckets have two smaller planes instead of the upper plane:
+//!
+//! | plane | bits of a fingerprint, from the lowest | stored |
+//! |---|---|---|
 //! | middle | 32 to 39 | 1 byte for each fingerprint |
-//! | high | 40 to 47 | 1 byte for each fingerprint; or unary, 1 bit for each and 255 bits |
+//! | high | 40 to 47 | unary, 1 bit for each fingerprint and 255 bits |
 //!
 //! The high bytes of sorted fingerprints ascend, as [`unary`] numbers must.
 //!
-//! The number of differing bits in one plane is a lower bound of the distance. A query compares the low
+//! The number of differing bits in some of the planes is a lower bound of the distance. A query compares the low
 //! plane, and reads the other planes only for the fingerprints that are near in the low plane: at radius 3
 //! one random fingerprint in a million. At larger radii a query compares the low and the middle plane, or
-//! all three.
+//! all planes.
 
 use std::sync::Arc;
 
@@ -36,42 +43,57 @@ const MAX_NEAR_SHARE: usize = 16;
 /// The largest high byte.
 const MAX_HIGH: usize = 255;
 
-/// A word of 4 bytes for a fingerprint, and up to 2 bytes in the other planes.
+/// 4 bytes in the low plane, and up to 2 bytes in the other planes.
 pub(super) const MAX_BYTES_PER_FINGERPRINT: u64 = 6;
 
 /// The fingerprints of a bucket, rotated, in order.
 #[derive(Clone, Debug)]
 pub(crate) struct PackedBucket {
-    /// The low, the middle and the high plane, each from a new word on.
+    /// The planes, the low plane first, each from a new word on.
     words: Arc<[u32]>,
     len: u32,
     key: u16,
-    is_high_unary: bool,
+    is_split: bool,
+}
+
+/// The planes above the low plane.
+#[derive(Clone, Copy)]
+enum Above<'b> {
+    Upper(&'b [u16]),
+    /// The middle plane and the unary high plane.
+    Split(&'b [u8], &'b [u8]),
 }
 
 impl PackedBucket {
-    /// Packs fingerprints that are in order and have one key. With `may_be_unary` the high plane is unary
-    /// if it is then smaller. A scan, which reads all high bytes, is faster without.
-    pub(crate) fn new(fingerprints: &[u64], may_be_unary: bool) -> Self {
+    /// Packs fingerprints that are in order and have one key. With `may_be_split` the upper plane is split
+    /// if that is smaller. A scan, which reads all planes, is faster without.
+    pub(crate) fn new(fingerprints: &[u64], may_be_split: bool) -> Self {
         let len = fingerprints.len();
         // The unary form is read in units of 8 bytes.
         let unary_bytes = (len + MAX_HIGH).div_ceil(64) * 8;
-        let is_high_unary = may_be_unary && unary_bytes < len;
-        let high_bytes = if is_high_unary { unary_bytes } else { len };
-        let middle_words = len.div_ceil(4);
-        let mut words = vec![0; len + middle_words + high_bytes.div_ceil(4)];
-        let (low, rest) = words.split_at_mut(len);
-        let (middle, high) = rest.split_at_mut(middle_words);
-        let middle: &mut [u8] = bytemuck::cast_slice_mut(middle);
-        let high: &mut [u8] = bytemuck::cast_slice_mut(high);
-        for (index, fingerprint) in fingerprints.iter().enumerate() {
-            low[index] = *fingerprint as u32;
-            middle[index] = (fingerprint >> 32) as u8;
-            let high_byte = (fingerprint >> 40) as u8;
-            if is_high_unary {
-                unary::set(high, index, usize::from(high_byte));
-            } else {
-                high[index] = high_byte;
+        let is_split = may_be_split && unary_bytes < len;
+        let above_words = if is_split {
+            len.div_ceil(4) + unary_bytes / 4
+        } else {
+            len.div_ceil(2)
+        };
+        let mut words = vec![0; len + above_words];
+        let (low, above) = words.split_at_mut(len);
+        for (low, fingerprint) in low.iter_mut().zip(fingerprints) {
+            *low = *fingerprint as u32;
+        }
+        if is_split {
+            let (middle, high) = above.split_at_mut(len.div_ceil(4));
+            let middle: &mut [u8] = bytemuck::cast_slice_mut(middle);
+            let high: &mut [u8] = bytemuck::cast_slice_mut(high);
+            for (index, fingerprint) in fingerprints.iter().enumerate() {
+                middle[index] = (fingerprint >> 32) as u8;
+                unary::set(high, index, usize::from((fingerprint >> 40) as u8));
+            }
+        } else {
+            let upper: &mut [u16] = bytemuck::cast_slice_mut(above);
+            for (upper, fingerprint) in upper.iter_mut().zip(fingerprints) {
+                *upper = (fingerprint >> 32) as u16;
             }
         }
         Self {
@@ -80,7 +102,7 @@ impl PackedBucket {
             key: fingerprints
                 .first()
                 .map_or(0, |first| block::front_key(*first)),
-            is_high_unary,
+            is_split,
         }
     }
 
@@ -92,7 +114,7 @@ impl PackedBucket {
         size_of_val(&*self.words)
     }
 
-    /// The low plane, and a part of the other planes if the bucket is small.
+    /// All planes, the low plane first.
     pub(super) fn words(&self) -> &[u32] {
         &self.words
     }
@@ -103,89 +125,100 @@ impl PackedBucket {
         let Some(radius) = radius.checked_sub(in_key) else {
             return;
         };
-        let (low, middle, _) = self.planes();
+        let (low, above) = self.planes();
         let mut near = Vec::new();
-        if radius <= MAX_RADIUS_OF_MIDDLE {
-            if radius <= MAX_RADIUS_OF_LOW {
-                hamming::push_near_32(low, query, radius, &mut near);
-            } else {
-                hamming::push_near_40(low, middle, query, radius, &mut near);
+        if radius <= MAX_RADIUS_OF_LOW {
+            hamming::push_near_32(low, query, radius, &mut near);
+        } else {
+            match above {
+                Above::Split(middle, _) if radius <= MAX_RADIUS_OF_MIDDLE => {
+                    hamming::push_near_40(low, middle, query, radius, &mut near);
+                }
+                _ => return self.push_within_all_planes(query, radius, found),
             }
-            if near.is_empty() {
-                return;
-            }
-            if near.len() <= MAX_NEAR + self.len() / MAX_NEAR_SHARE {
-                self.push_within_of(&near, query, radius, found);
-                return;
-            }
-            near.clear();
         }
-        let mut decoded = Vec::new();
-        let high = self.high_bytes(&mut decoded);
-        hamming::push_near_48(low, middle, high, query, radius, &mut near);
+        if near.len() > MAX_NEAR + self.len() / MAX_NEAR_SHARE {
+            self.push_within_all_planes(query, radius, found);
+        } else if !near.is_empty() {
+            let candidates = self.select(&near);
+            found.extend(candidates.filter(|candidate| {
+                let differing = (candidate ^ query) << BLOCK_BITS;
+                differing.count_ones() <= radius
+            }));
+        }
+    }
+
+    /// Like [`push_within`](Self::push_within). `radius` is without the bits in which the keys differ.
+    fn push_within_all_planes(&self, query: u64, radius: u32, found: &mut Vec<u64>) {
+        let mut joined = Vec::new();
+        let (low, upper) = self.low_and_upper(&mut joined);
+        let mut near = Vec::new();
+        hamming::push_near_48(low, upper, query, radius, &mut near);
         found.extend(near.iter().map(|index| {
             let index = *index as usize;
-            assemble(self.key, high[index], middle[index], low[index])
+            assemble(self.key, upper[index], low[index])
         }));
     }
 
-    /// Like [`push_within`](Self::push_within), for the fingerprints with these ascending indices.
-    /// `radius` is without the bits in which the keys differ.
-    fn push_within_of(&self, indices: &[u32], query: u64, radius: u32, found: &mut Vec<u64>) {
-        let (low, middle, high) = self.planes();
-        let high_bytes: Vec<u8> = if self.is_high_unary {
-            let mut numbers = Vec::with_capacity(indices.len());
-            unary::select(high, indices, &mut numbers);
-            numbers.into_iter().map(|number| number as u8).collect()
-        } else {
-            indices.iter().map(|index| high[*index as usize]).collect()
-        };
-        let candidates = indices.iter().zip(high_bytes).map(|(index, high)| {
+    /// The fingerprints with these ascending indices.
+    fn select(&self, indices: &[u32]) -> impl Iterator<Item = u64> {
+        let (low, above) = self.planes();
+        let mut high_bytes = Vec::new();
+        if let Above::Split(_, high) = above {
+            unary::select(high, indices, &mut high_bytes);
+        }
+        indices.iter().enumerate().map(move |(nth, index)| {
             let index = *index as usize;
-            assemble(self.key, high, middle[index], low[index])
-        });
-        found.extend(candidates.filter(|candidate| {
-            let differing = (candidate ^ query) << BLOCK_BITS;
-            differing.count_ones() <= radius
-        }));
+            let upper = match above {
+                Above::Upper(upper) => upper[index],
+                Above::Split(middle, _) => high_bytes[nth] << 8 | u16::from(middle[index]),
+            };
+            assemble(self.key, upper, low[index])
+        })
     }
 
     /// Appends all fingerprints to `fingerprints`, in order.
     pub(crate) fn unpack(&self, fingerprints: &mut Vec<u64>) {
-        let (low, middle, _) = self.planes();
-        let mut decoded = Vec::new();
-        let high = self.high_bytes(&mut decoded);
-        let parts = low.iter().zip(middle).zip(high);
-        fingerprints
-            .extend(parts.map(|((low, middle), high)| assemble(self.key, *high, *middle, *low)));
+        let mut joined = Vec::new();
+        let (low, upper) = self.low_and_upper(&mut joined);
+        let parts = upper.iter().zip(low);
+        fingerprints.extend(parts.map(|(upper, low)| assemble(self.key, *upper, *low)));
     }
 
-    /// The low, the middle and the high plane.
-    fn planes(&self) -> (&[u32], &[u8], &[u8]) {
+    fn planes(&self) -> (&[u32], Above<'_>) {
         let len = self.len();
-        let (low, rest) = self.words.split_at(len);
-        let (middle, high) = rest.split_at(len.div_ceil(4));
-        let middle: &[u8] = bytemuck::cast_slice(middle);
-        let high: &[u8] = bytemuck::cast_slice(high);
-        let high_len = if self.is_high_unary { high.len() } else { len };
-        (low, &middle[..len], &high[..high_len])
+        let (low, above) = self.words.split_at(len);
+        if self.is_split {
+            let (middle, high) = above.split_at(len.div_ceil(4));
+            let middle: &[u8] = bytemuck::cast_slice(middle);
+            (
+                low,
+                Above::Split(&middle[..len], bytemuck::cast_slice(high)),
+            )
+        } else {
+            let upper: &[u16] = bytemuck::cast_slice(above);
+            (low, Above::Upper(&upper[..len]))
+        }
     }
 
-    /// The high byte of each fingerprint.
-    fn high_bytes<'s>(&'s self, decoded: &'s mut Vec<u8>) -> &'s [u8] {
-        let (_, _, high) = self.planes();
-        if !self.is_high_unary {
-            return high;
+    /// The low and the upper plane, which is joined in `joined` if it is split.
+    fn low_and_upper<'s>(&'s self, joined: &'s mut Vec<u16>) -> (&'s [u32], &'s [u16]) {
+        let (low, above) = self.planes();
+        match above {
+            Above::Upper(upper) => (low, upper),
+            Above::Split(middle, high) => {
+                unary::decode(high, self.len(), joined);
+                for (upper, middle) in joined.iter_mut().zip(middle) {
+                    *upper = *upper << 8 | u16::from(*middle);
+                }
+                (low, joined)
+            }
         }
-        let mut numbers = Vec::new();
-        unary::decode(high, self.len(), &mut numbers);
-        decoded.extend(numbers.iter().map(|number| *number as u8));
-        decoded
     }
 }
 
-fn assemble(key: u16, high: u8, middle: u8, low: u32) -> u64 {
-    u64::from(key) << 48 | u64::from(high) << 40 | u64::from(middle) << 32 | u64::from(low)
+fn assemble(key: u16, upper: u16, low: u32) -> u64 {
+    u64::from(key) << 48 | u64::from(upper) << 32 | u64::from(low)
 }
 
 #[cfg(test)]
@@ -241,8 +274,8 @@ mod tests {
     }
 
     fn assert_equals_plain_scan(name: &str, fingerprints: &[u64], query: u64, radii: &[u32]) {
-        for may_be_unary in [true, false] {
-            let packed = PackedBucket::new(fingerprints, may_be_unary);
+        for may_be_split in [true, false] {
+            let packed = PackedBucket::new(fingerprints, may_be_split);
             let mut unpacked = Vec::new();
             packed.unpack(&mut unpacked);
             assert!(
@@ -289,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn unary_plane_is_used_where_it_is_smaller() {
+    fn upper_plane_is_split_where_that_is_smaller() {
         for len in 0..2_000 {
             let fingerprints = bucket(1, random(len).collect());
             let packed = PackedBucket::new(&fingerprints, true);

@@ -155,7 +155,18 @@ impl SnapshotTables {
             group.clear();
             let mut hits = 0;
             if are_many {
-                buckets.touch_all_lines(&rest[..rest.len().min(CACHED_PER_GROUP)]);
+                let mut result = Ok(());
+                let next = &rest[..rest.len().min(CACHED_PER_GROUP)];
+                let visited = buckets.visit_cached(next, commit, |key, fingerprints| {
+                    if result.is_ok() {
+                        result = visitor(self, key, Bucket::Whole(fingerprints), &mut found);
+                    }
+                });
+                result?;
+                rest = &rest[visited..];
+                if visited == next.len() {
+                    continue;
+                }
             }
             while hits < CACHED_PER_GROUP
                 && let Some((&(block, key), others)) = rest.split_first()
