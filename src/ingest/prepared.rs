@@ -72,11 +72,16 @@ impl PreparedChange {
             }
             _ => None,
         };
-        let text = match text {
-            Some(text) => TextEdit::Put(store.keyed(text)),
-            None if header.keep_texts => TextEdit::Remove,
+        let text = match (text, &query, &change) {
+            (Some(text), Some(query), Change::InsertUnlessSimilar { .. })
+                if header.forest.is_some() =>
+            {
+                TextEdit::Put(query.keyed(text))
+            }
+            (Some(text), ..) => TextEdit::Put(store.keyed(text)),
+            (None, ..) if header.keep_texts => TextEdit::Remove,
             // With `Remove` each upsert of an unchanged document would be written to the journal.
-            None => TextEdit::Keep,
+            (None, ..) => TextEdit::Keep,
         };
         Ok(Self {
             change,

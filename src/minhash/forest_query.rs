@@ -7,7 +7,7 @@ use super::length_class::LengthClasses;
 use super::minima::{LEVELS, Minima};
 use super::reach::Reach;
 use super::sketch::Sketch;
-use super::{STORED_TREES, tree_bits};
+use super::{STORED_TREES, keys_and_sketch, tree_bits};
 use crate::error::Result;
 
 /// Second minima replace one of the first three minima.
@@ -55,6 +55,8 @@ pub(crate) struct ForestQuery {
     pub(super) keys: Vec<u64>,
     /// Over the shingles for the length of the text, then, if there are any, over those of the other length.
     pub(super) minima: Vec<Minima>,
+    /// `true` if the first minima are those for the length of the text.
+    pub(super) has_own_minima: bool,
     pub(super) characters: usize,
 }
 
@@ -64,14 +66,23 @@ impl ForestQuery {
         Self {
             keys: keys.to_vec(),
             minima: Vec::new(),
+            has_own_minima: false,
             characters: 0,
         }
+    }
+
+    /// The keys to store the text of the query under, and its sketch: those of
+    /// [`ForestKeys`](super::ForestKeys) without their cost.
+    pub(crate) fn keys_and_sketch(&self) -> (Vec<u64>, Option<Sketch>) {
+        let own = self.minima.first().filter(|_| self.has_own_minima);
+        keys_and_sketch(self.keys[0], own, self.characters)
     }
 
     /// The query for texts with the same wording.
     pub(crate) fn of_wording(self) -> Self {
         Self {
             minima: Vec::new(),
+            has_own_minima: false,
             ..self
         }
     }
@@ -380,7 +391,7 @@ mod tests {
                 entries.extend((0..STORED_TREES).map(|tree| (key(tree), id)));
             }
             entries.sort_unstable();
-            let query = ForestQuery { minima: vec![minima(&asked)], characters: 50, keys: vec![] };
+            let query = ForestQuery { minima: vec![minima(&asked)], characters: 50, keys: vec![], has_own_minima: true };
             let mut expected = BTreeSet::new();
             for tree in 0..STORED_TREES {
                 let node = Node::default();

@@ -137,13 +137,7 @@ impl ForestKeys {
         let minima = is_informative(&self.normaliser, text, &normalised)
             .then(|| minima(&normalised, is_long(characters)))
             .flatten();
-        let Some(minima) = minima else {
-            return (vec![wording_key], None);
-        };
-        let class = length_class(characters);
-        let key = |tree| tree_bits(tree) | tree_key(&minima, tree, class);
-        let keys = (0..STORED_TREES).map(key).chain([wording_key]);
-        (keys.collect(), Some(minima.sketch()))
+        keys_and_sketch(wording_key, minima.as_ref(), characters)
     }
 
     /// The search for texts similar to `text`. `normalised` has the normalised letters of `text`.
@@ -152,20 +146,37 @@ impl ForestKeys {
         let mut query = ForestQuery {
             keys: vec![wording_key(text, normalised)],
             minima: Vec::new(),
+            has_own_minima: false,
             characters,
         };
         if is_informative(&self.normaliser, text, normalised) {
             let (short, long) = shingles_of_query(characters);
             let own = is_long(characters);
-            let lengths = [own, !own].into_iter();
-            let lengths = lengths.filter(|is_long| if *is_long { long } else { short });
-            let all = lengths.filter_map(|is_long| minima(normalised, is_long));
-            query.minima.extend(all);
+            query.minima.extend(minima(normalised, own));
+            query.has_own_minima = !query.minima.is_empty();
+            if if own { short } else { long } {
+                query.minima.extend(minima(normalised, !own));
+            }
             // A text of CJK characters only has the same shingles as a short and as a long text.
             query.minima.dedup();
         }
         query
     }
+}
+
+/// The keys to store a text under, and its sketch, given the minima for the length of the text.
+fn keys_and_sketch(
+    wording_key: u64,
+    minima: Option<&Minima>,
+    characters: usize,
+) -> (Vec<u64>, Option<Sketch>) {
+    let Some(minima) = minima else {
+        return (vec![wording_key], None);
+    };
+    let class = length_class(characters);
+    let key = |tree| tree_bits(tree) | tree_key(minima, tree, class);
+    let keys = (0..STORED_TREES).map(key).chain([wording_key]);
+    (keys.collect(), Some(minima.sketch()))
 }
 
 /// The part of a description that determines minima.
@@ -362,6 +373,19 @@ mod tests {
             assert_eq!(keys(text).len(), 1, "{text}");
             assert_eq!(keys(text), query(text).keys, "{text}");
             assert!(query(text).minima.is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn query_makes_the_keys_and_the_sketch_of_its_text() {
+        let words =
+            "one of the texts below, at and above the border of short texts, 漢語 included ";
+        for len in [0, 5, 20, 60, 120, 300] {
+            let text: String = words.chars().cycle().take(len).collect();
+            for text in [text, "ab ".repeat(len), "汉语".repeat(len)] {
+                let expected = ForestKeys::shared().keys_and_sketch(&text);
+                assert_eq!(query(&text).keys_and_sketch(), expected, "{text}");
+            }
         }
     }
 

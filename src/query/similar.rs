@@ -2,6 +2,7 @@
 //! fingerprint; the comparison of texts decides.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -13,7 +14,7 @@ use crate::error::Result;
 use crate::fingerprint::{Fingerprint, TextFingerprint, check_radius};
 use crate::minhash::{ForestKeys, ForestQuery, ForestSearch, Reach};
 use crate::similarity::{Likeness, PackedComparison, PackedWording, Resemblance, Wording};
-use crate::store::{FingerprintSource, View};
+use crate::store::{FingerprintSource, KeyedText, View};
 
 /// The radius of candidates in a database without a forest. At least half of the near-duplicates that
 /// differ in more than case and punctuation lie within this radius, and few other documents.
@@ -130,6 +131,12 @@ impl TextQuery {
             Decision::Contained => &Reach::CONTAINED,
         };
         self
+    }
+
+    /// The text of the query as a text to store in a forest, with the minima and the wording of the query, which
+    /// take tens of microseconds to make again. Not for a query of the same wording, which has no minima.
+    pub(crate) fn keyed(&self, text: String) -> Arc<KeyedText> {
+        KeyedText::with_parts(text, self.forest.keys_and_sketch(), self.wording.pack())
     }
 
     /// Sets a fingerprint of the text that was made elsewhere.
@@ -437,24 +444,24 @@ fn compare_stored(
     comparison: &PackedComparison<'_>,
     id: DocId,
 ) -> Result<Option<Similar>> {
-    let text = view.text(id)?;
-    if let Some(text) = &text
-        && view.keeps_wording(id)
-        && let Some(packed) = Wording::new(ForestKeys::shared().normaliser(), text).pack()
-    {
+    let (text, sketch) = match view.text_to_keep(id)? {
+        Some((text, sketch)) => (text, sketch),
+        None => return compare(view, query, id, view.text(id)?),
+    };
+    if let Some(packed) = Wording::new(ForestKeys::shared().normaliser(), &text).pack() {
         let Some(state) = view.stored(id)? else {
             return Ok(None);
         };
-        view.keep_wording(id, state.fingerprint, &packed)?;
+        view.keep_wording(id, sketch, state.fingerprint, &packed);
         let resemblance = PackedWording::new(&packed).and_then(|packed| comparison.compare(packed));
         let alike = resemblance.map(|resemblance| Alike {
             id,
             fingerprint: state.fingerprint,
             resemblance,
         });
-        return Ok(alike.and_then(|alike| decide_by(query, &alike, text)));
+        return Ok(alike.and_then(|alike| decide_by(query, &alike, &text)));
     }
-    compare(view, query, id, text)
+    compare(view, query, id, Some(text))
 }
 
 /// Compares a candidate, given its text. `None` if the document does not belong to the answer.

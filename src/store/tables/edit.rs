@@ -45,7 +45,7 @@ pub(crate) struct KeyedText {
     keys: Box<[u64]>,
     /// Made with the keys, or by the first use if the keys were read from a journal.
     sketch: OnceLock<Option<Sketch>>,
-    /// The packed wording, made by the first comparison.
+    /// The packed wording, made by a query for the text or by the first comparison.
     packed: OnceLock<Option<Box<[u8]>>>,
 }
 
@@ -59,24 +59,40 @@ impl Eq for KeyedText {}
 
 impl KeyedText {
     /// Sorts the keys and removes duplicates.
-    pub(crate) fn new(text: impl Into<Box<str>>, mut keys: Vec<u64>) -> Arc<Self> {
-        keys.sort_unstable();
-        keys.dedup();
-        Arc::new(Self {
-            text: text.into(),
-            keys: keys.into(),
-            sketch: OnceLock::new(),
-            packed: OnceLock::new(),
-        })
+    pub(crate) fn new(text: impl Into<Box<str>>, keys: Vec<u64>) -> Arc<Self> {
+        Self::with_cells(text, keys, OnceLock::new(), OnceLock::new())
     }
 
     /// A text with its keys in the forest and its sketch.
     pub(crate) fn with_forest(text: String, maker: &ForestKeys) -> Arc<Self> {
         let (keys, sketch) = maker.keys_and_sketch(&text);
-        let keyed = Self::new(text, keys);
-        // The cell is empty, so this always succeeds.
-        let _ = keyed.sketch.set(sketch);
-        keyed
+        Self::with_cells(text, keys, sketch.into(), OnceLock::new())
+    }
+
+    /// A text with its keys in the forest, its sketch and its packed wording, made by a query for the text.
+    pub(crate) fn with_parts(
+        text: String,
+        (keys, sketch): (Vec<u64>, Option<Sketch>),
+        packed: Option<Vec<u8>>,
+    ) -> Arc<Self> {
+        let packed = packed.map(Vec::into_boxed_slice);
+        Self::with_cells(text, keys, sketch.into(), packed.into())
+    }
+
+    fn with_cells(
+        text: impl Into<Box<str>>,
+        mut keys: Vec<u64>,
+        sketch: OnceLock<Option<Sketch>>,
+        packed: OnceLock<Option<Box<[u8]>>>,
+    ) -> Arc<Self> {
+        keys.sort_unstable();
+        keys.dedup();
+        Arc::new(Self {
+            text: text.into(),
+            keys: keys.into(),
+            sketch,
+            packed,
+        })
     }
 
     /// The sketch of the text; `None` in a database that keeps no forest, and for a text with too little content.
@@ -110,6 +126,20 @@ impl TextEdit {
     pub(crate) fn len_bytes(&self) -> usize {
         match self {
             Self::Put(keyed) => keyed.text.len(),
+            Self::Keep | Self::Remove => 0,
+        }
+    }
+
+    /// Bytes of the packed wording of the new text; 0 before it is made.
+    pub(crate) fn packed_bytes(&self) -> usize {
+        match self {
+            Self::Put(keyed) => keyed
+                .packed
+                .get()
+                .into_iter()
+                .flatten()
+                .map(|packed| packed.len())
+                .sum(),
             Self::Keep | Self::Remove => 0,
         }
     }

@@ -162,6 +162,24 @@ pub(crate) fn get(
         .transpose()
 }
 
+/// The text of a document and its sketch; `None` if no text is stored.
+pub(crate) fn get_with_sketch(
+    table: &impl ReadableTable<u64, &'static [u8]>,
+    id: DocId,
+    db_path: &DbPath,
+) -> Result<Option<(String, Option<Sketch>)>> {
+    let get = || table.get(id.0).reading(db_path);
+    let stored = db_path.catch_failed_reads(get)?;
+    let decode = |bytes: redb::AccessGuard<'_, &'static [u8]>| {
+        let bytes = bytes.value();
+        Ok((
+            decode(id, bytes, db_path)?,
+            decode_sketch(id, bytes, db_path)?,
+        ))
+    };
+    stored.map(decode).transpose()
+}
+
 /// The sketch of the text of a document; `None` if no text is stored, or a text without a sketch.
 pub(crate) fn get_sketch(
     table: &impl ReadableTable<u64, &'static [u8]>,
@@ -171,6 +189,36 @@ pub(crate) fn get_sketch(
     let get = || table.get(id.0).reading(db_path);
     let stored = db_path.catch_failed_reads(get)?;
     stored.map_or(Ok(None), |bytes| decode_sketch(id, bytes.value(), db_path))
+}
+
+/// A walk over texts ends after 4 KiB, which are one or two pages.
+const WALK_BYTES: usize = 4 << 10;
+
+/// The sketches of the texts of a document and of documents with larger ids, ascending, while `wants` returns
+/// `true`. Ends at a text that cannot be read.
+pub(crate) fn get_sketches_from(
+    table: &impl ReadableTable<u64, &'static [u8]>,
+    id: DocId,
+    db_path: &DbPath,
+    wants: impl Fn(DocId) -> bool,
+) -> Vec<(DocId, Option<Sketch>)> {
+    let mut sketches = Vec::new();
+    let walk = || {
+        let mut bytes = 0;
+        for row in table.range(id.0..).reading(db_path)? {
+            let (id, stored) = row.reading(db_path)?;
+            let (id, stored) = (DocId(id.value()), stored.value());
+            bytes += stored.len();
+            if bytes > WALK_BYTES || !wants(id) {
+                break;
+            }
+            sketches.push((id, decode_sketch(id, stored, db_path)?));
+        }
+        Ok(())
+    };
+    // The documents of the texts behind may never be asked for. Those that are asked for have errors of their own.
+    let _ = db_path.catch_failed_reads(walk);
+    sketches
 }
 
 /// A row of table `texts`: id and stored bytes.

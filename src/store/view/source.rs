@@ -134,6 +134,29 @@ pub(crate) trait FingerprintSource: Sized {
         }
     }
 
+    /// The text of a document and its sketch; `None` if no text is stored.
+    fn text_with_sketch(&self, id: DocId) -> Result<Option<(String, Option<Sketch>)>> {
+        let tables = self.as_tables();
+        match &tables.texts {
+            Some(table) => texts::get_with_sketch(table, id, &tables.db_path),
+            None => Ok(None),
+        }
+    }
+
+    /// The sketches of a document and of documents with larger ids whose texts are near in the file, ascending,
+    /// while `wants` returns `true`.
+    fn sketches_from(
+        &self,
+        id: DocId,
+        wants: impl Fn(DocId) -> bool,
+    ) -> Vec<(DocId, Option<Sketch>)> {
+        let tables = self.as_tables();
+        match &tables.texts {
+            Some(table) => texts::get_sketches_from(table, id, &tables.db_path, wants),
+            None => Vec::new(),
+        }
+    }
+
     /// The sketch of the text of a document; `None` if no text is stored, or a text without a sketch.
     fn sketch(&self, id: DocId) -> Result<Option<Sketch>> {
         let tables = self.as_tables();

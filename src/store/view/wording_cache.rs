@@ -163,6 +163,11 @@ impl WordingCache {
         missing
     }
 
+    /// Returns `true` for a small id whose sketch is not in memory.
+    pub(crate) fn lacks_dense(&self, id: DocId) -> bool {
+        self.dense.has(id.0) && self.dense.sketch(id.0).is_none()
+    }
+
     /// Caches the sketch of a document that was read as of a commit, unless a later commit may have edited
     /// the document.
     pub(crate) fn insert_sketch(&self, id: DocId, commit: u64, sketch: Option<Sketch>) {

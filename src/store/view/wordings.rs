@@ -4,6 +4,7 @@ use super::View;
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::minhash::Sketch;
 use crate::similarity::{PackedWording, WordingSize};
 use crate::store::tables::edit::TextEdit;
 use crate::store::view::source::FingerprintSource;
@@ -49,21 +50,25 @@ impl<T: FingerprintSource> View<T> {
         others
     }
 
-    /// Returns `true` if [`keep_wording`](Self::keep_wording) may keep the wording of a document.
-    pub(crate) fn keeps_wording(&self, id: DocId) -> bool {
-        self.tables.wordings().is_some() && self.is_in_tables(id)
+    /// The text and the sketch of a document, if [`keep_wording`](Self::keep_wording) may keep its wording.
+    pub(crate) fn text_to_keep(&self, id: DocId) -> Result<Option<(String, Option<Sketch>)>> {
+        if self.tables.wordings().is_some() && self.is_in_tables(id) {
+            self.tables.text_with_sketch(id)
+        } else {
+            Ok(None)
+        }
     }
 
     /// Keeps the sketch and the packed wording of a document of the tables in memory.
     pub(crate) fn keep_wording(
         &self,
         id: DocId,
+        sketch: Option<Sketch>,
         fingerprint: Fingerprint,
         packed: &[u8],
-    ) -> Result<()> {
+    ) {
         if let Some((cache, commit)) = self.tables.wordings() {
-            cache.insert(id, commit, self.tables.sketch(id)?, fingerprint, packed);
+            cache.insert(id, commit, sketch, fingerprint, packed);
         }
-        Ok(())
     }
 }
