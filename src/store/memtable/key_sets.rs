@@ -96,7 +96,7 @@ impl KeySet {
     }
 }
 
-/// A chunk, and the first key of the next one.
+/// The entries of a chunk from the first entry of a node on, and the first key of the next chunk.
 struct Page<'s> {
     entries: &'s [KeyEntry],
     next: Option<u64>,
@@ -108,7 +108,14 @@ impl ForestPage for Page<'_> {
     }
 
     fn rank(&self, key: u64) -> usize {
-        self.entries.partition_point(|entry| entry.0 < key)
+        // Most nodes have few entries, so the search begins at the first of them.
+        let mut end = 1;
+        while self.entries.get(end - 1).is_some_and(|entry| entry.0 < key) {
+            end *= 2;
+        }
+        let start = end / 2;
+        let entries = &self.entries[start..self.entries.len().min(end)];
+        start + entries.partition_point(|entry| entry.0 < key)
     }
 
     fn push(&self, from: u64, count: usize, entries: &mut Vec<ForestEntry>) {
@@ -127,9 +134,10 @@ impl ForestEntries for KeySets {
     ) -> Result<()> {
         let set = self.0.read(first_level(first));
         let at = set.chunk_of((first, 0));
-        let Some(entries) = set.chunks.get(at) else {
+        let Some(chunk) = set.chunks.get(at) else {
             return Ok(());
         };
+        let entries = &chunk[chunk.partition_point(|entry| entry.0 < first)..];
         let next = set.firsts.get(at + 1).map(|(key, _)| *key);
         visitor(&Page { entries, next })
     }

@@ -28,7 +28,7 @@ mod view;
 
 use std::collections::HashMap;
 use std::iter::zip;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
@@ -60,6 +60,10 @@ pub(crate) struct Memtable {
     /// Batches of at least this many edits are appended on all cores.
     min_grouped_edits: usize,
     appender: Mutex<Appender>,
+    /// The smallest and the largest id of all documents. New documents often have larger ids than those in the
+    /// tables: then a candidate from the tables needs no look-up here.
+    first_id: AtomicU64,
+    last_id: AtomicU64,
     len: AtomicU32,
     bytes: AtomicUsize,
 }
@@ -147,6 +151,8 @@ impl Memtable {
             fingerprints: FingerprintIndex::new(max_list_len),
             min_grouped_edits,
             appender: Mutex::default(),
+            first_id: AtomicU64::new(u64::MAX),
+            last_id: AtomicU64::new(0),
             len: AtomicU32::new(0),
             bytes: AtomicUsize::new(EMPTY_BYTES),
         }
@@ -180,16 +186,23 @@ impl Memtable {
             }
         }
         for edit in edits {
-            appender.memory.text_bytes += edit.text.len_bytes();
+            // Relaxed is enough: a reader that may see an edit got its number of visible edits after these stores.
+            self.first_id.fetch_min(edit.id.0, Ordering::Relaxed);
+            self.last_id.fetch_max(edit.id.0, Ordering::Relaxed);
+            appender.memory.text_bytes += edit.text.len_bytes() + edit.text.packed_bytes();
             appender.memory.text_keys += edit.text.keys().len();
         }
         // Seqnos fit in 32 bits: a flush is due long before `u32::MAX` edits.
         let visible = from + edits.len() as u32;
+        let sketched = match appender.memory.forest_entries {
+            0 => 0,
+            _ => appender.memory.documents,
+        };
         let bytes = EMPTY_BYTES
             + appender.memory.bytes()
             + appender.old_states.len() * size_of::<(u32, StoredDocument)>()
             + visible as usize * SeqnoLog::<Version>::ENTRY_BYTES
-            + appender.memory.documents * SeqnoLog::<FirstSketch>::ENTRY_BYTES
+            + sketched * SeqnoLog::<FirstSketch>::ENTRY_BYTES
             + self.fingerprints.bucket_bytes();
         self.bytes.store(bytes, Ordering::Relaxed);
         // Last: a thread that reads the new length finds the edits in every index.
@@ -307,7 +320,10 @@ impl Memtable {
             (text, _) => text.clone(),
         };
         let first = replaced.map_or(seqno, |replaced| replaced.first);
-        if replaced.is_some() {
+        // Without keys the document is in no forest, and no search reads its sketch.
+        if let Some(replaced) = replaced
+            && !(replaced.text.keys().is_empty() && text.keys().is_empty())
+        {
             self.sketches.set(first, FirstSketch::of(None));
             let sketch = self.sketches.get(first);
             // Relaxed is enough, as for `next` below.
@@ -363,6 +379,10 @@ impl Memtable {
 
     /// The latest visible version of a document.
     fn version(&self, id: DocId, visible: u32) -> Option<&Version> {
+        let ids = self.first_id.load(Ordering::Relaxed)..=self.last_id.load(Ordering::Relaxed);
+        if !ids.contains(&id.0) {
+            return None;
+        }
         let mut seqno = *self.latest.read(id.0).get(&id.0)?;
         // Walks back over the versions that were appended after the reader began. Ends with `None` at
         // `NO_SEQNO`, a number that was never set.

@@ -32,12 +32,26 @@ pub(super) struct CachedNode {
     pub(super) entries: Option<NodeEntries>,
 }
 
-/// The entries of a node: their number, the low halves of their keys in order, the low halves of their ids,
-/// and the high halves of their ids unless all are 0.
+/// The entries of a node: their number; the end of each bucket of keys with equal upper bits; the low halves of
+/// the keys in order, those of the ids, and the high halves of the ids unless all are 0.
+///
+/// A search in a bucket reads one or two cache lines of keys, a search in a large node a line for each step.
 #[derive(Clone)]
 pub(super) struct NodeEntries {
     first_level: u64,
     words: Arc<[u32]>,
+}
+
+/// A bucket has 8 keys on average.
+const BUCKET_LEN: u32 = 8;
+
+/// The upper bits of a key that are equal in a bucket, in a node of so many entries.
+fn bucket_bits(len: usize) -> u32 {
+    (len as u32 / BUCKET_LEN).checked_ilog2().unwrap_or(0)
+}
+
+fn bucket_of(key: u64, bits: u32) -> usize {
+    ((key as u32 & LOW_BITS) >> (FIRST_LEVEL_SHIFT - bits)) as usize
 }
 
 impl NodeCache {
@@ -65,7 +79,7 @@ impl NodeCache {
 
     /// Returns `true` if the largest node fits without an eviction.
     pub(super) fn has_room(&self) -> bool {
-        let most = (3 * size_of::<u32>() * MAX_ENTRIES) as u64;
+        let most = (4 * size_of::<u32>() * MAX_ENTRIES) as u64;
         self.cache.bytes() + most < self.cache.capacity_bytes()
     }
 
@@ -116,7 +130,19 @@ impl NodeEntries {
         let low = entries.iter().map(|(_, id)| *id as u32);
         let high = entries.iter().map(|(_, id)| (id >> 32) as u32);
         let high = high.take(if is_wide { entries.len() } else { 0 });
-        let words = len.into_iter().chain(keys).chain(low).chain(high);
+        let bits = bucket_bits(entries.len());
+        // Counted, so that the ends ascend also if the entries of a damaged page are in no order.
+        let mut ends = vec![0; 1 << bits];
+        for (key, _) in entries {
+            ends[bucket_of(*key, bits)] += 1;
+        }
+        let mut end = 0;
+        for count in &mut ends {
+            end += *count;
+            *count = end;
+        }
+        let words = len.into_iter().chain(ends).chain(keys).chain(low);
+        let words = words.chain(high);
         Self {
             first_level,
             // Collected twice, because the length of a chain is not known in advance.
@@ -128,8 +154,14 @@ impl NodeEntries {
         self.words[0] as usize
     }
 
-    fn keys(&self) -> &[u32] {
-        &self.words[1..=self.len()]
+    /// The ends of the buckets.
+    fn ends(&self) -> &[u32] {
+        &self.words[1..=1 << bucket_bits(self.len())]
+    }
+
+    /// The words behind the ends of the buckets.
+    fn key_words(&self) -> &[u32] {
+        &self.words[1 + self.ends().len()..]
     }
 }
 
@@ -144,17 +176,21 @@ impl ForestPage for NodeEntries {
             level if level > self.first_level => self.len(),
             // No key is smaller. Most nodes are taken whole, so this saves most searches.
             _ if key as u32 & LOW_BITS == 0 => 0,
-            _ => self
-                .keys()
-                .partition_point(|each| *each < key as u32 & LOW_BITS),
+            _ => {
+                let bucket = bucket_of(key, bucket_bits(self.len()));
+                let start = bucket.checked_sub(1).map_or(0, |last| self.ends()[last]);
+                let keys = &self.key_words()[start as usize..self.ends()[bucket] as usize];
+                start as usize + keys.partition_point(|each| *each < key as u32 & LOW_BITS)
+            }
         }
     }
 
     fn push(&self, from: u64, count: usize, entries: &mut Vec<ForestEntry>) {
         let (start, len) = (self.rank(from), self.len());
-        let (low, high) = self.words[1 + len..].split_at(len);
+        let (keys, ids) = self.key_words().split_at(len);
+        let (low, high) = ids.split_at(len);
         let all = start..start + count;
-        for (at, (key, low)) in self.keys()[all.clone()].iter().zip(&low[all]).enumerate() {
+        for (at, (key, low)) in keys[all.clone()].iter().zip(&low[all]).enumerate() {
             let key = self.first_level << FIRST_LEVEL_SHIFT | u64::from(*key);
             let high = high
                 .get(start + at)
