@@ -4,15 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
+use rayon::prelude::*;
 
 use super::{Committer, Memtables};
 use crate::advice::Advice;
 use crate::error::{Error, Result};
+use crate::minhash::ForestKeys;
 use crate::store::commit::flush_options::FlushOptions;
 use crate::store::commit::write_lock::{ActiveLog, WriteLock};
 use crate::store::journal::{Identity, Journal, Lookup};
 use crate::store::memtable::Memtable;
-use crate::store::tables::edit::{Counts, DocumentEdit};
+use crate::store::tables::edit::{Counts, DocumentEdit, KeyedText, TextEdit};
 use crate::store::tables::schema;
 use crate::store::view::table_store::TableStore;
 
@@ -77,6 +79,16 @@ struct Replayed {
     is_sealed: bool,
     /// The journal to append to; `None` if the database is open for reading only.
     journal: Option<Journal>,
+}
+
+/// Makes the forest keys of a text, which the journal leaves out.
+fn add_keys(edit: &mut DocumentEdit, maker: &ForestKeys) {
+    if let TextEdit::Put(keyed) = &edit.text
+        && keyed.keys().is_empty()
+    {
+        let text = keyed.text.to_string();
+        edit.text = TextEdit::Put(KeyedText::with_forest(text, maker));
+    }
 }
 
 impl Journals<'_> {
@@ -231,7 +243,12 @@ impl Journals<'_> {
         };
         Ok(found.map(|(is_sealed, journal)| {
             let memtable = Arc::new(Memtable::new());
-            let visible = self.tables.pool.run(|| memtable.append(&edits));
+            let visible = self.tables.pool.run(|| {
+                if let Some(forest) = self.tables.forest() {
+                    edits.par_iter_mut().for_each(|edit| add_keys(edit, forest));
+                }
+                memtable.append(&edits)
+            });
             Replayed {
                 memtable,
                 visible,

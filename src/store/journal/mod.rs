@@ -39,8 +39,9 @@ pub(crate) use reader::Visitor;
 
 /// At least 1 MiB of zeros is written when a file grows.
 const MIN_GROWTH_BYTES: u64 = 1 << 20;
-/// At most 16 MiB of zeros are written beyond the need when a file doubles.
-const MAX_GROWTH_BYTES: u64 = 16 << 20;
+/// At most 2 MiB of zeros are written beyond the need when a file doubles: the zeros are written bytes too, and
+/// commits wait for them.
+const MAX_GROWTH_BYTES: u64 = 2 << 20;
 
 /// Bytes of the write buffer: 64 KiB. Most payloads are shorter and take one write.
 const BUFFER_BYTES: usize = 64 << 10;
