@@ -12,7 +12,7 @@ use simdb::containment::{Alignment, Weights};
 use simdb::similarity;
 use simdb::{Error, Fingerprinter, Normaliser, Recipe};
 
-use self::containment::{compare_pairs, weights_of};
+use self::containment::{compare_pairs, search_pairs, weights_of};
 use super::STRICT_RADIUS;
 use super::text_input::two_texts;
 use crate::console::alignment::{picture, rows, verdict_line};
@@ -45,6 +45,9 @@ use crate::options::RecipeOptions;
 /// line: the other fields of the line, such as ids, then verdict, missing_in_b and missing_in_a (lists of
 /// word and weight), alike (true if the texts are near-duplicates by the default thresholds),
 /// edit_similarity and jaccard.
+///
+/// --search prints only the pairs that a similar search for A finds, where B is a stored text: both texts are
+/// alike, and one contains the other. This is faster, and fastest if consecutive lines have the same A.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -69,6 +72,10 @@ pub struct Compare {
     #[arg(long, value_name = "FILE", requires = "json")]
     #[arg(conflicts_with_all = ["one", "files", "recipe"])]
     pairs: Option<PathBuf>,
+
+    /// Print only the pairs that a similar search for A finds
+    #[arg(long, requires = "pairs", conflicts_with = "weights")]
+    search: bool,
 
     /// Learn the weights of words from a database with texts (.simdb), from the field "text" of JSON
     /// Lines (.jsonl), or from the lines of another file
@@ -127,6 +134,9 @@ struct SimHashMeasure {
 
 impl Compare {
     pub fn run(&self, output: &mut Output) -> Result<()> {
+        if let Some(pairs) = self.pairs.as_deref().filter(|_| self.search) {
+            return search_pairs(pairs, output);
+        }
         let weights = weights_of(self.weights.as_deref())?;
         if let Some(pairs) = &self.pairs {
             return compare_pairs(pairs, &weights, output);

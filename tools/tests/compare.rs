@@ -250,6 +250,13 @@ fn pairs_are_judged_line_by_line() {
     assert_eq!(printed[1].get("a"), None);
     let alike = [0, 1, 2].map(|at| printed[at]["alike"].clone());
     assert_eq!(alike, [json!(true), json!(false), json!(true)]);
+    // A search finds texts that are alike, and of which one contains the other.
+    let search = ["compare", "--pairs", "pairs.jsonl", "--json", "--search"];
+    let searched = folder.cli(&search).ends(0).one_json();
+    assert_eq!(searched, printed[2]);
+    folder
+        .cli(&[&search[..], &["--weights", "pairs.jsonl"]].concat())
+        .fails(&["--search", "--weights"]);
 
     folder
         .cli_from(

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use serde_json::{Map, Value, json};
 use simdb::containment::{Containment, Weights};
-use simdb::{Database, Likeness, Normaliser};
+use simdb::{Database, Likeness, Normaliser, PreparedText, Resemblance};
 
 use crate::commands::json_object::for_each_object;
 use crate::commands::open_to_read;
@@ -18,18 +18,44 @@ use crate::options::OnError;
 /// Writes one object for each line {"a": text, "b": text} of a file, with the other fields of the line.
 pub(super) fn compare_pairs(pairs: &Path, weights: &Weights, output: &mut Output) -> Result<()> {
     let normaliser = Normaliser::new();
+    let likeness = Likeness::default();
+    for_each_pair(pairs, output, |a, b| {
+        let (found, resemblance) = Containment::with_resemblance(&normaliser, weights, a, b);
+        let is_alike = resemblance.is_enough(&likeness);
+        Some((found, resemblance, is_alike))
+    })
+}
+
+/// Writes the objects of [`compare_pairs`] for the pairs that a search for the first text finds.
+pub(super) fn search_pairs(pairs: &Path, output: &mut Output) -> Result<()> {
+    let likeness = Likeness::default();
+    let mut last = PreparedText::new("");
+    for_each_pair(pairs, output, |a, b| {
+        if last.text() != a {
+            last = PreparedText::new(a);
+        }
+        let (resemblance, found) = last.search(b, &likeness)?;
+        Some((found, resemblance, true))
+    })
+}
+
+/// Writes an object for each pair of texts for which `compare` returns something.
+fn for_each_pair(
+    pairs: &Path,
+    output: &mut Output,
+    mut compare: impl FnMut(&str, &str) -> Option<(Containment, Resemblance, bool)>,
+) -> Result<()> {
     let mut failed = None;
     let read = for_each_object(pairs, OnError::Abort, |_, mut fields| {
-        let [a, b] = [text(&fields, "a")?, text(&fields, "b")?];
-        let (found, resemblance) = Containment::with_resemblance(&normaliser, weights, &a, &b);
-        for name in ["a", "b"] {
-            fields.remove(name);
-        }
+        let [a, b] = [text(&mut fields, "a")?, text(&mut fields, "b")?];
+        let Some((found, resemblance, is_alike)) = compare(&a, &b) else {
+            return Ok(());
+        };
         for (name, value) in [
             ("verdict", json!(found.verdict.name())),
             ("missing_in_b", rows(&found.missing_in_b)),
             ("missing_in_a", rows(&found.missing_in_a)),
-            ("alike", json!(resemblance.is_enough(&Likeness::default()))),
+            ("alike", json!(is_alike)),
             ("edit_similarity", json!(resemblance.edit_similarity)),
             ("jaccard", json!(resemblance.jaccard)),
         ] {
@@ -83,8 +109,8 @@ pub(super) fn weights_of(collection: Option<&Path>) -> Result<Weights> {
             let (number, line) = line;
             let text = line.and_then(utf8).and_then(|line| {
                 if is_jsonl {
-                    let fields = serde_json::from_str(line).map_err(|error| error.to_string())?;
-                    text(&fields, "text")
+                    let fields = serde_json::from_str(line);
+                    text(&mut fields.map_err(|error| error.to_string())?, "text")
                 } else {
                     Ok(line.to_owned())
                 }
@@ -100,9 +126,10 @@ pub(super) fn weights_of(collection: Option<&Path>) -> Result<Weights> {
     }
 }
 
-fn text(fields: &Map<String, Value>, name: &str) -> Result<String, String> {
-    match fields.get(name) {
-        Some(Value::String(text)) => text_of(text.clone(), MAX_TEXT_BYTES),
+/// Takes a text out of an object.
+fn text(fields: &mut Map<String, Value>, name: &str) -> Result<String, String> {
+    match fields.remove(name) {
+        Some(Value::String(text)) => text_of(text, MAX_TEXT_BYTES),
         _ => Err(format!("the field \"{name}\" is missing, or no string")),
     }
 }
