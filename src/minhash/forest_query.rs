@@ -87,6 +87,12 @@ impl ForestQuery {
         }
     }
 
+    /// The minima of the search: over the shingles for the length of the text, then, if there are any, over
+    /// those of the other length.
+    pub(crate) fn minima(&self) -> &[Minima] {
+        &self.minima
+    }
+
     pub(crate) fn len_bytes(&self) -> usize {
         size_of_val(self.minima.as_slice())
     }

@@ -33,6 +33,10 @@ impl LengthClasses {
         Self(classes.fold(0, |set, class| set | 1 << (class % LENGTH_CLASSES)))
     }
 
+    pub(crate) fn to_bits(self) -> u16 {
+        self.0
+    }
+
     #[inline]
     pub(crate) fn contain(self, class: u32) -> bool {
         self.0 >> class & 1 == 1

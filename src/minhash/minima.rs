@@ -50,11 +50,6 @@ impl Minima {
         lower(&mut self.smallest, &mut self.second, factors, hashes);
     }
 
-    /// The smallest value of each hash function.
-    pub(crate) fn smallest(&self) -> &[u32] {
-        &self.smallest
-    }
-
     /// The part of a key for a level of a tree, by the smallest value.
     #[inline]
     pub(crate) fn part(&self, tree: usize, level: usize) -> u64 {

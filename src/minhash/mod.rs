@@ -51,7 +51,7 @@ pub(crate) use length_class::{LENGTH_CLASSES, LengthClasses, length_class};
 #[cfg(test)]
 pub(crate) use minima::TREES;
 pub(crate) use minima::{LEVEL_BITS, LEVELS, Minima};
-pub(crate) use reach::{Reach, SHORT_CHARACTERS};
+pub(crate) use reach::Reach;
 pub(crate) use sketch::Sketch;
 
 /// The trees of a stored forest.
@@ -173,9 +173,7 @@ fn keys_and_sketch(
     let Some(minima) = minima else {
         return (vec![wording_key], None);
     };
-    let class = length_class(characters);
-    let key = |tree| tree_bits(tree) | tree_key(minima, tree, class);
-    let keys = (0..STORED_TREES).map(key).chain([wording_key]);
+    let keys = tree_keys(minima, length_class(characters)).chain([wording_key]);
     (keys.collect(), Some(minima.sketch()))
 }
 
@@ -222,6 +220,21 @@ pub(crate) const FIRST_LEVELS: usize = STORED_TREES << LEVEL_BITS[0];
 
 /// The bits of a key behind the part of the first level.
 pub(crate) const FIRST_LEVEL_SHIFT: u32 = TREE_KEY_BITS - LEVEL_BITS[0];
+
+/// The keys of a text in all trees.
+pub(crate) fn tree_keys(minima: &Minima, length_class: u32) -> impl Iterator<Item = u64> {
+    (0..STORED_TREES).map(move |tree| tree_bits(tree) | tree_key(minima, tree, length_class))
+}
+
+/// The second minima of the probed levels in all trees, at their places in the keys.
+pub(crate) fn second_keys(minima: &Minima) -> Vec<u64> {
+    let second = |tree| {
+        let child = |prefix: Prefix, level| prefix.child(level, minima.second_part(tree, level));
+        let prefix = (0..PROBED_LEVELS).fold(Prefix::default(), child);
+        prefix.first() >> (u64::BITS - TREE_KEY_BITS)
+    };
+    (0..STORED_TREES).map(second).collect()
+}
 
 /// The upper bits of the keys of a tree.
 fn tree_bits(tree: usize) -> u64 {

@@ -3,7 +3,7 @@
 //! | file | responsibility |
 //! |---|---|
 //! | `prepared_text` | a text with its shingles and minima |
-//! | `join_keys` | keys of a text for a join elsewhere |
+//! | `search_keys` | keys of a text for a search elsewhere |
 //! | `slot_search` | the comparison of a text with the texts of one wording |
 //! | `wordings` | the texts, each wording once; `arena` has their bytes |
 //! | `forest` | the wordings that may be near-duplicates: `run`, `walk`, `slot_set` |
@@ -13,9 +13,9 @@
 
 mod arena;
 mod forest;
-mod join_keys;
 mod prepared_text;
 mod run;
+mod search_keys;
 mod slot_search;
 mod slot_set;
 #[cfg(test)]
@@ -39,8 +39,8 @@ use forest::{Forest, ForestQuery, reach};
 use slot_search::{SlotSearch, StoredWords};
 use wordings::Wordings;
 
-pub use join_keys::JoinKeys;
 pub use prepared_text::PreparedText;
+pub use search_keys::SearchKeys;
 pub(crate) use slot_search::Sought;
 
 /// Texts that are prepared at a time by [`SimilarIndex::extend`].

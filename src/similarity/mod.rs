@@ -58,7 +58,7 @@ pub(crate) use phrases::phrases;
 
 /// Edit similarity is computed for texts of at most 8,192 characters. Two such texts take 3 to
 /// 14 ms, and the time grows with the product of the lengths.
-const MAX_EDIT_CHARACTERS: usize = 1 << 13;
+pub(crate) const MAX_EDIT_CHARACTERS: usize = 1 << 13;
 
 /// The least Jaccard index of the shingles of characters: texts with a lower index are not compared
 /// further. The forest finds few pairs with this index.

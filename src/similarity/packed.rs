@@ -159,7 +159,32 @@ fn phrase_bits(phrases: &[u64]) -> u64 {
         .fold(0, |bits, hash| bits | 1 << (hash >> 58))
 }
 
+/// The characters of a class that have a bit each.
+const CLASS_BITS: u32 = 8;
+
 impl Wording {
+    /// The number of distinct phrases.
+    pub(crate) fn phrase_count(&self) -> usize {
+        self.phrases.len()
+    }
+
+    /// A bit for each phrase; several phrases may have the same bit.
+    pub(crate) fn phrase_bits(&self) -> u64 {
+        phrase_bits(&self.phrases)
+    }
+
+    /// The counts of the characters in 32 classes: in a byte for each class as many low bits as characters, at most
+    /// 8. The bits of one text without those of another are at most the characters that it has more often.
+    pub(crate) fn class_bits(&self) -> [u64; CLASSES / 8] {
+        let counts = class_counts(self.letters.chars().map(code));
+        let bytes = counts.map(|count| match u32::from(count) {
+            CLASS_BITS.. => u8::MAX,
+            count => (1 << count) - 1,
+        });
+        let (words, _) = bytes.as_chunks();
+        std::array::from_fn(|at| u64::from_le_bytes(words[at]))
+    }
+
     /// The bytes of the [`PackedWording`]; `None` for a text without letters and digits, or with more
     /// than 65,535 bytes of them.
     pub(crate) fn pack(&self) -> Option<Vec<u8>> {

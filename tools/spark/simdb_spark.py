@@ -83,34 +83,41 @@ A document that is in no cluster with another is not written. `cluster` is the s
 
 # Similar texts
 
-The candidates of `similar-pairs` are defined by two texts alone: a common key, and sketches that differ
-in at most 52 bits, 56 if a text has fewer than 30 letters (`JoinKeys` of the library). So the answer does
-not depend on parts, salts or the order of the rows. Equal texts are one row, the smallest id. Pairs meet in
-a join on the key; a key that more than `--hot` texts have is cut into c classes by a hash of the id, and each
-pair of classes is a group of its own, c (c + 1) / 2 of them with about 2 * `--hot` texts each. Candidates are
-made distinct.
+The answer of `similar-pairs` is the set of pairs that one machine finds by a search for each document
+(`simdb-cli query --similar`, `Snapshot::similar`) in a database of the same documents, loaded at once. check.py
+proves it. Equal texts are one row, the smallest id, and stars around it.
+
+The search of one machine descends in each of 24 trees of minima to the first node that has few entries, at most 32
+to 4,096, with the text's own minima and with second minima (`SearchKeys` of the library says it exactly). It
+depends on other texts by the entries of nodes alone, and these are counts: GROUP BY, level by level, below large
+nodes only. So each text is an entry of one or two nodes a tree, and a query of some nodes more, by joins with
+the large nodes, which go to every worker (up to 4 million of a level). Entries and queries meet in a join on
+the node, whose condition is on lengths, sketches, counts of characters and bits of phrases: what it refuses is not
+alike. Besides, texts with one wording meet, and texts whose fingerprints differ in at most 3 bits (`pairs`).
+Six trees are a step.
+
+A node where more than `--hot` times `--hot` queries and entries meet is cut into c classes of queries and d classes of
+entries by a hash of the id, and each of the c d pairs of classes is a group of its own, with about `--hot` queries
+and entries. That happens to a node of five minima, which may have any number of entries (a template of a
+million documents), and to a node that very many second minima lead to. Candidates are made distinct.
 
 The decision is an alignment of both texts, which SQL cannot do. The workers pipe candidates with their
-texts through `simdb-cli compare --pairs`: lines of JSON in and out, by the JVM, a process for each task.
+texts through `simdb-cli compare --pairs --search`: lines of JSON in and out, by the JVM, a process for each task.
 `--files simdb-cli` puts the binary into the working folder of each executor; a statically linked one
 runs on any Linux. A pair is written if its texts are alike by the default thresholds and one contains the
-other.
-
-One machine (`simdb-cli pairs --similar --edit-similarity 0.65 --jaccard 0.55`) decides in the same way, but
-its candidates come from a forest that adapts to the whole collection. Its own thresholds are lower, where keys
-that do not adapt miss too much. So the two answers are not equal by definition: each may have pairs
-that the other never compared, and a pair that both have is decided alike (check.py: of 1,447 pairs of one
-machine, 1,440 and no others).
+other. `verdict` is of a and b, as the search for a decides if it finds b, otherwise as that for b.
 
 `similar-clusters` removes a text if a kept text before it says all of it, the text with more letters and
-digits first, then the smaller id (`a_first`). It is the star rule below on these pairs, so what is kept
+digits first, then the smaller id (`a_first`). It is the star rule above on these pairs, so what is kept
 equals the sequential rule on the same pairs exactly. The keeper is the smallest id among the kept texts
-that say it. `simdb-cli clusters --similar` may name another keeper of a cluster.
+that say it. `simdb-cli clusters --similar` is another join, with lower thresholds and fewer trees.
 
-N texts are 41 to 81 N rows of some 36 bytes in the join. Each candidate takes 40 us of CPU in simdb-cli and
-both of its texts in a shuffle. The keys do not adapt as the forest does, so candidates grow with N * N:
-225,000 among 16,000 package summaries, 3.5 million among 64,000. n texts of one template are n * n / 2
-candidates, which are balanced over all tasks.
+N texts are 24 to 48 N entries and 48 to 120 N queries in the joins, rows of some 100 bytes: the joins of 256,000
+package summaries take 0.4 ms a text on two cores. The candidates of N of them are about 0.39 N^1.5: 770,000 of 16,000, 6.4 million of
+64,000, 50.7 million of 256,000 (measured). N^1.5 is what was seen, no law: a text has at most 128 or 4,096
+entries from a node of less than five minima, however large N is. A candidate takes 5.4 us of CPU and both of its texts
+in a shuffle: 8 million summaries some 13 hours of CPU (calculated). Beyond counts and candidates, n texts of one
+template are n * n / 2 decisions, which are balanced over all tasks.
 
 # When to use it
 
@@ -138,6 +145,7 @@ roles), and keep the standalone REST port (spark.master.rest.enabled) shut.
 
 import argparse
 import concurrent.futures
+import functools
 import itertools
 import json
 import math
@@ -167,28 +175,44 @@ CUTS = 2
 ALL_BITS = (1 << 64) - 1
 # What is sent to every worker: some 100 MB there.
 BROADCAST_ROWS = 1_000_000
+LARGE_NODES = 4_000_000
 
 # The tables that steps leave.
 PAIR = "a BIGINT, b BIGINT, distance INT"
 EDGE = "u BIGINT, v BIGINT, distance INT"
 FOUND = "l BIGINT, r BIGINT, distance INT"
 CLUSTER = "doc_id BIGINT, keeper BIGINT, cluster BIGINT, distance INT"
-TEXT = ("doc BIGINT, fingerprint BIGINT, letters INT, text STRING, keys ARRAY<BIGINT>, "
-        "short_1 BIGINT, short_2 BIGINT, long_1 BIGINT, long_2 BIGINT")
-CANDIDATE = "u BIGINT, v BIGINT"
-DECIDED = "u BIGINT, v BIGINT, distance INT, verdict STRING, edit_similarity DOUBLE, jaccard DOUBLE"
+TEXT = ("doc BIGINT, fingerprint BIGINT, reliable BOOLEAN, letters INT, classes INT, max_entries INT, "
+        "max_sketch_distance INT, characters INT, phrases INT, sketch_1 BIGINT, sketch_2 BIGINT, "
+        "other_1 BIGINT, other_2 BIGINT, phrase_bits BIGINT, class_bits_1 BIGINT, class_bits_2 BIGINT, "
+        "class_bits_3 BIGINT, class_bits_4 BIGINT, "
+        "text STRING, keys ARRAY<BIGINT>, seconds ARRAY<BIGINT>, others ARRAY<BIGINT>")
+NODE = "node BIGINT, entries BIGINT"
+HOT = "node BIGINT, query_classes INT, entry_classes INT"
+CANDIDATE = "query BIGINT, document BIGINT"
+DECIDED = ("query BIGINT, document BIGINT, distance INT, a_first BOOLEAN, verdict STRING, "
+           "edit_similarity DOUBLE, jaccard DOUBLE")
 SIMILAR_PAIR = ("a BIGINT, b BIGINT, distance INT, verdict STRING, edit_similarity DOUBLE, jaccard DOUBLE, "
                 "is_copy BOOLEAN, a_first BOOLEAN")
 
-# The bits of a key below its kind, and the bits in which sketches of candidates differ at most, for texts of
-# at least so many letters and for others: as in JoinKeys, whose description the footers have.
-KIND_SHIFT = 36
-SKETCH_BITS, SHORT_SKETCH_BITS, SHORT_LETTERS = 52, 56, 30
-JOIN_KEYS = "simdb.recipe.join_keys"
-JOIN_KEYS_VERSION = "join keys v1:"
+# The forest, as in SearchKeys, whose description the footers have: trees, the lowest bit of each of the five
+# minima in a key, the most entries of a small node of one or two minima (of long and of short texts), and
+# of three or four.
+TREES, SHIFTS = 24, (27, 17, 10, 6, 4)
+SHALLOW_ENTRIES, DEEP_ENTRIES = (32, 128), 4096
+TREES_TOGETHER = 6
+SEARCH_RADIUS = 3
+# The least edit similarity, up to a number of characters, or Jaccard index of texts that are alike, in percent.
+EDIT_PERCENT, EDIT_CHARACTERS, JACCARD_PERCENT = 65, 8192, 55
+# Shorter texts are compared by shorter shingles.
+LONG_CHARACTERS = 100
+# The columns that say of two texts if they may be alike.
+SIZES = "phrase_bits, class_bits_1, class_bits_2, class_bits_3, class_bits_4"
+SEARCH_KEYS = "simdb.recipe.search_keys"
+SEARCH_KEYS_VERSION = "search keys v2:"
 # simdb-cli refuses to compare nothing, and a part may have no candidates.
 COMPARE = """IFS= read -r first || exit 0
-{ printf '%s\\n' "$first"; cat; } | "$0" compare --pairs - --json"""
+{ printf '%s\\n' "$first"; cat; } | "$0" compare --pairs - --search --json"""
 
 
 class Refusal(Exception):
@@ -476,12 +500,12 @@ class Documents:
 
 
 class Texts(Documents):
-    """Folders of documents with their texts and join keys."""
+    """Folders of documents with their texts and search keys."""
 
     def __init__(self, files, roots):
         super().__init__(files, roots)
-        if not self.recipe.get(JOIN_KEYS, "").startswith(JOIN_KEYS_VERSION):
-            raise Refusal(f"cannot read {' and '.join(roots)}: texts and {JOIN_KEYS_VERSION[:-1]} are wanted; "
+        if not self.recipe.get(SEARCH_KEYS, "").startswith(SEARCH_KEYS_VERSION):
+            raise Refusal(f"cannot read {' and '.join(roots)}: texts and {SEARCH_KEYS_VERSION[:-1]} are wanted; "
                           "`simdb-cli export DATABASE --format parquet --similar` of the simdb of this "
                           "program writes them")
 
@@ -832,18 +856,7 @@ def pairs(spark, options):
         return job.finish([], None, None)
     job.partitions(documents.rows)
     rows = begin_documents(job, "input", documents)
-    once, copies = distinct(job, "input", rows)
-    fingerprints = job.fact("fingerprints", once.count)
-    job.partitions(fingerprints)
-    blocks, cuts = plan(job, fingerprints)
-    tables = ["input-copies"]
-    if cuts:
-        crowded, counts = find_crowded(job, cuts, once)
-    for number, cut in enumerate(cuts):
-        tables.append(f"join={number:02d}")
-        job.step(tables[-1], PAIR, lambda: spark.sql(
-            f"SELECT {reorder('least(l, r)')} AS a, {reorder('greatest(l, r)')} AS b, distance FROM ("
-            + near(job, number, cut, once, once, crowded, counts.get(str(number), 0), False) + ")"))
+    tables, copies, fingerprints, blocks = near_documents(job, "input", rows)
     if options.expand:
         job.step("expanded", PAIR, lambda: expanded_pairs(job, tables, copies))
         tables = ["expanded"]
@@ -857,6 +870,24 @@ def pairs(spark, options):
         }
 
     return job.finish(tables, summarize, lambda: listed(files, options.INPUT))
+
+
+def near_documents(job, name, rows):
+    """The names of the tables of all pairs within the radius, the first of them of copies; the copies, the number of
+    fingerprints, and the blocks."""
+    once, copies = distinct(job, name, rows)
+    fingerprints = job.fact("fingerprints", once.count)
+    job.partitions(fingerprints)
+    blocks, cuts = plan(job, fingerprints)
+    tables = [f"{name}-copies"]
+    if cuts:
+        crowded, counts = find_crowded(job, cuts, once)
+    for number, cut in enumerate(cuts):
+        tables.append(f"join={number:02d}")
+        job.step(tables[-1], PAIR, lambda: job.spark.sql(
+            f"SELECT {reorder('least(l, r)')} AS a, {reorder('greatest(l, r)')} AS b, distance FROM ("
+            + near(job, number, cut, once, once, crowded, counts.get(str(number), 0), False) + ")"))
+    return tables, copies, fingerprints, blocks
 
 
 def expanded_pairs(job, tables, copies):
@@ -1127,12 +1158,21 @@ def similar_pairs(spark, options):
     job.partitions(texts.rows)
     rows = begin_documents(job, "input", texts)
     once, copies = distinct_texts(job, rows)
-    candidates = job.step("candidates", CANDIDATE, lambda: candidates_of(job, once))
+    tables = [*forest_tables(job, once, texts.rows), *same_wordings(job, once), *near_texts(job, once)]
+    job.partitions(job.fact("found", lambda: sum(table.count() for table in tables)))
+    candidates = job.step("candidates", CANDIDATE, lambda: candidates_of(job, tables))
     job.partitions(job.fact("candidate-pairs", candidates.count))
     decided = job.step("decided", DECIDED, lambda: decide(job, once, candidates))
+    # A pair that both searches decide is there as the search for its smaller id decides it.
+    best = job.view(spark.sql(
+        "SELECT least(query, document) AS u, greatest(query, document) AS v, min_by(d, query) AS d "
+        f"FROM (SELECT *, struct(*) AS d FROM {job.view(decided)}) "
+        "GROUP BY least(query, document), greatest(query, document)"))
     job.step("answer", SIMILAR_PAIR, lambda: spark.sql(
-        f"SELECT {reorder('least(u, v)')} AS a, {reorder('greatest(u, v)')} AS b, distance, verdict, "
-        f"edit_similarity, jaccard, false AS is_copy, u < v AS a_first FROM {job.view(decided)} "
+        f"SELECT {reorder('u')} AS a, {reorder('v')} AS b, d.distance, "
+        "IF(d.query = u OR d.verdict = 'same', d.verdict, IF(d.verdict = 'a_in_b', 'b_in_a', 'a_in_b')) "
+        "AS verdict, d.edit_similarity, d.jaccard, false AS is_copy, (d.query = u) = d.a_first AS a_first "
+        f"FROM {best} "
         f"UNION ALL SELECT a, b, distance, 'same', 1D, 1D, true, true FROM {job.view(copies)}"))
 
     def summarize():
@@ -1146,10 +1186,11 @@ def similar_pairs(spark, options):
 
 
 def distinct_texts(job, rows):
-    """Each text once, with its smallest document; and its other documents as stars around that one."""
+    """Each text once, with its smallest document and the number of its documents; and its other documents as
+    stars around that one."""
     several = job.step(
-        "several", "text STRING, first BIGINT",
-        lambda: job.spark.sql(f"SELECT text, min(doc) AS first FROM {job.view(rows)} "
+        "several", "text STRING, first BIGINT, copies BIGINT",
+        lambda: job.spark.sql(f"SELECT text, min(doc) AS first, count(*) AS copies FROM {job.view(rows)} "
                               "GROUP BY text HAVING count(*) > 1"))
     copies = job.step(
         "copies", PAIR,
@@ -1157,62 +1198,220 @@ def distinct_texts(job, rows):
             f"SELECT {reorder('first')} AS a, {reorder('doc')} AS b, 0 AS distance FROM {job.view(rows)} r "
             f"JOIN {job.view(several)} s ON r.text = s.text WHERE doc <> first"))
     left_out = job.view(copies.selectExpr(f"{reorder('b')} AS copy"))
-    once = job.step("texts", TEXT, lambda: job.spark.sql(
-        f"SELECT r.* FROM {job.view(rows)} r LEFT ANTI JOIN {left_out} ON doc = copy"))
+    once = job.step("texts", f"{TEXT}, copies BIGINT", lambda: job.spark.sql(
+        f"SELECT r.*, coalesce(s.copies, 1) AS copies FROM {job.view(rows)} r "
+        f"LEFT ANTI JOIN {left_out} ON doc = copy LEFT JOIN {job.view(several)} s ON doc = s.first"))
     return once, copies
 
 
-def candidates_of(job, once):
-    """The pairs of documents with a common key and near sketches; u is before v."""
-    kind = f"shiftright(key, {KIND_SHIFT})"
+def node(key, level):
+    """SQL of the node of a key on a level, 0 to 4. The place of the length class has the level."""
+    return f"({key} & {literal(ALL_BITS << SHIFTS[level] & ALL_BITS)} | {level + 1})"
+
+
+def forest_tables(job, once, rows):
+    """The candidates of searches, query and document, of some trees a table."""
+    large = large_nodes(job, once)
+    # About as many rows as the queries of these trees have.
+    job.partitions(rows * TREES_TOGETHER * 4)
+    tables = []
+    for first in range(0, TREES, TREES_TOGETHER):
+        name = f"trees={first:02d}"
+        hot = job.step(f"hot-nodes-{name}", HOT, lambda: hot_nodes(
+            job, *forest_sides(job, once, large, first, sampled=True)))
+        count = job.fact(f"hot-node-count-{name}", hot.count)
+        tables.append(job.step(name, CANDIDATE, lambda: joined(
+            job, *forest_sides(job, once, large, first), hot if count else None,
+            "(shiftright(q.classes, e.class) & 1) = 1 AND least("
+            "bit_count(q.s ^ e.s) + bit_count(q.t ^ e.t), bit_count(q.x ^ e.s) + bit_count(q.y ^ e.t)) <= "
+            "q.most AND " + MAY_BE_ALIKE)))
+    return tables
+
+
+def lost(one, other):
+    """SQL of a lower bound of the characters that a text has more often than another one."""
+    return " + ".join(f"bit_count({one}.class_bits_{n} & ~{other}.class_bits_{n})" for n in range(1, 5))
+
+
+def common(one, other):
+    return f"{one}.phrases - bit_count({one}.phrase_bits & ~{other}.phrase_bits)"
+
+
+# As SearchKeys::may_be_alike.
+MAY_BE_ALIKE = (
+    f"(greatest(q.characters, e.characters) <= {EDIT_CHARACTERS} AND greatest(abs(q.characters - e.characters), "
+    f"{lost('q', 'e')}, {lost('e', 'q')}) * 100 <= greatest(q.characters, e.characters) * "
+    f"{100 - EDIT_PERCENT} + 100 OR least({common('q', 'e')}, {common('e', 'q')}) * {100 + JACCARD_PERCENT} "
+    f">= (q.phrases + e.phrases) * {JACCARD_PERCENT})")
+
+
+def large_nodes(job, once):
+    """The nodes of each level but the last that have more entries than a small node."""
     keys = job.view(job.spark.sql(
-        f"SELECT key, doc, letters, CASE {kind} WHEN 0 THEN 0L WHEN 1 THEN short_1 ELSE long_1 END AS s, "
-        f"CASE {kind} WHEN 0 THEN 0L WHEN 1 THEN short_2 ELSE long_2 END AS t "
-        f"FROM (SELECT *, explode(keys) AS key FROM {job.view(once)})"))
-    hot = job.step("hot-keys", "key BIGINT, classes INT", lambda: job.spark.sql(
-        f"SELECT key, CAST(ceil(count(*) * {SAMPLED} / {job.options.hot}) AS INT) AS classes FROM {keys} "
-        f"WHERE (xxhash64(doc) & {SAMPLED - 1}) = 0 "
-        f"GROUP BY key HAVING count(*) * {SAMPLED} > {job.options.hot}"))
-    job.fact("hot-key-count", hot.count)
-    hot = job.view(hot)
-    cold = job.view(job.spark.sql(f"SELECT k.* FROM {keys} k LEFT ANTI JOIN {hot} h ON k.key = h.key"))
-    # Other bits of the hash than those of the sample.
-    salted = job.view(job.spark.sql(
-        f"SELECT k.*, classes, pmod(shiftright(xxhash64(doc), 8), classes) AS class "
-        f"FROM {keys} k JOIN {hot} h ON k.key = h.key"))
-    is_before = "(l.letters > r.letters OR l.letters = r.letters AND l.doc < r.doc)"
-    are_near = (f"bit_count(l.s ^ r.s) + bit_count(l.t ^ r.t) <= "
-                f"IF(least(l.letters, r.letters) < {SHORT_LETTERS}, {SHORT_SKETCH_BITS}, {SKETCH_BITS})")
-    ends = f"IF({is_before}, l.doc, r.doc) AS u, IF({is_before}, r.doc, l.doc) AS v"
+        f"SELECT explode(slice(keys, 1, {TREES})) AS key, copies FROM {job.view(once)} WHERE size(keys) > 1"))
+    large = []
+    for level, most in enumerate((SHALLOW_ENTRIES[0], SHALLOW_ENTRIES[0], DEEP_ENTRIES, DEEP_ENTRIES)):
+        inside = (f"LEFT SEMI JOIN {job.view(large[-1])} ON node = {node('key', level - 1)}" if large else "")
+        large.append(job.step(f"large-{level + 1}", NODE, lambda: job.spark.sql(
+            f"SELECT node, sum(copies) AS entries FROM (SELECT {node('key', level)} AS node, copies "
+            f"FROM {keys} {inside}) GROUP BY node HAVING sum(copies) > {most}")))
+    counts = job.fact("large-node-counts", lambda: [nodes.count() for nodes in large])
+    return [nodes.hint("broadcast") if count <= LARGE_NODES else nodes for nodes, count in zip(large, counts)]
+
+
+def forest_sides(job, once, large, first, sampled=False):
+    """Views of queries and of entries in some trees: each with its node."""
+    from pyspark.sql import functions
+
+    texts = once.where(f"(xxhash64(doc) & {SAMPLED - 1}) = 0") if sampled else once
+    rows = job.view(texts.where("size(keys) > 1 OR size(others) > 0"))
+    # A text without keys of trees is searched by the shingles of the other length alone.
+    own, other = "size(keys) > 1", "size(others) > 0"
+    trees = f"{first + 1}, {TREES_TOGETHER}"
+
+    # The sketch of the entries, s and t, and the other one of a query, x and y; the same twice if there is one.
+    sketches = ", ".join(f"IF({condition}, {one}, {two}) AS {name}" for condition, one, two, name in (
+        (own, "sketch_1", "other_1", "s"), (own, "sketch_2", "other_2", "t"),
+        (other, "other_1", "sketch_1", "x"), (other, "other_2", "sketch_2", "y")))
+    columns = ("doc AS document, classes, max_entries, max_sketch_distance AS most, characters, phrases, "
+               f"{sketches}, {SIZES}")
+    own_keys = job.spark.sql(
+        f"SELECT {columns}, {own} AS is_entry, inline(arrays_zip("
+        f"slice(IF({own}, keys, others), {trees}), slice(seconds, {trees}))) AS (key, second) FROM {rows}")
+    other_keys = job.spark.sql(
+        f"SELECT {columns}, explode(slice(others, {trees})) AS key FROM {rows} WHERE {own} AND {other}")
+
+    def with_counts(frame):
+        """With e1 to e4, the entries of the nodes of a key if these are large."""
+        for level, nodes in enumerate(large):
+            nodes = nodes.select(functions.col("node").alias(f"n{level}"),
+                                 functions.col("entries").alias(f"e{level + 1}"))
+            frame = frame.join(nodes, functions.expr(node("key", level)) == functions.col(f"n{level}"), "left")
+        return frame
+
+    def small_node(most):
+        """SQL of the first small node of a key, after `with_counts`."""
+        return (f"CASE WHEN coalesce(e1, 0) <= {most} THEN {node('key', 0)} "
+                f"WHEN coalesce(e2, 0) <= {most} THEN {node('key', 1)} "
+                f"WHEN e3 IS NULL THEN {node('key', 2)} WHEN e4 IS NULL THEN {node('key', 3)} "
+                f"ELSE {node('key', 4)} END")
+
+    counted = job.view(with_counts(own_keys))
+    entries = job.spark.sql(
+        f"SELECT explode(array_distinct(array({', '.join(map(small_node, SHALLOW_ENTRIES))}))) AS node, "
+        f"document, CAST(key & 15 AS INT) AS class, characters, phrases, s, t, {SIZES} "
+        f"FROM {counted} WHERE is_entry")
+    # The own path, and a path for each probed level that it reaches.
+    probes = ", ".join(
+        f"key & {literal(ALL_BITS ^ mask)} | second & {literal(mask)}"
+        for high, low in zip((42, *SHIFTS), SHIFTS[:3]) for mask in ((1 << high) - (1 << low),))
+    depth = "IF(coalesce(e1, 0) <= max_entries, 2, IF(coalesce(e2, 0) <= max_entries, 3, 4))"
+    names = f"document, classes, max_entries, most, characters, phrases, s, t, x, y, {SIZES}"
+    paths = job.spark.sql(
+        f"SELECT {names}, explode(slice(array(key, {probes}), 1, {depth})) AS key FROM {counted} "
+        f"UNION ALL SELECT {names}, key FROM {job.view(other_keys)}")
+    queries = job.spark.sql(
+        f"SELECT {small_node('max_entries')} AS node, {names} "
+        f"FROM {job.view(with_counts(paths))}")
+    return queries, entries
+
+
+def hot_nodes(job, queries, entries):
+    """The nodes in which queries meet more than `--hot` times `--hot` entries, estimated by a sample of both; into
+    how many classes to cut them."""
+    hot = job.options.hot
+    counted = " FULL JOIN ".join(
+        f"(SELECT node, count(*) * {SAMPLED} AS {name} FROM {job.view(side)} GROUP BY node) {name[0]}"
+        for name, side in (("queries", queries), ("entries", entries)))
     return job.spark.sql(
-        f"SELECT DISTINCT u, v FROM (SELECT /*+ MERGE(r) */ l.doc AS u, r.doc AS v FROM {cold} l "
-        f"JOIN {cold} r ON l.key = r.key WHERE {is_before} AND {are_near} "
-        f"UNION ALL SELECT /*+ MERGE(r) */ {ends} FROM "
-        f"(SELECT *, explode(sequence(class, classes - 1)) AS other FROM {salted}) l JOIN "
-        f"(SELECT *, explode(sequence(0, class)) AS other FROM {salted}) r "
-        "ON l.key = r.key AND l.class = r.other AND l.other = r.class "
-        f"WHERE (l.class < r.class OR {is_before}) AND {are_near})")
+        f"SELECT node, CAST(ceil(queries / {hot}) AS INT) AS query_classes, "
+        f"CAST(ceil(entries / {hot}) AS INT) AS entry_classes FROM (SELECT coalesce(q.node, e.node) AS node, "
+        f"coalesce(queries, {SAMPLED}) AS queries, coalesce(entries, {SAMPLED}) AS entries "
+        f"FROM {counted} ON q.node = e.node) WHERE queries * entries > {hot}L * {hot}L")
+
+
+def joined(job, queries, entries, hot, condition):
+    """The candidates among queries and entries of a node, by a condition. Those of a hot node are cut into classes by
+    a hash of the document, and each pair of classes is a group of its own.
+
+    A long and a short text are decided by the shingles of the query. Two other texts are decided alike by both
+    searches, so the smaller id is their query."""
+    on = "q.node = e.node"
+    if hot is not None:
+        hot, on = job.view(hot.hint("broadcast")), on + " AND q.cell = e.cell"
+
+        def cells(side, own, other, cell):
+            # Other bits of the hash than those of the sample.
+            own_class = f"pmod(shiftright(xxhash64(document), 8), {own})"
+            rows = job.view(side)
+            classed = job.view(job.spark.sql(
+                f"SELECT r.*, {own_class} AS own, explode(IF(h.node IS NULL, array(0), "
+                f"sequence(0, {other} - 1))) AS other, entry_classes FROM {rows} r LEFT JOIN {hot} h "
+                "ON r.node = h.node"))
+            return job.spark.sql(
+                f"SELECT *, IF(entry_classes IS NULL, 0, {cell}) AS cell FROM {classed}")
+
+        queries = cells(queries, "query_classes", "entry_classes", "own * entry_classes + other")
+        entries = cells(entries, "entry_classes", "query_classes", "other * entry_classes + own")
+    return job.spark.sql(
+        f"SELECT DISTINCT IF(is_directed, q, least(q, e)) AS query, IF(is_directed, e, greatest(q, e)) AS document "
+        f"FROM (SELECT /*+ MERGE(e) */ q.document AS q, e.document AS e, (q.characters < {LONG_CHARACTERS}) <> "
+        f"(e.characters < {LONG_CHARACTERS}) AS is_directed FROM {job.view(queries)} q "
+        f"JOIN {job.view(entries)} e ON {on} WHERE q.document <> e.document AND {condition})")
+
+
+def same_wordings(job, once):
+    """The candidates with the same key of the wording, of any sketch if one has none."""
+    rows = job.view(once)
+    sides = job.spark.sql(
+        "SELECT element_at(keys, -1) AS node, doc AS document, characters, sketch_1 AS s, sketch_2 AS t, "
+        "IF(size(others) > 0, other_1, sketch_1) AS x, IF(size(others) > 0, other_2, sketch_2) AS y, "
+        "max_sketch_distance AS most, size(keys) > 1 AS is_entry, size(keys) > 1 OR size(others) > 0 "
+        f"AS has_sketch FROM {rows}")
+    sampled = sides.where(f"(xxhash64(document) & {SAMPLED - 1}) = 0")
+    hot = job.step("hot-wordings", HOT, lambda: hot_nodes(job, sampled, sampled))
+    count = job.fact("hot-wording-count", hot.count)
+    return [job.step("wordings", CANDIDATE, lambda: joined(
+        job, sides, sides, hot if count else None,
+        "(NOT q.has_sketch OR NOT e.is_entry OR least("
+        "IF(q.is_entry, bit_count(q.s ^ e.s) + bit_count(q.t ^ e.t), 128), "
+        "bit_count(q.x ^ e.s) + bit_count(q.y ^ e.t)) <= q.most)"))]
+
+
+def near_texts(job, once):
+    """The candidates by fingerprints."""
+    reliable = once.where("reliable").select("fingerprint", "doc")
+    tables, copies, _, _ = near_documents(job, "texts", reliable)
+    pairs = job.step("near-texts", PAIR, lambda: expanded_pairs(job, tables, copies))
+    a, b = reorder("a"), reorder("b")
+    return [pairs.selectExpr(f"{a} AS query", f"{b} AS document"),
+            pairs.selectExpr(f"{b} AS query", f"{a} AS document")]
+
+
+def candidates_of(job, tables):
+    """The candidates of all searches, each once."""
+    found = job.view(functools.reduce(lambda one, other: one.unionAll(other), tables))
+    return job.spark.sql(f"SELECT DISTINCT query, document FROM {found}")
 
 
 def decide(job, once, candidates):
-    """The candidates that are alike and of which one text contains the other."""
+    """The candidates that a search finds: they are alike, and one contains the other."""
     from pyspark.sql import DataFrame
 
-    texts = job.view(once)
-    # The texts of a and b in the order of u64, as everywhere.
+    texts = job.view(once.select("doc", "fingerprint", "letters", "text"))
+    # The last join sorts by the text that is searched for, which is prepared once then.
     lines = job.spark.sql(
-        "SELECT u, v, bit_count(x.fingerprint ^ y.fingerprint) AS distance, "
-        f"IF(u < v, x.text, y.text) AS a, IF(u < v, y.text, x.text) AS b FROM {job.view(candidates)} "
-        f"JOIN {texts} x ON u = x.doc JOIN {texts} y ON v = y.doc")
+        "SELECT /*+ MERGE(x) */ query, document, bit_count(x.fingerprint ^ fingerprint_b) AS distance, "
+        "x.letters > letters_b OR x.letters = letters_b AND query < document AS a_first, x.text AS a, b "
+        "FROM (SELECT c.*, fingerprint AS fingerprint_b, letters AS letters_b, text AS b "
+        f"FROM {job.view(candidates)} c JOIN {texts} y ON document = y.doc) JOIN {texts} x ON query = x.doc")
     jvm = job.spark._jvm
     command = ["sh", "-c", COMPARE, job.options.simdb_cli]
     # PySpark's own pipe needs Python on the workers, that of the JVM does not.
     compared = lines._jdf.toJSON().javaRDD().pipe(command, jvm.java.util.HashMap(), False, 1 << 16, "UTF-8")
     compared = job.spark._jsparkSession.createDataset(compared.rdd(), jvm.org.apache.spark.sql.Encoders.STRING())
     compared = job.view(DataFrame(compared.toDF(), job.spark))
-    return job.spark.sql(
-        f"SELECT c.* FROM (SELECT from_json(value, '{DECIDED}, alike BOOLEAN') AS c FROM {compared}) "
-        "WHERE c.alike AND c.verdict IN ('same', 'a_in_b', 'b_in_a')").drop("alike")
+    return job.spark.sql(f"SELECT c.* FROM (SELECT from_json(value, '{DECIDED}') AS c FROM {compared})")
 
 
 def similar_clusters(spark, options):
@@ -1357,7 +1556,9 @@ Examples:
                       help="the program on the workers; with `spark-submit --files simdb-cli` it is "
                            "./simdb-cli (default: simdb-cli)")
     made.add_argument("--hot", type=positive, default=4096, metavar="N",
-                      help="cut a key into groups that more than N texts have (default: 4096)")
+                      help="cut a node into groups of about N searches and N texts, if more than N * N meet in "
+                           "it (default: 4096)")
+    made.set_defaults(radius=SEARCH_RADIUS, blocks="auto")
     common(made)
     made = verb("similar-clusters", "Groups documents around the texts that say all of them",
                 "OUTPUT: doc_id BIGINT, keeper BIGINT, cluster BIGINT, distance INT (to the keeper).\n"

@@ -6,6 +6,7 @@ use crate::common::{Folder, TEXTS, raw_pairs};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, RowAccessor};
 use serde_json::Value;
+use simdb::SearchKeys;
 
 /// The path of a file of test data, valid from any folder.
 fn data(name: &str) -> String {
@@ -145,35 +146,64 @@ fn export_has_integer_columns_and_recipe_metadata() {
 }
 
 #[test]
-fn similar_export_has_texts_and_join_keys() {
+fn similar_export_has_texts_and_search_keys() {
     let folder = Folder::new();
     with_texts(&folder, &["--keep-texts"]);
     let export = ["export", "a.simdb", "--format", "parquet", "--similar"];
     let ran = folder.cli(&[&export[..], &["-o", "out.parquet"]].concat());
     assert_eq!(ran.ends(0).stderr, "");
     let file = open(&folder, "out.parquet");
-    let keys = value(&file, "simdb.recipe.join_keys").expect("a description");
-    assert_eq!(keys, simdb::JoinKeys::description());
+    let keys = value(&file, "simdb.recipe.search_keys").expect("a description");
+    assert_eq!(keys, SearchKeys::description());
     let listed = folder.cli(&["export", "a.simdb"]).ends(0).json();
     let rows: Vec<_> = file.get_row_iter(None).expect("rows").collect();
     assert_eq!(rows.len(), listed.len());
     for (row, listed) in rows.into_iter().zip(listed) {
         let row = row.expect("a row");
         let text = listed["text"].as_str().expect("a text");
-        let made = simdb::JoinKeys::new(&simdb::PreparedText::new(text));
+        let made = SearchKeys::new(text);
         assert_eq!(row.get_long(0).expect("an id") as u64, listed["id"]);
         assert_eq!(row.get_bool(2).expect("a mark"), listed["reliable"]);
-        assert_eq!(row.get_int(3).expect("letters") as u32, made.letters);
-        assert_eq!(row.get_string(4).expect("a text"), text);
-        let keys: Vec<u64> = (row.get_list(5).expect("keys").elements().iter())
-            .map(|key| match key {
-                Field::Long(key) => *key as u64,
-                other => panic!("{other}"),
-            })
-            .collect();
-        assert_eq!(keys, made.keys);
-        let sketches = [6, 7, 8, 9].map(|at| row.get_long(at).expect("a sketch") as u64);
-        assert_eq!(sketches, made.sketches.as_flattened());
+        let small = [3, 4, 5, 6, 7, 8].map(|at| row.get_int(at).expect("a number") as u32);
+        let SearchKeys {
+            letters,
+            classes,
+            max_entries,
+            max_sketch_distance,
+            characters,
+            phrases,
+            ..
+        } = made;
+        assert_eq!(
+            small,
+            [
+                letters,
+                classes.into(),
+                max_entries,
+                max_sketch_distance,
+                characters.into(),
+                phrases.into()
+            ]
+        );
+        let bits =
+            [9, 10, 11, 12, 13, 14, 15, 16, 17].map(|at| row.get_long(at).expect("bits") as u64);
+        let expected = [
+            &made.sketch[..],
+            &made.other_sketch,
+            &[made.phrase_bits],
+            &made.class_bits,
+        ];
+        assert_eq!(bits[..], expected.concat());
+        assert_eq!(row.get_string(18).expect("a text"), text);
+        for (at, expected) in [(19, made.keys), (20, made.seconds), (21, made.others)] {
+            let keys: Vec<u64> = (row.get_list(at).expect("keys").elements().iter())
+                .map(|key| match key {
+                    Field::Long(key) => *key as u64,
+                    other => panic!("{other}"),
+                })
+                .collect();
+            assert_eq!(keys, expected);
+        }
     }
     // Fingerprints load as from any other export.
     folder.load(&["b.simdb", "out.parquet"]).ends(0);

@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::Write;
 
 use anyhow::{Context, Result};
-use simdb::{Document, JoinKeys, PreparedText, Recipe};
+use simdb::{Document, Recipe, SearchKeys};
 
 use crate::console::file::OutputFolder;
 use crate::formats::RELIABLE_FIELD;
 use crate::formats::parquet::metadata::{
-    DOCUMENTS_KEY, FINGERPRINT_COLUMN, FORMAT, FORMAT_KEY, ID_COLUMN, JOIN_KEYS_KEY,
+    DOCUMENTS_KEY, FINGERPRINT_COLUMN, FORMAT, FORMAT_KEY, ID_COLUMN, SEARCH_KEYS_KEY,
     UNRELIABLE_KEY, pair, recipe_pairs,
 };
 use crate::formats::parquet::write::{ByteSink, GROUP_ROWS, NewColumn, ParquetWriter, Value};
@@ -22,19 +22,30 @@ const PART_ROWS: u64 = 16 * GROUP_ROWS as u64;
 pub struct MoreColumns {
     /// The column that marks documents with unreliable fingerprints.
     pub reliable: bool,
-    /// The columns for a join of similar texts: `letters`, the number of letters and digits, `text`, `keys`,
-    /// and the sketches `short_1`, `short_2`, `long_1` and `long_2`.
+    /// The text and the columns of [`SearchKeys`].
     pub similar: bool,
 }
 
-const SIMILAR_COLUMNS: [NewColumn; 7] = [
+const SIMILAR_COLUMNS: [NewColumn; 19] = [
     NewColumn::Small("letters"),
+    NewColumn::Small("classes"),
+    NewColumn::Small("max_entries"),
+    NewColumn::Small("max_sketch_distance"),
+    NewColumn::Small("characters"),
+    NewColumn::Small("phrases"),
+    NewColumn::Bits("sketch_1"),
+    NewColumn::Bits("sketch_2"),
+    NewColumn::Bits("other_1"),
+    NewColumn::Bits("other_2"),
+    NewColumn::Bits("phrase_bits"),
+    NewColumn::Bits("class_bits_1"),
+    NewColumn::Bits("class_bits_2"),
+    NewColumn::Bits("class_bits_3"),
+    NewColumn::Bits("class_bits_4"),
     NewColumn::Text("text"),
     NewColumn::List("keys"),
-    NewColumn::Bits("short_1"),
-    NewColumn::Bits("short_2"),
-    NewColumn::Bits("long_1"),
-    NewColumn::Bits("long_2"),
+    NewColumn::List("seconds"),
+    NewColumn::List("others"),
 ];
 
 pub struct ParquetDocuments {
@@ -59,7 +70,7 @@ impl ParquetDocuments {
         keys.push(pair(UNRELIABLE_KEY, unreliable));
         if more.similar {
             columns.extend(SIMILAR_COLUMNS);
-            keys.push(pair(JOIN_KEYS_KEY, JoinKeys::description()));
+            keys.push(pair(SEARCH_KEYS_KEY, SearchKeys::description()));
         }
         let file = ParquetWriter::new(&columns, keys)?;
         Ok(Self { file, more })
@@ -75,20 +86,26 @@ impl ParquetDocuments {
             return self.file.push_values(row, sink);
         }
         let text = document.text.as_deref().unwrap_or_default();
-        let made = JoinKeys::new(&PreparedText::new(text));
-        let values = [
-            Value::Word(made.letters.into()),
+        let made = SearchKeys::new(text);
+        let small = [
+            made.letters,
+            made.classes.into(),
+            made.max_entries,
+            made.max_sketch_distance,
+            made.characters.into(),
+            made.phrases.into(),
+        ];
+        row.extend(small.map(|number| Value::Word(number.into())));
+        row.extend(made.sketch.map(Value::Word));
+        row.extend(made.other_sketch.map(Value::Word));
+        row.push(Value::Word(made.phrase_bits));
+        row.extend(made.class_bits.map(Value::Word));
+        row.extend([
             Value::Text(text),
             Value::List(&made.keys),
-        ];
-        row.extend(values);
-        row.extend(
-            made.sketches
-                .as_flattened()
-                .iter()
-                .copied()
-                .map(Value::Word),
-        );
+            Value::List(&made.seconds),
+            Value::List(&made.others),
+        ]);
         self.file.push_values(row, sink)
     }
 

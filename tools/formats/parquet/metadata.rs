@@ -12,8 +12,8 @@ pub const FORMAT_KEY: &str = "simdb.format";
 const RECIPE_KEY: &str = "simdb.recipe";
 /// The description of the recipe, as a database stores it: all settings that decide a fingerprint.
 const DESCRIPTION_KEY: &str = "simdb.recipe.description";
-/// The description of the columns for a join of similar texts.
-pub const JOIN_KEYS_KEY: &str = "simdb.recipe.join_keys";
+/// The description of the columns for a search of similar texts.
+pub const SEARCH_KEYS_KEY: &str = "simdb.recipe.search_keys";
 /// The number of documents in the file.
 pub const DOCUMENTS_KEY: &str = "simdb.documents";
 /// `marked` or `left out`: the treatment of documents with unreliable fingerprints.

@@ -1,0 +1,251 @@
+//! [`SearchKeys`]: a text as an entry and as a query of a forest in another system.
+
+use crate::minhash::{ForestKeys, LengthClasses, Reach, second_keys, tree_keys};
+use crate::similarity::{Likeness, MAX_EDIT_CHARACTERS, Wording};
+
+/// A text as an entry and as a query of an LSH forest, for a search in another system, such as Spark.
+///
+/// The keys are those of a database made for [similar search](crate::Builder::similar), in 24 trees. A key has
+/// 48 bits: 6 of the tree, then 15, 10, 7, 4 and 2 bits of its five minima, then 4 of the length class. A *node*
+/// is a tree with a prefix of minima; its entries are the documents with that prefix. A query descends in each
+/// tree to the first node that is *small*: at most [`max_entries`](Self::max_entries) entries in a node of one
+/// or two minima, 4,096 in a node of three or four, any number in a node of five. It descends with its own
+/// minima, and once more for each of the first three levels that it reaches, with the second minimum of
+/// this level. The other system counts the entries of nodes, and finds the entries of small nodes by a join.
+///
+/// An entry of a node is a candidate if its length class is in [`classes`](Self::classes), and its sketch differs
+/// from a sketch of the query in at most [`max_sketch_distance`](Self::max_sketch_distance) bits. Documents with
+/// the same key of the wording are candidates of any class, and of any sketch if one of them has none. Candidates for
+/// which [`may_be_alike`](Self::may_be_alike) returns `false` are not compared.
+/// [`Snapshot::similar`](crate::Snapshot::similar) finds the same candidates, and also documents whose fingerprints
+/// differ in at most 3 bits; [`PreparedText::search`](crate::PreparedText::search) decides about a candidate as it does.
+///
+/// # Examples
+///
+/// ```
+/// use simdb::SearchKeys;
+///
+/// let one = SearchKeys::new("The ferry to the islands was cancelled because of fog.");
+/// let other = SearchKeys::new("The ferry to the islands was canceled, because of fog!");
+/// let unrelated = SearchKeys::new("MongoDB integration component for Plone");
+/// // The trees in which two texts have the first minimum in common.
+/// let common = |a: &SearchKeys, b: &SearchKeys| {
+///     let pairs = a.keys.iter().zip(&b.keys).take(24);
+///     pairs.filter(|(a, b)| *a >> 27 == *b >> 27).count()
+/// };
+/// assert!(common(&one, &other) >= 12 && common(&one, &unrelated) <= 1);
+/// ```
+///
+/// # Source
+/// M. Bawa, T. Condie, P. Ganesan, *LSH Forest: Self-Tuning Indexes for Similarity Search*, WWW 2005.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SearchKeys {
+    /// The number of letters and digits of the text.
+    pub letters: u32,
+    /// The keys of the entries of the text, ascending: one for each tree, then the key of the wording. A text with
+    /// too little content has the key of the wording only.
+    pub keys: Vec<u64>,
+    /// The sketch of the entries; zeros for a text with too little content.
+    pub sketch: [u64; 2],
+    /// The second minima of the first three levels in each tree, at their places in a key, of the first of
+    /// [`keys`](Self::keys) and [`others`](Self::others) that has keys of trees.
+    pub seconds: Vec<u64>,
+    /// The keys of a query by shingles of the other length, without length class; empty if no near-duplicate has
+    /// such shingles. A query descends with them without second minima.
+    pub others: Vec<u64>,
+    /// The sketch by shingles of the other length; zeros without [`others`](Self::others).
+    pub other_sketch: [u64; 2],
+    /// A bit for each length class of a near-duplicate.
+    pub classes: u16,
+    /// The most entries of a small node of one or two minima: 128 for a short text, 32 for a long text.
+    pub max_entries: u32,
+    /// The most bits in which the sketches of a query and of a candidate differ.
+    pub max_sketch_distance: u32,
+    /// The number of normalised letters and digits, at most 65,535.
+    pub characters: u16,
+    /// The number of distinct phrases, at most 65,535.
+    pub phrases: u16,
+    /// A bit for each phrase.
+    pub phrase_bits: u64,
+    /// A byte for each of 32 classes of characters: as many low bits as characters, at most 8.
+    pub class_bits: [u64; 4],
+}
+
+impl SearchKeys {
+    /// The keys of a text.
+    ///
+    /// # Cost
+    /// Some 20 µs for a line of text, and linear in its length.
+    pub fn new(text: &str) -> Self {
+        let maker = ForestKeys::shared();
+        let wording = Wording::new(maker.normaliser(), text);
+        let characters = wording.characters();
+        let (keys, sketch) = maker.keys_and_sketch(text);
+        let query = maker.query(text, wording.letters());
+        let reach = Reach::alike_stored(characters);
+        let others = query.minima().get(usize::from(sketch.is_some()));
+        let letters = text.chars().filter(|c| c.is_alphanumeric()).count();
+        Self {
+            letters: letters as u32,
+            keys,
+            sketch: sketch.unwrap_or_default().words(),
+            seconds: query.minima().first().map_or_else(Vec::new, second_keys),
+            others: others.map_or_else(Vec::new, |others| tree_keys(others, 0).collect()),
+            other_sketch: others.map_or([0; 2], |others| others.sketch().words()),
+            classes: LengthClasses::of_near_duplicates(characters, Likeness::default().least())
+                .to_bits(),
+            max_entries: reach.max_entries(0) as u32,
+            max_sketch_distance: reach.max_sketch_distance(characters),
+            characters: at_most_u16(characters),
+            phrases: at_most_u16(wording.phrase_count()),
+            phrase_bits: wording.phrase_bits(),
+            class_bits: wording.class_bits(),
+        }
+    }
+
+    /// Returns `false` for most texts that are not alike by the default thresholds, and for no others.
+    pub fn may_be_alike(&self, other: &Self) -> bool {
+        let lost = |own: &[u64], other: &[u64]| {
+            let words = own.iter().zip(other);
+            words
+                .map(|(own, other)| (own & !other).count_ones())
+                .sum::<u32>()
+        };
+        let [lengths, longer]: [u32; 2] = [
+            self.characters.abs_diff(other.characters).into(),
+            self.characters.max(other.characters).into(),
+        ];
+        let edits: u32 = lost(&self.class_bits, &other.class_bits)
+            .max(lost(&other.class_bits, &self.class_bits));
+        // The edit similarity of longer texts does not count.
+        let may_have_edits = longer <= MAX_EDIT_CHARACTERS as u32
+            && edits.max(lengths) * 100 <= longer * (100 - EDIT_PERCENT) + 100;
+        let common = |one: &Self, other: &Self| {
+            let missing: u32 = lost(&[one.phrase_bits], &[other.phrase_bits]);
+            u32::from(one.phrases).saturating_sub(missing)
+        };
+        let common = common(self, other).min(common(other, self));
+        let all = u32::from(self.phrases) + u32::from(other.phrases) - common;
+        may_have_edits || common * 100 >= all * JACCARD_PERCENT
+    }
+
+    /// One line with every parameter that determines keys and candidates. Keys of different descriptions cannot be
+    /// compared.
+    pub fn description() -> String {
+        let [short, long] = [0, usize::MAX].map(Reach::alike_stored);
+        let Likeness {
+            edit_similarity,
+            jaccard,
+        } = Likeness::default();
+        format!(
+            "search keys v2: {}; nodes of at most {} or {}, {} and {} entries; sketches of at most {} to {} bits \
+             different; edit similarity {edit_similarity} or Jaccard index {jaccard}; a bit for each of 32 classes \
+             of characters and 8 of them, and for the top 6 bits of each phrase",
+            ForestKeys::description(),
+            short.max_entries(0),
+            long.max_entries(0),
+            long.max_entries(2),
+            long.max_entries(3),
+            long.max_sketch_distance(usize::MAX),
+            short.max_sketch_distance(0),
+        )
+    }
+}
+
+/// The thresholds of [`Likeness::default`].
+const EDIT_PERCENT: u32 = 65;
+const JACCARD_PERCENT: u32 = 55;
+
+fn at_most_u16(number: usize) -> u16 {
+    u16::try_from(number).unwrap_or(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::prepared_text::PreparedText;
+    use super::*;
+    use crate::similarity::Resemblance;
+    use proptest::prelude::*;
+
+    const LINE: &str = "The ferry to the islands was cancelled because of fog";
+
+    const REST: &str = "and the harbour stays closed until noon, said its board of directors today, while crews \
+        repair the northern pier; trains and buses are running as usual on both shores, and tickets remain \
+        valid for the following week without any further charge.";
+
+    #[test]
+    fn keys_depend_on_the_length() {
+        let counts = |text: &str| {
+            let made = SearchKeys::new(text);
+            (
+                [made.keys.len(), made.seconds.len(), made.others.len()],
+                made.max_entries,
+            )
+        };
+        assert_eq!(counts("hello"), ([1, 0, 0], 128));
+        assert_eq!(counts("Ferries to the islands"), ([25, 24, 0], 128));
+        let long = format!("{LINE}, {REST}");
+        assert_eq!(counts(&long[..150]), ([25, 24, 24], 32));
+        assert_eq!(counts(&long), ([25, 24, 0], 32));
+    }
+
+    #[test]
+    fn keys_by_the_other_length_meet_the_texts_of_that_length() {
+        let long = SearchKeys::new(&format!("{LINE}, {}", &REST[..80]));
+        let short = SearchKeys::new(&format!("{LINE}, {}", &REST[..54]));
+        assert_eq!((long.max_entries, short.max_entries), (32, 128));
+        for (query, entry) in [(&long, &short), (&short, &long)] {
+            let common = query.others.iter().zip(&entry.keys);
+            assert!(common.filter(|(a, b)| *a >> 27 == *b >> 27).count() >= 8);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn alike_texts_may_be_alike(
+            words in prop::collection::vec("[a-f]{1,5}|[一二三漢语]{1,3}|[0-9]{1,3}", 1..60),
+            edits in prop::collection::vec((any::<prop::sample::Index>(), "[a-z]{0,6}"), 0..20),
+        ) {
+            let mut edited = words.clone();
+            for (at, word) in edits {
+                *at.get_mut(&mut edited) = word;
+            }
+            let [one, other] = [words, edited].map(|words| words.join(" "));
+            let may_be = SearchKeys::new(&one).may_be_alike(&SearchKeys::new(&other));
+            prop_assert_eq!(may_be, SearchKeys::new(&other).may_be_alike(&SearchKeys::new(&one)));
+            let normaliser = ForestKeys::shared().normaliser();
+            let found = Resemblance::new(normaliser, &one, &other);
+            prop_assert!(may_be || !found.is_enough(&Likeness::default()));
+        }
+    }
+
+    #[test]
+    fn most_unrelated_texts_may_not_be_alike() {
+        let words: Vec<&str> = LINE.split(' ').chain(REST.split(' ')).collect();
+        let lines = words
+            .chunks_exact(7)
+            .map(|words| SearchKeys::new(&words.join(" ")));
+        let lines: Vec<SearchKeys> = lines.collect();
+        let others = |at: usize| lines[..at].iter().map(move |other| (at, other));
+        let pairs: Vec<_> = (0..lines.len()).flat_map(others).collect();
+        let may_be = pairs
+            .iter()
+            .filter(|(at, other)| lines[*at].may_be_alike(other));
+        assert!(may_be.count() * 2 < pairs.len());
+    }
+
+    #[test]
+    fn prepared_text_decides_as_a_search() {
+        let text = PreparedText::new(LINE);
+        let likeness = Likeness::default();
+        let verdict = |other: &str| {
+            let found = text.search(other, &likeness);
+            found.map(|(_, containment)| containment.verdict.name())
+        };
+        assert_eq!(verdict(&LINE.to_uppercase()), Some("same"));
+        assert_eq!(verdict(&format!("{LINE} today in Bergen")), Some("a_in_b"));
+        assert_eq!(verdict("MongoDB integration component for Plone"), None);
+        assert_eq!(verdict(&LINE.replace("ferry", "bus")), None);
+    }
+}
