@@ -51,7 +51,10 @@ impl Committer {
             memtables_changed: Condvar::new(),
             flush_lock: Mutex::default(),
             write_lock: WriteLock::new(active),
-            flush_options: FlushOptions::new(tables.limits.min_flush_changes),
+            flush_options: FlushOptions::new(
+                tables.limits.min_flush_changes,
+                tables.forest().is_some(),
+            ),
             identity,
             file,
             tables: Arc::new(tables),
