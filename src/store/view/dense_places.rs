@@ -4,6 +4,7 @@
 //! small numbers, so their places are in arrays and are read without a lock: the processor fetches many of
 //! them from memory at the same time. In a hash table, each look-up takes several times as long.
 
+use std::hint::black_box;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 
@@ -81,6 +82,13 @@ impl DensePlaces {
         fence(Ordering::Acquire);
         let is_whole = place.commit.load(Ordering::Relaxed) == commit;
         (is_whole && commit != MISSING).then_some((words, commit))
+    }
+
+    /// Fetches places into the cache of the processor, without a computation between the reads, so that they do not
+    /// wait for each other.
+    pub(super) fn touch(&self, ids: impl Iterator<Item = u64>) {
+        let commits = ids.filter_map(|id| Some(self.place(id)?.commit.load(Ordering::Relaxed)));
+        black_box(commits.fold(0, |all, commit| all ^ commit));
     }
 
     /// The place of a document. The caller excludes writers of this place.

@@ -10,9 +10,9 @@ use crate::minhash::{FIRST_LEVEL_SHIFT, FIRST_LEVELS, ForestEntry, ForestPage, f
 use crate::store::view::clock_cache::ClockCache;
 use crate::store::view::last_changes::LastChanges;
 
-/// A node of more entries is not kept, since a few nodes of this size are as large as thousands of others, and
-/// queries read only parts of them.
-pub(super) const MAX_ENTRIES: usize = 1 << 15;
+/// A node of more entries is not kept, 1 MiB, since it is as large as thousands of others, and queries read only parts
+/// of it.
+pub(super) const MAX_ENTRIES: usize = 1 << 17;
 
 /// The reference counts of a cached node and the header of its allocation, at most.
 const ALLOCATION_BYTES: u64 = 32;
@@ -42,7 +42,7 @@ pub(super) struct NodeEntries {
     words: Arc<[u32]>,
 }
 
-/// A bucket has 8 keys on average.
+/// A bucket has 8 to 16 keys on average.
 const BUCKET_LEN: u32 = 8;
 
 /// The upper bits of a key that are equal in a bucket, in a node of so many entries.

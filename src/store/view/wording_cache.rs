@@ -34,6 +34,9 @@ const PLACE_BYTES: usize = 100;
 /// A larger entry would displace too many others.
 const MAX_ENTRY_SHARE: usize = 16;
 
+/// The places that are fetched from memory at the same time.
+const TOUCHED_TOGETHER: usize = 64;
+
 const CACHE_LINE_BYTES: usize = 64;
 
 /// The bytes of an entry before its wording: length, commit, fingerprint.
@@ -125,15 +128,17 @@ impl WordingCache {
         accepted.resize(first_accepted + documents.len(), DocId(0));
         unknown.resize(first_unknown + documents.len(), DocId(0));
         let (mut accepted_len, mut unknown_len) = (first_accepted, first_unknown);
-        // No branch depends on a sketch, so the processor fetches many of them at the same time.
-        for id in documents {
-            let (words, read) = self.dense.sketch(id.0).unwrap_or((NO_SKETCH, u64::MAX));
-            let is_known = read <= commit;
-            let is_accepted = is_known & accepts(sketch_of(words));
-            accepted[accepted_len] = *id;
-            accepted_len += usize::from(is_accepted);
-            unknown[unknown_len] = *id;
-            unknown_len += usize::from(!is_known);
+        for together in documents.chunks(TOUCHED_TOGETHER) {
+            self.dense.touch(together.iter().map(|id| id.0));
+            for id in together {
+                let (words, read) = self.dense.sketch(id.0).unwrap_or((NO_SKETCH, u64::MAX));
+                let is_known = read <= commit;
+                let is_accepted = is_known & accepts(sketch_of(words));
+                accepted[accepted_len] = *id;
+                accepted_len += usize::from(is_accepted);
+                unknown[unknown_len] = *id;
+                unknown_len += usize::from(!is_known);
+            }
         }
         accepted.truncate(accepted_len);
         unknown.truncate(unknown_len);
