@@ -58,6 +58,8 @@ pub(crate) struct ForestQuery {
     /// `true` if the first minima are those for the length of the text.
     pub(super) has_own_minima: bool,
     pub(super) characters: usize,
+    /// `true` if the text has CJK characters.
+    pub(super) has_cjk: bool,
 }
 
 impl ForestQuery {
@@ -68,6 +70,7 @@ impl ForestQuery {
             minima: Vec::new(),
             has_own_minima: false,
             characters: 0,
+            has_cjk: false,
         }
     }
 
@@ -102,7 +105,7 @@ impl ForestQuery {
         ForestSearch {
             query: self,
             max_sketch_distance: reach.max_sketch_distance(self.characters),
-            classes: LengthClasses::of_near_duplicates(self.characters, least),
+            classes: LengthClasses::of_near_duplicates(self.characters, self.has_cjk, least),
             sketches: self.minima.iter().map(Minima::sketch).collect(),
             reach,
         }
@@ -143,7 +146,7 @@ impl ForestSearch<'_> {
         for (nth, minima) in self.query.minima.iter().enumerate() {
             let root = Node {
                 // Few near-duplicates are of the other length, so these trees are searched without second minima.
-                is_probe: nth > 0,
+                probes: if nth > 0 { self.reach.max_probes } else { 0 },
                 ..Node::default()
             };
             for tree in 0..self.reach.trees.min(STORED_TREES) {
@@ -169,8 +172,8 @@ struct Node {
     prefix: Prefix,
     /// The level of its children.
     level: usize,
-    /// `true` if the prefix has a second minimum.
-    is_probe: bool,
+    /// The second minima of the prefix.
+    probes: usize,
 }
 
 /// The part of a node that is not searched.
@@ -194,17 +197,18 @@ struct Walk<'w, S> {
 }
 
 impl<S: ForestEntries> Walk<'_, S> {
-    /// The children of a node whose texts have the minima of the query, or one second minimum.
+    /// The children of a node whose texts have the minima of the query, and few second minima.
     fn children(&self, node: Node) -> impl Iterator<Item = Node> + use<S> {
         let level = node.level;
-        let child = move |part, is_probe| Node {
+        let child = move |part, probes| Node {
             prefix: node.prefix.child(level, part),
             level: level + 1,
-            is_probe,
+            probes,
         };
-        let own = child(self.minima.part(self.tree, level), node.is_probe);
-        let probe = (level < PROBED_LEVELS && !node.is_probe)
-            .then(|| child(self.minima.second_part(self.tree, level), true));
+        let own = child(self.minima.part(self.tree, level), node.probes);
+        let may_probe = level < PROBED_LEVELS && node.probes < self.reach.max_probes;
+        let probe = || child(self.minima.second_part(self.tree, level), node.probes + 1);
+        let probe = may_probe.then(probe);
         [own].into_iter().chain(probe)
     }
 
@@ -350,16 +354,16 @@ mod tests {
         reach: &Reach,
         node: Node,
     ) -> Vec<ForestEntry> {
-        let mut parts = vec![(minima.part(tree, node.level), node.is_probe)];
-        if node.level < PROBED_LEVELS && !node.is_probe {
-            parts.push((minima.second_part(tree, node.level), true));
+        let mut parts = vec![(minima.part(tree, node.level), node.probes)];
+        if node.level < PROBED_LEVELS && node.probes < reach.max_probes {
+            parts.push((minima.second_part(tree, node.level), node.probes + 1));
         }
         let mut found = Vec::new();
-        for (part, is_probe) in parts {
+        for (part, probes) in parts {
             let child = Node {
                 prefix: node.prefix.child(node.level, part),
                 level: node.level + 1,
-                is_probe,
+                probes,
             };
             let shift = u64::BITS - child.prefix.bits();
             let has_prefix = |key: u64| {
@@ -397,7 +401,7 @@ mod tests {
                 entries.extend((0..STORED_TREES).map(|tree| (key(tree), id)));
             }
             entries.sort_unstable();
-            let query = ForestQuery { minima: vec![minima(&asked)], characters: 50, keys: vec![], has_own_minima: true };
+            let query = ForestQuery { minima: vec![minima(&asked)], characters: 50, has_cjk: false, keys: vec![], has_own_minima: true };
             let mut expected = BTreeSet::new();
             for tree in 0..STORED_TREES {
                 let node = Node::default();

@@ -22,8 +22,13 @@ pub(crate) struct LengthClasses(u16);
 
 impl LengthClasses {
     /// The classes of the near-duplicates of a text with a number of characters, where `least` is the
-    /// smaller threshold of edit similarity and Jaccard index.
-    pub(crate) fn of_near_duplicates(characters: usize, least: f64) -> Self {
+    /// smaller threshold of edit similarity and Jaccard index: all classes if the text has CJK characters.
+    pub(crate) fn of_near_duplicates(characters: usize, has_cjk: bool, least: f64) -> Self {
+        // A CJK character counts as much as a word of another script, so a near-duplicate of a mixed text may be
+        // several times as long.
+        if has_cjk {
+            return Self(u16::MAX);
+        }
         // The phrases of two near-duplicates may differ more in number than their characters do, but
         // a text has about as many phrases as its share of the characters.
         let (characters, least) = (characters as f64, least.clamp(f64::MIN_POSITIVE, 1.0));
@@ -50,16 +55,18 @@ mod tests {
     #[test]
     fn classes_of_near_duplicates_have_all_lengths_within_the_thresholds() {
         for characters in 1..3000 {
-            let classes = LengthClasses::of_near_duplicates(characters, 0.55);
+            let classes = LengthClasses::of_near_duplicates(characters, false, 0.55);
             let has = |other: usize| classes.contain(length_class(other));
             assert!(has(characters) && has((characters * 56).div_ceil(100)));
             assert!(has(characters * 100 / 56));
             assert!(characters < 10 || !has(characters * 3));
         }
-        let equal = LengthClasses::of_near_duplicates(50, f64::INFINITY);
+        let mixed = LengthClasses::of_near_duplicates(16, true, 0.55);
+        assert!((0..LENGTH_CLASSES).all(|class| mixed.contain(class)));
+        let equal = LengthClasses::of_near_duplicates(50, false, f64::INFINITY);
         assert!(equal.contain(length_class(50)) && !equal.contain(length_class(60)));
         for least in [0.0, 0.01] {
-            let classes = LengthClasses::of_near_duplicates(50, least);
+            let classes = LengthClasses::of_near_duplicates(50, false, least);
             assert!((0..LENGTH_CLASSES).all(|class| classes.contain(class)));
         }
     }

@@ -7,12 +7,13 @@
 //! second smallest values, because an edit may have removed the shingle of a minimum. All trees together are
 //! an LSH forest.
 //!
-//! Short texts have shingles of 3 letters, so that some survive a misspelling. Long texts have
+//! Short texts have shingles of 3 letters, tiny texts of 2, so that some survive a misspelling. Long texts have
 //! shingles of 5 letters, of which unrelated texts share fewer. A text is stored by the shingles for
-//! its length; a query near the border of both lengths searches by both.
+//! its length; a query near the border of two lengths searches by both.
 //!
 //! | file | responsibility |
 //! |---|---|
+//! | `shingle_length` | the length of the shingles of a text |
 //! | `minima` | the two smallest values of each hash function |
 //! | `sketch` | a bit of each minimum |
 //! | `length_class` | lengths of near-duplicates |
@@ -30,17 +31,18 @@ mod forest_query;
 mod length_class;
 mod minima;
 mod reach;
+mod shingle_length;
 mod sketch;
 
 use std::fmt;
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
-use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::feature::{MIN_SHINGLES, TokenCounter, TokenCounts};
+use crate::feature::MIN_SHINGLES;
 use crate::text::{
-    CJK_SHINGLE, Normaliser, Traditional, floor_char_boundary, is_informative, shingles,
+    CJK_SHINGLE, Normaliser, Traditional, floor_char_boundary, is_cjk, is_informative,
 };
 
 pub(crate) use forest_key::{Prefix, TREE_KEY_BITS, class_of_key, tree_key};
@@ -52,6 +54,7 @@ pub(crate) use length_class::{LENGTH_CLASSES, LengthClasses, length_class};
 pub(crate) use minima::TREES;
 pub(crate) use minima::{LEVEL_BITS, LEVELS, Minima};
 pub(crate) use reach::Reach;
+pub(crate) use shingle_length::ShingleLength;
 pub(crate) use sketch::Sketch;
 
 /// The trees of a stored forest.
@@ -59,19 +62,6 @@ const STORED_TREES: usize = 24;
 
 /// The keys of a text: one for its wording and one in each tree.
 pub(crate) const MAX_KEYS: usize = 1 + STORED_TREES;
-
-/// Letters or digits of a shingle of a short text.
-pub(crate) const SHORT_SHINGLE: usize = 3;
-
-/// Letters or digits of a shingle of a long text.
-pub(crate) const LONG_SHINGLE: usize = 5;
-
-/// A text of at least 100 normalised characters is long.
-const LONG_CHARACTERS: usize = 100;
-
-/// Near-duplicates differ in length by at most this factor, as a rule: the default thresholds of
-/// [`Likeness`](crate::Likeness) need about two thirds of the longer text in the other.
-const MAX_LENGTH_RATIO: usize = 2;
 
 /// The seed of the key of a whole text.
 const WORDING_SEED: u64 = 1;
@@ -112,7 +102,7 @@ impl ForestKeys {
     pub(crate) fn description() -> String {
         let [a, b, c, d, e] = LEVEL_BITS;
         format!(
-            "minhash forest v1: {}; {STORED_TREES} trees of {LEVELS} minima, their keys of {a}, {b}, {c}, {d} \
+            "minhash forest v2: {}; {STORED_TREES} trees of {LEVELS} minima, their keys of {a}, {b}, {c}, {d} \
              and {e} upper bits; {}; keys of the wording of {TREE_KEY_BITS} upper bits, xxh3_64 seed \
              {WORDING_SEED}, seed {RAW_SEED} without letters; no minima without two different words and a \
              letter, or below {MIN_SHINGLES} distinct; {LENGTH_CLASSES} length classes, each 1.15 times as long \
@@ -135,7 +125,7 @@ impl ForestKeys {
         let wording_key = wording_key(text, &normalised);
         let characters = normalised.chars().count();
         let minima = is_informative(&self.normaliser, text, &normalised)
-            .then(|| minima(&normalised, is_long(characters)))
+            .then(|| minima(&normalised, ShingleLength::of(characters)))
             .flatten();
         keys_and_sketch(wording_key, minima.as_ref(), characters)
     }
@@ -148,16 +138,18 @@ impl ForestKeys {
             minima: Vec::new(),
             has_own_minima: false,
             characters,
+            has_cjk: normalised.contains(is_cjk),
         };
         if is_informative(&self.normaliser, text, normalised) {
-            let (short, long) = shingles_of_query(characters);
-            let own = is_long(characters);
-            query.minima.extend(minima(normalised, own));
+            query
+                .minima
+                .extend(minima(normalised, ShingleLength::of(characters)));
             query.has_own_minima = !query.minima.is_empty();
-            if if own { short } else { long } {
-                query.minima.extend(minima(normalised, !own));
-            }
-            // A text of CJK characters only has the same shingles as a short and as a long text.
+            let other = ShingleLength::other_of(characters);
+            query
+                .minima
+                .extend(other.and_then(|other| minima(normalised, other)));
+            // A text of CJK characters only has the same shingles of each length.
             query.minima.dedup();
         }
         query
@@ -180,23 +172,22 @@ fn keys_and_sketch(
 /// The part of a description that determines minima.
 pub(crate) fn minima_description() -> String {
     format!(
-        "shingles of {CJK_SHINGLE} in runs of CJK, {SHORT_SHINGLE} in other runs of texts below \
-         {LONG_CHARACTERS} characters, {LONG_SHINGLE} in those of others, in parts of {PART_BYTES} bytes, by the \
+        "shingles of {CJK_SHINGLE} in runs of CJK, in other runs {}, in parts of {PART_BYTES} bytes, by the \
          upper half of xxh3_64 seed 0; minima of h ^ h >> 15 times {}, where h is that times the lower half \
          of xxh3_64 of the row, made odd",
+        ShingleLength::description(),
         minima::LAST_FACTOR
     )
 }
 
-/// The minima over the shingles of a short or of a long text; `None` below [`MIN_SHINGLES`] distinct
-/// shingles.
-pub(crate) fn minima(normalised: &str, is_long: bool) -> Option<Minima> {
+/// The minima over the shingles of a length; `None` below [`MIN_SHINGLES`] distinct shingles.
+fn minima(normalised: &str, length: ShingleLength) -> Option<Minima> {
     let mut minima = Minima::new(&[]);
     let mut most_distinct = 0;
     // Minima can be taken part by part, so memory does not grow with the text. Parts overlap,
     // so that no shingle is lost at their borders.
     for part in parts(normalised) {
-        let hashes = shingle_hashes(part, is_long);
+        let hashes = length.count(part).hashes;
         minima.add(&hashes);
         most_distinct = most_distinct.max(hashes.len());
     }
@@ -246,24 +237,6 @@ fn wording_key(text: &str, normalised: &str) -> u64 {
     tree_bits(STORED_TREES) | wording_hash(text, normalised) >> (u64::BITS - TREE_KEY_BITS)
 }
 
-/// Returns `true` if a text of this number of characters has long shingles.
-pub(crate) fn is_long(characters: usize) -> bool {
-    characters >= LONG_CHARACTERS
-}
-
-/// Returns `true` for short and for long shingles if a near-duplicate of a text of this number of
-/// characters may have them.
-pub(crate) fn shingles_of_query(characters: usize) -> (bool, bool) {
-    let (shortest, longest) = (characters / MAX_LENGTH_RATIO, characters * MAX_LENGTH_RATIO);
-    (!is_long(shortest), is_long(longest))
-}
-
-/// The hashes of the distinct shingles of a normalised text, as of a short or of a long text.
-pub(crate) fn shingle_hashes(normalised: &str, is_long: bool) -> Vec<u64> {
-    let characters = if is_long { LONG_CHARACTERS } else { 0 };
-    count_shingles(normalised, characters).hashes
-}
-
 /// The hash of a whole text: of its normalised letters, or of the text itself if it has no letters.
 pub(crate) fn wording_hash(text: &str, normalised: &str) -> u64 {
     match normalised {
@@ -285,24 +258,14 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
             return Some(text);
         }
         let end = floor_char_boundary(text, PART_BYTES);
-        let overlap = text[..end].char_indices().rev().nth(LONG_SHINGLE - 2);
+        let overlap = text[..end]
+            .char_indices()
+            .rev()
+            .nth(ShingleLength::Five.letters() - 2);
         let next = overlap.map_or(end, |(at, _)| at);
         rest = Some(&text[next..]);
         Some(&text[..end])
     })
-}
-
-/// Counts the shingles of a normalised text; `characters` selects their length.
-pub(crate) fn count_shingles(normalised: &str, characters: usize) -> TokenCounts<()> {
-    let bytes = normalised.as_bytes();
-    let mut counter = TokenCounter::new(bytes.len());
-    let add = |range: Range<usize>| counter.add((xxh3_64(&bytes[range]), ()));
-    if !is_long(characters) {
-        shingles::<CJK_SHINGLE, SHORT_SHINGLE>(normalised, add);
-    } else {
-        shingles::<CJK_SHINGLE, LONG_SHINGLE>(normalised, add);
-    }
-    counter.finish()
 }
 
 #[cfg(test)]
@@ -403,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn similar_texts_on_both_sides_of_the_length_border_share_keys() {
+    fn similar_texts_on_both_sides_of_a_length_border_share_keys() {
         let words = [
             "seven",
             "ships",
@@ -418,8 +381,8 @@ mod tests {
             let words = (0..count).map(|i| format!("{}{i} ", words[i * 5 % words.len()]));
             words.collect::<String>()
         };
-        for length in 10..25 {
-            for other in [length * 8 / 10, length * 12 / 10] {
+        for length in 3..25_usize {
+            for other in [length * 8 / 10, (length * 12).div_ceil(10)] {
                 let asked = query(&text(other));
                 assert!(shared(&text(length), &asked) > 3, "{length} {other}");
             }
@@ -430,10 +393,10 @@ mod tests {
     fn keys_and_description_are_golden() {
         assert_eq!(
             ForestKeys::description(),
-            "minhash forest v1: NFKC unicode-normalization 0.1.26, case folding caseless 0.2.2, simplified \
+            "minhash forest v2: NFKC unicode-normalization 0.1.26, case folding caseless 0.2.2, simplified \
              characters 3ede2e415f2f44e4, categories unicode-properties 0.1.5, to a fixed point; 24 trees of \
-             5 minima, their keys of 15, 10, 7, 4 and 2 upper bits; shingles of 2 in runs of CJK, 3 in other \
-             runs of texts below 100 characters, 5 in those of others, in parts of 1048576 bytes, by the \
+             5 minima, their keys of 15, 10, 7, 4 and 2 upper bits; shingles of 2 in runs of CJK, in other runs \
+             of 2 in texts below 14 characters, 3 below 100, 5 in others, in parts of 1048576 bytes, by the \
              upper half of xxh3_64 seed 0; minima of h ^ h >> 15 times 739982445, where h is that times the \
              lower half of xxh3_64 of the row, made odd; keys of the wording of 42 upper bits, xxh3_64 seed \
              1, seed 2 without letters; no minima without two different words and a letter, or below 5 \
@@ -444,6 +407,7 @@ mod tests {
             "你妈妈喊你回家吃饭哦，回家罗回家罗".to_owned(),
             "The quick brown fox jumps over the lazy dog".to_owned(),
             "The quick brown fox jumps over the lazy dog. ".repeat(3),
+            "The lazy dog".to_owned(),
             "👍".to_owned(),
         ];
         let found = texts.map(|text| {
@@ -467,6 +431,11 @@ mod tests {
                 1_368_044_315_956_106,
                 Some([13_509_469_843_135_055_438, 15_438_022_950_795_958_491]),
             ),
+            (
+                2_738_889_606_288,
+                1_373_053_722_651_068,
+                Some([1_889_074_436_977_706_571, 8_754_827_321_379_791_635]),
+            ),
             (109_774_067_511_129, 109_774_067_511_129, None),
         ];
         assert_eq!(found, expected);
@@ -487,8 +456,8 @@ mod tests {
                 .map(|_| letter(draw()))
                 .collect();
             assert!(parts(&text).count() >= 3);
-            let whole = Minima::new(&shingle_hashes(&text, true));
-            assert!(minima(&text, true) == Some(whole));
+            let whole = Minima::new(&ShingleLength::Five.count(&text).hashes);
+            assert!(minima(&text, ShingleLength::Five) == Some(whole));
         }
     }
 }

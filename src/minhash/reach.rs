@@ -1,6 +1,6 @@
 //! [`Reach`]: the bounds of a search of a forest.
 
-use super::LONG_CHARACTERS;
+use super::ShingleLength;
 use super::minima::{LEVELS, TREES};
 use super::sketch::SKETCH_BITS;
 
@@ -19,6 +19,8 @@ pub(crate) struct Reach {
     max_shallow_entries: usize,
     /// The most entries of a node of a deeper level that is taken whole.
     max_deep_entries: usize,
+    /// The most second minima of a prefix in a stored forest.
+    pub(crate) max_probes: usize,
     /// The most bits in which the sketches of a candidate and of a query with a long text differ.
     max_sketch_distance: u32,
     /// The most bits in which the sketches of a candidate and of a query with a short text differ. An edit
@@ -35,15 +37,17 @@ impl Reach {
         max_shallow_entries: 32,
         // A smaller bound loses texts of large templates.
         max_deep_entries: 1 << 12,
+        max_probes: 1,
         max_sketch_distance: 52,
         max_short_sketch_distance: 56,
     };
 
     /// The reach for short texts that are alike in a stored forest, which has fewer trees: among a million real
-    /// texts, larger nodes find a quarter of the near-duplicates that are lost otherwise. In longer texts of few
-    /// words, thousands of unrelated sketches are near.
+    /// texts, larger nodes find a quarter of the near-duplicates that are lost otherwise, and so do prefixes of two
+    /// second minima. In longer texts of few words, thousands of unrelated sketches are near.
     const ALIKE_STORED: Self = Self {
         max_shallow_entries: 128,
+        max_probes: 2,
         max_sketch_distance: 54,
         max_short_sketch_distance: 58,
         ..Self::ALIKE
@@ -51,10 +55,9 @@ impl Reach {
 
     /// The reach for a text of so many characters and those that are alike in a stored forest.
     pub(crate) fn alike_stored(characters: usize) -> &'static Self {
-        if characters < LONG_CHARACTERS {
-            &Self::ALIKE_STORED
-        } else {
-            &Self::ALIKE
+        match ShingleLength::of(characters) {
+            ShingleLength::Five => &Self::ALIKE,
+            _ => &Self::ALIKE_STORED,
         }
     }
 
@@ -65,6 +68,7 @@ impl Reach {
         trees: TREES / 2,
         max_shallow_entries: 16,
         max_deep_entries: 1 << 10,
+        max_probes: 1,
         max_sketch_distance: 46,
         max_short_sketch_distance: 50,
     };
@@ -73,6 +77,7 @@ impl Reach {
     pub(crate) const SMALL: Self = Self {
         max_shallow_entries: 3,
         max_deep_entries: 5,
+        max_probes: 2,
         ..Self::ALIKE
     };
 

@@ -5,12 +5,13 @@
 //! M. Bawa, T. Condie, P. Ganesan, *LSH Forest: Self-Tuning Indexes for Similarity Search*, WWW 2005;
 //! Q. Lv et al., *Multi-Probe LSH*, VLDB 2007 (the second minima).
 
-use super::run::{KINDS, MAX_RUN_SLOTS, Run, TailSlot, class_of, keys};
+use super::run::{LENGTHS, MAX_RUN_SLOTS, Run, TailSlot, class_of, keys};
 use super::slot_set::SlotSet;
 use super::walk::Walk;
 use crate::decision::Decision;
 use crate::minhash::{
-    LEVEL_BITS, LEVELS, LengthClasses, Minima, PROBED_LEVELS, Reach, Sketch, is_long, length_class,
+    LEVEL_BITS, LEVELS, LengthClasses, Minima, PROBED_LEVELS, Reach, ShingleLength, Sketch,
+    length_class,
 };
 use crate::similarity::Likeness;
 
@@ -49,15 +50,15 @@ pub(super) struct Forest {
     tail_start: usize,
     /// The slots in no run that have keys.
     tail: Vec<TailSlot>,
-    /// `true` for the kinds that have slots.
-    kinds: [bool; KINDS],
+    /// `true` for the lengths of shingles that slots have.
+    lengths: [bool; LENGTHS],
 }
 
 /// A search in a forest.
 pub(super) struct ForestQuery<'q> {
     pub(super) minima: &'q Minima,
-    /// `true` for minima over the shingles of long texts.
-    pub(super) is_long: bool,
+    /// The length of the shingles of the minima.
+    pub(super) length: ShingleLength,
     pub(super) classes: LengthClasses,
     pub(super) max_sketch_distance: u32,
     /// Slots from this one on are left out.
@@ -72,7 +73,7 @@ impl Forest {
             runs: Vec::new(),
             tail_start: 0,
             tail: Vec::new(),
-            kinds: [false; KINDS],
+            lengths: [false; LENGTHS],
         }
     }
 
@@ -86,11 +87,11 @@ impl Forest {
         self.sketches
             .push(minima.map_or(Sketch::default(), Minima::sketch));
         if let Some(minima) = minima {
-            let kind = usize::from(is_long(characters));
-            self.kinds[kind] = true;
+            let length = ShingleLength::of(characters);
+            self.lengths[length as usize] = true;
             self.tail.push(TailSlot {
                 slot,
-                kind,
+                length,
                 keys: keys(minima, self.reach.trees, length_class(characters)),
             });
         }
@@ -142,14 +143,14 @@ impl Forest {
         runs + tail + size_of::<Sketch>() * self.sketches.capacity()
     }
 
-    /// Returns `true` if there are slots of long texts, or of short ones.
-    pub(super) fn has(&self, is_long: bool) -> bool {
-        self.kinds[usize::from(is_long)]
+    /// Returns `true` if there are slots with shingles of this length.
+    pub(super) fn has(&self, length: ShingleLength) -> bool {
+        self.lengths[length as usize]
     }
 
-    /// The first tree of the kind of a query. Unrelated texts of the other kind would fill the nodes.
+    /// The first tree with the shingles of a query. Unrelated texts with other shingles would fill the nodes.
     fn first_tree(&self, query: &ForestQuery<'_>) -> usize {
-        usize::from(query.is_long) * self.reach.trees
+        query.length as usize * self.reach.trees
     }
 
     /// Appends the slots that may be near-duplicates, with the distances of their sketches.
@@ -197,8 +198,8 @@ impl Forest {
             let numbered = (0..).zip(queries);
             order.extend(numbered.map(|(n, query)| (TreeParts::new(query.minima, tree), n)));
             order.sort_unstable_by_key(|(parts, number)| {
-                let is_long = queries[*number as usize].is_long;
-                (is_long, parts.smallest[0], *number)
+                let length = queries[*number as usize].length;
+                (length, parts.smallest[0], *number)
             });
             for (parts, number) in &order {
                 let (query, own) = (&queries[*number as usize], sketches[*number as usize]);

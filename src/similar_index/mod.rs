@@ -347,12 +347,12 @@ impl SimilarIndex {
         text: &'t PreparedText,
         end: u32,
     ) -> impl Iterator<Item = ForestQuery<'t>> {
-        let characters = text.wording.characters();
-        let minima = text.all_minima(|is_long| self.forest.has(is_long));
-        minima.map(move |(is_long, minima)| ForestQuery {
+        let (characters, least) = (text.wording.characters(), self.likeness.least());
+        let minima = text.all_minima(|length| self.forest.has(length));
+        minima.map(move |(length, minima)| ForestQuery {
             minima,
-            is_long,
-            classes: LengthClasses::of_near_duplicates(characters, self.likeness.least()),
+            length,
+            classes: LengthClasses::of_near_duplicates(characters, text.wording.has_cjk(), least),
             max_sketch_distance: self.forest.reach().max_sketch_distance(characters),
             end: self.wordings.slots_before(end),
         })

@@ -5,9 +5,7 @@ use std::sync::OnceLock;
 
 use crate::containment::{Containment, Prepared};
 use crate::decision::DecidingText;
-use crate::minhash::{
-    ForestKeys, Minima, is_long, shingle_hashes, shingles_of_query, wording_hash,
-};
+use crate::minhash::{ForestKeys, Minima, ShingleLength, wording_hash};
 use crate::similarity::{Likeness, Resemblance, Wording};
 
 /// A text prepared for a [`SimilarIndex`](crate::SimilarIndex): normalised, and cut into shingles and
@@ -26,16 +24,15 @@ pub struct PreparedText {
     pub(super) key: u64,
     /// `None` for a text with too little content.
     pub(super) minima: Option<Box<Minima>>,
-    /// The minima over shingles of the other length, made by the first search; `None` if no
-    /// near-duplicate has such shingles.
-    others: OnceLock<Option<Box<Minima>>>,
+    /// The minima over the shingles of the other length that near-duplicates may have, made by the first search.
+    others: OnceLock<Box<Minima>>,
 }
 
 impl PreparedText {
     /// Prepares a text.
     pub fn new(text: &str) -> Self {
         let wording = Wording::new(ForestKeys::shared().normaliser(), text);
-        let minima = || Box::new(Minima::new(wording.shingles()));
+        let minima = || minima(&wording, ShingleLength::of(wording.characters()));
         Self {
             text: DecidingText::new(text),
             key: wording_hash(text, wording.letters()),
@@ -71,25 +68,30 @@ impl PreparedText {
         self.text.words(ForestKeys::shared().normaliser())
     }
 
-    /// The minima of a search: over the shingles of the text, and over shingles of the other length if
-    /// near-duplicates may have such shingles. The flag is `true` for the shingles of long texts, which `are_there`
-    /// refuses if no text has them.
+    /// The minima of a search, with the lengths of their shingles: the length for the text, and the other length that
+    /// near-duplicates may have, unless no text has it.
     pub(super) fn all_minima(
         &self,
-        are_there: impl Fn(bool) -> bool,
-    ) -> impl Iterator<Item = (bool, &Minima)> {
-        let is_long = is_long(self.wording.characters());
-        let others = || {
-            self.minima.as_ref()?;
-            let (short, long) = shingles_of_query(self.wording.characters());
-            let others = || Minima::new(&shingle_hashes(self.wording.letters(), !is_long));
-            (short && long).then(|| Box::new(others()))
-        };
-        let others = are_there(!is_long).then(|| self.others.get_or_init(others));
-        let others = others.into_iter().flatten();
-        let own = self.minima.iter().map(move |own| (is_long, &**own));
-        own.chain(others.map(move |others| (!is_long, &**others)))
+        are_there: impl Fn(ShingleLength) -> bool,
+    ) -> impl Iterator<Item = (ShingleLength, &Minima)> {
+        let characters = self.wording.characters();
+        let own = ShingleLength::of(characters);
+        let other = ShingleLength::other_of(characters).filter(|other| are_there(*other));
+        let others = other.filter(|_| self.minima.is_some()).map(|other| {
+            let minima = || minima(&self.wording, other);
+            (other, &**self.others.get_or_init(minima))
+        });
+        let own = self.minima.iter().map(move |minima| (own, &**minima));
+        own.chain(others)
     }
+}
+
+fn minima(wording: &Wording, length: ShingleLength) -> Box<Minima> {
+    let minima = match length == ShingleLength::of_comparison(wording.characters()) {
+        true => Minima::new(wording.shingles()),
+        false => Minima::new(&length.count(wording.letters()).hashes),
+    };
+    Box::new(minima)
 }
 
 impl From<&str> for PreparedText {

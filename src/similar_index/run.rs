@@ -6,7 +6,9 @@ use rayon::prelude::*;
 
 #[cfg(test)]
 use crate::minhash::TREES;
-use crate::minhash::{LEVEL_BITS, Minima, Prefix, TREE_KEY_BITS, class_of_key, tree_key};
+use crate::minhash::{
+    LEVEL_BITS, Minima, Prefix, ShingleLength, TREE_KEY_BITS, class_of_key, tree_key,
+};
 
 /// The bits of an entry for the slot within its run.
 const SLOT_BITS: u32 = 22;
@@ -17,8 +19,8 @@ pub(super) const MAX_RUN_SLOTS: usize = 1 << SLOT_BITS;
 /// Entries for each place of the directory of a tree, on average.
 const ENTRIES_PER_PLACE: usize = 2;
 
-/// The kinds of trees: over the shingles of short texts, and over those of long texts.
-pub(super) const KINDS: usize = 2;
+/// The lengths of shingles, each with its own trees.
+pub(super) const LENGTHS: usize = ShingleLength::ALL.len();
 
 /// One of 8 entries is sampled.
 const SAMPLED: usize = 8;
@@ -26,7 +28,7 @@ const SAMPLED: usize = 8;
 /// The entries of a short range.
 const SHORT_RANGE: usize = 16;
 
-/// The entries of a slot, one for each tree of its kind, without the slot.
+/// The entries of a slot, one for each tree of its length of shingles, without the slot.
 ///
 /// | bits | content |
 /// |---|---|
@@ -43,7 +45,7 @@ pub(super) fn keys(minima: &Minima, trees: usize, length_class: u32) -> Keys {
 /// A slot that is in no run.
 pub(super) struct TailSlot {
     pub(super) slot: u32,
-    pub(super) kind: usize,
+    pub(super) length: ShingleLength,
     pub(super) keys: Keys,
 }
 
@@ -63,7 +65,7 @@ struct Tree {
     samples: Vec<u32>,
 }
 
-/// The trees of the slots from `first_slot` on: those of one kind of shingles after those of the other.
+/// The trees of the slots from `first_slot` on: those of longer shingles after those of shorter ones.
 pub(super) struct Run {
     first_slot: u32,
     slots: usize,
@@ -71,21 +73,21 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// The run of `slots` slots from `first_slot` on, with `trees` trees for each of [`KINDS`]. Texts with too
+    /// The run of `slots` slots from `first_slot` on, with `trees` trees for each of [`LENGTHS`]. Texts with too
     /// little content have no keys.
     pub(super) fn new(trees: usize, first_slot: u32, slots: usize, tail: &[TailSlot]) -> Self {
         let tree = |tree: usize| {
-            let (kind, tree) = (tree / trees, tree % trees);
-            let of_kind = tail.iter().filter(|each| each.kind == kind);
+            let (length, tree) = (ShingleLength::ALL[tree / trees], tree % trees);
+            let of_length = tail.iter().filter(|each| each.length == length);
             let entry = |each: &TailSlot| each.keys[tree] | u64::from(each.slot - first_slot);
-            let mut entries: Vec<u64> = of_kind.map(entry).collect();
+            let mut entries: Vec<u64> = of_length.map(entry).collect();
             entries.sort_unstable();
             Tree::new(entries)
         };
         Self {
             first_slot,
             slots,
-            trees: (0..KINDS * trees).into_par_iter().map(tree).collect(),
+            trees: (0..LENGTHS * trees).into_par_iter().map(tree).collect(),
         }
     }
 
@@ -264,7 +266,7 @@ mod tests {
     fn run(first_slot: u32, keys: &[u64]) -> Run {
         let keys_of = |(slot, key): (usize, &u64)| TailSlot {
             slot: first_slot + slot as u32,
-            kind: 0,
+            length: ShingleLength::Two,
             keys: [*key << (4 + SLOT_BITS); TREES].into(),
         };
         let keys: Vec<_> = keys.iter().enumerate().map(keys_of).collect();

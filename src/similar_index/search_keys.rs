@@ -11,7 +11,7 @@ use crate::similarity::{Likeness, MAX_EDIT_CHARACTERS, Wording};
 /// tree to the first node that is *small*: at most [`max_entries`](Self::max_entries) entries in a node of one
 /// or two minima, 4,096 in a node of three or four, any number in a node of five. It descends with its own
 /// minima, and once more for each of the first three levels that it reaches, with the second minimum of
-/// this level. The other system counts the entries of nodes, and finds the entries of small nodes by a join.
+/// this level; a prefix has at most [`max_seconds`](Self::max_seconds) second minima. The other system counts the entries of nodes, and finds the entries of small nodes by a join.
 ///
 /// An entry of a node is a candidate if its length class is in [`classes`](Self::classes), and its sketch differs
 /// from a sketch of the query in at most [`max_sketch_distance`](Self::max_sketch_distance) bits. Documents with
@@ -51,8 +51,9 @@ pub struct SearchKeys {
     /// The second minima of the first three levels in each tree, at their places in a key, of the first of
     /// [`keys`](Self::keys) and [`others`](Self::others) that has keys of trees.
     pub seconds: Vec<u64>,
-    /// The keys of a query by shingles of the other length, without length class; empty if no near-duplicate has
-    /// such shingles. A query descends with them without second minima.
+    /// The keys of a query by shingles of another length, without length class; empty if no near-duplicate has
+    /// such shingles. A query descends with them without second minima, unless [`keys`](Self::keys) has no keys of
+    /// trees.
     pub others: Vec<u64>,
     /// The sketch by shingles of the other length; zeros without [`others`](Self::others).
     pub other_sketch: [u64; 2],
@@ -60,6 +61,8 @@ pub struct SearchKeys {
     pub classes: u16,
     /// The most entries of a small node of one or two minima: 128 for a short text, 32 for a long text.
     pub max_entries: u32,
+    /// The most second minima of a prefix: 2 for a short text, 1 for a long text.
+    pub max_seconds: u32,
     /// The most bits in which the sketches of a query and of a candidate differ.
     pub max_sketch_distance: u32,
     /// The number of normalised letters and digits, at most 65,535.
@@ -85,6 +88,7 @@ impl SearchKeys {
         let query = maker.query(text, wording.letters());
         let reach = Reach::alike_stored(characters);
         let others = query.minima().get(usize::from(sketch.is_some()));
+        let least = Likeness::default().least();
         let letters = text.chars().filter(|c| c.is_alphanumeric()).count();
         Self {
             letters: letters as u32,
@@ -93,9 +97,10 @@ impl SearchKeys {
             seconds: query.minima().first().map_or_else(Vec::new, second_keys),
             others: others.map_or_else(Vec::new, |others| tree_keys(others, 0).collect()),
             other_sketch: others.map_or([0; 2], |others| others.sketch().words()),
-            classes: LengthClasses::of_near_duplicates(characters, Likeness::default().least())
+            classes: LengthClasses::of_near_duplicates(characters, wording.has_cjk(), least)
                 .to_bits(),
             max_entries: reach.max_entries(0) as u32,
+            max_seconds: reach.max_probes as u32,
             max_sketch_distance: reach.max_sketch_distance(characters),
             characters: at_most_u16(characters),
             phrases: at_most_u16(wording.phrase_count()),
@@ -127,7 +132,10 @@ impl SearchKeys {
         };
         let common = common(self, other).min(common(other, self));
         let all = u32::from(self.phrases) + u32::from(other.phrases) - common;
-        may_have_edits || common * 100 >= all * JACCARD_PERCENT
+        // Texts with the same wording are alike, also if their words are cut differently.
+        self.keys.last() == other.keys.last()
+            || may_have_edits
+            || common * 100 >= all * JACCARD_PERCENT
     }
 
     /// One line with every parameter that determines keys and candidates. Keys of different descriptions cannot be
@@ -139,14 +147,16 @@ impl SearchKeys {
             jaccard,
         } = Likeness::default();
         format!(
-            "search keys v2: {}; nodes of at most {} or {}, {} and {} entries; sketches of at most {} to {} bits \
-             different; edit similarity {edit_similarity} or Jaccard index {jaccard}; a bit for each of 32 classes \
+            "search keys v3: {}; nodes of at most {} or {}, {} and {} entries; at most {} or {} second minima; \
+             sketches of at most {} to {} bits different; edit similarity {edit_similarity} or Jaccard index {jaccard}; a bit for each of 32 classes \
              of characters and 8 of them, and for the top 6 bits of each phrase",
             ForestKeys::description(),
             short.max_entries(0),
             long.max_entries(0),
             long.max_entries(2),
             long.max_entries(3),
+            short.max_probes,
+            long.max_probes,
             long.max_sketch_distance(usize::MAX),
             short.max_sketch_distance(0),
         )
@@ -180,14 +190,15 @@ mod tests {
             let made = SearchKeys::new(text);
             (
                 [made.keys.len(), made.seconds.len(), made.others.len()],
-                made.max_entries,
+                [made.max_entries, made.max_seconds],
             )
         };
-        assert_eq!(counts("hello"), ([1, 0, 0], 128));
-        assert_eq!(counts("Ferries to the islands"), ([25, 24, 0], 128));
+        assert_eq!(counts("hello"), ([1, 0, 0], [128, 2]));
+        assert_eq!(counts("Ferries to the islands"), ([25, 24, 24], [128, 2]));
+        assert_eq!(counts(LINE), ([25, 24, 0], [128, 2]));
         let long = format!("{LINE}, {REST}");
-        assert_eq!(counts(&long[..150]), ([25, 24, 24], 32));
-        assert_eq!(counts(&long), ([25, 24, 0], 32));
+        assert_eq!(counts(&long[..150]), ([25, 24, 24], [32, 1]));
+        assert_eq!(counts(&long), ([25, 24, 0], [32, 1]));
     }
 
     #[test]
@@ -218,6 +229,16 @@ mod tests {
             let found = Resemblance::new(normaliser, &one, &other);
             prop_assert!(may_be || !found.is_enough(&Likeness::default()));
         }
+    }
+
+    #[test]
+    fn long_texts_with_one_wording_may_be_alike_if_their_words_are_cut_differently() {
+        let words: Vec<String> = (0..3000).map(|n| format!("{n:04}")).collect();
+        let one = words.join(" ");
+        let other: Vec<String> = words.chunks(3).map(|words| words.concat()).collect();
+        let [one, other] = [one, other.join(" ")].map(|text| SearchKeys::new(&text));
+        assert_eq!(one.keys.last(), other.keys.last());
+        assert!(one.may_be_alike(&other) && other.may_be_alike(&one));
     }
 
     #[test]

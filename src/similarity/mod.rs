@@ -40,14 +40,14 @@
 mod edit;
 mod edit_lanes;
 mod jaccard;
+mod long_shingles;
 mod packed;
 mod phrases;
-mod shared_shingles;
 
 use crate::error::{Error, Result};
 use crate::feature::{MIN_SHINGLES, is_repetitive};
-use crate::minhash::count_shingles;
-use crate::text::{Normaliser, is_informative};
+use crate::minhash::ShingleLength;
+use crate::text::{Normaliser, is_cjk, is_informative};
 use jaccard::jaccard_index;
 
 pub use edit::{edit_similarity, edit_similarity_at_least};
@@ -60,8 +60,9 @@ pub(crate) use phrases::phrases;
 /// 14 ms, and the time grows with the product of the lengths.
 pub(crate) const MAX_EDIT_CHARACTERS: usize = 1 << 13;
 
-/// The least Jaccard index of the shingles of characters: texts with a lower index are not compared
-/// further. The forest finds few pairs with this index.
+/// The least Jaccard index of the shingles of characters of a long text and another text: texts with a lower index
+/// are not compared further. An edit distance of long texts takes long, and the forest finds few pairs with this
+/// index.
 const MIN_SHINGLE_JACCARD: f64 = 0.1;
 
 /// Bounds of repetitive texts: fewer distinct shingles of characters than the first number, which
@@ -88,8 +89,8 @@ const REPETITIVE_PHRASES: [(usize, u64); 2] = [(32, 2), (1024, 4)];
 /// and digits are equal: a number, a single word, one repeated phrase, or a long table over few
 /// words.
 ///
-/// Queries and clustering never compare two texts whose shingles of characters have a Jaccard index
-/// below 0.1, whatever the thresholds.
+/// Queries and clustering never compare a text of at least 100 characters with a text if the Jaccard index of
+/// their shingles of characters is below 0.1, whatever the thresholds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Likeness {
@@ -222,7 +223,7 @@ impl Wording {
 
     fn from_letters(normaliser: &Normaliser, text: &str, letters: String) -> Self {
         let characters = letters.chars().count();
-        let counts = count_shingles(&letters, characters);
+        let counts = ShingleLength::of_comparison(characters).count(&letters);
         let mut shingles = counts.hashes;
         shingles.sort_unstable();
         let mut phrases = phrases(&normaliser.sentences(text));
@@ -251,6 +252,15 @@ impl Wording {
     /// The number of characters of the letters.
     pub(crate) fn characters(&self) -> usize {
         self.characters
+    }
+
+    fn is_long(&self) -> bool {
+        ShingleLength::of(self.characters) == ShingleLength::Five
+    }
+
+    /// Returns `true` if the text has CJK characters.
+    pub(crate) fn has_cjk(&self) -> bool {
+        self.letters.contains(is_cjk)
     }
 
     /// The hashes of the distinct shingles of characters.
@@ -285,9 +295,10 @@ impl Wording {
             let is_same = self.raw.as_deref().is_none_or(|raw| raw == text);
             return is_same.then(|| self.itself());
         }
-        // Most candidates of a query have little in common with it. They end here, without phrases
+        // Most candidates of a long text have little in common with it. They end here, without phrases
         // and without an edit distance.
-        if !self.is_informative || self.shingle_jaccard(&letters) < MIN_SHINGLE_JACCARD {
+        let has_little = || self.is_long() && self.shingle_jaccard(&letters) < MIN_SHINGLE_JACCARD;
+        if !self.is_informative || has_little() {
             return None;
         }
         let other = Self::from_letters(normaliser, text, letters);
@@ -328,8 +339,8 @@ impl Wording {
     /// The Jaccard index of the shingles of characters of this text and of other letters.
     fn shingle_jaccard(&self, letters: &str) -> f64 {
         // The length of this text selects the shingle length for both.
-        let others = count_shingles(letters, self.characters).hashes;
-        sorted_jaccard(&self.shingles, &others)
+        let length = ShingleLength::of_comparison(self.characters);
+        sorted_jaccard(&self.shingles, &length.count(letters).hashes)
     }
 
     /// The Jaccard index of the phrases.
@@ -516,7 +527,8 @@ mod tests {
 
             let likeness = Likeness::default();
             let wording = Wording::new(&normaliser, &a);
-            let has_little = wording.shingle_jaccard(&normaliser.letters(&b)) < MIN_SHINGLE_JACCARD;
+            let index = || wording.shingle_jaccard(&normaliser.letters(&b));
+            let has_little = wording.is_long() && index() < MIN_SHINGLE_JACCARD;
             let compared = wording.compare(&normaliser, &b, &likeness);
             match compared {
                 Some(found) => {

@@ -17,9 +17,8 @@ use rapidfuzz::distance::levenshtein::{Args, BatchComparator};
 
 use super::edit_lanes::{EditLanes, LANES, MAX_OTHER_LETTERS};
 use super::jaccard::jaccard_index;
-use super::shared_shingles::{LongShingles, ShortShingles};
+use super::long_shingles::LongShingles;
 use super::{Likeness, MAX_EDIT_CHARACTERS, MIN_SHINGLE_JACCARD, Resemblance, Wording};
-use crate::minhash::is_long;
 
 /// Classes of characters. A class is the low five bits of the code of a character.
 const CLASSES: usize = 32;
@@ -232,8 +231,6 @@ pub(crate) struct PackedComparison<'w> {
     lanes: Option<EditLanes>,
     /// `None` for a text that is short or not ASCII.
     long_shingles: Option<LongShingles>,
-    /// Made by the first comparison that needs them; `None` for a text that is long or not ASCII.
-    short_shingles: OnceLock<Option<ShortShingles>>,
 }
 
 impl<'w> PackedComparison<'w> {
@@ -248,9 +245,8 @@ impl<'w> PackedComparison<'w> {
             characters: OnceLock::new(),
             is_ascii,
             lanes: EditLanes::new(wording.letters.as_bytes()),
-            long_shingles: (is_ascii && is_long(wording.characters))
+            long_shingles: (is_ascii && wording.is_long())
                 .then(|| LongShingles::new(wording.letters.as_bytes(), wording.shingles.len())),
-            short_shingles: OnceLock::new(),
         }
     }
 
@@ -374,8 +370,9 @@ impl<'w> PackedComparison<'w> {
                 (found.unwrap_or_else(jaccard), Some(similarity))
             }
         };
-        let shares_shingles = self.surely_shares_shingles(edit_similarity, longer);
-        (shares_shingles || self.shares_shingles(other)).then_some(Resemblance {
+        let shares_shingles =
+            || self.surely_shares_shingles(edit_similarity, longer) || self.shares_shingles(other);
+        (!own.is_long() || shares_shingles()).then_some(Resemblance {
             same_wording: false,
             edit_similarity,
             jaccard,
@@ -445,16 +442,8 @@ impl<'w> PackedComparison<'w> {
     /// Returns `true` if the Jaccard index of the shingles of characters is at least
     /// [`MIN_SHINGLE_JACCARD`].
     fn shares_shingles(&self, other: PackedWording<'_>) -> bool {
-        let own = self.short_shingles.get_or_init(|| {
-            let is_short = !is_long(self.wording.characters);
-            let letters = is_short.then_some(self.wording.letters.as_bytes());
-            letters.and_then(ShortShingles::new)
-        });
-        let index = own.as_ref().and_then(|own| own.jaccard(other.letters()));
-        let index = index.or_else(|| {
-            let letters = str::from_utf8(other.letters()).ok()?;
-            Some(self.wording.shingle_jaccard(letters))
-        });
+        let letters = str::from_utf8(other.letters()).ok();
+        let index = letters.map(|letters| self.wording.shingle_jaccard(letters));
         index.is_some_and(|index| index >= MIN_SHINGLE_JACCARD)
     }
 }

@@ -46,7 +46,7 @@ use crate::options::RecipeOptions;
 /// word and weight), alike (true if the texts are near-duplicates by the default thresholds),
 /// edit_similarity and jaccard.
 ///
-/// --search prints only the pairs that a similar search for A finds, where B is a stored text: both texts are
+/// --search prints only the pairs that a similar search for A accepts, once B is a candidate of it: both texts are
 /// alike, and one contains the other. This is faster, and fastest if consecutive lines have the same A.
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -85,7 +85,7 @@ A document that is in no cluster with another is not written. `cluster` is the s
 
 The answer of `similar-pairs` is the set of pairs that one machine finds by a search for each document
 (`simdb-cli query --similar`, `Snapshot::similar`) in a database of the same documents, loaded at once. check.py
-proves it. Equal texts are one row, the smallest id, and stars around it.
+tests it. Equal texts are one row, the smallest id, and stars around it.
 
 The search of one machine descends in each of 24 trees of minima to the first node that has few entries, at most 32
 to 4,096, with the text's own minima and with second minima (`SearchKeys` of the library says it exactly). It
@@ -183,7 +183,7 @@ EDGE = "u BIGINT, v BIGINT, distance INT"
 FOUND = "l BIGINT, r BIGINT, distance INT"
 CLUSTER = "doc_id BIGINT, keeper BIGINT, cluster BIGINT, distance INT"
 TEXT = ("doc BIGINT, fingerprint BIGINT, reliable BOOLEAN, letters INT, classes INT, max_entries INT, "
-        "max_sketch_distance INT, characters INT, phrases INT, sketch_1 BIGINT, sketch_2 BIGINT, "
+        "max_seconds INT, max_sketch_distance INT, characters INT, phrases INT, sketch_1 BIGINT, sketch_2 BIGINT, "
         "other_1 BIGINT, other_2 BIGINT, phrase_bits BIGINT, class_bits_1 BIGINT, class_bits_2 BIGINT, "
         "class_bits_3 BIGINT, class_bits_4 BIGINT, "
         "text STRING, keys ARRAY<BIGINT>, seconds ARRAY<BIGINT>, others ARRAY<BIGINT>")
@@ -197,9 +197,10 @@ SIMILAR_PAIR = ("a BIGINT, b BIGINT, distance INT, verdict STRING, edit_similari
 
 # The forest, as in SearchKeys, whose description the footers have: trees, the lowest bit of each of the five
 # minima in a key, the most entries of a small node of one or two minima (of long and of short texts), and
-# of three or four.
+# of three or four; the levels that have second minima, and the most of these in a prefix.
 TREES, SHIFTS = 24, (27, 17, 10, 6, 4)
 SHALLOW_ENTRIES, DEEP_ENTRIES = (32, 128), 4096
+PROBED_LEVELS, MAX_SECONDS = 3, 2
 TREES_TOGETHER = 6
 SEARCH_RADIUS = 3
 # The least edit similarity, up to a number of characters, or Jaccard index of texts that are alike, in percent.
@@ -209,7 +210,7 @@ LONG_CHARACTERS = 100
 # The columns that say of two texts if they may be alike.
 SIZES = "phrase_bits, class_bits_1, class_bits_2, class_bits_3, class_bits_4"
 SEARCH_KEYS = "simdb.recipe.search_keys"
-SEARCH_KEYS_VERSION = "search keys v2:"
+SEARCH_KEYS_VERSION = "search keys v3:"
 # simdb-cli refuses to compare nothing, and a part may have no candidates.
 COMPARE = """IFS= read -r first || exit 0
 { printf '%s\\n' "$first"; cat; } | "$0" compare --pairs - --search --json"""
@@ -1273,8 +1274,8 @@ def forest_sides(job, once, large, first, sampled=False):
     sketches = ", ".join(f"IF({condition}, {one}, {two}) AS {name}" for condition, one, two, name in (
         (own, "sketch_1", "other_1", "s"), (own, "sketch_2", "other_2", "t"),
         (other, "other_1", "sketch_1", "x"), (other, "other_2", "sketch_2", "y")))
-    columns = ("doc AS document, classes, max_entries, max_sketch_distance AS most, characters, phrases, "
-               f"{sketches}, {SIZES}")
+    columns = ("doc AS document, classes, max_entries, max_seconds, max_sketch_distance AS most, characters, "
+               f"phrases, {sketches}, {SIZES}")
     own_keys = job.spark.sql(
         f"SELECT {columns}, {own} AS is_entry, inline(arrays_zip("
         f"slice(IF({own}, keys, others), {trees}), slice(seconds, {trees}))) AS (key, second) FROM {rows}")
@@ -1296,24 +1297,32 @@ def forest_sides(job, once, large, first, sampled=False):
                 f"WHEN e3 IS NULL THEN {node('key', 2)} WHEN e4 IS NULL THEN {node('key', 3)} "
                 f"ELSE {node('key', 4)} END")
 
-    counted = job.view(with_counts(own_keys))
+    counted = with_counts(own_keys)
     entries = job.spark.sql(
         f"SELECT explode(array_distinct(array({', '.join(map(small_node, SHALLOW_ENTRIES))}))) AS node, "
         f"document, CAST(key & 15 AS INT) AS class, characters, phrases, s, t, {SIZES} "
-        f"FROM {counted} WHERE is_entry")
-    # The own path, and a path for each probed level that it reaches.
-    probes = ", ".join(
-        f"key & {literal(ALL_BITS ^ mask)} | second & {literal(mask)}"
-        for high, low in zip((42, *SHIFTS), SHIFTS[:3]) for mask in ((1 << high) - (1 << low),))
-    depth = "IF(coalesce(e1, 0) <= max_entries, 2, IF(coalesce(e2, 0) <= max_entries, 3, 4))"
-    names = f"document, classes, max_entries, most, characters, phrases, s, t, x, y, {SIZES}"
-    paths = job.spark.sql(
-        f"SELECT {names}, explode(slice(array(key, {probes}), 1, {depth})) AS key FROM {counted} "
-        f"UNION ALL SELECT {names}, key FROM {job.view(other_keys)}")
-    queries = job.spark.sql(
-        f"SELECT {small_node('max_entries')} AS node, {names} "
-        f"FROM {job.view(with_counts(paths))}")
-    return queries, entries
+        f"FROM {job.view(counted)} WHERE is_entry")
+    # A path has `probes` second minima, on levels before `level`. It reaches the levels below its large nodes.
+    masks = [(1 << high) - (1 << low) for high, low in zip((SHIFTS[0] + 15, *SHIFTS), SHIFTS[:PROBED_LEVELS])]
+    reached = "IF(coalesce(e1, 0) <= max_entries, 0, IF(coalesce(e2, 0) <= max_entries, 1, 2))"
+    names = f"document, classes, max_entries, max_seconds, most, characters, phrases, s, t, x, y, {SIZES}"
+    path = "STRUCT<key: BIGINT, probes: INT, level: INT>"
+    counted = counted.selectExpr("*", "0 AS probes", "0 AS level")
+    for probes in range(MAX_SECONDS):
+        probed = ", ".join(
+            f"CAST(struct(key & {literal(ALL_BITS ^ mask)} | second & {literal(mask)}, {probes + 1}, {level + 1}) AS {path})"
+            for level, mask in enumerate(masks))
+        # Each path itself, and the paths with one more second minimum on a level that it reaches.
+        paths = job.spark.sql(
+            f"SELECT {names}, second, path.* FROM (SELECT *, explode(concat(array(CAST(struct(key, probes, level) AS "
+            f"{path})), filter(array({probed}), p -> probes = {probes} AND probes < max_seconds AND "
+            f"p.level > level AND p.level <= {reached} + 1))) AS path FROM "
+            f"{job.view(counted)})")
+        counted = with_counts(paths)
+    others = with_counts(other_keys)
+    queries = " UNION ALL ".join(
+        f"SELECT {small_node('max_entries')} AS node, {names} FROM {job.view(side)}" for side in (counted, others))
+    return job.spark.sql(queries), entries
 
 
 def hot_nodes(job, queries, entries):
@@ -1351,8 +1360,8 @@ def joined(job, queries, entries, hot, condition):
             return job.spark.sql(
                 f"SELECT *, IF(entry_classes IS NULL, 0, {cell}) AS cell FROM {classed}")
 
-        queries = cells(queries, "query_classes", "entry_classes", "own * entry_classes + other")
-        entries = cells(entries, "entry_classes", "query_classes", "other * entry_classes + own")
+        queries = cells(queries, "query_classes", "entry_classes", "CAST(own AS BIGINT) * entry_classes + other")
+        entries = cells(entries, "entry_classes", "query_classes", "CAST(other AS BIGINT) * entry_classes + own")
     return job.spark.sql(
         f"SELECT DISTINCT IF(is_directed, q, least(q, e)) AS query, IF(is_directed, e, greatest(q, e)) AS document "
         f"FROM (SELECT /*+ MERGE(e) */ q.document AS q, e.document AS e, (q.characters < {LONG_CHARACTERS}) <> "

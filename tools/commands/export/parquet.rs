@@ -26,10 +26,11 @@ pub struct MoreColumns {
     pub similar: bool,
 }
 
-const SIMILAR_COLUMNS: [NewColumn; 19] = [
+const SIMILAR_COLUMNS: [NewColumn; 20] = [
     NewColumn::Small("letters"),
     NewColumn::Small("classes"),
     NewColumn::Small("max_entries"),
+    NewColumn::Small("max_seconds"),
     NewColumn::Small("max_sketch_distance"),
     NewColumn::Small("characters"),
     NewColumn::Small("phrases"),
@@ -91,6 +92,7 @@ impl ParquetDocuments {
             made.letters,
             made.classes.into(),
             made.max_entries,
+            made.max_seconds,
             made.max_sketch_distance,
             made.characters.into(),
             made.phrases.into(),
