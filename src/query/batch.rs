@@ -31,6 +31,9 @@ const MAX_QUERIES: usize = 1 << 20;
 const MAX_MATCHES: usize = 8 << 20;
 /// Up to 4,096 answers are assembled together on all cores, and then passed to the visitor.
 const QUERIES_PER_ROUND: usize = 4096;
+/// At most 4,096 queries are compared in one scan. A scan holds the lock of a part of the bucket cache while it compares
+/// eight buckets, with so many queries some milliseconds.
+const QUERIES_PER_SCAN: usize = 4096;
 /// Block keys, some milliseconds at radius 3 in a database of ten million documents, that are looked up
 /// between two reports of the progress. Fewer at a larger radius, at which each key has more queries.
 const KEYS_PER_REPORT: usize = 4096;
@@ -147,7 +150,11 @@ impl BatchQuery<'_> {
                 }
             }
         } else {
-            matches = self.scan(queries, &count)?;
+            for (index, part) in queries.chunks(QUERIES_PER_SCAN).enumerate() {
+                let scanned = index * QUERIES_PER_SCAN;
+                progress.advance_to(first as u64 + (scanned as f64 * SEARCH_SHARE) as u64)?;
+                matches.append(&mut self.scan(scanned, part, &count)?);
+            }
         }
         if are_too_many(&count) {
             return Ok(None);
@@ -238,13 +245,18 @@ impl BatchQuery<'_> {
         Ok(found)
     }
 
-    /// Compares every query with every stored fingerprint.
-    fn scan(&self, queries: &[Fingerprint], count: &AtomicUsize) -> Result<Vec<BatchMatch>> {
+    /// Compares every query with every stored fingerprint. `first` is the index of the first query.
+    fn scan(
+        &self,
+        first: usize,
+        queries: &[Fingerprint],
+        count: &AtomicUsize,
+    ) -> Result<Vec<BatchMatch>> {
         self.view.tables.scan(|fingerprints, matches| {
             let (mut near, mut unpacked) = (Vec::new(), Vec::new());
             // Unpacked once for all queries.
             let fingerprints = fingerprints.as_slice(&mut unpacked);
-            for (query_index, query) in (0..).zip(queries) {
+            for (query_index, query) in (first as u32..).zip(queries) {
                 if are_too_many(count) {
                     return;
                 }
@@ -520,7 +532,7 @@ mod tests {
             });
             let mut probed: Vec<BatchMatch> = probed.collect();
             assert_eq!(probed.len(), count.into_inner());
-            let mut scanned = batch.scan(&queries, &AtomicUsize::new(0)).unwrap();
+            let mut scanned = batch.scan(0, &queries, &AtomicUsize::new(0)).unwrap();
             probed.sort_unstable();
             scanned.sort_unstable();
             assert!(probed == scanned, "radius {radius}");

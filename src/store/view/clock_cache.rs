@@ -31,6 +31,15 @@ struct Slot<V> {
     is_read: AtomicBool,
 }
 
+impl<V> Slot<V> {
+    fn count_as_read(&self) {
+        // Stored only once: threads on different cores that store into one cache line wait for each other.
+        if !self.is_read.load(Ordering::Relaxed) {
+            self.is_read.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
 impl<V: Clone> ClockCache<V> {
     /// The bytes that a value takes besides those of `bytes_of`.
     pub(super) const SLOT_BYTES: u64 = size_of::<Slot<V>>() as u64;
@@ -60,16 +69,13 @@ impl<V: Clone> ClockCache<V> {
         let group = self.groups[index / GROUP_LEN].read();
         let slot = group.get(index % GROUP_LEN)?;
         let value = slot.value.clone()?;
-        // Stored only once: threads on different cores that store into one cache line wait for each other.
-        if !slot.is_read.load(Ordering::Relaxed) {
-            slot.is_read.store(true, Ordering::Relaxed);
-        }
+        slot.count_as_read();
         Some(value)
     }
 
     /// Visits the values of these slots, until a slot has no value or the visitor returns `false`. Returns the
     /// number of visited values before that. Neighbouring slots are visited under one lock, so the visitor must not
-    /// use the cache. The values do not count as read.
+    /// use the cache. The values count as read.
     pub(super) fn visit_while(
         &self,
         indices: impl Iterator<Item = usize>,
@@ -82,11 +88,11 @@ impl<V: Clone> ClockCache<V> {
             let group = self.groups[number].read();
             let mut next = Some(first);
             while let Some(index) = next {
-                let slot = group.get(index % GROUP_LEN);
-                let value = slot.and_then(|slot| slot.value.as_ref());
-                if !value.is_some_and(&mut visitor) {
+                let visit = |slot: &&Slot<V>| slot.value.as_ref().is_some_and(&mut visitor);
+                let Some(slot) = group.get(index % GROUP_LEN).filter(visit) else {
                     return visited;
-                }
+                };
+                slot.count_as_read();
                 visited += 1;
                 next = indices.next_if(|index| index / GROUP_LEN == number);
             }
