@@ -91,10 +91,11 @@ impl PreparedChange {
         })
     }
 
-    /// Bytes in memory of the text, its forest keys and its text query.
+    /// Bytes in memory of the text, its forest keys, its packed wording and its text query.
     pub(crate) fn text_bytes(&self) -> usize {
         let query_bytes = self.query.as_ref().map_or(0, |query| query.len_bytes());
-        self.text.len_bytes() + size_of_val(self.text.keys()) + query_bytes
+        let text_bytes = self.text.len_bytes() + self.text.packed_bytes();
+        text_bytes + size_of_val(self.text.keys()) + query_bytes
     }
 }
 

@@ -208,10 +208,10 @@ pub(crate) fn get_sketches_from(
         for row in table.range(id.0..).reading(db_path)? {
             let (id, stored) = row.reading(db_path)?;
             let (id, stored) = (DocId(id.value()), stored.value());
-            bytes += stored.len();
             if bytes > WALK_BYTES || !wants(id) {
                 break;
             }
+            bytes += stored.len();
             sketches.push((id, decode_sketch(id, stored, db_path)?));
         }
         Ok(())
