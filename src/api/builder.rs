@@ -138,7 +138,7 @@ impl Builder {
     }
 
     /// Sets the number of changes in the journal at which a background thread merges them into the
-    /// tables; 65,536 unless set.
+    /// tables; unless set, 65,536, and 131,072 in a database for [similar search](Self::similar).
     ///
     /// The journal of a large database grows further, to one change for each 64 documents, but
     /// never beyond 256 MiB of changes. A smaller number takes less memory, and less time to open
@@ -146,7 +146,7 @@ impl Builder {
     /// more changes, or of more texts than 64 MiB or the cache, bypasses the journal. The number is
     /// not stored in the file.
     pub fn merge_after_changes(mut self, changes: usize) -> Self {
-        self.limits.min_flush_changes = changes.max(1);
+        self.limits.min_flush_changes = Some(changes.max(1));
         self
     }
 

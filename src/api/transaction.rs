@@ -8,7 +8,6 @@ use std::time::Instant;
 use crate::api::database::{Database, Handle};
 use crate::error::{Error, Result};
 use crate::ingest::{Batch, Change, Outcome, one, prepare_next};
-use crate::store::Limits;
 use crate::store::{DocumentEdit, WriteGuard, WriteTransaction};
 use crate::timestamp::Timestamp;
 
@@ -70,10 +69,6 @@ enum Stage {
     Large(Box<WriteTransaction>),
 }
 
-fn is_large(batch: &Batch, limits: Limits) -> bool {
-    batch.len() > limits.min_flush_changes || batch.text_bytes() > limits.max_transaction_bytes
-}
-
 impl Transaction<'_> {
     /// Waits for other writers, at most until `deadline`.
     pub(crate) fn begin(handle: Arc<Handle>, deadline: Option<Instant>) -> Result<Self> {
@@ -104,7 +99,7 @@ impl Transaction<'_> {
                     batch.decide_all(&part, &mut outcomes)?;
                 }
                 // The journal and the memtable would hold all of it until the next merge.
-                if is_large(&batch, store.limits()) {
+                if batch.is_large(store.limits()) {
                     let mut tables = store.begin_write_with(write_guard)?;
                     apply_batch(&mut tables, batch.into_edits())?;
                     Stage::Large(Box::new(tables))

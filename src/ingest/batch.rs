@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::query::{self, Similar, TextQuery};
 use crate::store::{
-    DocumentEdit, FingerprintSource, SnapshotTables, StoredDocument, TextEdit, View,
+    DocumentEdit, FingerprintSource, Limits, SnapshotTables, StoredDocument, TextEdit, View,
 };
 use crate::timestamp::Timestamp;
 
@@ -83,8 +83,10 @@ impl<T: FingerprintSource> Batch<T> {
         self.edits.values().any(DocumentEdit::changes_something)
     }
 
-    pub(crate) fn text_bytes(&self) -> usize {
-        self.text_bytes
+    /// Returns `true` if the changes should be made in the tables, not in the journal and the memtable.
+    pub(crate) fn is_large(&self, limits: Limits) -> bool {
+        self.len() > limits.flush_changes(self.view.keeps_forest())
+            || self.text_bytes > limits.max_transaction_bytes
     }
 
     /// Removes expired documents. Reads up to `most` arrivals of the tables from the cursor `from`

@@ -35,9 +35,11 @@ impl MemoryBudget {
     /// A builder whose database keeps to the memory.
     pub fn bounded(self, builder: Builder) -> Builder {
         let changes = usize::try_from(self.rest_bytes / CHANGE_BYTES).unwrap_or(usize::MAX);
-        builder
-            .cache_bytes(self.cache_bytes())
-            .merge_after_changes(changes.min(MAX_MEMTABLE_CHANGES))
+        let builder = builder.cache_bytes(self.cache_bytes());
+        match changes < MAX_MEMTABLE_CHANGES {
+            true => builder.merge_after_changes(changes),
+            false => builder,
+        }
     }
 
     /// The cache of one database.

@@ -84,7 +84,7 @@ fn open(path: &Path) -> Store {
 }
 
 fn flush_options() -> FlushOptions {
-    FlushOptions::new(Limits::small().min_flush_changes, false)
+    FlushOptions::new(Limits::small().flush_changes(true))
 }
 
 fn window() -> Retention {

@@ -52,8 +52,7 @@ impl Committer {
             flush_lock: Mutex::default(),
             write_lock: WriteLock::new(active),
             flush_options: FlushOptions::new(
-                tables.limits.min_flush_changes,
-                tables.forest().is_some(),
+                tables.limits.flush_changes(tables.forest().is_some()),
             ),
             identity,
             file,

@@ -16,10 +16,27 @@ pub(crate) struct Limits {
     /// buckets are so short that reading the chunks is faster.
     pub(crate) min_chunks_for_bucket_scan: u64,
     /// A memtable with fewer changes is not flushed before the database is closed, unless it takes much
-    /// memory. At least 1.
-    pub(crate) min_flush_changes: usize,
+    /// memory. At least 1; `None` for the default.
+    pub(crate) min_flush_changes: Option<usize>,
     /// A transaction with more bytes of texts in memory continues in the tables.
     pub(crate) max_transaction_bytes: usize,
+}
+
+/// The default of [`Limits::flush_changes`].
+const FLUSH_CHANGES: usize = 64 << 10;
+/// The default with a forest. A text has 25 keys, so 65,536 of them touch nearly every page of the forest of a
+/// million texts, and 131,072 hardly more.
+const FOREST_FLUSH_CHANGES: usize = 2 * FLUSH_CHANGES;
+
+impl Limits {
+    /// A memtable with fewer changes is not flushed before the database is closed, unless it takes much memory.
+    pub(crate) fn flush_changes(&self, has_forest: bool) -> usize {
+        let default = match has_forest {
+            true => FOREST_FLUSH_CHANGES,
+            false => FLUSH_CHANGES,
+        };
+        self.min_flush_changes.unwrap_or(default)
+    }
 }
 
 impl Default for Limits {
@@ -27,7 +44,7 @@ impl Default for Limits {
         Self {
             max_bucket_len: MAX_BUCKET_LEN,
             min_chunks_for_bucket_scan: 16 << 10,
-            min_flush_changes: 64 << 10,
+            min_flush_changes: None,
             max_transaction_bytes: MAX_TRANSACTION_BYTES,
         }
     }
@@ -40,7 +57,7 @@ impl Limits {
         Self {
             max_bucket_len: 1 << 10,
             min_chunks_for_bucket_scan: 64,
-            min_flush_changes: 256,
+            min_flush_changes: Some(256),
             max_transaction_bytes: MAX_TRANSACTION_BYTES,
         }
     }
