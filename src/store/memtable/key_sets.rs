@@ -6,8 +6,9 @@ use super::shards::Shards;
 use crate::error::Result;
 use crate::minhash::{ForestEntries, ForestEntry, ForestPage, first_level};
 
-/// A chunk has at most 256 entries: it is read under one lock, and an insertion moves half of it on average.
-const MAX_CHUNK_LEN: usize = 256;
+/// A chunk has at most 64 entries, 1 KiB: a search in it waits for memory four times, in 256 entries six times. It is read
+/// under one lock, and an insertion moves half of it on average.
+const MAX_CHUNK_LEN: usize = 64;
 
 /// The key of a text, and the number of its document.
 pub(super) type KeyEntry = (u64, u32);
