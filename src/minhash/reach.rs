@@ -44,8 +44,8 @@ impl Reach {
 
     /// The reach for short texts that are alike in a stored forest, which has fewer trees: among a million real
     /// texts, larger nodes find a quarter of the near-duplicates that are lost otherwise, and so do prefixes of two
-    /// second minima. In longer texts of few words, thousands of unrelated sketches are near.
-    const ALIKE_STORED: Self = Self {
+    /// second minima.
+    const SHORT_ALIKE_STORED: Self = Self {
         max_shallow_entries: 128,
         max_probes: 2,
         max_sketch_distance: 54,
@@ -53,11 +53,20 @@ impl Reach {
         ..Self::ALIKE
     };
 
+    /// The reach for long texts that are alike in a stored forest. Of 1,500 real descriptions among 61,000, it finds
+    /// .9972 of the near-duplicates on average, and .9985 with a bound of 52 bits. In a million articles of 80 to 200
+    /// random words, a bound of 52 leaves so many candidates that the cache cannot hold their wordings, and a search
+    /// takes twice as long.
+    const LONG_ALIKE_STORED: Self = Self {
+        max_sketch_distance: 50,
+        ..Self::ALIKE
+    };
+
     /// The reach for a text of so many characters and those that are alike in a stored forest.
     pub(crate) fn alike_stored(characters: usize) -> &'static Self {
         match ShingleLength::of(characters) {
-            ShingleLength::Five => &Self::ALIKE,
-            _ => &Self::ALIKE_STORED,
+            ShingleLength::Five => &Self::LONG_ALIKE_STORED,
+            _ => &Self::SHORT_ALIKE_STORED,
         }
     }
 
