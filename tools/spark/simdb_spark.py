@@ -4,28 +4,25 @@
     simdb-cli export news.simdb --format parquet -o news
     spark-submit simdb_spark.py pairs    news pairs           # all pairs within 3 bits
     spark-submit simdb_spark.py match    today news found     # new documents beside old ones
-    spark-submit simdb_spark.py clusters pairs clusters       # who is kept, who joins whom
+    spark-submit simdb_spark.py clusters pairs clusters       # each document, and the one to keep
 
     simdb-cli export news.simdb --format parquet --similar -o texts
     spark-submit --files simdb-cli simdb_spark.py similar-pairs texts similar --simdb-cli ./simdb-cli
     spark-submit simdb_spark.py similar-clusters similar kept # texts that another text says
 
-Plain Spark SQL over Parquet, by PySpark 3.5 or 4. Nothing of simdb's runs on the workers, and no
-Python does: they need Spark and nothing else, except for `similar-pairs`, whose workers also run the
-binary simdb-cli. Paths are Hadoop's (hdfs://, s3a://, ...; a local one
-only where every worker sees the same disk). One run at a time may write to an OUTPUT.
+Plain Spark SQL over Parquet, by PySpark 3.5 or 4. The workers need Spark only, no Python; for `similar-pairs` they
+also run the binary simdb-cli. Paths are Hadoop paths (hdfs://, s3a://, ...), or local paths if all workers have
+the same disk. One run at a time may write to an OUTPUT.
 
-# What goes in and out
+# Input and output
 
 INPUT, QUERIES and CORPUS are folders of Parquet files (or one file): `doc_id` INT64 and `fingerprint`
-INT64, both bit-cast from u64, one row a document, no id twice. A third column `reliable` BOOLEAN may
-be there: documents that are not reliable take no part. Files that simdb did not write may be read
-too; what simdb's footers would have proved (the recipe, that no id comes twice) is then warned
-about or checked.
+INT64, both bit-cast from u64, one row a document, no id twice. With a third column `reliable` BOOLEAN,
+documents that are not reliable are left out. Files of other programs are read too: repeated ids are
+then looked for, and a warning says that the recipe is not known. The footers of simdb say both.
 
-An id is a u64, which Parquet and Spark keep bit-cast to BIGINT: id 2^63 is there as -2^63. Wherever
-ids are put in order here (a is the smaller of a pair, a keeper the smallest of its cluster) it is the
-order of u64.
+An id is a u64, bit-cast to BIGINT in Parquet and Spark: id 2^63 is -2^63 there. Ids are ordered as u64:
+a is the smaller id of a pair, a keeper the smallest id of its cluster.
 
     pairs     a BIGINT, b BIGINT, distance INT     a < b, each pair once, in no order
     match     query BIGINT, document BIGINT, distance INT
@@ -34,52 +31,49 @@ order of u64.
                        jaccard DOUBLE, is_copy BOOLEAN, a_first BOOLEAN
     similar-clusters   the columns of clusters
 
-Pairs are what `simdb-cli pairs --format csv` writes: documents with one fingerprint are a star, the
-smallest id with each of the others at distance 0, and a pair of different fingerprints names the
-smallest id of each, which stands for all. `--expand` writes every pair of documents instead: n copies
-are then n² / 2 rows.
+Pairs are those of `simdb-cli pairs --format csv`: documents with one fingerprint are a star, the
+smallest id with each of the others at distance 0, and a pair of different fingerprints has the
+smallest id of each. `--expand` writes every pair of documents instead: n copies are then n² / 2 rows.
 
-The output folder has `_simdb_manifest.json` (what was asked, of which files, which steps are done)
-and, once it is whole, `_SUCCESS`. A run that was cut short is repeated by the same command and goes
-on behind its finished steps; a folder that was begun with other files, other parameters or another
-version of this program is refused.
+The output folder has `_simdb_manifest.json` (command, parameters, files and finished steps) and, once
+it is complete, `_SUCCESS`. The same command continues an interrupted run behind its finished steps. A
+folder of other files, other parameters or another version of this program is refused.
 
-# How it finds all pairs, and nothing twice
+# All pairs, each once
 
 Cut 64 bits into m blocks. Two fingerprints within radius k differ in at most k of them, so some m - k
 blocks are equal in both: one join for each of the C(m, k) sets of m - k blocks, on the fingerprint
 masked to them (Manku, Jain, Das Sarma, WWW 2007, section 3). Sets are in lexicographic order, and a
-pair is written by the first that is equal in both: the blocks before that set's last one which are
-not in the set must then differ. So no join must know what another found.
+pair is written by the first set that is equal in both: of the blocks before the last one of this set,
+those outside the set differ. So a join needs nothing of another join.
 
-A key that very many fingerprints share would be compared all with all. Its rows are cut again: of the
-bits outside the key, cut into k + 1 sub-blocks, one is equal, and the first that is owns the pair;
-keys which are still crowded are cut a second time. Which keys are crowded is estimated from every
-64th fingerprint and changes the cost, never the answer. Equal fingerprints are joined once, and their
-documents hung on afterwards.
+All fingerprints with one key are compared with each other. A key with very many is cut again: the bits
+outside the key are cut into k + 1 sub-blocks, of which one is equal, and the first equal one writes
+the pair. Keys that are still crowded are cut a second time. Crowded keys are estimated from every
+64th fingerprint; they change the cost, never the answer. Equal fingerprints are joined once, and their
+documents are added afterwards.
 
 # Clusters
 
-`star`: documents in order of id; the first not yet taken becomes a keeper, and every document not yet
-taken within the radius of it joins it. That is sequential. It equals this, which is not: in rounds,
-every undecided document without a smaller undecided neighbour becomes a keeper, and all its
-undecided neighbours are dropped; at the end each dropped document joins the smallest keeper among its
-neighbours. Proof, by induction over the rounds: say that all decided so far are as the sequential rule
-decides them. Let d be undecided, without a smaller undecided neighbour. All its smaller neighbours are
-decided, and none is a keeper (d would have been dropped in that round), so when the sequential rule
-comes to d nobody has taken it: a keeper there too. A neighbour v of d is larger, or d would not be
-without smaller ones, so d or an earlier keeper takes it before its turn comes: no keeper there either.
-In each round the smallest undecided document is decided, so it ends. The keeper that takes v is the
-first in order that is v's neighbour: the smallest. (Such rounds: Blelloch, Fineman, Shun, SPAA 2012.)
-Copies of a fingerprint have the same neighbours and are each other's, so they are decided together,
-by the smallest id. What is left after some rounds, a long chain above all, takes a round for every
-second link; when it has few enough edges the driver decides it by the sequential rule itself.
+`star`: documents in order of id; a document in no cluster yet becomes a keeper, and all documents within
+the radius of it that are in no cluster yet join it. That rule is sequential. These rounds are not, and
+decide the same: each undecided document without a smaller undecided neighbour becomes a keeper, and
+its undecided neighbours become members; at the end each member joins its smallest neighbour that is a
+keeper. Proof by induction over the rounds: all documents that are decided before a round are decided
+as by the sequential rule. Let d be undecided, without a smaller undecided neighbour. Its smaller
+neighbours are decided, and none is a keeper, or d would be a member. So the sequential rule makes d a
+keeper too. An undecided neighbour v of d is larger than d, so the sequential rule puts v into the
+cluster of d or of an earlier keeper: v is a member there too. The smallest undecided document is
+decided in each round, so the rounds end. By the sequential rule, v joins the first keeper that is its
+neighbour, which is the smallest. (Such rounds: Blelloch, Fineman, Shun, SPAA 2012.) Copies of a
+fingerprint have the same neighbours, so they are decided together, by the smallest id. A long chain
+takes a round for every two links; once few edges are left, the driver decides by the sequential rule.
 
 `connected`: connected components, by alternating large-star and small-star (Kiveris et al., SoCC
-2014). They can run away: members need not be near each other. The keeper is the smallest id;
-`distance` is null for who is in no pair with it.
+2014). Members of a long chain need not be near each other. The keeper is the smallest id; `distance` is
+null for members that are in no pair with it.
 
-A document that is in no cluster with another is not written. `cluster` is the smallest id in it.
+A document without a near-duplicate is not written. `cluster` is the smallest id of the cluster.
 
 # Similar texts
 
@@ -88,12 +82,12 @@ The answer of `similar-pairs` is the set of pairs that one machine finds by a se
 tests it. Equal texts are one row, the smallest id, and stars around it.
 
 The search of one machine descends in each of 24 trees of minima to the first node that has few entries, at most 32
-to 4,096, with the text's own minima and with second minima (`SearchKeys` of the library says it exactly). It
+to 4,096, with the text's own minima and with one or two second minima (`SearchKeys` of the library says it exactly). It
 depends on other texts by the entries of nodes alone, and these are counts: GROUP BY, level by level, below large
 nodes only. So each text is an entry of one or two nodes a tree, and a query of some nodes more, by joins with
 the large nodes, which go to every worker (up to 4 million of a level). Entries and queries meet in a join on
 the node, whose condition is on lengths, sketches, counts of characters and bits of phrases: what it refuses is not
-alike. Besides, texts with one wording meet, and texts whose fingerprints differ in at most 3 bits (`pairs`).
+alike. Texts with one wording are candidates too, and texts whose fingerprints differ in at most 3 bits (`pairs`).
 Six trees are a step.
 
 A node where more than `--hot` times `--hot` queries and entries meet is cut into c classes of queries and d classes of
@@ -121,26 +115,25 @@ template are n * n / 2 decisions, which are balanced over all tasks.
 
 # When to use it
 
-A machine with enough disk is enough for long: simdb takes 57 to 74 bytes a document, so 10^9
-documents are 57 to 74 GB and fit one disk, and `simdb-cli pairs` needs no copy of them. It also needs
-far less work: of 8 million documents it found all pairs with 2 seconds of CPU, Spark on two workers
-with 117 in its tasks, 232 in all of its processes, and 98 bytes a document shuffled. Spark pays where
-the fingerprints are on a cluster anyway, where they do not fit one machine, or where the answer is
-wanted beside other tables there.
+One machine is enough for most collections: simdb takes 32 to 42 bytes a document, so 10^9 documents take 32
+to 42 GB, and `simdb-cli pairs` needs no copy of them. It also takes far less time: 2 seconds of CPU for
+all pairs of 8 million documents, Spark on two workers 117 in its tasks, 232 in all of its processes,
+and 98 bytes a document shuffled. Use Spark if the fingerprints are on a cluster already, if they do not
+fit one machine, or if the answer is needed beside other tables there.
 
 N distinct fingerprints cost about N (0.95 us T + 2.5 ns N T / 2^b) of CPU in the joins, T = C(m, k)
 joins on b = 64 (m - k) / m bits; finding equal fingerprints and crowded keys is about as much as two
 joins more. `--blocks auto` takes the m for which that is least: within radius 3, 4 blocks below 4 *
-10^7 fingerprints, 5 up to 2 * 10^10, 6 above. Measured is up to 8 million (twice the formula, on a
-machine that was busy otherwise); calculated from it are 3.3 hours of CPU for 10^9, 46 for 10^10.
+10^7 fingerprints, 5 up to 2 * 10^10, 6 above. Up to 8 million were measured (twice the formula, on a
+busy machine); the formula gives 3.3 hours of CPU for 10^9, 46 for 10^10.
 
-# On a cluster that is not yours alone
+# On a shared cluster
 
-Spark has authentication and encryption switched off. Fingerprints say something about the texts they
-are made of, so switch on: spark.authenticate (with spark.authenticate.secret on standalone clusters),
-spark.network.crypto.enabled, spark.io.encryption.enabled for what is spilled, spark.ssl.* and
-spark.acls.enable with spark.ui.view.acls for the UI; give file systems their own credentials (Kerberos,
-roles), and keep the standalone REST port (spark.master.rest.enabled) shut.
+Authentication and encryption are off by default in Spark, and fingerprints tell something about their texts.
+Enable spark.authenticate (with spark.authenticate.secret on standalone clusters),
+spark.network.crypto.enabled, spark.io.encryption.enabled for spilled data, spark.ssl.*, and
+spark.acls.enable with spark.ui.view.acls for the UI; give file systems credentials of their own
+(Kerberos, roles), and disable the standalone REST port (spark.master.rest.enabled).
 """
 
 import argparse
@@ -1476,8 +1469,8 @@ def parser():
         epilog="""Exit codes: 0 found; 1 a plain no (no pair, no match, no cluster); 2 it could not be done.
 
 Run it by spark-submit, or by python with pyspark 3.5 or 4 installed. Progress goes to standard
-error. The head of the file says how it works, what it costs, and what to switch on where a cluster
-is not yours alone.
+error. The head of the file says how it works, what it costs, and what to enable on a
+shared cluster.
 
 Examples:
   simdb-cli export news.simdb --format parquet -o news
