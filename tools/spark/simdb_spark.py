@@ -106,11 +106,11 @@ digits first, then the smaller id (`a_first`). It is the star rule above on thes
 equals the sequential rule on the same pairs exactly. The keeper is the smallest id among the kept texts
 that say it. `simdb-cli clusters --similar` is another join, with lower thresholds and fewer trees.
 
-N texts are 24 to 48 N entries and 48 to 120 N queries in the joins, rows of some 100 bytes: the joins of 256,000
-package summaries take 0.4 ms a text on two cores. The candidates of N of them are about 0.39 N^1.5: 770,000 of 16,000, 6.4 million of
-64,000, 50.7 million of 256,000 (measured). N^1.5 is what was seen, no law: a text has at most 128 or 4,096
+N texts are 24 to 48 N entries and 48 to 168 N queries in the joins, rows of some 100 bytes: the joins of 256,000
+package summaries take 0.5 ms a text on two cores. The candidates of N of them are 0.4 to 0.47 N^1.5: 0.8 million of
+16,000, 7.2 million of 64,000, 60.5 million of 256,000 (measured). N^1.5 is what was seen, no law: a text has at most 128 or 4,096
 entries from a node of less than five minima, however large N is. A candidate takes 5.4 us of CPU and both of its texts
-in a shuffle: 8 million summaries some 13 hours of CPU (calculated). Beyond counts and candidates, n texts of one
+in a shuffle: 8 million summaries some 16 hours of CPU (calculated). Beyond counts and candidates, n texts of one
 template are n * n / 2 decisions, which are balanced over all tasks.
 
 # When to use it
