@@ -108,9 +108,9 @@ that say it. `simdb-cli clusters --similar` is another join, with lower threshol
 
 N texts are 24 to 48 N entries and 48 to 168 N queries in the joins, rows of some 100 bytes: the joins of 256,000
 package summaries take 0.5 ms a text on two cores. The candidates of N of them are 0.4 to 0.47 N^1.5: 0.8 million of
-16,000, 7.2 million of 64,000, 60.5 million of 256,000 (measured). N^1.5 is what was seen, no law: a text has at most 128 or 4,096
-entries from a node of less than five minima, however large N is. A candidate takes 5.4 us of CPU and both of its texts
-in a shuffle: 8 million summaries some 16 hours of CPU (calculated). Beyond counts and candidates, n texts of one
+16,000, 7.2 million of 64,000, 60.5 million of 256,000 (measured). The exponent is measured too: a text has at
+most 128 or 4,096 entries from a node of less than five minima, however large N is. A candidate takes 5.4 us of CPU and
+both of its texts in a shuffle: 8 million summaries some 16 hours of CPU (calculated). Beyond counts and candidates, n texts of one
 template are n * n / 2 decisions, which are balanced over all tasks.
 
 # When to use it
@@ -244,7 +244,7 @@ def joins(radius, blocks):
 
 
 def cut_again(cut, radius):
-    """What finds each pair within the radius among fingerprints that are equal where `cut` is."""
+    """The cuts that find each pair within the radius among fingerprints that are equal in the bits of `cut`."""
     masks = split([bit for bit in range(63, -1, -1) if not cut.mask >> bit & 1], radius + 1)
     for number, mask in enumerate(masks):
         yield Cut(
@@ -253,11 +253,10 @@ def cut_again(cut, radius):
 
 
 def cost_seconds(fingerprints, radius, blocks):
-    """About how much CPU all pairs take: measured up to 8 million fingerprints, and from there on
-    calculated."""
+    """An estimate of the CPU time of all pairs, measured up to 8 million fingerprints."""
     every = list(joins(radius, blocks))
     shared = sum(2.0 ** -bin(cut.mask).count("1") for cut in every)
-    # The documents are read and their copies gathered besides, which is as much as two joins.
+    # Reading the documents and finding their copies takes as long as two joins.
     return fingerprints * (ROW_SECONDS * (len(every) + 2) + COMPARISON_SECONDS * fingerprints * shared)
 
 
@@ -269,7 +268,7 @@ def cheapest_blocks(fingerprints, radius):
 
 
 def literal(bits):
-    """64 bits as SQL: BIGINT has a sign."""
+    """64 bits as an SQL literal, which is signed."""
     if bits == 1 << 63:
         return "shiftleft(1L, 63)"
     return f"({bits - (1 << 64) if bits >> 63 else bits}L)"
@@ -280,7 +279,7 @@ def reorder(column):
     return f"({column} ^ {literal(1 << 63)})"
 
 
-# Files, wherever Hadoop has them ----------------------------------------------------------------
+# Files in Hadoop's file systems ------------------------------------------------------------------
 
 
 class Files:
@@ -325,7 +324,7 @@ class Files:
                           "look whether something has that name, and run the same command again")
 
     def read(self, path):
-        """What `replace` wrote last, even if it was cut short."""
+        """The content that `replace` wrote last, also if a `replace` was interrupted."""
         if not self.exists(path) and self.exists(path + ".new"):
             path += ".new"
         fs, path = self._at(path)
@@ -336,8 +335,8 @@ class Files:
             stream.close()
 
     def replace(self, path, text):
-        """Writes a file anew. Not every file system renames over another file, so for a moment only
-        the new one is there, whole: `read` and `is_there` know."""
+        """Replaces a file. Some file systems cannot rename over a file, so for a moment only the new file
+        exists, complete under another name; `read` and `is_there` look there too."""
         new = path + ".new"
         fs, target = self._at(new)
         stream = fs.create(target, True)
@@ -375,7 +374,7 @@ class Files:
         return found
 
     def footer(self, path):
-        """What the footer of a Parquet file says of documents: Spark does not tell metadata."""
+        """The metadata of documents in the footer of a Parquet file, which Spark does not return."""
         parquet = self.jvm.org.apache.parquet.hadoop
         file = parquet.util.HadoopInputFile.fromPath(self._path(path), self.conf)
         reader = parquet.ParquetFileReader.open(file)
@@ -417,7 +416,7 @@ class Files:
         return column.getRepetition().toString() == "REQUIRED"
 
 
-# What goes in -----------------------------------------------------------------------------------
+# Input ------------------------------------------------------------------------------------------
 
 
 def listed(files, roots):
@@ -427,7 +426,7 @@ def listed(files, roots):
 
 
 class Documents:
-    """Folders of documents: their files and what the footers of these say."""
+    """Folders of documents: their files and the metadata of the footers."""
 
     def __init__(self, files, roots):
         self.roots = roots
@@ -462,18 +461,18 @@ class Documents:
 
     @staticmethod
     def _are_proved(footers):
-        """Whether the footers alone say that no id comes twice. simdb writes a file in order of u64
-        ids, each once; so it is enough that files have no range of ids in common."""
+        """True if the footers prove that no id is repeated. simdb writes a file in the order of u64 ids,
+        each once, so it is enough that the ranges of ids of two files do not overlap."""
         ranges = []
         for footer in footers:
             groups, metadata = footer["ranges"], footer["metadata"]
             if FORMAT_KEY not in metadata or not footer["required"] or None in groups:
                 return False
-            # What another program has put together keeps what simdb said of one file.
+            # A file that another program merged keeps the metadata of one of its parts.
             if metadata.get(DOCUMENTS_KEY) != str(footer["rows"]):
                 return False
             for least, most in groups:
-                # Statistics are signed: a group with both signs does not say its range as u64.
+                # Statistics are signed: in a group with both signs, the range as u64 is not known.
                 mixed = least < 0 <= most
                 ranges.append((0, ALL_BITS) if mixed else (least & ALL_BITS, most & ALL_BITS))
         ranges.sort()
@@ -488,7 +487,7 @@ class Documents:
             .parquet(*self.roots)
         )
         if self.reliable:
-            # A file without the column has reliable documents only.
+            # In a file without the column all documents are reliable.
             frame = frame.where("coalesce(reliable, true)")
         return frame.selectExpr("fingerprint", f"{reorder('doc_id')} AS doc")
 
@@ -526,11 +525,11 @@ def same_recipe(one_name, one, other_name, other):
                   f"recipes ({shown}); export both from databases of one recipe")
 
 
-# The output folder, and what is done ------------------------------------------------------------
+# The output folder and its steps ----------------------------------------------------------------
 
 
 class Job:
-    """One output folder: its manifest, the steps that are done, and those still to do."""
+    """An output folder with its manifest and its finished steps."""
 
     def __init__(self, spark, options, parameters, inputs, recipe):
         self.spark, self.options = spark, options
@@ -594,7 +593,7 @@ class Job:
         return self.manifest["state"] == "whole"
 
     def partitions(self, rows):
-        """Sets in how many parts rows are shuffled."""
+        """Sets the number of partitions of a shuffle."""
         self.parts = self.options.partitions or max(
             self.spark.sparkContext.defaultParallelism, math.ceil(rows / ROWS_IN_A_PARTITION)
         )
@@ -608,7 +607,7 @@ class Job:
         return name
 
     def fact(self, name, find):
-        """A step that is a value and no table."""
+        """The value of a step, computed once and kept in the manifest."""
         if name not in self.manifest["finished"]:
             start = time.time()
             value = find()
@@ -616,13 +615,13 @@ class Job:
         return self.manifest["finished"][name]["value"]
 
     def step(self, name, schema, make):
-        """A step that is a table: made if it is not there, and read back."""
+        """The table of a step, written unless the step is finished, and read back."""
         at = f"{self.out}/{WORK}/{name}"
         if name not in self.manifest["finished"]:
             start = time.time()
             self.spark.sparkContext.setJobDescription(f"simdb {self.options.verb}: {name}")
             make().write.mode("overwrite").parquet(at)
-            # Even of no rows there is a file, unless the workers have another disk than the driver.
+            # A table without rows has a file too, unless driver and workers have different disks.
             if not any(part.startswith("part-") for part in self.files.names(at)):
                 raise Refusal(f"cannot write {at}: nothing that the workers wrote is there; name an "
                               "OUTPUT that the driver and all workers see (hdfs://, s3a://, a shared disk)")
@@ -630,8 +629,8 @@ class Job:
         return self.spark.read.schema(schema).parquet(at)
 
     def rows(self, name, rows, schema):
-        """What the driver worked out, as a table. It goes by a file: what Spark makes of a list in
-        Python may need Python on the workers."""
+        """Rows of the driver as a table, by way of a file: a table of a Python list may need Python on the
+        workers."""
         at = f"{self.out}/{WORK}/{name}"
         self.files.replace(at, "".join(",".join(map(str, row)) + "\n" for row in rows))
         return self.spark.read.schema(schema).csv(at)
@@ -643,7 +642,7 @@ class Job:
             + (f": {what['value']}" if "value" in what else ""))
 
     def finish(self, tables, summarize, inputs_now):
-        """Brings tables of steps into the output folder, and calls it whole."""
+        """Moves the tables of steps into the output folder, and marks it as complete."""
         if not self.is_whole:
             if inputs_now() != self.manifest["inputs"]:
                 raise Refusal(f"cannot finish {self.out}: the input was changed meanwhile; delete the "
@@ -654,7 +653,7 @@ class Job:
                     if part.startswith("part-"):
                         short = table.replace("=", "-")
                         target = f"{self.out}/part-{short}-{part[5:]}"
-                        # Where to move is to copy, a killed run may have left both.
+                        # Where a move is a copy, an interrupted run may have left both files.
                         self.files.remove(target)
                         self.files.move(f"{folder}/{part}", target)
             self.manifest["summary"] = summarize()
@@ -667,7 +666,7 @@ class Job:
 
 
 def begin_documents(job, name, documents):
-    """The documents of an input, once they are known to be sound."""
+    """The documents of an input, after its checks."""
     frame = documents.frame(job.spark)
 
     def look():
@@ -702,7 +701,7 @@ def distinct(job, name, documents):
             "GROUP BY fingerprint"),
     )
     several = once.where("documents > 1").selectExpr("fingerprint AS f", "doc AS first")
-    # Mostly they are few, and then the documents need not be shuffled for them.
+    # Usually they are few, and then the documents need no shuffle.
     few = job.fact(f"{name}-shared", several.count) <= BROADCAST_ROWS
     copies = job.step(
         f"{name}-copies", PAIR,
@@ -738,7 +737,7 @@ def find_crowded(job, cuts, frame):
 
 
 def near(job, number, cut, left, right, crowded, count, broadcast):
-    """SQL of the pairs (left document, right document, distance) that one join owns.
+    """SQL of the pairs (left document, right document, distance) that one join writes.
 
     left and right have columns `fingerprint` and `doc`. Where they are the same, each pair comes
     once, and no fingerprint with itself.
@@ -794,7 +793,7 @@ def near(job, number, cut, left, right, crowded, count, broadcast):
         )
         if not hot:
             break
-        # What is crowded, once for each cut of its key.
+        # The rows of crowded keys, once for each cut of the key.
         arrays = " ".join(
             f"WHEN {c.code} THEN array(" + ", ".join(
                 f"struct({again.code} AS code, fingerprint & {literal(again.mask)} AS key)"
@@ -812,8 +811,7 @@ def near(job, number, cut, left, right, crowded, count, broadcast):
 
 
 def plan(job, fingerprints):
-    """The joins: none where only equal fingerprints are wanted. They are chosen for all pairs, which
-    suits a match too."""
+    """The joins; none at radius 0. Their number is chosen for all pairs, and used for a match too."""
     radius, blocks = job.options.radius, job.options.blocks
     if radius == 0:
         return 1, []
@@ -829,14 +827,14 @@ def plan(job, fingerprints):
 
 
 def members(job, copies):
-    """first, doc: each document that has copies or is one, in the order of u64."""
+    """first, doc: each document of a group of copies, in the order of u64."""
     stars = job.view(copies)
     return job.spark.sql(
         f"SELECT {reorder('a')} AS first, {reorder('b')} AS doc FROM {stars} UNION ALL "
         f"SELECT DISTINCT {reorder('a')}, {reorder('a')} FROM {stars}")
 
 
-# The verbs --------------------------------------------------------------------------------------
+# Commands ---------------------------------------------------------------------------------------
 
 
 def pairs(spark, options):
@@ -885,7 +883,7 @@ def near_documents(job, name, rows):
 
 
 def expanded_pairs(job, tables, copies):
-    """Every pair of documents, of pairs and stars."""
+    """Every pair of documents, from the pairs and stars of fingerprints."""
     found = job.view(job.spark.read.schema(PAIR).parquet(
         *(f"{job.out}/{WORK}/{table}" for table in tables)).where("distance > 0"))
     of = job.view(members(job, copies))
@@ -914,7 +912,7 @@ def match(spark, options):
         job, "queries", begin_documents(job, "queries", asked))
     job.partitions(held.rows)
     corpus = begin_documents(job, "corpus", held)
-    # Few queries go to every worker, and the corpus is read where it lies and never shuffled.
+    # Few queries are sent to every worker, and the corpus is not shuffled.
     broadcast = asked.rows <= options.broadcast
     once = options.firsts or not broadcast
     corpus_copies = None
@@ -1025,8 +1023,8 @@ def edges_of_firsts(job, all_pairs, stars, expanded):
 
 
 def star(job, edges, count):
-    """doc, keeper, distance of who is dropped: the rounds that the front page proves. Edges lead from
-    the first to the later document, in any order of the documents."""
+    """doc, keeper, distance of the members, by the rounds that the docstring of the module proves. Edges lead
+    from the earlier to the later document, in any order of the documents."""
     spark, dropped, left, number = job.spark, [], edges.select("u", "v"), 0
     while count > job.options.driver_edges:
         e = job.view(left)
@@ -1069,7 +1067,7 @@ def star(job, edges, count):
 
 
 def connected(job, edges, count):
-    """doc, keeper, distance of who is in a component, its smallest document excepted."""
+    """doc, keeper, distance of the documents of a component, except its smallest document."""
     spark = job.spark
     if count <= job.options.driver_edges:
         def by_the_driver():
@@ -1115,8 +1113,8 @@ def one_round(job, edges):
 
 
 def is_stars(job, forest):
-    """Whether every edge leads to the smallest of its component: each node has one, and none that
-    is led to leads on."""
+    """True if every edge leads to the smallest node of its component: each node has one edge, and no edge
+    leads on from its end."""
     f = job.view(forest)
     more, = job.spark.sql(f"SELECT count(*) - count(DISTINCT u) FROM {f}").first()
     on, = job.spark.sql(
@@ -1125,10 +1123,10 @@ def is_stars(job, forest):
 
 
 def written_clusters(job, assigned, stars):
-    """The lines of all documents that are in a cluster with another. Copies go where the first
-    document with their fingerprint goes."""
+    """The lines of all documents of clusters. Copies are in the cluster of the first document with their
+    fingerprint."""
     a, s = job.view(assigned), job.view(stars)
-    # A copy of who is in no pair with the keeper is in none either, and a copy of the keeper is at 0.
+    # Copies of a document in no pair with the keeper are in no pair with it, and copies of the keeper are at 0.
     distance = "CASE WHEN a.doc IS NULL THEN 0 ELSE a.distance END"
     lines = (
         f"SELECT doc, keeper, distance FROM {a} UNION ALL "
@@ -1303,7 +1301,8 @@ def forest_sides(job, once, large, first, sampled=False):
     counted = counted.selectExpr("*", "0 AS probes", "0 AS level")
     for probes in range(MAX_SECONDS):
         probed = ", ".join(
-            f"CAST(struct(key & {literal(ALL_BITS ^ mask)} | second & {literal(mask)}, {probes + 1}, {level + 1}) AS {path})"
+            f"CAST(struct(key & {literal(ALL_BITS ^ mask)} | second & {literal(mask)}, {probes + 1}, {level + 1}) "
+            f"AS {path})"
             for level, mask in enumerate(masks))
         # Each path itself, and the paths with one more second minimum on a level that it reaches.
         paths = job.spark.sql(
@@ -1466,7 +1465,7 @@ def parser():
     top = argparse.ArgumentParser(
         prog="simdb_spark.py", formatter_class=argparse.RawDescriptionHelpFormatter,
         description="All pairs, matching and clusters of what simdb exports, on Apache Spark.",
-        epilog="""Exit codes: 0 found; 1 a plain no (no pair, no match, no cluster); 2 it could not be done.
+        epilog="""Exit codes: 0 found; 1 nothing found; 2 error.
 
 Run it by spark-submit, or by python with pyspark 3.5 or 4 installed. Progress goes to standard
 error. The head of the file says how it works, what it costs, and what to enable on a
@@ -1600,7 +1599,7 @@ def blocks(text):
 
 
 def start(options):
-    """Spark, and whether it was started here."""
+    """Spark, and True if this call started it."""
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
@@ -1628,7 +1627,7 @@ def start(options):
 
 
 def first_line(error):
-    """What went wrong, without the page of Java below it."""
+    """The message of an error, without the stack trace of Java."""
     text = str(error).strip()
     causes = re.findall(r"^Caused by: (.*)$", text, re.MULTILINE)
     head = text.splitlines()[0] if text else type(error).__name__
