@@ -154,10 +154,10 @@ impl BatchQuery<'_> {
                 let scanned = index * QUERIES_PER_SCAN;
                 progress.advance_to(first as u64 + (scanned as f64 * SEARCH_SHARE) as u64)?;
                 matches.append(&mut self.scan(scanned, part, &count)?);
+                if are_too_many(&count) {
+                    return Ok(None);
+                }
             }
-        }
-        if are_too_many(&count) {
-            return Ok(None);
         }
         tables.in_parallel(|| matches.par_sort_unstable());
         Ok(Some(matches))
@@ -533,9 +533,18 @@ mod tests {
             let mut probed: Vec<BatchMatch> = probed.collect();
             assert_eq!(probed.len(), count.into_inner());
             let mut scanned = batch.scan(0, &queries, &AtomicUsize::new(0)).unwrap();
+            let (first, others) = queries.split_at(queries.len() / 2);
+            let mut in_parts = batch.scan(0, first, &AtomicUsize::new(0)).unwrap();
+            in_parts.extend(
+                batch
+                    .scan(first.len(), others, &AtomicUsize::new(0))
+                    .unwrap(),
+            );
+            in_parts.sort_unstable();
             probed.sort_unstable();
             scanned.sort_unstable();
             assert!(probed == scanned, "radius {radius}");
+            assert!(in_parts == scanned, "radius {radius}");
             let nearby = fixture
                 .fingerprints
                 .iter()
