@@ -347,12 +347,14 @@ impl SimilarIndex {
         text: &'t PreparedText,
         end: u32,
     ) -> impl Iterator<Item = ForestQuery<'t>> {
-        let (characters, least) = (text.wording.characters(), self.likeness.least());
+        let (characters, has_cjk) = (text.wording.characters(), text.wording.has_cjk());
+        let least = self.likeness.least();
+        let classes = LengthClasses::of_near_duplicates(characters, has_cjk, least);
         let minima = text.all_minima(|length| self.forest.has(length));
         minima.map(move |(length, minima)| ForestQuery {
             minima,
             length,
-            classes: LengthClasses::of_near_duplicates(characters, text.wording.has_cjk(), least),
+            classes,
             max_sketch_distance: self.forest.reach().max_sketch_distance(characters),
             end: self.wordings.slots_before(end),
         })

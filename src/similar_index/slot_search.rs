@@ -7,7 +7,6 @@ use super::prepared_text::PreparedText;
 use super::{SimilarIndex, SimilarText};
 use crate::containment::{Containment, HeavyWords, Prepared, Verdict, Weights};
 use crate::decision::Decision;
-use crate::minhash::ShingleLength;
 use crate::similarity::Resemblance;
 
 /// The texts of an index that a search visits, among the texts that are like the text of the search.
@@ -70,7 +69,7 @@ impl<V> SlotSearch<'_, V> {
         let wordings = &self.index.wordings;
         // The test of the words takes a fraction of the time of an edit distance of long texts, and longer
         // than that of short ones.
-        let words_first = ShingleLength::of(self.text.wording.characters()) == ShingleLength::Five;
+        let words_first = self.text.wording.is_long();
         let mut of_slot = None;
         for variant in wordings.variants(slot) {
             let copies = wordings.positions(variant, &self.sought.positions);

@@ -254,7 +254,8 @@ impl Wording {
         self.characters
     }
 
-    fn is_long(&self) -> bool {
+    /// Returns `true` if the text is long: a comparison begins with a test of its shingles.
+    pub(crate) fn is_long(&self) -> bool {
         ShingleLength::of(self.characters) == ShingleLength::Five
     }
 
