@@ -370,17 +370,18 @@ impl<'b, E: Entry> Chunk<'b, E> {
         let high_bits = |high: &u16| (self.fence_high + u64::from(*high)) << self.low_bits;
         let (packed_bits, plane_bytes) = split_low_bits(self.low_bits);
         // All entries are decoded, because the packed bits of eight are read at a time.
-        let mut all: Vec<u64> = if plane_bytes == 0 {
-            highs.iter().map(high_bits).collect()
+        let start = firsts.len();
+        if plane_bytes == 0 {
+            firsts.extend(highs.iter().map(high_bits));
         } else {
             let low = self.plane.iter().map(|low| u32::from_le_bytes(*low));
             let both = highs.iter().zip(low);
-            both.map(|(high, low)| high_bits(high) | u64::from(low))
-                .collect()
-        };
+            firsts.extend(both.map(|(high, low)| high_bits(high) | u64::from(low)));
+        }
         let left = 8 * plane_bytes as u32;
-        fields::set_in(&mut all, self.packed, packed_bits, left);
-        firsts.extend_from_slice(&all[indices]);
+        fields::set_in(&mut firsts[start..], self.packed, packed_bits, left);
+        firsts.truncate(start + indices.end);
+        firsts.drain(start..start + indices.start);
     }
 
     fn entry(&self, index: usize, high: usize) -> E {
