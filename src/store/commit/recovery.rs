@@ -85,9 +85,7 @@ struct Replayed {
 
 /// Makes the forest keys of a text, which the journal leaves out.
 fn add_keys(edit: &mut DocumentEdit, maker: &ForestKeys) {
-    if let TextEdit::Put(keyed) = &edit.text
-        && keyed.keys().is_empty()
-    {
+    if let TextEdit::Put(keyed) = &edit.text {
         let text = keyed.text.to_string();
         edit.text = TextEdit::Put(KeyedText::with_forest(text, maker));
     }

@@ -8,18 +8,17 @@
 //!
 //! A change is the id of the document, a byte of flags, and the fields that the flags announce, in
 //! this order: the stored state before and the state after, each a fingerprint and an optional
-//! arrival; the length of the text in four bytes, and the text; the number of forest keys in four
-//! bytes, and eight bytes for each key. Keys are read and not written: they are three times as long as a
-//! text of one line, and an open after a crash makes them again from the texts, on all cores.
+//! arrival; the length of the text in four bytes, and the text. The forest keys of a text are not written: they
+//! are three times as long as a text of one line, and an open after a crash makes them again from the texts,
+//! on all cores.
 //!
 //! | bit | flag |
 //! |---|---|
 //! | 0, 3 | the document is stored: before, after |
 //! | 1, 4 | its fingerprint is reliable: before, after |
 //! | 2, 5 | it has an arrival: before, after |
-//! | 6 | a text without forest keys is put |
-//! | 7 | the text is removed |
-//! | 6 and 7 | a text with forest keys is put |
+//! | 6 | a text is put |
+//! | 7 | the text is removed; never with bit 6 |
 
 use std::io::{Result, Write};
 
@@ -43,7 +42,8 @@ const AFTER_SHIFT: u32 = 3;
 
 const PUT_TEXT: u8 = 1 << 6;
 const REMOVE_TEXT: u8 = 1 << 7;
-const PUT_KEYED_TEXT: u8 = PUT_TEXT | REMOVE_TEXT;
+/// No change has both flags.
+const BOTH_TEXT: u8 = PUT_TEXT | REMOVE_TEXT;
 
 /// The number of bytes that [`encode`] writes.
 pub(super) fn encoded_bytes(edits: &[DocumentEdit]) -> u64 {
@@ -128,13 +128,10 @@ fn decode_edit(fields: &mut Fields<'_>) -> Option<DocumentEdit> {
         id,
         before: decode_state(fields, flags)?,
         after: decode_state(fields, flags >> AFTER_SHIFT)?,
-        text: match flags & PUT_KEYED_TEXT {
+        text: match flags & BOTH_TEXT {
             PUT_TEXT => TextEdit::Put(KeyedText::new(decode_text(fields)?, Vec::new())),
             REMOVE_TEXT => TextEdit::Remove,
-            PUT_KEYED_TEXT => {
-                let text = decode_text(fields)?;
-                TextEdit::Put(KeyedText::new(text, decode_keys(fields)?))
-            }
+            BOTH_TEXT => return None,
             _ => TextEdit::Keep,
         },
     })
@@ -162,14 +159,6 @@ fn decode_state(fields: &mut Fields<'_>, flags: u8) -> Option<Option<StoredDocum
 fn decode_text<'b>(fields: &mut Fields<'b>) -> Option<&'b str> {
     let length = usize::try_from(fields.u32()?).ok()?;
     std::str::from_utf8(fields.bytes(length)?).ok()
-}
-
-/// The keys of a text; `None` unless the keys are ascending, distinct and not empty.
-fn decode_keys(fields: &mut Fields<'_>) -> Option<Vec<u64>> {
-    let count = usize::try_from(fields.u32()?).ok()?;
-    let (keys, _) = fields.bytes(count.checked_mul(8)?)?.as_chunks::<8>();
-    let keys: Vec<u64> = keys.iter().map(|key| u64::from_le_bytes(*key)).collect();
-    (!keys.is_empty() && keys.is_sorted_by(|a, b| a < b)).then_some(keys)
 }
 
 #[cfg(test)]
@@ -217,19 +206,15 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn text_with_forest_keys_is_read() {
-        let mut bytes = vec![0; COUNTS_BYTES as usize + 8];
-        bytes.push(PUT_KEYED_TEXT);
-        bytes.extend(4_u32.to_le_bytes().iter().chain(b"text"));
-        bytes.extend(2_u32.to_le_bytes());
-        bytes.extend([3_u64, 5].map(u64::to_le_bytes).as_flattened());
-        let (edits, _) = decode(&bytes, 1).unwrap();
-        assert_eq!(
-            edits[0].text,
-            TextEdit::Put(KeyedText::new("text", vec![3, 5]))
-        );
-        bytes.pop();
-        assert_eq!(decode(&bytes, 1), None);
+    fn text_that_is_put_and_removed_is_refused() {
+        let payload = |text_flags| {
+            let mut bytes = vec![0; COUNTS_BYTES as usize + 8];
+            bytes.push(text_flags);
+            bytes.extend(4_u32.to_le_bytes().iter().chain(b"text"));
+            decode(&bytes, 1)
+        };
+        assert!(payload(PUT_TEXT).is_some());
+        assert_eq!(payload(BOTH_TEXT), None);
     }
 
     proptest! {
@@ -259,8 +244,7 @@ pub(super) mod tests {
             if let Some((decoded, counts)) = decode(&bytes, edits) {
                 let mut again = Vec::new();
                 encode(&mut again, &decoded, counts).unwrap();
-                // Forest keys are not written again.
-                prop_assert!(again == bytes || decoded.iter().any(|edit| !edit.text.keys().is_empty()));
+                prop_assert_eq!(again, bytes);
             }
         }
     }

@@ -43,7 +43,7 @@ pub(crate) struct KeyedText {
     pub(crate) text: Box<str>,
     /// Ascending and distinct; empty in a database that keeps no forest.
     keys: Box<[u64]>,
-    /// Made with the keys, or by the first use if the keys were read from a journal.
+    /// Made with the keys, or by the first use.
     sketch: OnceLock<Option<Sketch>>,
     /// The packed wording, made by a query for the text or by the first comparison.
     packed: OnceLock<Option<Box<[u8]>>>,
