@@ -23,12 +23,6 @@ use std::process::ExitCode;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Command, Parser};
-use mimalloc::MiMalloc;
-
-/// redb frees pages that other threads have allocated. In the allocator of glibc, threads wait for each
-/// other there: a first batch of a million queries took 6.9 s of 50 million documents, and takes 3.4 s.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Runs `simdb-cli` on the arguments of the process.
 pub fn simdb_cli() -> ExitCode {

@@ -1,5 +1,10 @@
 //! `simdb-cli`: inspects a database, queries it, and makes small changes by hand.
 
+/// redb frees pages that other threads have allocated. In the allocator of glibc, threads wait for each
+/// other there.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> std::process::ExitCode {
     simdb_tools::simdb_cli()
 }
