@@ -65,9 +65,12 @@ impl Builder {
     /// Sets the size of the cache in bytes; 1.25 GiB unless set.
     ///
     /// One half is for pages of the file, the other half for the fingerprints that queries compare. If the
-    /// file is larger than the cache, fingerprints get more, at most 15/16. In a
-    /// database with a forest, 7/16 of the latter are for the sketches and letters of texts that similar
-    /// queries compare, some 200 bytes for each text of one line, and 7/16 for the forest, some 250 bytes.
+    /// file is larger than the cache, fingerprints get more, at most 15/16; pages get no more than one and a half
+    /// times the length of the file, or 256 MiB if that is more. In a database with a forest, 2/16 of the other
+    /// part are for fingerprints, 7/16 for the sketches and letters of texts that similar queries compare, some
+    /// 250 bytes for each text of one line, and 7/16 for the forest, some 200 bytes. If the texts do not fit,
+    /// they get more, at most 13/16, and the forest less. The shares are set when the database is opened: after
+    /// it has grown tenfold, open it again.
     /// A cache of 26 bytes a document and 32 MiB holds all fingerprints that queries compare; a match reads
     /// a page too.
     /// Bookkeeping takes up to 12 MiB more, and another 6 MiB in a database with a forest.

@@ -2,8 +2,10 @@
 //! fingerprint; the comparison of texts decides.
 
 use std::cmp::Ordering;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
+use foldhash::fast::FixedState;
 use rayon::prelude::*;
 
 use super::single::within;
@@ -353,12 +355,13 @@ fn in_parallel<T: Sync>(
 /// A document whose text is alike.
 struct Alike {
     id: DocId,
-    fingerprint: Fingerprint,
     resemblance: Resemblance,
+    /// The hash of the packed wording.
+    wording: u64,
 }
 
 /// Compares the candidates whose packed wordings are in memory. Returns the documents that are alike, by
-/// fingerprint, and the candidates that are not in memory.
+/// wording, and the candidates that are not in memory.
 fn compare_packed(
     view: &View<impl FingerprintSource>,
     comparison: &PackedComparison<'_>,
@@ -367,21 +370,17 @@ fn compare_packed(
     let mut alike = Vec::new();
     let normaliser = ForestKeys::shared().normaliser();
     let accepts = |size| comparison.may_be_alike_by_size(size);
-    let unpacked = view.visit_wordings(
-        normaliser,
-        candidates,
-        accepts,
-        |id, fingerprint, packed| {
-            let resemblance = comparison.compare(packed);
-            alike.extend(resemblance.map(|resemblance| Alike {
-                id,
-                fingerprint,
-                resemblance,
-            }));
-        },
-    );
+    let hasher = FixedState::default();
+    let unpacked = view.visit_wordings(normaliser, candidates, accepts, |id, packed| {
+        let resemblance = comparison.compare(packed);
+        alike.extend(resemblance.map(|resemblance| Alike {
+            id,
+            resemblance,
+            wording: hasher.hash_one(packed),
+        }));
+    });
     // Copies of a text become neighbours.
-    alike.sort_unstable_by_key(|alike| alike.fingerprint);
+    alike.sort_unstable_by_key(|alike| (alike.wording, alike.id));
     (alike, unpacked)
 }
 
@@ -404,14 +403,14 @@ fn decide_together(
     query: &TextQuery,
     alike: &[Alike],
 ) -> Result<Vec<Similar>> {
-    let answer = |alike: &Alike, containment| {
-        query.to_similar(alike.id, alike.fingerprint, alike.resemblance, containment)
-    };
+    let mut found = Vec::new();
     if query.decision == Decision::Alike {
-        return Ok(alike.iter().map(|alike| answer(alike, None)).collect());
+        for alike in alike {
+            found.extend(answer(view, query, alike.id, alike.resemblance, None)?);
+        }
+        return Ok(found);
     }
     let mut last: Option<(String, Option<Box<Containment>>)> = None;
-    let mut found = Vec::new();
     for alike in alike {
         let Some(text) = view.text(alike.id)? else {
             continue;
@@ -421,20 +420,18 @@ fn decide_together(
             _ => query.containment(&text),
         };
         if containment.is_some() {
-            found.push(answer(alike, containment.clone()));
+            let containment = containment.clone();
+            found.extend(answer(
+                view,
+                query,
+                alike.id,
+                alike.resemblance,
+                containment,
+            )?);
         }
         last = Some((text, containment));
     }
     Ok(found)
-}
-
-/// Decides about a document that is alike, given its text.
-fn decide_by(query: &TextQuery, alike: &Alike, text: &str) -> Option<Similar> {
-    let containment = match query.decision {
-        Decision::Alike => None,
-        Decision::Contained => Some(query.containment(text)?),
-    };
-    Some(query.to_similar(alike.id, alike.fingerprint, alike.resemblance, containment))
 }
 
 /// Compares a candidate by its stored text, and keeps its packed wording in memory.
@@ -448,20 +445,14 @@ fn compare_stored(
         Some((text, sketch)) => (text, sketch),
         None => return compare(view, query, id, view.text(id)?),
     };
-    if let Some(packed) = Wording::new(ForestKeys::shared().normaliser(), &text).pack() {
-        let Some(state) = view.stored(id)? else {
-            return Ok(None);
-        };
-        view.keep_wording(id, sketch, state.fingerprint, &packed);
-        let resemblance = PackedWording::new(&packed).and_then(|packed| comparison.compare(packed));
-        let alike = resemblance.map(|resemblance| Alike {
-            id,
-            fingerprint: state.fingerprint,
-            resemblance,
-        });
-        return Ok(alike.and_then(|alike| decide_by(query, &alike, &text)));
+    let Some(packed) = Wording::new(ForestKeys::shared().normaliser(), &text).pack() else {
+        return compare(view, query, id, Some(text));
+    };
+    view.keep_wording(id, sketch, &packed);
+    match PackedWording::new(&packed).and_then(|packed| comparison.compare(packed)) {
+        Some(resemblance) => decide_by(view, query, id, resemblance, &text),
+        None => Ok(None),
     }
-    compare(view, query, id, Some(text))
 }
 
 /// Compares a candidate, given its text. `None` if the document does not belong to the answer.
@@ -472,19 +463,41 @@ fn compare(
     text: Option<String>,
 ) -> Result<Option<Similar>> {
     let Some(text) = text else { return Ok(None) };
-    let Some(resemblance) = query.compare(&text) else {
-        return Ok(None);
+    match query.compare(&text) {
+        Some(resemblance) => decide_by(view, query, id, resemblance, &text),
+        None => Ok(None),
+    }
+}
+
+/// Decides about a document that is alike, given its text.
+fn decide_by(
+    view: &View<impl FingerprintSource>,
+    query: &TextQuery,
+    id: DocId,
+    resemblance: Resemblance,
+    text: &str,
+) -> Result<Option<Similar>> {
+    let containment = match query.decision {
+        Decision::Alike => None,
+        Decision::Contained => match query.containment(text) {
+            Some(containment) => Some(containment),
+            None => return Ok(None),
+        },
     };
-    // Read after the comparison: a candidate that is not similar needs no fingerprint.
-    let Some(state) = view.stored(id)? else {
-        return Ok(None);
-    };
-    let alike = Alike {
-        id,
-        fingerprint: state.fingerprint,
-        resemblance,
-    };
-    Ok(decide_by(query, &alike, &text))
+    answer(view, query, id, resemblance, containment)
+}
+
+/// A document of the answer; `None` if it is not stored. Most candidates are not similar, so only the fingerprints
+/// of the answer are read.
+fn answer(
+    view: &View<impl FingerprintSource>,
+    query: &TextQuery,
+    id: DocId,
+    resemblance: Resemblance,
+    containment: Option<Box<Containment>>,
+) -> Result<Option<Similar>> {
+    let fingerprint = view.fingerprint(id)?;
+    Ok(fingerprint.map(|fingerprint| query.to_similar(id, fingerprint, resemblance, containment)))
 }
 
 /// The documents with near fingerprints, and the neighbours in the forest, each once, by id.

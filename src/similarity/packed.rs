@@ -55,11 +55,11 @@ impl WordingSize {
 }
 
 /// The counts of a [`PackedWording`], which reject most wordings without their content.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 pub(crate) struct PackedHeader<'b>(pub(crate) &'b [u8; HEADER_BYTES]);
 
 /// The packed form of a [`Wording`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 pub(crate) struct PackedWording<'b> {
     header: PackedHeader<'b>,
     /// The letters, the codes of the characters, and the phrases.

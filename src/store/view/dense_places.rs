@@ -51,9 +51,11 @@ struct DensePlace {
 }
 
 impl DensePlaces {
+    pub(super) const PLACE_BYTES: usize = size_of::<DensePlace>();
+
     /// Places that take at most `bytes`.
     pub(super) fn new(bytes: usize) -> Self {
-        let pages = bytes / (PAGE_LEN * size_of::<DensePlace>());
+        let pages = bytes / (PAGE_LEN * Self::PLACE_BYTES);
         Self {
             pages: (0..pages).map(|_| OnceLock::new()).collect(),
             allocated: AtomicUsize::new(0),
@@ -62,7 +64,7 @@ impl DensePlaces {
 
     /// The bytes of the allocated places.
     pub(super) fn bytes(&self) -> usize {
-        self.allocated.load(Ordering::Relaxed) * PAGE_LEN * size_of::<DensePlace>()
+        self.allocated.load(Ordering::Relaxed) * PAGE_LEN * Self::PLACE_BYTES
     }
 
     /// Returns `true` if the id is below the limit.
@@ -170,7 +172,7 @@ mod tests {
 
     #[test]
     fn places_below_the_limit_are_kept_until_they_are_removed() {
-        let places = DensePlaces::new(3 * PAGE_LEN * size_of::<DensePlace>());
+        let places = DensePlaces::new(3 * PAGE_LEN * DensePlaces::PLACE_BYTES);
         let limit = 3 * PAGE_LEN as u64;
         assert!(places.has(limit - 1) && !places.has(limit) && !places.has(u64::MAX));
         for id in [0, 5, limit - 1, limit, u64::MAX] {
@@ -178,7 +180,7 @@ mod tests {
             places.set(id, place(9));
             places.set(id, place(id % 100));
         }
-        assert_eq!(places.bytes(), 2 * PAGE_LEN * size_of::<DensePlace>());
+        assert_eq!(places.bytes(), 2 * PAGE_LEN * DensePlaces::PLACE_BYTES);
         for id in [0, 5, limit - 1] {
             let found = places.get(id).unwrap();
             let expected = place(id % 100);

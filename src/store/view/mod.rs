@@ -103,6 +103,14 @@ impl<T: FingerprintSource> View<T> {
         }
     }
 
+    /// The fingerprint of a stored document.
+    pub(crate) fn fingerprint(&self, id: DocId) -> Result<Option<Fingerprint>> {
+        match self.memtables.latest(id) {
+            Some(latest) => Ok(latest.state.map(|state| state.fingerprint)),
+            None => self.tables.fingerprint(id),
+        }
+    }
+
     /// `None` if no text is stored.
     pub(crate) fn text(&self, id: DocId) -> Result<Option<String>> {
         match self.memtables.latest(id).map(|latest| latest.text) {

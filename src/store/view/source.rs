@@ -109,17 +109,21 @@ pub(crate) trait FingerprintSource: Sized {
         None
     }
 
+    /// The fingerprint of a document.
+    fn fingerprint(&self, id: DocId) -> Result<Option<Fingerprint>> {
+        let fingerprints = &self.as_tables().fingerprints;
+        let entry = fingerprints.first_in(pair(id.0, 0), pair(id.0, u64::MAX))?;
+        Ok(entry.map(|entry| Fingerprint::from_bits(entry.second())))
+    }
+
     /// A document without its text.
     fn document(&self, id: DocId) -> Result<Option<StoredDocument>> {
         let tables = self.as_tables();
-        let entry = tables
-            .fingerprints
-            .first_in(pair(id.0, 0), pair(id.0, u64::MAX))?;
-        let Some(entry) = entry else {
+        let Some(fingerprint) = self.fingerprint(id)? else {
             return Ok(None);
         };
         Ok(Some(StoredDocument {
-            fingerprint: Fingerprint::from_bits(entry.second()),
+            fingerprint,
             reliable: tables.unreliable.first_in(id.0, id.0)?.is_none(),
             arrival: tables.arrival_of(id)?,
         }))

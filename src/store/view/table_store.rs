@@ -22,6 +22,8 @@ use crate::store::view::wording_cache::WordingCache;
 const FINGERPRINT_PERCENT_OF_FILE: u64 = 75;
 /// At least 1/16 of the cache memory is for redb's pages: the inner pages, and those that a flush changes.
 const MIN_PAGE_CACHE_SHARE: usize = 16;
+/// Pages of a small file, which may grow, get up to half of the cache memory, 256 MiB if that is less.
+const MIN_PAGE_CACHE_BYTES: usize = 256 << 20;
 
 type MetaTable = redb::ReadOnlyTable<&'static str, &'static [u8]>;
 
@@ -71,16 +73,22 @@ impl TableStore {
         let file_bytes = db_path.info("open").map_or(0, |info| info.len_bytes);
         let bucket_bytes = bucket_cache_bytes(cache_bytes, file_bytes);
         let backend = Backend::open(db_path, cache_bytes - bucket_bytes, writable)?;
-        let header = schema::read_header(&open_meta(&backend, db_path)?, db_path)?;
+        let meta = open_meta(&backend, db_path)?;
+        let header = schema::read_header(&meta, db_path)?;
         refuse_other_forest(&header, db_path)?;
-        // For each text of one line, 26 bytes of a bucket, some 200 of nodes, and some 200 of its sketch and
-        // its wording.
-        let sixteenth = header.forest.as_ref().map(|_| bucket_bytes / 16);
-        let bucket_bytes = sixteenth.map_or(bucket_bytes, |sixteenth| 2 * sixteenth);
+        let shares = match header.forest {
+            Some(_) => {
+                let texts = schema::read_counters(&meta, db_path)?.texts;
+                Some(ForestCacheShares::new(bucket_bytes, texts))
+            }
+            None => None,
+        };
+        drop(meta);
+        let bucket_bytes = shares.map_or(bucket_bytes, |shares| shares.buckets);
         Ok(Self {
             backend,
-            nodes: sixteenth.map(|sixteenth| NodeCache::new(7 * sixteenth as u64)),
-            wordings: sixteenth.map(|sixteenth| WordingCache::new(7 * sixteenth)),
+            nodes: shares.map(|shares| NodeCache::new(shares.nodes as u64)),
+            wordings: shares.map(|shares| WordingCache::new(shares.wordings, shares.texts)),
             buckets: BucketCache::new(bucket_bytes as u64, limits.max_bucket_len),
             pool: Pool::default(),
             db_path: db_path.clone(),
@@ -113,15 +121,48 @@ impl TableStore {
     }
 }
 
-/// The part of the cache memory for buckets. A query at radius 3 reads four buckets, and a page for each
-/// match, so buckets come first. If the buckets of the file fit in a half, pages get the other half.
+/// The part of the cache memory for buckets, nodes and wordings; the rest is for redb's pages. A query at radius 3 reads
+/// four buckets, and a page for each match, so buckets come first. If the buckets of the file fit in a half, pages get
+/// the other half, or as much as the file needs after it has grown by a half.
 fn bucket_cache_bytes(cache_bytes: usize, file_bytes: u64) -> usize {
-    let wanted = file_bytes / 100 * FINGERPRINT_PERCENT_OF_FILE + MAX_BOOKKEEPING_BYTES;
-    let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
-    wanted.clamp(
+    let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    let wanted = bytes(file_bytes / 100 * FINGERPRINT_PERCENT_OF_FILE + MAX_BOOKKEEPING_BYTES);
+    let pages = bytes(file_bytes.saturating_add(file_bytes / 2)).max(MIN_PAGE_CACHE_BYTES);
+    wanted.max(cache_bytes.saturating_sub(pages)).clamp(
         cache_bytes / 2,
         cache_bytes - cache_bytes / MIN_PAGE_CACHE_SHARE,
     )
+}
+
+/// The bytes of the caches of a database with a forest.
+#[derive(Clone, Copy)]
+struct ForestCacheShares {
+    /// The number of texts in the tables.
+    texts: u64,
+    buckets: usize,
+    nodes: usize,
+    wordings: usize,
+}
+
+impl ForestCacheShares {
+    /// The sketch of a text of one line and its wording take some 250 bytes, its entries in nodes some 200, its
+    /// fingerprint in buckets 26.
+    const WORDING_BYTES: usize = 250;
+
+    /// Nodes and wordings have equal shares, unless the wordings of all texts do not fit. A search reads dozens of nodes,
+    /// and among ten million texts thousands of wordings; each that is not in memory costs some microseconds.
+    fn new(bytes: usize, texts: u64) -> Self {
+        let sixteenth = bytes / 16;
+        let wanted = usize::try_from(texts).unwrap_or(usize::MAX);
+        let wanted = wanted.saturating_mul(Self::WORDING_BYTES);
+        let wordings = wanted.clamp(7 * sixteenth, 13 * sixteenth);
+        Self {
+            texts,
+            buckets: 2 * sixteenth,
+            nodes: 14 * sixteenth - wordings,
+            wordings,
+        }
+    }
 }
 
 fn open_meta(backend: &Backend, db_path: &DbPath) -> Result<MetaTable> {
@@ -158,8 +199,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buckets_get_a_half_of_the_cache_and_more_if_the_file_is_large() {
-        assert_eq!(bucket_cache_bytes(1 << 30, 0), 1 << 29);
+    fn buckets_get_a_half_of_the_cache_and_more_if_the_file_is_large_or_small() {
+        assert_eq!(bucket_cache_bytes(1 << 30, 0), 3 << 28);
+        assert_eq!(bucket_cache_bytes(1 << 30, 1 << 28), 5 << 27);
         assert_eq!(bucket_cache_bytes(1 << 30, 1 << 29), 1 << 29);
         let with_bookkeeping = 750_000_000 + MAX_BOOKKEEPING_BYTES as usize;
         assert_eq!(bucket_cache_bytes(1 << 30, 1_000_000_000), with_bookkeeping);

@@ -17,7 +17,6 @@ use foldhash::fast::RandomState;
 use parking_lot::{RwLock, RwLockWriteGuard};
 
 use crate::document::DocId;
-use crate::fingerprint::Fingerprint;
 use crate::minhash::Sketch;
 use crate::similarity::{PackedWording, WordingSize};
 use crate::store::view::dense_places::{DensePlaces, NO_SKETCH, NO_WORDING, Place};
@@ -27,9 +26,8 @@ const SHARDS: usize = 16;
 /// Slots for the last edits, in each shard: 32 KiB, allocated by the first edit.
 const SLOTS: usize = 4096;
 
-/// Half of the memory holds the wordings, the other half the places: 32 bytes for a small id, up to 100 in a hash
-/// table, since hash tables are at least 7/16 full.
-const WORDING_SHARE: usize = 2;
+/// Bytes of the place of a document: 32 for a small id, up to 100 in a hash table, since hash tables are at least
+/// 7/16 full.
 const PLACE_BYTES: usize = 100;
 /// A larger entry would displace too many others.
 const MAX_ENTRY_SHARE: usize = 16;
@@ -39,8 +37,8 @@ const TOUCHED_TOGETHER: usize = 64;
 
 const CACHE_LINE_BYTES: usize = 64;
 
-/// The bytes of an entry before its wording: length, commit, fingerprint.
-const PREFIX_BYTES: usize = 4 + 8 + 8;
+/// The bytes of an entry before its wording: length and commit.
+const PREFIX_BYTES: usize = 4 + 8;
 
 /// Sketches and packed wordings of one file, shared by all snapshots. The oldest entries make room for new ones.
 pub(crate) struct WordingCache {
@@ -84,15 +82,21 @@ struct Candidate {
 /// A cached wording.
 struct CachedWording<'c> {
     commit: u64,
-    fingerprint: Fingerprint,
     packed: PackedWording<'c>,
 }
 
 impl WordingCache {
-    pub(crate) fn new(bytes: usize) -> Self {
+    /// A cache for a database of so many texts, and a quarter more of them.
+    ///
+    /// Half of the memory holds the wordings, the other half the places. If the places of all texts need more than that,
+    /// they get up to three quarters, because a search reads ten times as many sketches as wordings.
+    pub(crate) fn new(bytes: usize, texts: u64) -> Self {
         let hasher = RandomState::default();
-        let capacity = bytes / SHARDS / WORDING_SHARE;
-        let place_bytes = bytes - SHARDS * capacity;
+        let wanted = usize::try_from(texts).unwrap_or(usize::MAX);
+        let wanted = wanted.saturating_add(wanted / 4);
+        let wanted = wanted.saturating_mul(DensePlaces::PLACE_BYTES);
+        let place_bytes = wanted.clamp(bytes / 2, bytes - bytes / 4);
+        let capacity = (bytes - place_bytes) / SHARDS;
         let shard = |_| {
             RwLock::new(Shard {
                 places: HashMap::with_hasher(hasher.clone()),
@@ -107,8 +111,8 @@ impl WordingCache {
         };
         Self {
             shards: (0..SHARDS).map(shard).collect(),
-            // Places of an array are never freed, so large ids keep half of the memory.
-            dense: DensePlaces::new(place_bytes / 2),
+            // Places of an array are never freed, so a part of the memory is left for large ids.
+            dense: DensePlaces::new(wanted.clamp(place_bytes / 2, place_bytes - place_bytes / 8)),
             place_bytes,
             hasher,
         }
@@ -184,14 +188,14 @@ impl WordingCache {
         }
     }
 
-    /// Calls `visitor` with the fingerprint and the wording of each cached document as of a commit whose
+    /// Calls `visitor` with the wording of each cached document as of a commit whose
     /// size `accepts` accepts. Returns the documents that are not cached.
     pub(crate) fn visit(
         &self,
         documents: &[DocId],
         commit: u64,
         accepts: impl Fn(WordingSize) -> bool,
-        mut visitor: impl FnMut(DocId, Fingerprint, PackedWording<'_>),
+        mut visitor: impl FnMut(DocId, PackedWording<'_>),
     ) -> Vec<DocId> {
         let mut missing = Vec::new();
         let mut accepted = Vec::new();
@@ -217,7 +221,7 @@ impl WordingCache {
                     Some(cached)
                         if shard.is_valid(cached.commit, candidate.slot.into(), commit) =>
                     {
-                        visitor(candidate.id, cached.fingerprint, cached.packed);
+                        visitor(candidate.id, cached.packed);
                     }
                     _ => missing.push(candidate.id),
                 }
@@ -249,20 +253,13 @@ impl WordingCache {
     }
 
     /// Caches the sketch and the wording of a document. As [`insert_sketch`](Self::insert_sketch).
-    pub(crate) fn insert(
-        &self,
-        id: DocId,
-        commit: u64,
-        sketch: Option<Sketch>,
-        fingerprint: Fingerprint,
-        packed: &[u8],
-    ) {
+    pub(crate) fn insert(&self, id: DocId, commit: u64, sketch: Option<Sketch>, packed: &[u8]) {
         let Candidate { shard, slot, .. } = self.candidate(id);
         let mut shard = self.shards[usize::from(shard)].write();
         // Race: checked under the lock, because a commit records its edits under the lock.
         if shard.last_edit(slot.into()) <= commit {
             self.add_place(&mut shard, id, commit, sketch);
-            self.add_wording(&mut shard, id, commit, fingerprint, packed);
+            self.add_wording(&mut shard, id, commit, packed);
         }
     }
 
@@ -341,14 +338,7 @@ impl WordingCache {
         }
     }
 
-    fn add_wording(
-        &self,
-        shard: &mut Shard,
-        id: DocId,
-        commit: u64,
-        fingerprint: Fingerprint,
-        packed: &[u8],
-    ) {
+    fn add_wording(&self, shard: &mut Shard, id: DocId, commit: u64, packed: &[u8]) {
         let len = PREFIX_BYTES + packed.len();
         let Some(wording) = PackedWording::new(packed) else {
             return;
@@ -369,8 +359,7 @@ impl WordingCache {
         }
         let entry = &mut shard.ring[shard.head..end];
         entry[..4].copy_from_slice(&(packed.len() as u32).to_le_bytes());
-        entry[4..12].copy_from_slice(&commit.to_le_bytes());
-        entry[12..PREFIX_BYTES].copy_from_slice(&fingerprint.bits().to_le_bytes());
+        entry[4..PREFIX_BYTES].copy_from_slice(&commit.to_le_bytes());
         entry[PREFIX_BYTES..].copy_from_slice(packed);
         self.set_wording(shard, id, shard.head as u32, wording.size());
         shard.order.push_back((id.0, shard.head as u32));
@@ -419,11 +408,9 @@ impl Shard {
         let bytes = self.ring.get(place..)?;
         let (len, bytes) = bytes.split_first_chunk()?;
         let (commit, bytes) = bytes.split_first_chunk()?;
-        let (fingerprint, bytes) = bytes.split_first_chunk()?;
         let packed = bytes.get(..u32::from_le_bytes(*len) as usize)?;
         Some(CachedWording {
             commit: u64::from_le_bytes(*commit),
-            fingerprint: Fingerprint::from_bits(u64::from_le_bytes(*fingerprint)),
             packed: PackedWording::new(packed)?,
         })
     }
@@ -458,6 +445,8 @@ impl Shard {
 
 #[cfg(test)]
 mod tests {
+    use foldhash::fast::FixedState;
+
     use super::*;
     use crate::similarity::Wording;
     use crate::text::Normaliser;
@@ -470,9 +459,17 @@ mod tests {
         (!id.is_multiple_of(5)).then(|| Sketch::from_words([id << 60, id]))
     }
 
-    fn insert(cache: &WordingCache, id: u64, commit: u64, fingerprint: u64, packed: &[u8]) {
-        let fingerprint = Fingerprint::from_bits(fingerprint);
-        cache.insert(DocId(id), commit, sketch(id), fingerprint, packed);
+    /// A wording for each number.
+    fn numbered(number: u64) -> Vec<u8> {
+        packed(&format!("the cat sat on the mat {number}"))
+    }
+
+    fn hash(packed: &[u8]) -> u64 {
+        FixedState::default().hash_one(PackedWording::new(packed).unwrap())
+    }
+
+    fn insert(cache: &WordingCache, id: u64, commit: u64, packed: &[u8]) {
+        cache.insert(DocId(id), commit, sketch(id), packed);
     }
 
     /// The cached documents among `ids`, which have their sketches.
@@ -488,13 +485,13 @@ mod tests {
         found
     }
 
-    /// The fingerprints of the cached documents among `ids`.
+    /// The cached documents among `ids`, and the hashes of their wordings.
     fn cached(cache: &WordingCache, ids: &[u64], commit: u64) -> Vec<(u64, u64)> {
         let ids: Vec<DocId> = ids.iter().copied().map(DocId).collect();
         let mut found = Vec::new();
         let accepts = |_: WordingSize| true;
-        let missing = cache.visit(&ids, commit, accepts, |id, fingerprint, _| {
-            found.push((id.0, fingerprint.bits()));
+        let missing = cache.visit(&ids, commit, accepts, |id, packed| {
+            found.push((id.0, FixedState::default().hash_one(packed)));
         });
         assert_eq!(found.len() + missing.len(), ids.len());
         found.sort_unstable();
@@ -503,50 +500,53 @@ mod tests {
 
     #[test]
     fn edited_document_is_not_returned_to_other_commits() {
-        let cache = WordingCache::new(1 << 20);
-        let text = packed("the cat sat on the mat");
-        insert(&cache, 1, 5, 10, &text);
-        insert(&cache, 2, 5, 20, &text);
+        let cache = WordingCache::new(1 << 20, 0);
+        let [ten, eleven, twenty] = [10, 11, 20].map(numbered);
+        insert(&cache, 1, 5, &ten);
+        insert(&cache, 2, 5, &twenty);
         for commit in [4, 5, 9] {
-            assert_eq!(cached(&cache, &[1, 2, 3], commit), [(1, 10), (2, 20)]);
+            assert_eq!(
+                cached(&cache, &[1, 2, 3], commit),
+                [(1, hash(&ten)), (2, hash(&twenty))]
+            );
             assert_eq!(sketched(&cache, &[1, 2, 3], commit), [1, 2]);
         }
         cache.apply_changes(Some(&[DocId(1)]), 6);
-        assert_eq!(cached(&cache, &[1, 2], 6), [(2, 20)]);
+        assert_eq!(cached(&cache, &[1, 2], 6), [(2, hash(&twenty))]);
         assert_eq!(sketched(&cache, &[1, 2], 6), [2]);
         // A snapshot from before the edit has read the old text.
-        insert(&cache, 1, 5, 10, &text);
+        insert(&cache, 1, 5, &ten);
         cache.insert_sketch(DocId(1), 5, sketch(1));
         assert_eq!(cached(&cache, &[1], 5), []);
         assert!(sketched(&cache, &[1], 5).is_empty());
-        insert(&cache, 1, 6, 11, &text);
-        assert_eq!(cached(&cache, &[1], 7), [(1, 11)]);
+        insert(&cache, 1, 6, &eleven);
+        assert_eq!(cached(&cache, &[1], 7), [(1, hash(&eleven))]);
         assert_eq!(cached(&cache, &[1], 5), []);
         assert_eq!(sketched(&cache, &[1], 7), [1]);
         assert!(sketched(&cache, &[1], 5).is_empty());
         cache.apply_changes(None, 8);
         assert_eq!(cached(&cache, &[1, 2], 8), []);
-        insert(&cache, 2, 7, 20, &text);
+        insert(&cache, 2, 7, &twenty);
         assert_eq!(cached(&cache, &[2], 7), []);
     }
 
     #[test]
     fn rejected_size_is_neither_visited_nor_missing_unless_snapshot_is_older() {
-        let cache = WordingCache::new(1 << 20);
+        let cache = WordingCache::new(1 << 20, 0);
         let text = packed("the cat sat on the mat");
         let rejected = |commit| {
             cache.visit(
                 &[DocId(1)],
                 commit,
                 |_| false,
-                |id, _, _| panic!("{id} is visited"),
+                |id, _| panic!("{id} is visited"),
             )
         };
         assert_eq!(rejected(5), [DocId(1)]);
-        insert(&cache, 1, 5, 10, &text);
+        insert(&cache, 1, 5, &text);
         assert_eq!(rejected(5), []);
         cache.apply_changes(Some(&[DocId(1)]), 6);
-        insert(&cache, 1, 6, 11, &text);
+        insert(&cache, 1, 6, &text);
         assert_eq!(rejected(6), []);
         // The text of the older snapshot may have another size.
         assert_eq!(rejected(5), [DocId(1)]);
@@ -554,24 +554,25 @@ mod tests {
 
     #[test]
     fn oldest_entries_make_room_and_memory_is_bounded() {
-        let text = packed("the cat sat on the mat");
-        let len = PREFIX_BYTES + text.len();
+        let wordings: Vec<Vec<u8>> = (0..10).map(numbered).collect();
+        let len = PREFIX_BYTES + wordings[0].len();
         // Small ids, large ids, and both.
-        for (bytes, first) in [
-            (0, 0),
-            (1000, 0),
-            (1 << 20, 0),
-            (1 << 20, 1 << 40),
-            (1 << 20, 6_000),
+        for (bytes, first, texts) in [
+            (0, 0, 0),
+            (1000, 0, 0),
+            (1 << 20, 0, 0),
+            (1 << 20, 1 << 40, 0),
+            (1 << 20, 1 << 40, 20_000),
+            (1 << 20, 6_000, 0),
         ] {
-            let cache = WordingCache::new(bytes);
+            let cache = WordingCache::new(bytes, texts);
             let ids: Vec<u64> = (first..first + 20_000).collect();
             for round in 0..3 {
                 for id in &ids {
                     if id % 7 == round {
                         cache.apply_changes(Some(&[DocId(*id)]), 0);
                     }
-                    insert(&cache, *id, 0, *id, &text);
+                    insert(&cache, *id, 0, &wordings[(id % 10) as usize]);
                 }
             }
             let mut ids_in_tables = 0;
@@ -588,13 +589,14 @@ mod tests {
             assert_eq!(ids_in_tables > 1000, bytes > 1000, "{ids_in_tables}");
             let found = cached(&cache, &ids, 0);
             assert_eq!(found.len() > 1000, bytes > 1000, "{}", found.len());
-            assert!(found.iter().all(|(id, bits)| id == bits));
+            let is_own = |(id, found): &(u64, u64)| *found == hash(&wordings[(id % 10) as usize]);
+            assert!(found.iter().all(is_own));
         }
     }
 
     #[test]
     fn sketches_of_small_ids_are_known_without_a_lock() {
-        let cache = WordingCache::new(1 << 20);
+        let cache = WordingCache::new(1 << 20, 0);
         let known = |ids: &[u64], commit| {
             let ids: Vec<DocId> = ids.iter().copied().map(DocId).collect();
             let (mut accepted, mut unknown) = (vec![DocId(99)], Vec::new());
@@ -621,16 +623,48 @@ mod tests {
     }
 
     #[test]
+    fn sketches_get_up_to_three_quarters_of_the_memory() {
+        let text = packed("the cat sat on the mat");
+        let ids: Vec<u64> = (0..20_000).collect();
+        let kept = |texts| {
+            let cache = WordingCache::new(1 << 20, texts);
+            ids.iter().for_each(|id| insert(&cache, *id, 0, &text));
+            let dense = ids.iter().filter(|id| cache.dense.has(**id)).count();
+            (
+                dense,
+                sketched(&cache, &ids, 0).len(),
+                cached(&cache, &ids, 0).len(),
+            )
+        };
+        let (dense, sketches, wordings) = kept(0);
+        assert!(
+            dense * DensePlaces::PLACE_BYTES <= 1 << 18 && sketches < 12_000,
+            "{sketches}"
+        );
+        let (more_dense, more_sketches, fewer_wordings) = kept(20_000);
+        assert!(
+            more_dense > 2 * dense && more_sketches >= more_dense,
+            "{more_dense}"
+        );
+        assert!(
+            more_dense * DensePlaces::PLACE_BYTES <= 3 << 18,
+            "{more_dense}"
+        );
+        assert!(fewer_wordings > wordings / 3 && fewer_wordings < wordings);
+        kept(u64::MAX);
+    }
+
+    #[test]
     fn sketch_stays_when_its_wording_makes_room() {
         let text = packed(&"the cat sat on the mat ".repeat(20));
-        let cache = WordingCache::new(1 << 20);
+        let cache = WordingCache::new(1 << 20, 0);
         let ids: Vec<u64> = (0..4_000).collect();
-        ids.iter().for_each(|id| insert(&cache, *id, 0, *id, &text));
+        ids.iter().for_each(|id| insert(&cache, *id, 0, &text));
         assert_eq!(sketched(&cache, &ids, 0), ids);
         let first = cached(&cache, &ids, 0);
         assert!(first.len() < ids.len() / 2);
         // The wording can be cached again.
-        insert(&cache, 0, 0, 0, &text);
-        assert_eq!(cached(&cache, &[0], 0), [(0, 0)]);
+        insert(&cache, 0, 0, &text);
+        assert_eq!(cached(&cache, &[0], 0), [(0, hash(&text))]);
     }
 }

@@ -3,7 +3,6 @@
 use super::View;
 use crate::document::DocId;
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
 use crate::minhash::Sketch;
 use crate::similarity::{PackedWording, WordingSize};
 use crate::store::tables::edit::TextEdit;
@@ -11,7 +10,7 @@ use crate::store::view::source::FingerprintSource;
 use crate::text::Normaliser;
 
 impl<T: FingerprintSource> View<T> {
-    /// Calls `visitor` with the fingerprint and the packed wording of each of these documents that is in
+    /// Calls `visitor` with the packed wording of each of these documents that is in
     /// memory, except cached wordings of a size that `accepts` rejects. Returns the documents that are not
     /// in memory, whose texts must be read.
     pub(crate) fn visit_wordings(
@@ -19,7 +18,7 @@ impl<T: FingerprintSource> View<T> {
         normaliser: &Normaliser,
         documents: &[DocId],
         accepts: impl Fn(WordingSize) -> bool,
-        mut visitor: impl FnMut(DocId, Fingerprint, PackedWording<'_>),
+        mut visitor: impl FnMut(DocId, PackedWording<'_>),
     ) -> Vec<DocId> {
         let (mut others, mut in_tables) = (Vec::new(), Vec::new());
         let in_tables = if self.memtables.is_empty() {
@@ -35,7 +34,7 @@ impl<T: FingerprintSource> View<T> {
                     TextEdit::Keep | TextEdit::Remove => None,
                 };
                 match (latest.state, keyed) {
-                    (Some(state), Some(packed)) => visitor(*id, state.fingerprint, packed),
+                    (Some(_), Some(packed)) => visitor(*id, packed),
                     _ => others.push(*id),
                 }
             }
@@ -60,15 +59,9 @@ impl<T: FingerprintSource> View<T> {
     }
 
     /// Keeps the sketch and the packed wording of a document of the tables in memory.
-    pub(crate) fn keep_wording(
-        &self,
-        id: DocId,
-        sketch: Option<Sketch>,
-        fingerprint: Fingerprint,
-        packed: &[u8],
-    ) {
+    pub(crate) fn keep_wording(&self, id: DocId, sketch: Option<Sketch>, packed: &[u8]) {
         if let Some((cache, commit)) = self.tables.wordings() {
-            cache.insert(id, commit, sketch, fingerprint, packed);
+            cache.insert(id, commit, sketch, packed);
         }
     }
 }
