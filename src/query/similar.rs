@@ -449,10 +449,8 @@ fn compare_stored(
         return compare(view, query, id, Some(text));
     };
     view.keep_wording(id, sketch, &packed);
-    match PackedWording::new(&packed).and_then(|packed| comparison.compare(packed)) {
-        Some(resemblance) => decide_by(view, query, id, resemblance, &text),
-        None => Ok(None),
-    }
+    let resemblance = PackedWording::new(&packed).and_then(|packed| comparison.compare(packed));
+    decide_by(view, query, id, resemblance, &text)
 }
 
 /// Compares a candidate, given its text. `None` if the document does not belong to the answer.
@@ -463,20 +461,20 @@ fn compare(
     text: Option<String>,
 ) -> Result<Option<Similar>> {
     let Some(text) = text else { return Ok(None) };
-    match query.compare(&text) {
-        Some(resemblance) => decide_by(view, query, id, resemblance, &text),
-        None => Ok(None),
-    }
+    decide_by(view, query, id, query.compare(&text), &text)
 }
 
-/// Decides about a document that is alike, given its text.
+/// Decides about a document, given its text and its resemblance; `None` if the texts are not alike.
 fn decide_by(
     view: &View<impl FingerprintSource>,
     query: &TextQuery,
     id: DocId,
-    resemblance: Resemblance,
+    resemblance: Option<Resemblance>,
     text: &str,
 ) -> Result<Option<Similar>> {
+    let Some(resemblance) = resemblance else {
+        return Ok(None);
+    };
     let containment = match query.decision {
         Decision::Alike => None,
         Decision::Contained => match query.containment(text) {

@@ -26,8 +26,7 @@ const SHARDS: usize = 16;
 /// Slots for the last edits, in each shard: 32 KiB, allocated by the first edit.
 const SLOTS: usize = 4096;
 
-/// Bytes of the place of a document: 32 for a small id, up to 100 in a hash table, since hash tables are at least
-/// 7/16 full.
+/// The most bytes of a place in a hash table, which is at least 7/16 full.
 const PLACE_BYTES: usize = 100;
 /// A larger entry would displace too many others.
 const MAX_ENTRY_SHARE: usize = 16;
@@ -188,8 +187,7 @@ impl WordingCache {
         }
     }
 
-    /// Calls `visitor` with the wording of each cached document as of a commit whose
-    /// size `accepts` accepts. Returns the documents that are not cached.
+    /// Calls `visitor` with the wording of each cached document as of a commit whose size `accepts` accepts. Returns the documents that are not cached.
     pub(crate) fn visit(
         &self,
         documents: &[DocId],
