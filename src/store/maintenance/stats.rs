@@ -167,7 +167,7 @@ impl Stats {
             entries,
             chunks,
             // An empty table has no chunks.
-            fill: chunk_bytes as f64 / (chunks * PAGE_BYTES as u64).max(1) as f64,
+            fill: chunk_bytes as f64 / (chunks.max(1) as f64 * PAGE_BYTES as f64),
         });
         self.packed_bytes += table_bytes;
         Ok(())
