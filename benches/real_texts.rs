@@ -109,7 +109,13 @@ impl RealTexts {
             );
             assert!(found.mean > 0.9, "the recall is {}", found.mean);
             let new = self.new_texts(texts, counts.inserts);
-            table.inserts(&database, texts, &new, counts.threads);
+            table.inserts("new texts inserted", &database, texts, &new, counts.threads);
+            let step = texts.len().div_ceil(new.len());
+            let copies: Vec<String> = texts.iter().step_by(step).cloned().collect();
+            let all = [texts, new.as_slice()].concat();
+            let label = "copies inserted";
+            let stored = table.inserts(label, &database, &all, &copies, counts.threads);
+            assert_eq!(stored, 0, "copies are stored");
         }
     }
 

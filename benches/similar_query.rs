@@ -7,9 +7,9 @@
 //! `text` (gzip if it ends in `.gz`), the bench measures these texts: a database of each number of
 //! documents, 64,000, 256,000 and 1,000,000 unless given. If the file has fewer texts, further ones are
 //! made of them by replaced words. Each database is bulk loaded; then texts are searched, by thresholds
-//! and by what they say; then many threads insert texts with replaced words, each insert durable. The
-//! first queries, 40 unless `--compared` says otherwise, are also compared with every text, which gives
-//! the recall.
+//! and by what they say; then many threads insert texts with replaced words, and then copies of stored
+//! texts, each insert durable. The first queries, 40 unless `--compared` says otherwise, are also
+//! compared with every text, which gives the recall.
 //!
 //! The three corpora after that, or without the variable alone, are random, each in its own database:
 //! English sentences of 3 to 8 words, English articles of 80 to 200 words, and Chinese sentences of 10 to

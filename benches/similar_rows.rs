@@ -84,13 +84,22 @@ impl SimilarTable {
 
     /// Inserts each of the new texts unless a stored text says the same or more, by many threads. Each
     /// insert is durable when it returns. The row has elapsed times, the mean of the CPU time, and the
-    /// bytes written an insert.
+    /// bytes written an insert. The ids of the new texts follow those of `texts`. Returns the number of
+    /// documents stored.
     ///
     /// # Panics
     /// If a document is missing, or a text was refused that no stored text contains.
-    pub fn inserts(&self, database: &Database, texts: &[String], new: &[String], threads: u64) {
+    pub fn inserts(
+        &self,
+        label: &str,
+        database: &Database,
+        texts: &[String],
+        new: &[String],
+        threads: u64,
+    ) -> u64 {
         let next = AtomicUsize::new(0);
         let id = |index: usize| (texts.len() + index) as u64;
+        let len_before = database.len().expect("len");
         let work = || {
             let mut done = Vec::new();
             while let index = next.fetch_add(1, Ordering::Relaxed)
@@ -135,7 +144,7 @@ impl SimilarTable {
                 assert!(verdict.is_a_in_b(), "{} is refused: {found:?}", new[index]);
             }
         }
-        assert_eq!(database.len().expect("len"), texts.len() as u64 + stored);
+        assert_eq!(database.len().expect("len"), len_before + stored);
         let latency = Latency::new(times);
         let mut row = vec![String::new(); 10];
         row[0] = number(new.len() as f64 / elapsed.as_secs_f64());
@@ -143,8 +152,9 @@ impl SimilarTable {
         row[2] = time(latency.p99);
         row[3] = time(cpu / new.len() as u32);
         row[9] = written.map_or_else(String::new, |bytes| number(bytes / new.len() as f64));
-        let label = format!("{} inserts of {threads} threads, elapsed", new.len());
+        let label = format!("{} {label} by {threads} threads, elapsed", new.len());
         self.0.row(&label, &row);
+        stored
     }
 }
 

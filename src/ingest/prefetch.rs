@@ -88,8 +88,8 @@ impl PrefetchedAnswer<Match> {
 }
 
 impl PrefetchedAnswer<Similar> {
-    fn from_similar(mut documents: Vec<Similar>, cutoff: Option<Timestamp>) -> Self {
-        let is_complete = documents.len() <= MAX_SIMILAR_KEPT;
+    fn from_similar(mut documents: Vec<Similar>, is_all: bool, cutoff: Option<Timestamp>) -> Self {
+        let is_complete = is_all && documents.len() <= MAX_SIMILAR_KEPT;
         documents.truncate(MAX_SIMILAR_KEPT);
         // Truncation keeps the capacity of thousands of documents.
         documents.shrink_to_fit();
@@ -151,8 +151,9 @@ impl PrefetchCache {
             }
         }
         let similar = |(id, query): (DocId, Option<&TextQuery>)| {
-            let found = query::similar(view, query?).ok()?;
-            Some((id, PrefetchedAnswer::from_similar(found, cutoff)))
+            let (found, is_all) = query::first_similar(view, query?).ok()?;
+            let answer = PrefetchedAnswer::from_similar(found, is_all, cutoff);
+            Some((id, answer))
         };
         // Drops the answers for earlier changes: each of them serves only its own change.
         self.similar = if text_queries.is_empty() {

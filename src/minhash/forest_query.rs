@@ -122,6 +122,12 @@ pub(crate) struct ForestSearch<'q> {
 }
 
 impl ForestSearch<'_> {
+    /// The part of the search that finds the texts with the same wording.
+    pub(crate) fn of_wording(mut self) -> Self {
+        self.reach.trees = 0;
+        self
+    }
+
     /// Returns `false` for the sketches of most texts that are not near-duplicates. Texts with too little
     /// content have no sketch, and may be.
     pub(crate) fn may_be_near(&self, sketch: Option<Sketch>) -> bool {

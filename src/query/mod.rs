@@ -27,7 +27,9 @@ pub(crate) use limits::QueryLimits;
 pub(crate) use pairs::pairs;
 pub use pairs::{Pair, PairsEvent};
 pub use similar::{Similar, TextQuery};
-pub(crate) use similar::{similar, similar_by, similar_in_overlay, similar_sequential};
+pub(crate) use similar::{
+    first_similar, similar, similar_by, similar_in_overlay, similar_sequential,
+};
 pub use similar_join::{
     Checkpoints, JoinCheckpoint, Scope, SimilarJoin, SimilarPair, SimilarPairsEvent,
 };

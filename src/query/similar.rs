@@ -268,9 +268,28 @@ impl Similar {
 
 /// The candidates whose texts are like the text of the query, the most similar first.
 pub(crate) fn similar(view: &View, query: &TextQuery) -> Result<Vec<Similar>> {
-    let candidates = candidates(view, query)?;
+    compare_all(view, query, &candidates(view, query)?)
+}
+
+/// The first documents of the answer of [`similar`], and `true` if these are all. Documents of the same wording that
+/// say all of the text of the query precede all others, and the key of the wording finds them without a search of
+/// the trees, which takes ten times as long.
+pub(crate) fn first_similar(view: &View, query: &TextQuery) -> Result<(Vec<Similar>, bool)> {
+    if let Some(search) = query.search(view.keeps_forest()) {
+        let same = view.candidates_in_forest(&search.of_wording())?;
+        let mut copies = compare_all(view, query, &same)?;
+        copies.retain(|found| found.resemblance.same_wording && !found.is_extended());
+        if !copies.is_empty() {
+            return Ok((copies, false));
+        }
+    }
+    Ok((similar(view, query)?, true))
+}
+
+/// Compares candidates on all cores if they are many.
+fn compare_all(view: &View, query: &TextQuery, candidates: &[DocId]) -> Result<Vec<Similar>> {
     let comparison = PackedComparison::new(&query.wording, &query.likeness);
-    let (alike, unpacked) = compare_packed(view, &comparison, &candidates);
+    let (alike, unpacked) = compare_packed(view, &comparison, candidates);
     let mut found = decide_all(view, query, &alike)?;
     let compare = |id: &DocId| compare_stored(view, query, &comparison, *id);
     found.extend(in_parallel(view, &unpacked, compare)?);

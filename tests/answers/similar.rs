@@ -572,6 +572,91 @@ fn text_is_refused_until_all_similar_texts_are_removed() {
 }
 
 #[test]
+fn new_text_is_refused_by_the_first_document_of_the_answer() {
+    let folder = folder();
+    let database = new_database(&folder);
+    let mut sequence = SplitMix(3);
+    let texts: Vec<String> = (0..100)
+        .map(|_| {
+            let words = 4 + sequence.below(20);
+            text(&mut sequence, words)
+        })
+        .collect();
+    let near = texts.iter().map(|text| edited(&mut sequence, text, 60));
+    let mut stored: Vec<String> = near.collect();
+    stored.extend(texts.iter().cloned());
+    // Texts of equal letters that do not say the same.
+    stored.push("The tool can open files of version 1.5 only".to_owned());
+    stored.push("好".to_owned());
+    let all: Vec<(u64, &String)> = (1..).zip(&stored).collect();
+    for part in all.chunks(60) {
+        database
+            .apply(inserts(&database, part.iter().copied()))
+            .unwrap();
+        if part[0].0 == 1 {
+            database.merge().unwrap();
+        }
+    }
+    let mut asked = stored.clone();
+    asked.extend(
+        texts
+            .iter()
+            .map(|text| format!("«{}»!", text.to_uppercase())),
+    );
+    asked.push("The tool can open files of version 15 only".to_owned());
+    asked.push(FERRY.to_owned());
+    let mut counts = [0; 3];
+    for (rule, text) in [ALIKE, SimilarRule::default()]
+        .into_iter()
+        .flat_map(|rule| asked.iter().map(move |text| (rule, text)))
+    {
+        let query = database.text_query(text).unwrap().decision(rule.decision);
+        let answer = database.snapshot().unwrap().similar(&query).unwrap();
+        let new = DocId(1 << 40);
+        let insert = || Change::InsertUnlessSimilar {
+            document: database.document(new, text).unwrap(),
+            rule,
+        };
+        let is_copy = |found: &&Similar| found.resemblance.same_wording;
+        let outcome = database.apply_one(insert()).unwrap();
+        let first = answer.first();
+        // A search by what is said need not find all texts of another wording.
+        if rule == ALIKE || first.as_ref().is_some_and(is_copy) {
+            assert_eq!(first, found_by(&outcome), "{text}");
+        }
+        counts[0] += u32::from(first.as_ref().is_some_and(is_copy));
+        counts[1] += u32::from(outcome.is_inserted());
+        database.apply([Change::Remove(new)]).unwrap();
+        // The copies are removed by the changes before.
+        let copies: Vec<u64> = answer
+            .iter()
+            .filter(is_copy)
+            .map(|copy| copy.id.0)
+            .collect();
+        let mut changes: Vec<Change> = copies.iter().map(|id| Change::Remove(DocId(*id))).collect();
+        changes.push(insert());
+        let outcome = database.apply(changes).unwrap().pop().unwrap();
+        let other = answer.iter().find(|found| !is_copy(found));
+        if rule == ALIKE {
+            assert_eq!(other, found_by(&outcome), "{text}");
+            counts[2] += u32::from(other.is_some() && !copies.is_empty());
+        }
+        database.apply([Change::Remove(new)]).unwrap();
+        let again = copies.iter().map(|id| (*id, &stored[*id as usize - 1]));
+        database.apply(inserts(&database, again)).unwrap();
+    }
+    assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
+}
+
+/// The document that refused a change.
+fn found_by(outcome: &Outcome) -> Option<&Similar> {
+    match outcome {
+        Outcome::Similar(found) => Some(found),
+        _ => None,
+    }
+}
+
+#[test]
 fn equal_fingerprint_with_unlike_text_hides_no_match() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
