@@ -75,7 +75,7 @@ impl SalvageVerb {
         output.decide(saved.damage.is_empty());
         output.print(self.json, || json_of(&saved), || self.text_of(&saved))?;
         if !self.json && saved.damage.is_empty() {
-            note("nothing is damaged");
+            note("no document is damaged");
         }
         Ok(())
     }
