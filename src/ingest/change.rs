@@ -38,8 +38,9 @@ pub enum Change {
     /// outcome names such documents ([`Outcome::Extends`]), or the change removes them
     /// ([`OnExtended::Replace`](crate::OnExtended::Replace), [`Outcome::Supersedes`]).
     ///
-    /// The document is compared with all candidates of [`Snapshot::similar`](crate::Snapshot::similar),
-    /// so an insert into a collection of many texts of one template takes longer.
+    /// Unless a copy of its text is stored, the document is compared with all candidates of
+    /// [`Snapshot::similar`](crate::Snapshot::similar), so an insert into a collection of many texts of one template
+    /// takes longer.
     InsertUnlessSimilar {
         /// The document, with its text.
         document: Document,

@@ -111,6 +111,7 @@ impl PrefetchCache {
     ) {
         let mut queries: BTreeMap<u32, Vec<Fingerprint>> = BTreeMap::new();
         let mut text_queries: BTreeMap<DocId, Option<&TextQuery>> = BTreeMap::new();
+        let mut may_remove = false;
         for prepared in changes {
             match (&prepared.change, &prepared.query) {
                 (Change::InsertUnique { document, radius }, _)
@@ -132,6 +133,9 @@ impl PrefetchCache {
                         .and_modify(|text_query| *text_query = None)
                         .or_insert(Some(query));
                 }
+                (Change::Remove(_) | Change::RemoveOlder { .. } | Change::Upsert(_), _) => {
+                    may_remove = true;
+                }
                 _ => {}
             }
         }
@@ -151,7 +155,12 @@ impl PrefetchCache {
             }
         }
         let similar = |(id, query): (DocId, Option<&TextQuery>)| {
-            let (found, is_all) = query::first_similar(view, query?).ok()?;
+            // If the changes before remove the copies of a text, its query would run again on one thread.
+            let found = match may_remove {
+                true => query::similar(view, query?).map(|found| (found, true)),
+                false => query::first_similar(view, query?),
+            };
+            let (found, is_all) = found.ok()?;
             let answer = PrefetchedAnswer::from_similar(found, is_all, cutoff);
             Some((id, answer))
         };

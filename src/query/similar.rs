@@ -275,15 +275,21 @@ pub(crate) fn similar(view: &View, query: &TextQuery) -> Result<Vec<Similar>> {
 /// say all of the text of the query precede all others, and the key of the wording finds them without a search of
 /// the trees, which takes ten times as long.
 pub(crate) fn first_similar(view: &View, query: &TextQuery) -> Result<(Vec<Similar>, bool)> {
-    if let Some(search) = query.search(view.keeps_forest()) {
-        let same = view.candidates_in_forest(&search.of_wording())?;
-        let mut copies = compare_all(view, query, &same)?;
-        copies.retain(|found| found.resemblance.same_wording && !found.is_extended());
-        if !copies.is_empty() {
-            return Ok((copies, false));
-        }
+    let Some(search) = query.search(view.keeps_forest()) else {
+        return Ok((similar(view, query)?, true));
+    };
+    let same = view.candidates_in_forest(&search.of_wording())?;
+    let mut found = compare_all(view, query, &same)?;
+    let is_first = |found: &Similar| found.resemblance.same_wording && !found.is_extended();
+    if found.iter().any(is_first) {
+        found.retain(is_first);
+        return Ok((found, false));
     }
-    Ok((similar(view, query)?, true))
+    let mut others = candidates(view, query)?;
+    others.retain(|id| same.binary_search(id).is_err());
+    found.extend(compare_all(view, query, &others)?);
+    found.sort_unstable_by(Similar::order);
+    Ok((found, true))
 }
 
 /// Compares candidates on all cores if they are many.

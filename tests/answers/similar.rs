@@ -587,6 +587,9 @@ fn new_text_is_refused_by_the_first_document_of_the_answer() {
     stored.extend(texts.iter().cloned());
     // Texts of equal letters that do not say the same.
     stored.push("The tool can open files of version 1.5 only".to_owned());
+    // Of these the first has the letters of a new text and says less, and the second says more.
+    stored.push("Sales of the northern region grew by 15 last year".to_owned());
+    stored.push("Sales of the northern region grew by 15% last year, said the director".to_owned());
     stored.push("好".to_owned());
     let all: Vec<(u64, &String)> = (1..).zip(&stored).collect();
     for part in all.chunks(60) {
@@ -604,8 +607,9 @@ fn new_text_is_refused_by_the_first_document_of_the_answer() {
             .map(|text| format!("«{}»!", text.to_uppercase())),
     );
     asked.push("The tool can open files of version 15 only".to_owned());
+    asked.push("Sales of the northern region grew by 15% last year".to_owned());
     asked.push(FERRY.to_owned());
-    let mut counts = [0; 3];
+    let mut counts = [0; 4];
     for (rule, text) in [ALIKE, SimilarRule::default()]
         .into_iter()
         .flat_map(|rule| asked.iter().map(move |text| (rule, text)))
@@ -621,10 +625,12 @@ fn new_text_is_refused_by_the_first_document_of_the_answer() {
         let outcome = database.apply_one(insert()).unwrap();
         let first = answer.first();
         // A search by what is said need not find all texts of another wording.
-        if rule == ALIKE || first.as_ref().is_some_and(is_copy) {
+        if rule == ALIKE || answer.iter().any(|found| is_copy(&found)) {
             assert_eq!(first, found_by(&outcome), "{text}");
         }
-        counts[0] += u32::from(first.as_ref().is_some_and(is_copy));
+        let begins_with_copy = first.as_ref().is_some_and(is_copy);
+        counts[0] += u32::from(begins_with_copy);
+        counts[3] += u32::from(!begins_with_copy && answer.iter().any(|found| is_copy(&found)));
         counts[1] += u32::from(outcome.is_inserted());
         database.apply([Change::Remove(new)]).unwrap();
         // The copies are removed by the changes before.
