@@ -11,9 +11,10 @@ use crate::store::disk::page::PAGE_BYTES;
 /// redb divides a file, behind its first page, into regions of at most 4 GiB.
 const REGION_BYTES: u64 = 4 << 30;
 
-/// redb begins a file with 257 free pages. The first scratch value, and other small pages, take the
-/// last page and some of the first 128; the second value takes the second 128. A compaction then
-/// empties the last page and cuts it off, and the scratch values are removed.
+/// redb grows the file for the second scratch value, which takes the first free block of 128 pages: the
+/// second 128 of the file. The first value and other small pages take some of the first 128, and pages behind the
+/// second value. A compaction then empties those behind and cuts them off, and the scratch values are removed:
+/// 256 pages are left.
 pub(super) const SCRATCH: redb::TableDefinition<'static, u64, &[u8]> =
     redb::TableDefinition::new("scratch");
 pub(super) const SCRATCH_BYTES: [usize; 2] = [0, 125 * PAGE_BYTES];

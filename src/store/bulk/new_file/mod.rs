@@ -371,3 +371,25 @@ fn send<E: Entry>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn new_file_has_256_pages_behind_the_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = DbPath::on_system_disk(&folder.path().join("store"));
+        for keeps in [false, true] {
+            let header = Header {
+                recipe: String::new(),
+                keep_texts: keeps,
+                forest: keeps.then(String::new),
+                frozen: false,
+                retention: keeps.then(crate::Retention::default),
+            };
+            let file = NewFile::create(&target, &header, 1 << 20, None).unwrap();
+            assert_eq!(file.file.len().unwrap(), 257 * PAGE_BYTES as u64);
+        }
+    }
+}
