@@ -39,6 +39,15 @@ fn text(sequence: &mut SplitMix, words: u64) -> String {
     (0..words).map(word).collect::<Vec<_>>().join(" ")
 }
 
+/// Texts, each with a number of words of this range.
+fn texts(sequence: &mut SplitMix, count: usize, words: std::ops::Range<u64>) -> Vec<String> {
+    let text = |_| {
+        let count = words.start + sequence.below(words.end - words.start);
+        text(sequence, count)
+    };
+    (0..count).map(text).collect()
+}
+
 /// The text with a share of its characters replaced, at seeded positions.
 fn edited(sequence: &mut SplitMix, text: &str, per_mille: u64) -> String {
     let others: Vec<char> = "xyzqkw天海玉金龙鸟".chars().collect();
@@ -111,12 +120,7 @@ fn texts_that_share_half_are_found_and_matches_are_similar() {
     let folder = folder();
     let database = new_database(&folder);
     let mut sequence = SplitMix(1);
-    let texts: Vec<String> = (0..3_000)
-        .map(|_| {
-            let words = 6 + sequence.below(30);
-            text(&mut sequence, words)
-        })
-        .collect();
+    let texts = texts(&mut sequence, 3_000, 6..36);
     for part in inserts(&database, (0..).zip(&texts)).chunks(1_000) {
         database.apply(part.to_vec()).unwrap();
     }
@@ -173,12 +177,7 @@ fn equal_wording_is_always_found_first() {
     let folder = folder();
     let database = new_database(&folder);
     let mut sequence = SplitMix(2);
-    let mut texts: Vec<String> = (0..300)
-        .map(|_| {
-            let words = 1 + sequence.below(20);
-            text(&mut sequence, words)
-        })
-        .collect();
+    let mut texts = texts(&mut sequence, 300, 1..21);
     let near: Vec<String> = texts
         .iter()
         .map(|text| edited(&mut sequence, text, 60))
@@ -576,12 +575,7 @@ fn new_text_is_refused_by_the_first_document_of_the_answer() {
     let folder = folder();
     let database = new_database(&folder);
     let mut sequence = SplitMix(3);
-    let texts: Vec<String> = (0..100)
-        .map(|_| {
-            let words = 4 + sequence.below(20);
-            text(&mut sequence, words)
-        })
-        .collect();
+    let texts = texts(&mut sequence, 100, 4..24);
     let near = texts.iter().map(|text| edited(&mut sequence, text, 60));
     let mut stored: Vec<String> = near.collect();
     stored.extend(texts.iter().cloned());
@@ -609,7 +603,7 @@ fn new_text_is_refused_by_the_first_document_of_the_answer() {
     asked.push("The tool can open files of version 15 only".to_owned());
     asked.push("Sales of the northern region grew by 15% last year".to_owned());
     asked.push(FERRY.to_owned());
-    let mut counts = [0; 4];
+    let (mut copies_first, mut copies_behind, mut inserted, mut others_named) = (0, 0, 0, 0);
     for (rule, text) in [ALIKE, SimilarRule::default()]
         .into_iter()
         .flat_map(|rule| asked.iter().map(move |text| (rule, text)))
@@ -625,13 +619,14 @@ fn new_text_is_refused_by_the_first_document_of_the_answer() {
         let outcome = database.apply_one(insert()).unwrap();
         let first = answer.first();
         // A search by what is said need not find all texts of another wording.
-        if rule == ALIKE || answer.iter().any(|found| is_copy(&found)) {
+        let has_copy = answer.iter().any(|found| is_copy(&found));
+        if rule == ALIKE || has_copy {
             assert_eq!(first, found_by(&outcome), "{text}");
         }
         let begins_with_copy = first.as_ref().is_some_and(is_copy);
-        counts[0] += u32::from(begins_with_copy);
-        counts[3] += u32::from(!begins_with_copy && answer.iter().any(|found| is_copy(&found)));
-        counts[1] += u32::from(outcome.is_inserted());
+        copies_first += u32::from(begins_with_copy);
+        copies_behind += u32::from(has_copy && !begins_with_copy);
+        inserted += u32::from(outcome.is_inserted());
         database.apply([Change::Remove(new)]).unwrap();
         // The copies are removed by the changes before.
         let copies: Vec<u64> = answer
@@ -645,12 +640,13 @@ fn new_text_is_refused_by_the_first_document_of_the_answer() {
         let other = answer.iter().find(|found| !is_copy(found));
         if rule == ALIKE {
             assert_eq!(other, found_by(&outcome), "{text}");
-            counts[2] += u32::from(other.is_some() && !copies.is_empty());
+            others_named += u32::from(has_copy && other.is_some());
         }
         database.apply([Change::Remove(new)]).unwrap();
         let again = copies.iter().map(|id| (*id, &stored[*id as usize - 1]));
         database.apply(inserts(&database, again)).unwrap();
     }
+    let counts = [copies_first, copies_behind, inserted, others_named];
     assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
 }
 

@@ -34,17 +34,16 @@ fn replay(name: &str) {
 /// Runs an entry point on `SIMDB_TEST_FUZZ_CASES` random inputs, or on the `usual` number of the same inputs.
 fn search(name: &str, usual: u32, inputs: impl Strategy<Value = Vec<u8>>) {
     let setting = std::env::var("SIMDB_TEST_FUZZ_CASES").ok();
-    let is_random = setting.is_some();
-    let config = Config {
-        cases: setting.map_or(usual, |count| count.parse().unwrap()),
+    let config = |cases| Config {
+        cases,
         failure_persistence: None,
         ..Config::default()
     };
-    let mut runner = match is_random {
-        true => TestRunner::new(config),
-        false => {
+    let mut runner = match setting {
+        Some(count) => TestRunner::new(config(count.parse().unwrap())),
+        None => {
             let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-            TestRunner::new_with_rng(config, rng)
+            TestRunner::new_with_rng(config(usual), rng)
         }
     };
     let found = runner.run(&inputs, |input| {

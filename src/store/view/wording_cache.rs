@@ -187,7 +187,8 @@ impl WordingCache {
         }
     }
 
-    /// Calls `visitor` with the wording of each cached document as of a commit whose size `accepts` accepts. Returns the documents that are not cached.
+    /// Calls `visitor` with the wording of each cached document as of a commit, if `accepts` accepts its size. Returns
+    /// the documents that are not cached.
     pub(crate) fn visit(
         &self,
         documents: &[DocId],
