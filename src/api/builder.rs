@@ -73,7 +73,8 @@ impl Builder {
     /// it has grown tenfold, open it again.
     /// A cache of 26 bytes a document and 32 MiB holds all fingerprints that queries compare; a match reads
     /// a page too.
-    /// Bookkeeping takes up to 12 MiB more, and another 6 MiB in a database with a forest.
+    /// Bookkeeping takes up to 12 MiB more, and up to another 12 MiB in a database with a forest if the cache has
+    /// less than 128 MiB.
     pub fn cache_bytes(mut self, bytes: usize) -> Self {
         self.cache_bytes = Some(bytes);
         // A transaction in a small cache must not hold more texts than the cache.

@@ -239,7 +239,7 @@ impl<T: FingerprintSource> Batch<T> {
     }
 
     /// Removes the documents whose texts are contained in the text of a query that no stored text
-    /// contains. A removal for each new document keeps the stored texts free of contained texts.
+    /// contains. A removal for each new document keeps the stored texts free of contained texts that are near.
     fn remove_extended(&mut self, query: &TextQuery) -> Result<Vec<Similar>> {
         // The prefetched answer has the first documents only.
         let extended = query::similar_sequential(&self.view, query)?;

@@ -1,6 +1,6 @@
 //! [`ForestQuery`]: the search of a stored forest, tree by tree.
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 use super::forest_key::{Prefix, TREE_KEY_BITS, class_of_key};
 use super::length_class::LengthClasses;
@@ -21,17 +21,22 @@ pub(crate) trait ForestPage {
     /// Returns `false` if the next page may have entries with a key of at most `last`.
     fn has_all_to(&self, last: u64) -> bool;
 
-    /// The number of entries with a key below `key`.
-    fn rank(&self, key: u64) -> usize;
+    /// The number of entries with a key of a range.
+    fn count(&self, keys: &RangeInclusive<u64>) -> usize;
 
-    /// Appends the first `count` entries with a key of at least `from`.
-    fn push(&self, from: u64, count: usize, entries: &mut Vec<ForestEntry>);
+    /// Appends the entries with a key of a range.
+    fn push(&self, keys: &RangeInclusive<u64>, entries: &mut Vec<ForestEntry>);
 }
 
 /// Entries by key.
 pub(crate) trait ForestEntries {
+    /// Fetches the entries from some keys on into the cache of the processor, where this takes less time for many
+    /// keys together.
+    fn fetch(&self, _keys: &[u64]) {}
+
     /// Calls `visitor` with the page that may have the first entry with a key of at least `first`, if there are
-    /// entries.
+    /// entries. If the page changes while the visitor reads it, the visitor is called again with the next state of the
+    /// page.
     fn visit_page(
         &self,
         first: u64,
@@ -148,23 +153,26 @@ impl ForestSearch<'_> {
         for key in &self.query.keys {
             source.read(*key..=*key, usize::MAX, &mut entries)?;
         }
-        entries.iter().for_each(|entry| found(*entry));
+        entries.drain(..).for_each(&mut *found);
         for (nth, minima) in self.query.minima.iter().enumerate() {
+            let trees = 0..self.reach.trees.min(STORED_TREES);
             let root = Node {
                 // Few near-duplicates are of the other length, so these trees are searched without second minima.
                 probes: if nth > 0 { self.reach.max_probes } else { 0 },
                 ..Node::default()
             };
-            for tree in 0..self.reach.trees.min(STORED_TREES) {
-                let mut walk = Walk {
-                    tree,
-                    minima,
-                    classes: self.classes,
-                    reach: &self.reach,
-                    source,
-                    entries: &mut entries,
-                    found,
-                };
+            let mut walk = Walk {
+                tree: 0,
+                minima,
+                classes: self.classes,
+                reach: &self.reach,
+                source,
+                entries: &mut entries,
+                found,
+            };
+            source.fetch(&walk.first_keys(root, trees.clone()));
+            for tree in trees {
+                walk.tree = tree;
                 walk.search_children(root)?;
             }
         }
@@ -218,6 +226,17 @@ impl<S: ForestEntries> Walk<'_, S> {
         [own].into_iter().chain(probe)
     }
 
+    /// The first keys of the nodes of the second level that a search of these trees may visit.
+    fn first_keys(&mut self, root: Node, trees: Range<usize>) -> Vec<u64> {
+        let mut keys = Vec::new();
+        for tree in trees {
+            self.tree = tree;
+            let nodes = self.children(root).flat_map(|node| self.children(node));
+            keys.extend(nodes.map(|node| *self.keys(node).start()));
+        }
+        keys
+    }
+
     fn search_children(&mut self, node: Node) -> Result<()> {
         self.children(node)
             .try_for_each(|child| self.search_node(child))
@@ -227,20 +246,21 @@ impl<S: ForestEntries> Walk<'_, S> {
         let (keys, source) = (self.keys(node), self.source);
         let mut rest = Rest::Small;
         source.visit_page(*keys.start(), &mut |page| {
+            self.entries.clear();
             rest = self.search_page(node, page);
             Ok(())
         })?;
+        self.take_entries();
         match rest {
             Rest::Nothing => Ok(()),
             Rest::Large => self.search_children(node),
             Rest::Small => {
-                self.entries.clear();
                 if source.read(keys, self.max_entries(node), self.entries)? {
                     self.take_entries();
-                    Ok(())
-                } else {
-                    self.search_children(node)
+                    return Ok(());
                 }
+                self.entries.clear();
+                self.search_children(node)
             }
         }
     }
@@ -248,10 +268,7 @@ impl<S: ForestEntries> Walk<'_, S> {
     /// Searches the part of a node that is on one page, unless more of the node is on other pages.
     fn search_page(&mut self, node: Node, page: &dyn ForestPage) -> Rest {
         let keys = self.keys(node);
-        let start = page.rank(*keys.start());
-        // The keys of a node end before those of the next tree, so there is a next key.
-        // Saturating: the entries of a damaged page may be in no order.
-        let count = page.rank(keys.end() + 1).saturating_sub(start);
+        let count = page.count(&keys);
         let is_large = count > self.max_entries(node);
         if !page.has_all_to(*keys.end()) {
             return if is_large { Rest::Large } else { Rest::Small };
@@ -261,18 +278,16 @@ impl<S: ForestEntries> Walk<'_, S> {
                 self.search_page(child, page);
             }
         } else if count > 0 {
-            self.entries.clear();
-            page.push(*keys.start(), count, self.entries);
-            self.take_entries();
+            page.push(&keys, self.entries);
         }
         Rest::Nothing
     }
 
     /// Takes the entries that were read and have the length of a near-duplicate.
     fn take_entries(&mut self) {
-        for entry in &*self.entries {
+        for entry in self.entries.drain(..) {
             if self.classes.contain(class_of_key(entry.0)) {
-                (self.found)(*entry);
+                (self.found)(entry);
             }
         }
     }
@@ -315,13 +330,15 @@ mod tests {
             self.is_last || self.entries.last().is_some_and(|(key, _)| *key > last)
         }
 
-        fn rank(&self, key: u64) -> usize {
-            self.entries.partition_point(|entry| entry.0 < key)
+        fn count(&self, keys: &RangeInclusive<u64>) -> usize {
+            let mut entries = Vec::new();
+            self.push(keys, &mut entries);
+            entries.len()
         }
 
-        fn push(&self, from: u64, count: usize, entries: &mut Vec<ForestEntry>) {
-            let start = self.rank(from);
-            entries.extend_from_slice(&self.entries[start..start + count]);
+        fn push(&self, keys: &RangeInclusive<u64>, entries: &mut Vec<ForestEntry>) {
+            let found = self.entries.iter().filter(|(key, _)| keys.contains(key));
+            entries.extend(found);
         }
     }
 

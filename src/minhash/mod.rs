@@ -200,6 +200,11 @@ pub(crate) fn first_level(key: u64) -> u64 {
     key >> FIRST_LEVEL_SHIFT
 }
 
+/// The bits of a key behind the part of the first level.
+pub(crate) fn behind_first_level(key: u64) -> u32 {
+    (key % (1 << FIRST_LEVEL_SHIFT)) as u32
+}
+
 /// The keys with the same first level as a key.
 pub(crate) fn keys_of_first_level(key: u64) -> RangeInclusive<u64> {
     let behind = (1 << FIRST_LEVEL_SHIFT) - 1;
@@ -209,8 +214,10 @@ pub(crate) fn keys_of_first_level(key: u64) -> RangeInclusive<u64> {
 /// The number of first levels of all trees. The keys of wordings are behind them.
 pub(crate) const FIRST_LEVELS: usize = STORED_TREES << LEVEL_BITS[0];
 
-/// The bits of a key behind the part of the first level.
+/// The number of bits of a key behind the part of the first level.
 pub(crate) const FIRST_LEVEL_SHIFT: u32 = TREE_KEY_BITS - LEVEL_BITS[0];
+
+const _: () = assert!(FIRST_LEVEL_SHIFT < u32::BITS);
 
 /// The keys of a text in all trees.
 pub(crate) fn tree_keys(minima: &Minima, length_class: u32) -> impl Iterator<Item = u64> {

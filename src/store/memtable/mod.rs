@@ -7,7 +7,7 @@
 //!
 //! Queries use two kinds of index. [`FingerprintIndex`] holds each distinct fingerprint once, so a
 //! fingerprint that a million documents share is compared once. [`Postings`] lists the documents that
-//! ever had a fingerprint, by id, and [`KeySets`] the keys that their texts ever had in the forest. Index
+//! ever had a fingerprint, by id, and [`MemtableForest`] the keys that their texts ever had in the forest. Index
 //! entries are never removed, so a reader checks the visible version of each listed document.
 //!
 //! A query takes 0.1 ns for each fingerprint that shares leading bits of some block with the query and,
@@ -17,7 +17,7 @@
 //! the types of an edit.
 
 mod fingerprints;
-mod key_sets;
+mod forest;
 mod overlay;
 mod postings;
 mod seqno_log;
@@ -37,7 +37,7 @@ use crate::fingerprint::Fingerprint;
 use crate::minhash::{ForestSearch, Sketch};
 use crate::store::tables::edit::{DocumentEdit, StoredDocument, TextEdit};
 use fingerprints::FingerprintIndex;
-use key_sets::{KeyEntry, KeySets};
+use forest::MemtableForest;
 use postings::{Posted, Postings};
 use seqno_log::SeqnoLog;
 use shards::{KeyHasher, SHARDS, Shards};
@@ -52,7 +52,7 @@ pub(crate) struct Memtable {
     /// The documents that ever had each reliable fingerprint.
     postings: Shards<Postings>,
     /// The keys that the text of each document ever had.
-    forest: KeySets,
+    forest: MemtableForest,
     /// By the seqno of the first version of each document; set by the first search that finds the document.
     sketches: SeqnoLog<FirstSketch>,
     /// Every reliable fingerprint that some document ever had.
@@ -72,7 +72,7 @@ pub(crate) struct Memtable {
 const MAX_LIST_LEN: usize = 4096;
 /// From 4,096 edits on, sorting a batch by shard costs less than locking a shard for each edit.
 const MIN_GROUPED_EDITS: usize = 4096;
-/// At most 32,768 edits or keys are sorted at a time: these fit into the processor's caches.
+/// At most 32,768 edits are sorted at a time: these fit into the processor's caches.
 const MAX_GROUPED_EDITS: usize = 1 << 15;
 
 /// The absence of a seqno. Greater than every seqno, and so never visible.
@@ -81,7 +81,7 @@ const NO_SEQNO: u32 = u32::MAX;
 /// The state of a document after one edit.
 struct Version {
     id: DocId,
-    /// The seqno of the first version of the document, which is the number of the document in [`KeySets`].
+    /// The seqno of the first version of the document, which is the number of the document in [`MemtableForest`].
     first: u32,
     after: Option<StoredDocument>,
     /// The change of the text by this and all earlier versions together.
@@ -122,8 +122,6 @@ struct MemoryUse {
     text_bytes: usize,
     /// Keys of all versions in the forest, with repetitions.
     text_keys: usize,
-    /// Entries of the forest.
-    forest_entries: usize,
 }
 
 /// Bytes of a hash table entry. This and the sizes below are measured averages: hash tables are half
@@ -146,7 +144,7 @@ impl Memtable {
             versions: SeqnoLog::new(),
             latest: Shards::new(shards, HashMap::with_hasher),
             postings: Shards::new(shards, Postings::new),
-            forest: KeySets::new(shards),
+            forest: MemtableForest::new(shards),
             sketches: SeqnoLog::new(),
             fingerprints: FingerprintIndex::new(max_list_len),
             min_grouped_edits,
@@ -194,7 +192,7 @@ impl Memtable {
         }
         // Seqnos fit in 32 bits: a flush is due long before `u32::MAX` edits.
         let visible = from + edits.len() as u32;
-        let sketched = match appender.memory.forest_entries {
+        let sketched = match appender.memory.text_keys {
             0 => 0,
             _ => appender.memory.documents,
         };
@@ -203,7 +201,8 @@ impl Memtable {
             + appender.old_states.len() * size_of::<(u32, StoredDocument)>()
             + visible as usize * SeqnoLog::<Version>::ENTRY_BYTES
             + sketched * SeqnoLog::<FirstSketch>::ENTRY_BYTES
-            + self.fingerprints.bucket_bytes();
+            + self.fingerprints.bucket_bytes()
+            + self.forest.bytes();
         self.bytes.store(bytes, Ordering::Relaxed);
         // Last: a thread that reads the new length finds the edits in every index.
         self.len.store(visible, Ordering::Release);
@@ -238,7 +237,7 @@ impl Memtable {
             }
             let number = self.number_of(seqno);
             for key in edit.text.keys() {
-                appender.memory.forest_entries += usize::from(self.forest.add(*key, number));
+                self.forest.add(*key, number);
             }
         }
     }
@@ -296,15 +295,11 @@ impl Memtable {
         }
         appender.memory.fingerprints += all_new.len();
         self.fingerprints.extend(&all_new);
-        let keys_of = |(seqno, edit): (u32, &DocumentEdit)| {
-            let (keys, number) = (edit.text.keys().to_vec(), self.number_of(seqno));
-            keys.into_iter().map(move |key| (key, number))
-        };
-        let mut entries = zip(from.., edits).flat_map(keys_of).peekable();
-        // A text has dozens of keys, so a batch of edits is many batches of keys.
-        while entries.peek().is_some() {
-            let batch: Vec<KeyEntry> = entries.by_ref().take(MAX_GROUPED_EDITS).collect();
-            appender.memory.forest_entries += self.forest.extend(&batch);
+        for (seqno, edit) in zip(from.., edits) {
+            let number = self.number_of(seqno);
+            for key in edit.text.keys() {
+                self.forest.add(*key, number);
+            }
         }
     }
 
@@ -358,7 +353,7 @@ impl Memtable {
         previous.is_none()
     }
 
-    /// The number in [`KeySets`] of the document that an edit has edited.
+    /// The number in [`MemtableForest`] of the document that an edit has edited.
     fn number_of(&self, seqno: u32) -> u32 {
         let version = self.versions.get(seqno);
         version.map_or(seqno, |version| version.first)
@@ -458,7 +453,6 @@ impl MemoryUse {
             + self.copies * COPY_BYTES
             + self.text_bytes
             + self.text_keys * size_of::<u64>()
-            + self.forest_entries * KeySets::ENTRY_BYTES
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::forest::MemtableForest;
 use super::view::{MemtableView, VisibleMemtable};
 use super::{MAX_LIST_LEN, Memtable};
 use crate::store::tables::edit::DocumentEdit;
@@ -11,7 +12,10 @@ impl Memtable {
     fn scratch() -> Self {
         // One shard instead of 256, and no parallel appends: most overlays hold fewer than a hundred
         // edits and live for less than a millisecond.
-        Self::with_limits(1, MAX_LIST_LEN, usize::MAX)
+        Self {
+            forest: MemtableForest::for_few_texts(),
+            ..Self::with_limits(1, MAX_LIST_LEN, usize::MAX)
+        }
     }
 }
 

@@ -61,13 +61,16 @@ impl ForestPage for Chunk<'_, u128> {
         self.last().is_some_and(|entry| entry.first() > last)
     }
 
-    fn rank(&self, key: u64) -> usize {
-        self.index_of(key)
+    fn count(&self, keys: &RangeInclusive<u64>) -> usize {
+        // Keys are below the largest number. Saturating: the entries of a damaged page may be in no order.
+        let end = self.index_of(keys.end() + 1);
+        end.saturating_sub(self.index_of(*keys.start()))
     }
 
-    fn push(&self, from: u64, count: usize, entries: &mut Vec<ForestEntry>) {
-        let found = self.entries_from(pair(from, 0)).take(count);
-        entries.extend(found.map(|entry| (entry.first(), entry.second())));
+    fn push(&self, keys: &RangeInclusive<u64>, entries: &mut Vec<ForestEntry>) {
+        let found = self.entries_from(pair(*keys.start(), 0));
+        let found = found.map(|entry| (entry.first(), entry.second()));
+        entries.extend(found.take_while(|(key, _)| key <= keys.end()));
     }
 }
 

@@ -15,7 +15,7 @@ use crate::minhash::{
 use crate::store::memtable::MemtableView;
 use crate::store::tables::edit::TextEdit;
 use crate::store::tables::packed::Packed;
-use crate::store::view::node_cache::{MAX_ENTRIES, NodeCache};
+use crate::store::view::node_cache::{MAX_ENTRIES, NodeCache, Visit};
 use crate::store::view::source::FingerprintSource;
 use crate::store::view::wording_cache::WordingCache;
 
@@ -193,30 +193,33 @@ struct CachedForest<'v, P> {
 }
 
 impl<P: ReadableTable<u128, &'static [u8]>> ForestEntries for CachedForest<'_, P> {
+    fn fetch(&self, keys: &[u64]) {
+        if let Some((cache, _)) = self.nodes {
+            cache.touch(keys);
+        }
+    }
+
     fn visit_page(
         &self,
         first: u64,
         visitor: &mut dyn FnMut(&dyn ForestPage) -> Result<()>,
     ) -> Result<()> {
-        let Some((cache, commit)) = self.nodes else {
-            return self.forest.visit_page(first, visitor);
-        };
-        let node = match cache.get(first, commit) {
-            Some(node) => node,
-            None if cache.has_room() => {
+        if let Some((cache, commit)) = self.nodes {
+            let mut visit = cache.visit(first, commit, visitor)?;
+            // To read a whole node takes longer than to read a page, so not for a cache without room, nor for a
+            // snapshot that is older than the last change of the node.
+            if visit == Visit::Missing && cache.has_room() {
                 let mut entries = Vec::new();
                 let keys = keys_of_first_level(first);
                 let is_whole = self.forest.read(keys, MAX_ENTRIES, &mut entries)?;
-                cache.insert(first, commit, is_whole.then_some(&entries))
+                cache.insert(first, commit, is_whole.then_some(&entries));
+                visit = cache.visit(first, commit, visitor)?;
             }
-            // To read a whole node and to evict another takes longer than to read a page. A commit removes the
-            // nodes that it changes, and so makes room.
-            None => return self.forest.visit_page(first, visitor),
-        };
-        match &node.entries {
-            Some(entries) => visitor(entries),
-            None => self.forest.visit_page(first, visitor),
+            if visit == Visit::Done {
+                return Ok(());
+            }
         }
+        self.forest.visit_page(first, visitor)
     }
 
     fn read(

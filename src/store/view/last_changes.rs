@@ -8,7 +8,7 @@ pub(super) struct LastChanges {
     slots: usize,
     /// The last commit that may have changed any slot.
     all: AtomicU64,
-    /// Eight bytes a slot, allocated by the first change: 2 MiB for buckets, 6 MiB for nodes.
+    /// Eight bytes a slot, allocated by the first change: 2 MiB.
     by_slot: OnceLock<Box<[AtomicU64]>>,
 }
 

@@ -1,0 +1,157 @@
+//! The words of a node, and the search in them.
+
+use std::ops::{Range, RangeInclusive};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::minhash::{FIRST_LEVEL_SHIFT, ForestEntry, ForestPage, behind_first_level, first_level};
+
+/// A node of more entries is not kept, 1 MiB, since it is as large as thousands of others, and queries read only
+/// parts of it.
+pub(in crate::store::view) const MAX_ENTRIES: usize = 1 << 17;
+
+/// The words of the largest node: ends of buckets, entries, and high parts of ids.
+pub(super) const MAX_NODE_WORDS: usize = MAX_ENTRIES / BUCKET_LEN + 2 * MAX_ENTRIES;
+
+pub(super) const CACHE_LINE_WORDS: usize = 8;
+
+/// The lines of a node that are fetched ahead.
+pub(super) const TOUCHED_LINES: usize = 8;
+
+/// A node of more entries has buckets: a binary search in a smaller one reads a few lines that were fetched ahead.
+const MAX_LEN_WITHOUT_BUCKETS: usize = TOUCHED_LINES * CACHE_LINE_WORDS;
+
+/// A bucket has 8 to 16 keys on average.
+const BUCKET_LEN: usize = 8;
+
+/// The bits of an id in the word of an entry. The other bits are the part of the key behind its first level.
+const ID_BITS: u32 = u64::BITS - FIRST_LEVEL_SHIFT;
+
+/// The words of a node: the end of each bucket of keys with equal upper bits, in a large node; the entries; and
+/// the high parts of the ids, if any id has one.
+pub(super) struct NodeWords {
+    pub(super) words: Vec<u64>,
+    /// The number of entries.
+    pub(super) len: usize,
+    pub(super) has_high: bool,
+}
+
+/// A node in the cache.
+///
+/// A writer may change the words of a removed node during a visit, so no word leads outside of them.
+pub(super) struct NodePage<'c> {
+    pub(super) node: u64,
+    pub(super) ends: &'c [AtomicU64],
+    pub(super) entries: &'c [AtomicU64],
+    pub(super) high: &'c [AtomicU64],
+}
+
+/// The number of buckets of a node with so many entries.
+pub(super) fn buckets(len: usize) -> usize {
+    match len {
+        0..=MAX_LEN_WITHOUT_BUCKETS => 0,
+        _ => 1 << (len / BUCKET_LEN).ilog2(),
+    }
+}
+
+/// The bucket of a part of a key, of so many buckets, a power of two.
+fn bucket_of(part: u32, buckets: usize) -> usize {
+    ((u64::from(part) * buckets as u64) >> FIRST_LEVEL_SHIFT) as usize
+}
+
+pub(super) fn load(word: &AtomicU64) -> u64 {
+    word.load(Ordering::Relaxed)
+}
+
+impl NodeWords {
+    pub(super) fn new(entries: &[ForestEntry]) -> Self {
+        let has_high = entries.iter().any(|(_, id)| id >> ID_BITS != 0);
+        let mut words = vec![0; buckets(entries.len())];
+        let buckets = words.len();
+        for (key, _) in entries.iter().filter(|_| buckets > 0) {
+            words[bucket_of(behind_first_level(*key), buckets)] += 1;
+        }
+        let mut end = 0;
+        for count in &mut words {
+            end += *count;
+            *count = end;
+        }
+        let word = |(key, id): &ForestEntry| {
+            (u64::from(behind_first_level(*key)) << ID_BITS) | (id % (1 << ID_BITS))
+        };
+        words.extend(entries.iter().map(word));
+        let high = entries.iter().map(|(_, id)| id >> ID_BITS);
+        words.extend(high.filter(|_| has_high));
+        Self {
+            words,
+            len: entries.len(),
+            has_high,
+        }
+    }
+}
+
+impl<'c> NodePage<'c> {
+    /// The entries from the bucket of a part on.
+    pub(super) fn entries_from_bucket(&self, part: u32) -> &'c [AtomicU64] {
+        let start = self.bucket(part).start;
+        self.entries.get(start..).unwrap_or_default()
+    }
+
+    /// The places of the entries in the bucket of a part; all places without buckets.
+    fn bucket(&self, part: u32) -> Range<usize> {
+        if self.ends.is_empty() {
+            return 0..self.entries.len();
+        }
+        let bucket = bucket_of(part, self.ends.len());
+        let start = bucket
+            .checked_sub(1)
+            .map_or(0, |last| load(&self.ends[last]));
+        start as usize..load(&self.ends[bucket]) as usize
+    }
+
+    /// The places of the entries with a key of a range of this node.
+    fn range(&self, keys: &RangeInclusive<u64>) -> Range<usize> {
+        let start = match behind_first_level(*keys.start()) {
+            // No key is smaller. Most nodes are taken whole, so this saves most searches.
+            0 => 0,
+            first => self.rank(first),
+        };
+        let end = match behind_first_level(keys.end() + 1) {
+            0 => self.entries.len(),
+            behind => self.rank(behind),
+        };
+        start..end.max(start)
+    }
+
+    /// The number of entries with a part of the key below a part.
+    fn rank(&self, part: u32) -> usize {
+        let all = self.bucket(part);
+        let start = all.start;
+        let entries = self.entries.get(all).unwrap_or_default();
+        start + entries.partition_point(|word| load(word) >> ID_BITS < u64::from(part))
+    }
+}
+
+impl ForestPage for NodePage<'_> {
+    fn has_all_to(&self, last: u64) -> bool {
+        first_level(last) == self.node
+    }
+
+    fn count(&self, keys: &RangeInclusive<u64>) -> usize {
+        debug_assert_eq!(first_level(*keys.start()), first_level(*keys.end()));
+        self.range(keys).len()
+    }
+
+    fn push(&self, keys: &RangeInclusive<u64>, entries: &mut Vec<ForestEntry>) {
+        let range = self.range(keys);
+        let high = self.high.get(range.clone()).unwrap_or_default().iter();
+        let high = high
+            .map(|high| load(high) << ID_BITS)
+            .chain(std::iter::repeat(0));
+        let words = self.entries.get(range).unwrap_or_default().iter();
+        entries.extend(words.zip(high).map(|(word, high)| {
+            let word = load(word);
+            let key = self.node << FIRST_LEVEL_SHIFT | word >> ID_BITS;
+            (key, high | (word % (1 << ID_BITS)))
+        }));
+    }
+}
