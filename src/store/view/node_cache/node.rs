@@ -10,7 +10,7 @@ use crate::minhash::{FIRST_LEVEL_SHIFT, ForestEntry, ForestPage, behind_first_le
 pub(in crate::store::view) const MAX_ENTRIES: usize = 1 << 17;
 
 /// The words of the largest node: ends of buckets, entries, and high parts of ids.
-pub(super) const MAX_NODE_WORDS: usize = MAX_ENTRIES / BUCKET_LEN + 2 * MAX_ENTRIES;
+pub(super) const MAX_NODE_WORDS: usize = MAX_ENTRIES / BUCKET_LEN + MAX_ENTRIES + MAX_ENTRIES / 2;
 
 pub(super) const CACHE_LINE_WORDS: usize = 8;
 
@@ -27,7 +27,7 @@ const BUCKET_LEN: usize = 8;
 const ID_BITS: u32 = u64::BITS - FIRST_LEVEL_SHIFT;
 
 /// The words of a node: the end of each bucket of keys with equal upper bits, in a large node; the entries; and
-/// the high parts of the ids, if any id has one.
+/// the high parts of the ids, two in a word, if any id has one.
 pub(super) struct NodeWords {
     pub(super) words: Vec<u64>,
     /// The number of entries.
@@ -79,8 +79,13 @@ impl NodeWords {
             (u64::from(behind_first_level(*key)) << ID_BITS) | (id % (1 << ID_BITS))
         };
         words.extend(entries.iter().map(word));
-        let high = entries.iter().map(|(_, id)| id >> ID_BITS);
-        words.extend(high.filter(|_| has_high));
+        if has_high {
+            let high = entries.chunks(2).map(|pair| {
+                let parts = pair.iter().map(|(_, id)| id >> ID_BITS);
+                parts.rev().fold(0, |word, part| (word << u32::BITS) | part)
+            });
+            words.extend(high);
+        }
         Self {
             words,
             len: entries.len(),
@@ -143,15 +148,18 @@ impl ForestPage for NodePage<'_> {
 
     fn push(&self, keys: &RangeInclusive<u64>, entries: &mut Vec<ForestEntry>) {
         let range = self.range(keys);
-        let high = self.high.get(range.clone()).unwrap_or_default().iter();
-        let high = high
-            .map(|high| load(high) << ID_BITS)
-            .chain(std::iter::repeat(0));
-        let words = self.entries.get(range).unwrap_or_default().iter();
-        entries.extend(words.zip(high).map(|(word, high)| {
+        let words = self.entries.get(range.clone()).unwrap_or_default();
+        entries.extend(range.zip(words).map(|(at, word)| {
             let word = load(word);
             let key = self.node << FIRST_LEVEL_SHIFT | word >> ID_BITS;
-            (key, high | (word % (1 << ID_BITS)))
+            let high = self.high.get(at / 2).map_or(0, load) >> (at % 2 * 32);
+            (
+                key,
+                (u64::from(high as u32) << ID_BITS) | (word % (1 << ID_BITS)),
+            )
         }));
     }
 }
+
+// A high part has 32 bits.
+const _: () = assert!(u64::BITS - ID_BITS <= u32::BITS);

@@ -40,7 +40,11 @@ impl Place {
 
     /// The words of the ends of buckets, of the entries and of the high parts.
     pub(super) fn parts(self) -> [usize; 3] {
-        let high = if self.has_high() { self.len() } else { 0 };
+        let high = if self.has_high() {
+            self.len().div_ceil(2)
+        } else {
+            0
+        };
         [buckets(self.len()), self.len(), high]
     }
 
