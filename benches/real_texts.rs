@@ -13,7 +13,7 @@ use serde_json::Value;
 use simdb::similarity::{edit_similarity_at_least, tokens};
 use simdb::{Decision, Likeness, Normaliser, Resemblance, Similar};
 
-use crate::similar_rows::{Found, SimilarTable, ask, check_contained};
+use crate::similar_rows::{Found, SimilarTable, check_contained};
 
 /// The shares of words that are replaced to make a further text, in turn, in percent.
 const REPLACED: [u64; 4] = [15, 30, 50, 70];
@@ -88,8 +88,8 @@ impl RealTexts {
             let path = folder.path().join("similar.simdb");
             let database = table.load(&format!("{size} texts,"), &path, texts);
             let snapshot = database.snapshot().expect("a snapshot");
-            let alike = ask(&database, &snapshot, &asked, Decision::Alike);
-            let contained = ask(&database, &snapshot, &asked, Decision::Contained);
+            let alike = table.ask(&database, &snapshot, &asked, Decision::Alike);
+            let contained = table.ask(&database, &snapshot, &asked, Decision::Contained);
             drop(snapshot);
             check_alike(texts, &asked, &alike.answers);
             check_contained(texts, &asked, &alike, &contained);

@@ -1,7 +1,8 @@
 //! The latency of a search for similar texts.
 //!
 //! `cargo bench --bench similar_query -- [DOCUMENTS]... [--queries N] [--compared N] [--inserts N]
-//! [--threads N]`, by default 100,000 documents, 1,000 queries, 20,000 inserts and 64 threads.
+//! [--threads N] [--wide-ids]`, by default 100,000 documents, 1,000 queries, 20,000 inserts and 64 threads. Ids count
+//! the texts, or with `--wide-ids` are spread over 64 bits.
 //!
 //! With the environment variable `SIMDB_BENCH_TEXTS`, the path of a file of JSON Lines with a field
 //! `text` (gzip if it ends in `.gz`), the bench measures these texts: a database of each number of
@@ -36,12 +37,12 @@ use rayon::prelude::*;
 use real_texts::{Counts, RealTexts};
 use serde_json::Value;
 use simdb::{Decision, Likeness, Normaliser, Resemblance, Similar};
-use similar_rows::{Found, SimilarTable, ask, check_contained};
+use similar_rows::{Found, Ids, SimilarTable, check_contained};
 
 const USAGE: Usage = Usage {
     line: "cargo bench --bench similar_query -- [DOCUMENTS]... [--queries N] [--compared N] \
-           [--inserts N] [--threads N]",
-    flags: &[],
+           [--inserts N] [--threads N] [--wide-ids]",
+    flags: &["--wide-ids"],
     options: &["--queries", "--compared", "--inserts", "--threads"],
 };
 
@@ -80,7 +81,7 @@ fn main() {
         ),
         None => "random texts".to_owned(),
     };
-    let table = SimilarTable::new(&title);
+    let table = SimilarTable::new(&title, Ids::new(arguments.flag("--wide-ids")));
     if let Some(texts) = &real {
         texts.measure(&table, &sizes, &counts);
     }
@@ -153,8 +154,8 @@ impl Kind {
             .map(|nth| nth * (documents / queries))
             .collect();
         let asked: Vec<String> = ids.iter().map(|id| self.edited(*id)).collect();
-        let alike = ask(&database, &snapshot, &asked, Decision::Alike);
-        let contained = ask(&database, &snapshot, &asked, Decision::Contained);
+        let alike = table.ask(&database, &snapshot, &asked, Decision::Alike);
+        let contained = table.ask(&database, &snapshot, &asked, Decision::Contained);
         check_contained(&texts, &asked, &alike, &contained);
         let has =
             |(id, answer): (&u64, &Vec<Similar>)| answer.iter().any(|found| found.id.0 == *id);

@@ -23,7 +23,17 @@ const LOAD_MEMORY_BYTES: u64 = 512 << 20;
 const CHECKED_INSERTS: usize = 37;
 
 /// The table of all rows.
-pub struct SimilarTable(Table);
+pub struct SimilarTable {
+    table: Table,
+    ids: Ids,
+}
+
+/// The ids of documents: the number of the text, or a product of 64 bits with it.
+#[derive(Clone, Copy)]
+pub struct Ids {
+    factor: u64,
+    inverse: u64,
+}
 
 /// The answers to queries, and their CPU times.
 pub struct Asked {
@@ -43,24 +53,48 @@ pub struct Found {
     pub any: Option<f64>,
 }
 
+impl Ids {
+    pub fn new(are_wide: bool) -> Self {
+        let factor: u64 = if are_wide { 0x9e37_79b9_7f4a_7c15 } else { 1 };
+        // Newton's iteration: each step doubles the correct bits, of which an odd factor has three.
+        let step = |inverse: u64, _| {
+            inverse.wrapping_mul(2_u64.wrapping_sub(factor.wrapping_mul(inverse)))
+        };
+        let inverse = (0..5).fold(factor, step);
+        assert_eq!(factor.wrapping_mul(inverse), 1);
+        Self { factor, inverse }
+    }
+
+    fn id(self, number: usize) -> DocId {
+        DocId((number as u64).wrapping_mul(self.factor))
+    }
+
+    fn number(self, id: DocId) -> usize {
+        id.0.wrapping_mul(self.inverse) as usize
+    }
+}
+
 impl SimilarTable {
-    pub fn new(title: &str) -> Self {
+    pub fn new(title: &str, ids: Ids) -> Self {
         let columns = [
             "a second", "p50", "p99", "mean", "growth", "recall", "near", "any", "matches", "bytes",
         ];
-        Self(Table::new(title, &columns))
+        Self {
+            table: Table::new(title, &columns),
+            ids,
+        }
     }
 
-    /// Bulk loads texts into a new database with a forest, and opens the database with the default cache. The id of a text is its
-    /// index. The row has the texts a second, the CPU time of a text, and the bytes of the file a text.
+    /// Bulk loads texts into a new database with a forest, and opens the database with the default cache. The id of a text is made
+    /// of its index. The row has the texts a second, the CPU time of a text, and the bytes of the file a text.
     pub fn load(&self, label: &str, path: &Path, texts: &[String]) -> Database {
-        let (((), elapsed), cpu) = cpu_timed(|| timed(|| load(path, texts)));
+        let (((), elapsed), cpu) = cpu_timed(|| timed(|| load(path, texts, self.ids)));
         let bytes = std::fs::metadata(path).expect("the file").len();
         let mut row = vec![String::new(); 10];
         row[0] = number(texts.len() as f64 / elapsed.as_secs_f64());
         row[3] = time(cpu / texts.len() as u32);
         row[9] = number(bytes as f64 / texts.len() as f64);
-        self.0.row(&format!("{label} loaded"), &row);
+        self.table.row(&format!("{label} loaded"), &row);
         Database::open(path).expect("open")
     }
 
@@ -79,7 +113,34 @@ impl SimilarTable {
             share(found.and_then(|found| found.any)),
             number(matches as f64 / asked.answers.len() as f64),
         ];
-        self.0.row(label, &row);
+        self.table.row(label, &row);
+    }
+
+    /// Asks all queries twice, the first time to warm the cache. The answers have the numbers of the texts as ids.
+    pub fn ask(
+        &self,
+        database: &Database,
+        snapshot: &Snapshot,
+        texts: &[String],
+        decision: Decision,
+    ) -> Asked {
+        let ask = |text: &String| -> Vec<Similar> {
+            let query = database.text_query(text).expect("a query");
+            snapshot
+                .similar(&query.decision(decision))
+                .expect("answers")
+        };
+        texts.iter().for_each(|text| drop(ask(text)));
+        let (mut answers, times): (Vec<_>, Vec<_>) =
+            texts.iter().map(|text| cpu_timed(|| ask(text))).unzip();
+        for found in answers.iter_mut().flatten() {
+            found.id = DocId(self.ids.number(found.id) as u64);
+        }
+        Asked {
+            answers,
+            mean: times.iter().sum::<Duration>() / times.len() as u32,
+            latency: Latency::new(times),
+        }
     }
 
     /// Inserts each of the new texts unless a stored text says the same or more, by many threads. Each
@@ -98,7 +159,7 @@ impl SimilarTable {
         threads: u64,
     ) -> u64 {
         let next = AtomicUsize::new(0);
-        let id = |index: usize| (texts.len() + index) as u64;
+        let id = |index: usize| self.ids.id(texts.len() + index);
         let len_before = database.len().expect("len");
         let work = || {
             let mut done = Vec::new();
@@ -131,7 +192,10 @@ impl SimilarTable {
         let written = before.zip(memory::written());
         let written = written.map(|((before, _), (after, _))| (after - before) as f64);
         let normaliser = Normaliser::new();
-        let text = |id: DocId| texts.iter().chain(new).nth(id.0 as usize).expect("a text");
+        let text = |id: DocId| {
+            let mut all = texts.iter().chain(new);
+            all.nth(self.ids.number(id)).expect("a text")
+        };
         let mut times = Vec::new();
         let mut stored = 0;
         for (index, outcome, elapsed) in done {
@@ -153,31 +217,8 @@ impl SimilarTable {
         row[3] = time(cpu / new.len() as u32);
         row[9] = written.map_or_else(String::new, |bytes| number(bytes / new.len() as f64));
         let label = format!("{} {label} by {threads} threads, elapsed", new.len());
-        self.0.row(&label, &row);
+        self.table.row(&label, &row);
         stored
-    }
-}
-
-/// Asks all queries twice, the first time to warm the cache.
-pub fn ask(
-    database: &Database,
-    snapshot: &Snapshot,
-    texts: &[String],
-    decision: Decision,
-) -> Asked {
-    let ask = |text: &String| -> Vec<Similar> {
-        let query = database.text_query(text).expect("a query");
-        snapshot
-            .similar(&query.decision(decision))
-            .expect("answers")
-    };
-    texts.iter().for_each(|text| drop(ask(text)));
-    let (answers, times): (Vec<_>, Vec<_>) =
-        texts.iter().map(|text| cpu_timed(|| ask(text))).unzip();
-    Asked {
-        answers,
-        mean: times.iter().sum::<Duration>() / times.len() as u32,
-        latency: Latency::new(times),
     }
 }
 
@@ -205,7 +246,7 @@ fn verdict(normaliser: &Normaliser, a: &str, b: &str) -> Verdict {
     Containment::new(normaliser, Weights::builtin(), a, b).verdict
 }
 
-fn load(path: &Path, texts: &[String]) {
+fn load(path: &Path, texts: &[String], ids: Ids) {
     let builder = Database::builder().similar(true);
     let mut load = builder
         .bulk_create(path, LOAD_MEMORY_BYTES)
@@ -217,12 +258,11 @@ fn load(path: &Path, texts: &[String]) {
             .par_iter()
             .enumerate()
             .map(|(nth, text)| {
-                let id = first + nth as u64;
                 let made = fingerprinter.fingerprint(text).expect("a fingerprint");
                 Document {
                     reliable: made.reliable,
                     text: Some(text.clone()),
-                    ..Document::new(DocId(id), made.fingerprint)
+                    ..Document::new(ids.id(first as usize + nth), made.fingerprint)
                 }
             })
             .collect();
