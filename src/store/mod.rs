@@ -2,10 +2,10 @@
 //! journals.
 //!
 //! No other folder names redb or touches a file. [`Store`] is an open database. Each folder uses
-//! only the folders before it in this list: [`disk`] and [`pager`] are the file below redb;
-//! [`tables`] has the tables of one transaction; [`journal`] and [`memtable`] hold the newest
-//! commits, on disk and in memory; [`view`] is the database as of one commit; [`commit`] is the
-//! write path; [`bulk`] and [`maintenance`] work on whole databases.
+//! only those before it in this list: [`words`] is memory that is read without a lock; [`disk`] and
+//! [`pager`] are the file below redb; [`tables`] has the tables of one transaction; [`journal`] and
+//! [`memtable`] hold the newest commits, on disk and in memory; [`view`] is the database as of one
+//! commit; [`commit`] is the write path; [`bulk`] and [`maintenance`] work on whole databases.
 
 pub(crate) mod bulk;
 mod commit;
@@ -16,6 +16,7 @@ mod memtable;
 mod pager;
 mod tables;
 mod view;
+mod words;
 
 use std::fmt;
 use std::path::Path;

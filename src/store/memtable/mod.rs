@@ -235,10 +235,7 @@ impl Memtable {
                     Posted::Known => {}
                 }
             }
-            let number = self.number_of(seqno);
-            for key in edit.text.keys() {
-                self.forest.add(*key, number);
-            }
+            self.add_keys(seqno, edit);
         }
     }
 
@@ -296,10 +293,17 @@ impl Memtable {
         appender.memory.fingerprints += all_new.len();
         self.fingerprints.extend(&all_new);
         for (seqno, edit) in zip(from.., edits) {
-            let number = self.number_of(seqno);
-            for key in edit.text.keys() {
-                self.forest.add(*key, number);
-            }
+            self.add_keys(seqno, edit);
+        }
+    }
+
+    /// Adds the document of an edit under the keys of the new text.
+    fn add_keys(&self, seqno: u32, edit: &DocumentEdit) {
+        // The number of the document is the seqno of its first version.
+        let version = self.versions.get(seqno);
+        let number = version.map_or(seqno, |version| version.first);
+        for key in edit.text.keys() {
+            self.forest.add(*key, number);
         }
     }
 
@@ -351,12 +355,6 @@ impl Memtable {
             }
         }
         previous.is_none()
-    }
-
-    /// The number in [`MemtableForest`] of the document that an edit has edited.
-    fn number_of(&self, seqno: u32) -> u32 {
-        let version = self.versions.get(seqno);
-        version.map_or(seqno, |version| version.first)
     }
 
     /// Returns `false` if the text of the document with this number is not near by its sketch. Returns `true` if

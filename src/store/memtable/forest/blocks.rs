@@ -1,11 +1,11 @@
 //! [`Blocks`]: the entries of small nodes of the first level, read without a lock.
 
-use std::hint::black_box;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::minhash::{FIRST_LEVELS, LEVEL_BITS};
 use crate::store::memtable::seqno_log::SeqnoLog;
+use crate::store::words::{load, touch};
 
 /// The nodes of all trees, and those of the keys of wordings behind them.
 const NODES: usize = FIRST_LEVELS + (1 << LEVEL_BITS[0]);
@@ -15,11 +15,6 @@ const MAX_WORDS: u32 = 256;
 
 /// The smallest block, half of a cache line.
 const MIN_WORDS: u32 = 4;
-
-const CACHE_LINE_WORDS: usize = 8;
-
-/// The lines of a node that are fetched ahead. The processor itself fetches the next lines.
-const TOUCHED_LINES: usize = 8;
 
 /// Words that are allocated together, 16 KiB. A multiple of the largest block.
 const SEGMENT_LEN: u32 = 2048;
@@ -65,6 +60,12 @@ impl Place {
         (start < u32::MAX >> LEN_BITS).then_some(Self(start << LEN_BITS | len))
     }
 
+    /// `None` if the node is not in a block.
+    fn of(own: &AtomicU32) -> Option<Self> {
+        let place = Self(own.load(Ordering::Acquire));
+        (place != Self::ELSEWHERE).then_some(place)
+    }
+
     fn start(self) -> u32 {
         (self.0 >> LEN_BITS) * MIN_WORDS
     }
@@ -94,7 +95,7 @@ impl Blocks {
         let empty = || (0..NODES).map(|_| AtomicU32::new(Place::EMPTY.0)).collect();
         let places = self.places.get_or_init(empty);
         let own = places.get(node as usize).ok_or(TooLarge)?;
-        let place = self.place(node).ok_or(TooLarge)?;
+        let place = Place::of(own).ok_or(TooLarge)?;
         let len = place.len();
         if self.words(place).iter().any(|other| load(other) == word) {
             return Ok(());
@@ -117,10 +118,9 @@ impl Blocks {
 
     /// Leaves the words of a node to another place, where they are already.
     pub(super) fn give_up(&self, node: u64) {
-        let place = self.places.get().and_then(|all| all.get(node as usize));
-        place
-            .into_iter()
-            .for_each(|place| place.store(Place::ELSEWHERE.0, Ordering::Release));
+        if let Some(own) = self.places.get().and_then(|all| all.get(node as usize)) {
+            own.store(Place::ELSEWHERE.0, Ordering::Release);
+        }
     }
 
     pub(super) fn read(&self, node: u64) -> Result<NodeWords, TooLarge> {
@@ -132,23 +132,17 @@ impl Blocks {
         Ok(NodeWords { upper, lower })
     }
 
-    /// Fetches the words of nodes into the cache of the processor, without a computation between the reads, so
-    /// that they do not wait for each other.
+    /// Fetches the words of nodes into the cache of the processor: first the places of all nodes, then the words.
     pub(super) fn touch(&self, nodes: &[u64]) {
         let places = nodes.iter().map(|node| self.place(*node));
         let places: Vec<Option<Place>> = places.collect();
-        let words = places.iter().flatten().flat_map(|place| {
-            let words = self.words(*place).iter();
-            words.step_by(CACHE_LINE_WORDS).take(TOUCHED_LINES)
-        });
-        black_box(words.fold(0, |all, word| all ^ load(word)));
+        touch(places.iter().flatten().map(|place| self.words(*place)));
     }
 
     /// The place of a node; `None` if the node is not in a block.
     fn place(&self, node: u64) -> Option<Place> {
-        let places = self.places.get().and_then(|all| all.get(node as usize));
-        let place = places.map_or(Place::EMPTY, |place| Place(place.load(Ordering::Acquire)));
-        (place != Place::ELSEWHERE).then_some(place)
+        let own = self.places.get().and_then(|all| all.get(node as usize));
+        own.map_or(Some(Place::EMPTY), Place::of)
     }
 
     /// Copies the words of a block to the start of a larger one; `None` if there are too many blocks.
@@ -174,10 +168,6 @@ impl Blocks {
         let words = segment.and_then(|words| words.get(start..start + place.len() as usize));
         words.unwrap_or_default()
     }
-}
-
-fn load(word: &AtomicU64) -> u64 {
-    word.load(Ordering::Relaxed)
 }
 
 const _: () = assert!(SEGMENT_LEN.is_multiple_of(MAX_WORDS) && MAX_WORDS < 1 << LEN_BITS);

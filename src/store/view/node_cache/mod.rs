@@ -8,7 +8,6 @@
 mod node;
 mod place;
 
-use std::hint::black_box;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 
@@ -16,8 +15,9 @@ use parking_lot::Mutex;
 
 use crate::error::Result;
 use crate::minhash::{FIRST_LEVELS, ForestEntry, ForestPage, behind_first_level, first_level};
+use crate::store::words::{load, touch};
 pub(super) use node::MAX_ENTRIES;
-use node::{CACHE_LINE_WORDS, MAX_NODE_WORDS, NodePage, NodeWords, TOUCHED_LINES, load};
+use node::{MAX_NODE_WORDS, NodePage, NodeWords};
 use place::{Generation, Place};
 
 /// Words that are allocated together, 4 MiB. A node is in one segment.
@@ -111,8 +111,8 @@ impl NodeCache {
         }
     }
 
-    /// Fetches the entries from some keys on into the cache of the processor. Each step reads the memory for all keys
-    /// without a computation between the reads, so that they do not wait for each other.
+    /// Fetches the entries from some keys on into the cache of the processor: first the places of all nodes, then the
+    /// ends of buckets, then the entries.
     pub(super) fn touch(&self, keys: &[u64]) {
         let place = |key: &u64| {
             let slot = self.slot(first_level(*key))?;
@@ -120,19 +120,12 @@ impl NodeCache {
         };
         let places: Vec<(u64, Place)> = keys.iter().filter_map(place).collect();
         let places = places.iter().filter(|(_, place)| place.is_node());
-        let pages = places.map(|(key, place)| {
-            (
-                behind_first_level(*key),
-                self.page(first_level(*key), *place),
-            )
+        let entries = places.map(|(key, place)| {
+            let page = self.page(first_level(*key), *place);
+            page.entries_from_bucket(behind_first_level(*key))
         });
-        let pages: Vec<&[AtomicU64]> = pages
-            .map(|(part, page)| page.entries_from_bucket(part))
-            .collect();
-        let words = pages
-            .iter()
-            .flat_map(|words| words.iter().step_by(CACHE_LINE_WORDS).take(TOUCHED_LINES));
-        black_box(words.fold(0, |all, word| all ^ load(word)));
+        let entries: Vec<&[AtomicU64]> = entries.collect();
+        touch(entries.into_iter());
     }
 
     /// Returns `true` if the largest node fits, or will fit when the cache begins anew.

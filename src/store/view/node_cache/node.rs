@@ -1,9 +1,10 @@
 //! The words of a node, and the search in them.
 
 use std::ops::{Range, RangeInclusive};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use crate::minhash::{FIRST_LEVEL_SHIFT, ForestEntry, ForestPage, behind_first_level, first_level};
+use crate::store::words::{TOUCHED_WORDS, load};
 
 /// A node of more entries is not kept, 1 MiB, since it is as large as thousands of others, and queries read only
 /// parts of it.
@@ -12,13 +13,8 @@ pub(in crate::store::view) const MAX_ENTRIES: usize = 1 << 17;
 /// The words of the largest node: ends of buckets, entries, and high parts of ids.
 pub(super) const MAX_NODE_WORDS: usize = MAX_ENTRIES / BUCKET_LEN + MAX_ENTRIES + MAX_ENTRIES / 2;
 
-pub(super) const CACHE_LINE_WORDS: usize = 8;
-
-/// The lines of a node that are fetched ahead.
-pub(super) const TOUCHED_LINES: usize = 8;
-
 /// A node of more entries has buckets: a binary search in a smaller one reads a few lines that were fetched ahead.
-const MAX_LEN_WITHOUT_BUCKETS: usize = TOUCHED_LINES * CACHE_LINE_WORDS;
+const MAX_LEN_WITHOUT_BUCKETS: usize = TOUCHED_WORDS;
 
 /// A bucket has 8 to 16 keys on average.
 const BUCKET_LEN: usize = 8;
@@ -56,10 +52,6 @@ pub(super) fn buckets(len: usize) -> usize {
 /// The bucket of a part of a key, of so many buckets, a power of two.
 fn bucket_of(part: u32, buckets: usize) -> usize {
     ((u64::from(part) * buckets as u64) >> FIRST_LEVEL_SHIFT) as usize
-}
-
-pub(super) fn load(word: &AtomicU64) -> u64 {
-    word.load(Ordering::Relaxed)
 }
 
 impl NodeWords {
