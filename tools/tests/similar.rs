@@ -203,7 +203,7 @@ fn peak_memory(process: u32) -> Option<u64> {
 #[cfg(target_os = "linux")]
 #[test]
 fn answers_larger_than_memory_are_printed() {
-    use std::io::{BufRead, BufReader};
+    use std::io::{BufRead, BufReader, Read};
 
     let folder = Folder::new();
     for (name, documents, queries) in [("long", 20, 110), ("many", 3, 700)] {
@@ -218,6 +218,7 @@ fn answers_larger_than_memory_are_printed() {
             .env("RAYON_NUM_THREADS", "2")
             .current_dir(folder.path())
             .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
             .spawn()
             .expect("a process");
         let answers = BufReader::new(child.stdout.take().expect("a pipe"));
@@ -227,6 +228,10 @@ fn answers_larger_than_memory_are_printed() {
             len += last.len() as u64;
             peak = peak.max(peak_memory(child.id()).unwrap_or(0));
         }
+        let mut errors = String::new();
+        let mut from = child.stderr.take().expect("a pipe");
+        from.read_to_string(&mut errors).expect("text");
+        assert_eq!(errors, "");
         assert!(child.wait().expect("an end").success());
         assert!(
             (1..400_000_000).contains(&peak) && len > 600_000_000,
