@@ -302,24 +302,25 @@ impl Wording {
         if !self.is_informative || has_little() {
             return None;
         }
-        let other = Self::from_letters(normaliser, text, letters);
-        if !other.is_informative {
-            return None;
-        }
-        let jaccard = self.phrase_jaccard(&other);
-        let are_short = self.characters.max(other.characters) <= MAX_EDIT_CHARACTERS;
+        let mut phrases = phrases(&normaliser.sentences(text));
+        phrases.sort_unstable();
+        phrases.dedup();
+        let jaccard = sorted_jaccard(&self.phrases, &phrases);
+        let longer = self.characters.max(letters.chars().count());
         let is_enough = jaccard >= likeness.jaccard;
         // If the Jaccard index already decides, the edit similarity is only reported. Otherwise it
         // is computed with a cutoff, which is several times faster for unrelated texts.
-        let edit_similarity = if !are_short {
+        let edit_similarity = if longer > MAX_EDIT_CHARACTERS {
             None
         } else if is_enough {
-            Some(edit_similarity(&self.letters, &other.letters))
+            Some(edit_similarity(&self.letters, &letters))
         } else {
-            let least = likeness.edit_similarity;
-            edit_similarity_at_least(&self.letters, &other.letters, least)
+            edit_similarity_at_least(&self.letters, &letters, likeness.edit_similarity)
         };
-        (is_enough || edit_similarity.is_some()).then_some(Resemblance {
+        // The shingles of the few texts that are alike say if they have enough content.
+        let is_alike = is_enough || edit_similarity.is_some();
+        let is_informative = || Self::from_letters(normaliser, text, letters).is_informative;
+        (is_alike && is_informative()).then_some(Resemblance {
             same_wording: false,
             edit_similarity,
             jaccard,
