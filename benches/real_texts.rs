@@ -11,9 +11,9 @@ use flate2::read::MultiGzDecoder;
 use rayon::prelude::*;
 use serde_json::Value;
 use simdb::similarity::{edit_similarity_at_least, tokens};
-use simdb::{Decision, Likeness, Normaliser, Resemblance, Similar};
+use simdb::{Decision, Likeness, Normaliser, Resemblance, Similar, TextQuery};
 
-use crate::similar_rows::{Found, SimilarTable, check_contained};
+use crate::similar_rows::{Found, SimilarTable, check_contained, found_by_narrow};
 
 /// The shares of words that are replaced to make a further text, in turn, in percent.
 const REPLACED: [u64; 4] = [15, 30, 50, 70];
@@ -88,26 +88,33 @@ impl RealTexts {
             let path = folder.path().join("similar.simdb");
             let database = table.load(&format!("{size} texts,"), &path, texts);
             let snapshot = database.snapshot().expect("a snapshot");
-            let alike = table.ask(&database, &snapshot, &asked, Decision::Alike);
-            let contained = table.ask(&database, &snapshot, &asked, Decision::Contained);
+            let ask =
+                |set: fn(TextQuery) -> TextQuery| table.ask(&database, &snapshot, &asked, set);
+            let alike = ask(|query| query.decision(Decision::Alike));
+            let contained = ask(|query| query);
+            let narrow = ask(TextQuery::narrow);
             drop(snapshot);
             check_alike(texts, &asked, &alike.answers);
             check_contained(texts, &asked, &alike, &contained);
             let found = found(texts, &asked[..counts.compared], &alike.answers);
-            let (alike_mean, contained_mean) = *first.get_or_insert((alike.mean, contained.mean));
-            table.queries(
-                "queries by thresholds, CPU",
-                &alike,
-                alike_mean,
-                Some(&found),
-            );
-            table.queries(
-                "queries by what is said, CPU",
-                &contained,
-                contained_mean,
-                None,
-            );
+            let narrow_found = found_by_narrow(&contained.answers, &narrow.answers);
+            let means = *first.get_or_insert([&alike, &contained, &narrow].map(|asked| asked.mean));
+            for ((label, asked, found), first) in [
+                ("thresholds", &alike, Some(&found)),
+                ("what is said", &contained, None),
+                ("what is said, narrow", &narrow, Some(&narrow_found)),
+            ]
+            .into_iter()
+            .zip(means)
+            {
+                table.queries(&format!("queries by {label}, CPU"), asked, first, found);
+            }
             assert!(found.mean > 0.9, "the recall is {}", found.mean);
+            assert!(
+                narrow_found.mean > 0.9,
+                "a narrow search finds {}",
+                narrow_found.mean
+            );
             let new = self.new_texts(texts, counts.inserts);
             table.inserts("new texts inserted", &database, texts, &new, counts.threads);
             let step = texts.len().div_ceil(new.len());

@@ -154,8 +154,10 @@ impl Kind {
             .map(|nth| nth * (documents / queries))
             .collect();
         let asked: Vec<String> = ids.iter().map(|id| self.edited(*id)).collect();
-        let alike = table.ask(&database, &snapshot, &asked, Decision::Alike);
-        let contained = table.ask(&database, &snapshot, &asked, Decision::Contained);
+        let alike = table.ask(&database, &snapshot, &asked, |query| {
+            query.decision(Decision::Alike)
+        });
+        let contained = table.ask(&database, &snapshot, &asked, |query| query);
         check_contained(&texts, &asked, &alike, &contained);
         let has =
             |(id, answer): (&u64, &Vec<Similar>)| answer.iter().any(|found| found.id.0 == *id);

@@ -10,8 +10,8 @@ use bench_support::timing::{Latency, cpu_timed, time_ratio, timed};
 use rayon::prelude::*;
 use simdb::containment::{Containment, Verdict, Weights};
 use simdb::{
-    Database, Decision, DocId, Document, Fingerprinter, Normaliser, Outcome, Recipe, Similar,
-    SimilarRule, Snapshot,
+    Database, DocId, Document, Fingerprinter, Normaliser, Outcome, Recipe, Similar, SimilarRule,
+    Snapshot, TextQuery,
 };
 
 /// Documents that are fingerprinted at a time, on all cores.
@@ -123,13 +123,11 @@ impl SimilarTable {
         database: &Database,
         snapshot: &Snapshot,
         texts: &[String],
-        decision: Decision,
+        set: impl Fn(TextQuery) -> TextQuery,
     ) -> Asked {
         let ask = |text: &String| -> Vec<Similar> {
             let query = database.text_query(text).expect("a query");
-            snapshot
-                .similar(&query.decision(decision))
-                .expect("answers")
+            snapshot.similar(&set(query)).expect("answers")
         };
         texts.iter().for_each(|text| drop(ask(text)));
         let (mut answers, times): (Vec<_>, Vec<_>) =
@@ -241,6 +239,28 @@ pub fn check_contained(texts: &[String], asked: &[String], alike: &Asked, contai
             assert_eq!(found, expected, "{text}");
         },
     );
+}
+
+/// The shares of the documents of answers that other answers to the same queries have.
+///
+/// # Panics
+/// If the other answers have a document more.
+pub fn found_by_narrow(answers: &[Vec<Similar>], narrow: &[Vec<Similar>]) -> Found {
+    let (mut documents, mut documents_found, mut shares) = (0, 0, Vec::new());
+    for (answer, narrow) in answers.iter().zip(narrow) {
+        let found = narrow.iter().filter(|found| answer.contains(found)).count();
+        assert_eq!(found, narrow.len(), "a narrow search finds more");
+        documents += answer.len();
+        documents_found += found;
+        if !answer.is_empty() {
+            shares.push(found as f64 / answer.len() as f64);
+        }
+    }
+    Found {
+        mean: shares.iter().sum::<f64>() / shares.len().max(1) as f64,
+        near: Some(documents_found as f64 / documents.max(1) as f64),
+        any: None,
+    }
 }
 
 fn verdict(normaliser: &Normaliser, a: &str, b: &str) -> Verdict {

@@ -53,7 +53,7 @@ impl PreparedChange {
                     query
                         .likeness(rule.likeness)
                         .decision(rule.decision)
-                        .of_new_document(),
+                        .narrow(),
                 ))
             }
             // No fingerprint recognises a copy of an unreliable text. Its wording has a forest key.

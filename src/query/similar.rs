@@ -42,7 +42,7 @@ pub struct TextQuery {
     wording: Wording,
     text: DecidingText,
     forest: ForestQuery,
-    reach: &'static Reach,
+    is_narrow: bool,
     /// `None` if the recipe makes no fingerprints of texts.
     fingerprint: Option<TextFingerprint>,
     likeness: Likeness,
@@ -55,7 +55,6 @@ impl TextQuery {
     pub(crate) fn new(text: &str, fingerprint: Option<TextFingerprint>) -> Self {
         let keys = ForestKeys::shared();
         let wording = Wording::new(keys.normaliser(), text);
-        let reach = Reach::alike_stored(wording.characters());
         Self {
             forest: keys.query(text, wording.letters()),
             wording,
@@ -65,7 +64,7 @@ impl TextQuery {
             decision: Decision::default(),
             radius: None,
             uses_forest: true,
-            reach,
+            is_narrow: false,
         }
     }
 
@@ -112,6 +111,30 @@ impl TextQuery {
         self
     }
 
+    /// Searches fewer trees and smaller nodes of the forest, and compares only texts with nearer sketches, as
+    /// [`insert_unless_similar`](crate::Database::insert_unless_similar) does. Without effect with
+    /// [`Decision::Alike`], whose texts have less in common.
+    ///
+    /// Among a million package summaries, a narrow search takes 0.2 ms instead of 0.75 ms on average. It finds .99 of
+    /// the documents of an answer on average, and three quarters of the largest answers, which have thousands.
+    ///
+    /// ```
+    /// use simdb::Database;
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let db = Database::builder().similar(true).create(folder.path().join("docs.simdb"))?;
+    /// let text = "The ferry to the islands was cancelled due to heavy fog.";
+    /// assert!(db.insert(db.document(1, text)?)?.is_inserted());
+    ///
+    /// let query = db.text_query("The ferry to the islands was cancelled due to fog.")?.narrow();
+    /// assert_eq!(db.snapshot()?.similar(&query)?.len(), 1);
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn narrow(mut self) -> Self {
+        self.is_narrow = true;
+        self
+    }
+
     /// Finds only documents with the same wording, by the key of the wording.
     pub(crate) fn same_wording(mut self) -> Self {
         self.forest = self.forest.of_wording();
@@ -123,16 +146,6 @@ impl TextQuery {
             edit_similarity: f64::INFINITY,
             jaccard: f64::INFINITY,
         })
-    }
-
-    /// Searches for the documents that decide about a new document: with [`Decision::Contained`], a part of
-    /// the documents that contain its text is enough.
-    pub(crate) fn of_new_document(mut self) -> Self {
-        self.reach = match self.decision {
-            Decision::Alike => Reach::alike_stored(self.wording.characters()),
-            Decision::Contained => &Reach::CONTAINED,
-        };
-        self
     }
 
     /// The text of the query as a text to store in a forest, with the minima and the wording of the query, which
@@ -169,9 +182,13 @@ impl TextQuery {
         let default = Likeness::default();
         let is_measured = self.likeness.edit_similarity >= default.edit_similarity
             && self.likeness.jaccard >= default.jaccard;
+        let reach = match self.decision {
+            Decision::Contained if self.is_narrow => &Reach::CONTAINED,
+            _ => Reach::alike_stored(self.wording.characters()),
+        };
         let reach = match is_measured {
-            true => *self.reach,
-            false => self.reach.of_any_sketch(),
+            true => *reach,
+            false => reach.of_any_sketch(),
         };
         let least = self.likeness.least();
         (keeps_forest && self.uses_forest).then(|| self.forest.within(reach, least))

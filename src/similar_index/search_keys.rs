@@ -11,7 +11,10 @@ use crate::similarity::{Likeness, MAX_EDIT_CHARACTERS, Wording};
 /// tree to the first node that is *small*: at most [`max_entries`](Self::max_entries) entries in a node of one
 /// or two minima, 4,096 in a node of three or four, any number in a node of five. It descends with its own
 /// minima, and once more for each of the first three levels that it reaches, with the second minimum of
-/// this level; a prefix has at most [`max_seconds`](Self::max_seconds) second minima. The other system counts the entries of nodes, and finds the entries of small nodes by a join.
+/// this level; a prefix has at most [`max_seconds`](Self::max_seconds) second minima. The other system counts the
+/// entries of nodes, and finds the entries of small nodes by a join. A [narrow](crate::TextQuery::narrow) query
+/// descends in the first 16 trees, to nodes of at most 16 and 1,024 entries, with one second minimum, and accepts
+/// sketches that differ in at most 46 bits, 50 for a text of less than 30 characters.
 ///
 /// An entry of a node is a candidate if its length class is in [`classes`](Self::classes), and its sketch differs
 /// from a sketch of the query in at most [`max_sketch_distance`](Self::max_sketch_distance) bits. Documents with
@@ -142,13 +145,15 @@ impl SearchKeys {
     /// compared.
     pub fn description() -> String {
         let [short, long] = [0, usize::MAX].map(Reach::alike_stored);
+        let narrow = Reach::CONTAINED;
         let Likeness {
             edit_similarity,
             jaccard,
         } = Likeness::default();
         format!(
-            "search keys v3: {}; nodes of at most {} or {}, {} and {} entries; at most {} or {} second minima; \
-             sketches of at most {} to {} bits different; edit similarity {edit_similarity} or Jaccard index {jaccard}; a bit for each of 32 classes \
+            "search keys v4: {}; nodes of at most {} or {}, {} and {} entries; at most {} or {} second minima; \
+             sketches of at most {} to {} bits different; narrow: {} trees, {} and {} entries, {} second minima, {} to \
+             {} bits; edit similarity {edit_similarity} or Jaccard index {jaccard}; a bit for each of 32 classes \
              of characters and 8 of them, and for the top 6 bits of each phrase",
             ForestKeys::description(),
             short.max_entries(0),
@@ -159,6 +164,12 @@ impl SearchKeys {
             long.max_probes,
             long.max_sketch_distance(usize::MAX),
             short.max_sketch_distance(0),
+            narrow.trees,
+            narrow.max_entries(0),
+            narrow.max_entries(2),
+            narrow.max_probes,
+            narrow.max_sketch_distance(usize::MAX),
+            narrow.max_sketch_distance(0),
         )
     }
 }

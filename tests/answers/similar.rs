@@ -173,6 +173,48 @@ fn texts_that_share_half_are_found_and_matches_are_similar() {
 }
 
 #[test]
+fn narrow_search_finds_no_other_documents_and_nearly_all_of_them() {
+    let folder = folder();
+    let database = new_database(&folder);
+    let mut sequence = SplitMix(29);
+    let originals = texts(&mut sequence, 600, 3..60);
+    let mut all = originals.clone();
+    // A template whose texts say different things, more of them than a small node has, and edits of all texts.
+    let reports = (1000..1300).map(|n| format!("Annual report on the fisheries, chapter {n}"));
+    all.extend(reports);
+    for per_mille in [5, 20, 60] {
+        all.extend(
+            originals
+                .iter()
+                .map(|text| edited(&mut sequence, text, per_mille)),
+        );
+    }
+    for part in inserts(&database, (0..).zip(&all)).chunks(1_000) {
+        database.apply(part.to_vec()).unwrap();
+    }
+    let snapshot = database.snapshot().unwrap();
+    let (mut wide_found, mut narrow_found) = (0, 0);
+    for text in &all {
+        let query = database.text_query(text).unwrap();
+        let [wide, narrow] =
+            [query.clone(), query.clone().narrow()].map(|query| snapshot.similar(&query).unwrap());
+        assert!(narrow.iter().all(|found| wide.contains(found)), "{text}");
+        wide_found += wide.len();
+        narrow_found += narrow.len();
+        // Thresholds need the candidates of a wide search.
+        let alike = query.decision(Decision::Alike);
+        let [wide, narrow] =
+            [alike.clone(), alike.narrow()].map(|query| snapshot.similar(&query).unwrap());
+        assert_eq!(wide, narrow, "{text}");
+    }
+    assert!(wide_found > all.len() * 5 / 4, "{wide_found}");
+    assert!(
+        narrow_found * 100 > wide_found * 98,
+        "{narrow_found} of {wide_found}"
+    );
+}
+
+#[test]
 fn equal_wording_is_always_found_first() {
     let folder = folder();
     let database = new_database(&folder);

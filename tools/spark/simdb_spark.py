@@ -203,7 +203,7 @@ LONG_CHARACTERS = 100
 # The columns that say of two texts if they may be alike.
 SIZES = "phrase_bits, class_bits_1, class_bits_2, class_bits_3, class_bits_4"
 SEARCH_KEYS = "simdb.recipe.search_keys"
-SEARCH_KEYS_VERSION = "search keys v3:"
+SEARCH_KEYS_VERSION = "search keys v4:"
 # simdb-cli refuses to compare nothing, and a part may have no candidates.
 COMPARE = """IFS= read -r first || exit 0
 { printf '%s\\n' "$first"; cat; } | "$0" compare --pairs - --search --json"""

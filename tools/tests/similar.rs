@@ -40,6 +40,8 @@ fn similar_finds_edited_text_beyond_radius() {
     folder.cli(&query).ends(1);
     let found = folder.cli(&[&query[..], &["--similar"]].concat()).ends(0);
     assert_eq!(found.stderr, "");
+    let narrow = [&query[..], &["--similar", "--narrow"]].concat();
+    assert_eq!(folder.cli(&narrow).ends(0).stdout, found.stdout);
     let found = found.one_json();
     assert_eq!(found["query"], 0);
     assert_eq!(found["reliable"], true);
@@ -286,6 +288,12 @@ fn invalid_similar_query_is_refused() {
     }
     let query = ["query", "a.simdb", "--text", FERRY, "--jaccard", "0.5"];
     with_forest.cli(&query).fails(&["--similar", "--verify"]);
+    let query = ["query", "a.simdb", "--text", FERRY, "--narrow"];
+    with_forest.cli(&query).fails(&["--similar"]);
+    let query = [&query[..], &["--similar", "--decide", "alike"]].concat();
+    with_forest
+        .cli(&query)
+        .fails(&["--narrow", "--decide alike"]);
     let query = ["query", "a.simdb", "--text", FERRY, "--similar", "--verify"];
     with_forest.cli(&query).fails(&["--similar", "--verify"]);
 }

@@ -34,6 +34,7 @@ pub(super) struct Searcher<'q> {
     pub way: Way,
     pub likeness: Likeness,
     pub decision: Decision,
+    pub is_narrow: bool,
     pub most: usize,
     /// `true` to print JSON.
     pub json: bool,
@@ -149,7 +150,10 @@ impl Searcher<'_> {
                 text_query.with_fingerprint(self.fingerprint(query)?)
             }
         };
-        let text_query = text_query.likeness(self.likeness).decision(self.decision);
+        let mut text_query = text_query.likeness(self.likeness).decision(self.decision);
+        if self.is_narrow {
+            text_query = text_query.narrow();
+        }
         Ok(match self.way {
             Way::Verify(radius) => text_query.without_forest().radius(radius),
             Way::Similar(Some(radius)) => text_query.radius(radius),
