@@ -88,7 +88,10 @@ nodes only. So each text is an entry of one or two nodes a tree, and a query of 
 the large nodes, which go to every worker (up to 4 million of a level). Entries and queries meet in a join on
 the node, whose condition is on lengths, sketches, counts of characters and bits of phrases: what it refuses is not
 alike. Texts with one wording are candidates too, and texts whose fingerprints differ in at most 3 bits (`pairs`).
-Six trees are a step.
+One to eight trees are a step, some 32 million rows for a core.
+
+With `--narrow` the answer is that of narrow searches (`simdb-cli query --similar --narrow`, `TextQuery::narrow`), which
+search as inserts do: in 16 trees, to nodes of at most 16 to 1,024 entries.
 
 A node where more than `--hot` times `--hot` queries and entries meet is cut into c classes of queries and d classes of
 entries by a hash of the id, and each of the c d pairs of classes is a group of its own, with about `--hot` queries
@@ -97,6 +100,7 @@ million documents), and to a node that very many second minima lead to. Candidat
 
 The decision is an alignment of both texts, which SQL cannot do. The workers pipe candidates with their
 texts through `simdb-cli compare --pairs --search`: lines of JSON in and out, by the JVM, a process for each task.
+A step decides some 16 million candidates for a core.
 `--files simdb-cli` puts the binary into the working folder of each executor; a statically linked one
 runs on any Linux. A pair is written if its texts are alike by the default thresholds and one contains the
 other. `verdict` is of a and b, as the search for a decides if it finds b, otherwise as that for b.
@@ -109,7 +113,8 @@ that say it. `simdb-cli clusters --similar` is another join, with lower threshol
 N texts are 24 to 48 N entries and 48 to 168 N queries in the joins, rows of some 100 bytes: the joins of 256,000
 package summaries take 0.5 ms a text on two cores. The candidates of N of them are 0.4 to 0.47 N^1.5: 0.8 million of
 16,000, 7.2 million of 64,000, 60.5 million of 256,000 (measured). The exponent is measured too: a text has at
-most 128 or 4,096 entries from a node of less than five minima, however large N is. A candidate takes 5.4 us of CPU and
+most 128 or 4,096 entries from a node of less than five minima, however large N is. Narrow searches have a tenth of the
+candidates. A candidate takes 5.4 us of CPU and
 both of its texts in a shuffle: 8 million summaries some 16 hours of CPU (calculated). Beyond counts and candidates, n texts of one
 template are n * n / 2 decisions, which are balanced over all tasks.
 
@@ -188,13 +193,19 @@ DECIDED = ("query BIGINT, document BIGINT, distance INT, a_first BOOLEAN, verdic
 SIMILAR_PAIR = ("a BIGINT, b BIGINT, distance INT, verdict STRING, edit_similarity DOUBLE, jaccard DOUBLE, "
                 "is_copy BOOLEAN, a_first BOOLEAN")
 
-# The forest, as in SearchKeys, whose description the footers have: trees, the lowest bit of each of the five
-# minima in a key, the most entries of a small node of one or two minima (of long and of short texts), and
-# of three or four; the levels that have second minima, and the most of these in a prefix.
-TREES, SHIFTS = 24, (27, 17, 10, 6, 4)
-SHALLOW_ENTRIES, DEEP_ENTRIES = (32, 128), 4096
-PROBED_LEVELS, MAX_SECONDS = 3, 2
-TREES_TOGETHER = 6
+# The forest, as in SearchKeys, whose description the footers have: the lowest bit of each of the five minima in a
+# key, and the levels that have second minima.
+SHIFTS = (27, 17, 10, 6, 4)
+PROBED_LEVELS = 3
+# A search: its trees, the most entries of a small node of one or two minima (of long and of short texts) and of
+# three or four, and the most second minima of a prefix.
+Search = namedtuple("Search", "trees shallow_entries deep_entries max_seconds")
+WIDE, NARROW = Search(24, (32, 128), 4096, 2), Search(16, (16,), 1024, 1)
+# What a narrow search has instead of the columns of an export.
+NARROW_COLUMNS = {"max_entries": "16", "max_seconds": "1", "max_sketch_distance": "IF(characters < 30, 50, 46)"}
+# Trees and candidates are divided into steps, each with about so many rows for a core.
+ROWS_OF_A_STEP = 32_000_000
+CANDIDATES_OF_A_STEP = 16_000_000
 SEARCH_RADIUS = 3
 # The least edit similarity, up to a number of characters, or Jaccard index of texts that are alike, in percent.
 EDIT_PERCENT, EDIT_CHARACTERS, JACCARD_PERCENT = 65, 8192, 55
@@ -592,11 +603,13 @@ class Job:
     def is_whole(self):
         return self.manifest["state"] == "whole"
 
+    @property
+    def cores(self):
+        return self.spark.sparkContext.defaultParallelism
+
     def partitions(self, rows):
         """Sets the number of partitions of a shuffle."""
-        self.parts = self.options.partitions or max(
-            self.spark.sparkContext.defaultParallelism, math.ceil(rows / ROWS_IN_A_PARTITION)
-        )
+        self.parts = self.options.partitions or max(self.cores, math.ceil(rows / ROWS_IN_A_PARTITION))
         self.spark.conf.set("spark.sql.shuffle.partitions", self.parts)
 
     def view(self, frame):
@@ -1142,19 +1155,24 @@ def written_clusters(job, assigned, stars):
 
 
 def similar_pairs(spark, options):
+    from pyspark.sql.functions import expr
+
     files = Files(spark)
     texts = Texts(files, options.INPUT)
-    job = Job(spark, options, {"hot": options.hot}, texts.files, texts.recipe)
+    job = Job(spark, options, {"hot": options.hot, "narrow": options.narrow}, texts.files, texts.recipe)
     if job.is_whole:
         return job.finish([], None, None)
     job.partitions(texts.rows)
     rows = begin_documents(job, "input", texts)
+    if options.narrow:
+        rows = rows.withColumns({name: expr(value) for name, value in NARROW_COLUMNS.items()})
     once, copies = distinct_texts(job, rows)
-    tables = [*forest_tables(job, once, texts.rows), *same_wordings(job, once), *near_texts(job, once)]
-    job.partitions(job.fact("found", lambda: sum(table.count() for table in tables)))
-    candidates = job.step("candidates", CANDIDATE, lambda: candidates_of(job, tables))
-    job.partitions(job.fact("candidate-pairs", candidates.count))
-    decided = job.step("decided", DECIDED, lambda: decide(job, once, candidates))
+    search = NARROW if options.narrow else WIDE
+    tables = [*forest_tables(job, once, search, texts.rows), *same_wordings(job, once), *near_texts(job, once)]
+    found = job.fact("found", lambda: sum(table.count() for table in tables))
+    parts = job.fact("parts", lambda: math.ceil(found / (CANDIDATES_OF_A_STEP * job.cores)) or 1)
+    job.partitions(found / parts)
+    decided, candidates = decide_all(job, once, union(tables), parts)
     # A pair that both searches decide is there as the search for its smaller id decides it.
     best = job.view(spark.sql(
         "SELECT least(query, document) AS u, greatest(query, document) AS v, min_by(d, query) AS d "
@@ -1171,7 +1189,7 @@ def similar_pairs(spark, options):
         found = spark.read.schema(SIMILAR_PAIR).parquet(job.out).groupBy("verdict").count().collect()
         found = {row["verdict"]: row["count"] for row in sorted(found)}
         return {"documents": texts.rows, "copies": copies.count(),
-                "candidates": job.fact("candidate-pairs", None), "rows": sum(found.values()),
+                "candidates": candidates, "rows": sum(found.values()),
                 "rows_of_verdict": found}
 
     return job.finish(["answer"], summarize, lambda: listed(files, options.INPUT))
@@ -1201,19 +1219,23 @@ def node(key, level):
     return f"({key} & {literal(ALL_BITS << SHIFTS[level] & ALL_BITS)} | {level + 1})"
 
 
-def forest_tables(job, once, rows):
+def forest_tables(job, once, search, rows):
     """The candidates of searches, query and document, of some trees a table."""
-    large = large_nodes(job, once)
-    # About as many rows as the queries of these trees have.
-    job.partitions(rows * TREES_TOGETHER * 4)
+    large = large_nodes(job, once, search)
+    # A text is an entry of one or two nodes of a tree, and searches some four.
+    rows_of_a_tree = rows * 6
+    most = ROWS_OF_A_STEP * job.cores / max(rows_of_a_tree, 1)
+    # Divisors of the number of trees.
+    together = job.fact("trees-of-a-step", lambda: next((trees for trees in (8, 4, 2) if trees <= most), 1))
+    job.partitions(rows_of_a_tree * together)
     tables = []
-    for first in range(0, TREES, TREES_TOGETHER):
-        name = f"trees={first:02d}"
+    for first in range(0, search.trees, together):
+        name, trees = f"trees={first:02d}", f"{first + 1}, {together}"
         hot = job.step(f"hot-nodes-{name}", HOT, lambda: hot_nodes(
-            job, *forest_sides(job, once, large, first, sampled=True)))
+            job, *forest_sides(job, once, search, large, trees, sampled=True)))
         count = job.fact(f"hot-node-count-{name}", hot.count)
         tables.append(job.step(name, CANDIDATE, lambda: joined(
-            job, *forest_sides(job, once, large, first), hot if count else None,
+            job, *forest_sides(job, once, search, large, trees), hot if count else None,
             "(shiftright(q.classes, e.class) & 1) = 1 AND least("
             "bit_count(q.s ^ e.s) + bit_count(q.t ^ e.t), bit_count(q.x ^ e.s) + bit_count(q.y ^ e.t)) <= "
             "q.most AND " + MAY_BE_ALIKE)))
@@ -1237,12 +1259,13 @@ MAY_BE_ALIKE = (
     f">= (q.phrases + e.phrases) * {JACCARD_PERCENT})")
 
 
-def large_nodes(job, once):
+def large_nodes(job, once, search):
     """The nodes of each level but the last that have more entries than a small node."""
     keys = job.view(job.spark.sql(
-        f"SELECT explode(slice(keys, 1, {TREES})) AS key, copies FROM {job.view(once)} WHERE size(keys) > 1"))
+        f"SELECT explode(slice(keys, 1, {search.trees})) AS key, copies FROM {job.view(once)} WHERE size(keys) > 1"))
     large = []
-    for level, most in enumerate((SHALLOW_ENTRIES[0], SHALLOW_ENTRIES[0], DEEP_ENTRIES, DEEP_ENTRIES)):
+    shallow, deep = search.shallow_entries[0], search.deep_entries
+    for level, most in enumerate((shallow, shallow, deep, deep)):
         inside = (f"LEFT SEMI JOIN {job.view(large[-1])} ON node = {node('key', level - 1)}" if large else "")
         large.append(job.step(f"large-{level + 1}", NODE, lambda: job.spark.sql(
             f"SELECT node, sum(copies) AS entries FROM (SELECT {node('key', level)} AS node, copies "
@@ -1251,15 +1274,14 @@ def large_nodes(job, once):
     return [nodes.hint("broadcast") if count <= LARGE_NODES else nodes for nodes, count in zip(large, counts)]
 
 
-def forest_sides(job, once, large, first, sampled=False):
-    """Views of queries and of entries in some trees: each with its node."""
+def forest_sides(job, once, search, large, trees, sampled=False):
+    """Queries and entries in some trees, the first one and how many: each with its node."""
     from pyspark.sql import functions
 
     texts = once.where(f"(xxhash64(doc) & {SAMPLED - 1}) = 0") if sampled else once
     rows = job.view(texts.where("size(keys) > 1 OR size(others) > 0"))
     # A text without keys of trees is searched by the shingles of the other length alone.
     own, other = "size(keys) > 1", "size(others) > 0"
-    trees = f"{first + 1}, {TREES_TOGETHER}"
 
     # The sketch of the entries, s and t, and the other one of a query, x and y; the same twice if there is one.
     sketches = ", ".join(f"IF({condition}, {one}, {two}) AS {name}" for condition, one, two, name in (
@@ -1290,7 +1312,7 @@ def forest_sides(job, once, large, first, sampled=False):
 
     counted = with_counts(own_keys)
     entries = job.spark.sql(
-        f"SELECT explode(array_distinct(array({', '.join(map(small_node, SHALLOW_ENTRIES))}))) AS node, "
+        f"SELECT explode(array_distinct(array({', '.join(map(small_node, search.shallow_entries))}))) AS node, "
         f"document, CAST(key & 15 AS INT) AS class, characters, phrases, s, t, {SIZES} "
         f"FROM {job.view(counted)} WHERE is_entry")
     # A path has `probes` second minima, on levels before `level`. It reaches the levels below its large nodes.
@@ -1299,7 +1321,7 @@ def forest_sides(job, once, large, first, sampled=False):
     names = f"document, classes, max_entries, max_seconds, most, characters, phrases, s, t, x, y, {SIZES}"
     path = "STRUCT<key: BIGINT, probes: INT, level: INT>"
     counted = counted.selectExpr("*", "0 AS probes", "0 AS level")
-    for probes in range(MAX_SECONDS):
+    for probes in range(search.max_seconds):
         probed = ", ".join(
             f"CAST(struct(key & {literal(ALL_BITS ^ mask)} | second & {literal(mask)}, {probes + 1}, {level + 1}) "
             f"AS {path})"
@@ -1389,10 +1411,20 @@ def near_texts(job, once):
             pairs.selectExpr(f"{b} AS query", f"{a} AS document")]
 
 
-def candidates_of(job, tables):
-    """The candidates of all searches, each once."""
-    found = job.view(functools.reduce(lambda one, other: one.unionAll(other), tables))
-    return job.spark.sql(f"SELECT DISTINCT query, document FROM {found}")
+def union(tables):
+    return functools.reduce(lambda one, other: one.unionAll(other), tables)
+
+
+def decide_all(job, once, found, parts):
+    """What all searches find, and the number of candidates. Each part of the candidates, cut by a hash of the query,
+    is two steps, because candidates with their texts are 20 times as large as without."""
+    decided, count = [], 0
+    for part in range(parts):
+        candidates = job.step(f"candidates={part:02d}", CANDIDATE, lambda: job.spark.sql(
+            f"SELECT DISTINCT query, document FROM {job.view(found)} WHERE pmod(xxhash64(query), {parts}) = {part}"))
+        count += job.fact(f"candidate-count={part:02d}", candidates.count)
+        decided.append(job.step(f"decided={part:02d}", DECIDED, lambda: decide(job, once, candidates)))
+    return union(decided), count
 
 
 def decide(job, once, candidates):
@@ -1559,6 +1591,9 @@ Examples:
     made.add_argument("--hot", type=positive, default=4096, metavar="N",
                       help="cut a node into groups of about N searches and N texts, if more than N * N meet in "
                            "it (default: 4096)")
+    made.add_argument("--narrow", action="store_true",
+                      help="fewer trees and smaller nodes, as inserts search and `simdb-cli query --similar --narrow`: "
+                           "a tenth of the candidates")
     made.set_defaults(radius=SEARCH_RADIUS, blocks="auto")
     common(made)
     made = verb("similar-clusters", "Groups documents around the texts that say all of them",

@@ -31,6 +31,7 @@ import tempfile
 import threading
 import time
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCRIPT = os.path.join(HERE, "..", "..", "spark", "simdb_spark.py")
@@ -398,7 +399,7 @@ def make_texts(rng):
     texts += [f"Dataclass for boto3 {''.join(rng.choices('abcdefgh', k=5))}, generated" for _ in range(1000)]
     copied = ("The ferry to the islands was cancelled because of fog, and the harbour stays closed until "
               "noon; trains and buses run as usual")
-    texts += [copied] * (simdb_spark.DEEP_ENTRIES + 100)
+    texts += [copied] * (simdb_spark.WIDE.deep_entries + 100)
     words = copied.split()
     for at in range(len(words)):
         texts += [" ".join(words[:at] + words[at + 1:]), " ".join([*words[:at], "slowly", *words[at:]]),
@@ -407,7 +408,7 @@ def make_texts(rng):
     return list(zip(ids, texts))
 
 
-def found_by_searches(run, documents):
+def found_by_searches(run, documents, *more):
     """What one machine finds by a search for each text, a row for two texts, named by their smallest ids:
     (a, b, distance, verdict, edit similarity, jaccard). A search that does not find all copies of a text is a
     row of its own."""
@@ -420,7 +421,7 @@ def found_by_searches(run, documents):
         for text in copies:
             file.write(json.dumps({"text": text}) + "\n")
     lines = run.simdb(run.options.simdb_cli, "query", run.at("texts.simdb"), "--file", run.at("asked-texts.jsonl"),
-                      "--similar", "--json")
+                      "--similar", "--json", *more)
     rows = {}
     for ids, line in zip(copies.values(), lines.splitlines()):
         found = {}
@@ -478,7 +479,7 @@ def check_similar(run, spark, cluster, rng):
     # As `spark-submit --files` does.
     spark.sparkContext.addFile(cli)
     out, name = run.at("similar"), os.path.basename(cli)
-    with killed_executor(run, spark, cluster, out, "candidate-pairs"):
+    with killed_executor(run, spark, cluster, out, "candidate-count=00"):
         run.spark("similar-pairs", run.at("texts"), out, "--simdb-cli", f"./{name}", "--hot", 128)
     columns = ("a", "b", "distance", "verdict", "edit_similarity", "jaccard", "is_copy", "a_first")
     found = rows(spark, out, columns)
@@ -495,6 +496,18 @@ def check_similar(run, spark, cluster, rng):
     facts = json.load(open(f"{out}/_simdb_manifest.json"))["finished"]
     checks.that("nodes of all levels are large, and some are hot", all(facts["large-node-counts"]["value"])
                 and any(facts[f]["value"] for f in facts if f.startswith("hot-node-count")), facts)
+    narrow = run.at("similar-narrow")
+    # Candidates in three parts.
+    with mock.patch.object(simdb_spark, "CANDIDATES_OF_A_STEP", facts["found"]["value"] // 10):
+        run.spark("similar-pairs", run.at("texts"), narrow, "--simdb-cli", f"./{name}", "--narrow")
+    narrow_found = rows(spark, narrow, columns)
+    checks.equal("similar pairs of narrow searches are those of one such search for each text",
+                 [pair[:6] for pair in narrow_found if not pair[6]], found_by_searches(run, documents, "--narrow"))
+    checks.that("a narrow search finds fewer pairs, and only such pairs", {*narrow_found} < {*found},
+                (len(narrow_found), len(found)))
+    narrow_facts = json.load(open(f"{narrow}/_simdb_manifest.json"))["finished"]
+    checks.that("narrow searches have fewer candidates, in several parts", narrow_facts["parts"]["value"] > 1
+                and narrow_facts["found"]["value"] < facts["found"]["value"], narrow_facts)
     run.spark("similar-clusters", out, run.at("similar-stars"), "--driver-edges", 10)
     run.spark("similar-clusters", out, run.at("similar-stars-driver"))
     stars = plain_similar_clusters(found, letters)
