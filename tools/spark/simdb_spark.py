@@ -88,7 +88,7 @@ nodes only. So each text is an entry of one or two nodes a tree, and a query of 
 the large nodes, which go to every worker (up to 4 million of a level). Entries and queries meet in a join on
 the node, whose condition is on lengths, sketches, counts of characters and bits of phrases: what it refuses is not
 alike. Texts with one wording are candidates too, and texts whose fingerprints differ in at most 3 bits (`pairs`).
-One to eight trees are a step, some 32 million rows for a core.
+A step joins one to eight trees, some 32 million rows for each core.
 
 With `--narrow` the answer is that of narrow searches (`simdb-cli query --similar --narrow`, `TextQuery::narrow`), which
 search as inserts do: in 16 trees, to nodes of at most 16 to 1,024 entries.
@@ -100,7 +100,7 @@ million documents), and to a node that very many second minima lead to. Candidat
 
 The decision is an alignment of both texts, which SQL cannot do. The workers pipe candidates with their
 texts through `simdb-cli compare --pairs --search`: lines of JSON in and out, by the JVM, a process for each task.
-A step decides some 16 million candidates for a core.
+A step decides a part of the candidates, at most 4 GiB of texts for each core.
 `--files simdb-cli` puts the binary into the working folder of each executor; a statically linked one
 runs on any Linux. A pair is written if its texts are alike by the default thresholds and one contains the
 other. `verdict` is of a and b, as the search for a decides if it finds b, otherwise as that for b.
@@ -113,10 +113,10 @@ that say it. `simdb-cli clusters --similar` is another join, with lower threshol
 N texts are 24 to 48 N entries and 48 to 168 N queries in the joins, rows of some 100 bytes: the joins of 256,000
 package summaries take 0.5 ms a text on two cores. The candidates of N of them are 0.4 to 0.47 N^1.5: 0.8 million of
 16,000, 7.2 million of 64,000, 60.5 million of 256,000 (measured). The exponent is measured too: a text has at
-most 128 or 4,096 entries from a node of less than five minima, however large N is. Narrow searches have a tenth of the
-candidates. A candidate takes 5.4 us of CPU and
-both of its texts in a shuffle: 8 million summaries some 16 hours of CPU (calculated). Beyond counts and candidates, n texts of one
-template are n * n / 2 decisions, which are balanced over all tasks.
+most 128 or 4,096 entries from a node of less than five minima, however large N is. A candidate takes
+5.4 us of CPU and both of its texts in a shuffle: 8 million summaries some 16 hours of CPU (calculated). Beyond counts
+and candidates, n texts of one template are n * n / 2 decisions, which are balanced over all tasks. With `--narrow`, N
+texts are 16 N entries and up to 80 N queries, and 64,000 summaries have 0.63 million candidates.
 
 # When to use it
 
@@ -201,11 +201,12 @@ PROBED_LEVELS = 3
 # three or four, and the most second minima of a prefix.
 Search = namedtuple("Search", "trees shallow_entries deep_entries max_seconds")
 WIDE, NARROW = Search(24, (32, 128), 4096, 2), Search(16, (16,), 1024, 1)
-# What a narrow search has instead of the columns of an export.
-NARROW_COLUMNS = {"max_entries": "16", "max_seconds": "1", "max_sketch_distance": "IF(characters < 30, 50, 46)"}
-# Trees and candidates are divided into steps, each with about so many rows for a core.
+# Columns of a narrow search, which replace those of an export.
+NARROW_COLUMNS = {"max_entries": f"{NARROW.shallow_entries[0]}", "max_seconds": f"{NARROW.max_seconds}",
+                  "max_sketch_distance": "IF(characters < 30, 50, 46)"}
+# For each core, a step joins so many rows, or decides candidates with so many bytes of texts: the disk must hold them.
 ROWS_OF_A_STEP = 32_000_000
-CANDIDATES_OF_A_STEP = 16_000_000
+BYTES_OF_A_STEP = 4 << 30
 SEARCH_RADIUS = 3
 # The least edit similarity, up to a number of characters, or Jaccard index of texts that are alike, in percent.
 EDIT_PERCENT, EDIT_CHARACTERS, JACCARD_PERCENT = 65, 8192, 55
@@ -1170,7 +1171,8 @@ def similar_pairs(spark, options):
     search = NARROW if options.narrow else WIDE
     tables = [*forest_tables(job, once, search, texts.rows), *same_wordings(job, once), *near_texts(job, once)]
     found = job.fact("found", lambda: sum(table.count() for table in tables))
-    parts = job.fact("parts", lambda: math.ceil(found / (CANDIDATES_OF_A_STEP * job.cores)) or 1)
+    text_bytes = job.fact("mean-text-bytes", lambda: once.agg(expr("avg(octet_length(text))")).first()[0] or 0)
+    parts = job.fact("parts", lambda: math.ceil(found * 2 * text_bytes / (BYTES_OF_A_STEP * job.cores)) or 1)
     job.partitions(found / parts)
     decided, candidates = decide_all(job, once, union(tables), parts)
     # A pair that both searches decide is there as the search for its smaller id decides it.
@@ -1275,7 +1277,8 @@ def large_nodes(job, once, search):
 
 
 def forest_sides(job, once, search, large, trees, sampled=False):
-    """Queries and entries in some trees, the first one and how many: each with its node."""
+    """Queries and entries in some trees, each with its node. `trees` is SQL of the first tree, from 1 on, and of their
+    number."""
     from pyspark.sql import functions
 
     texts = once.where(f"(xxhash64(doc) & {SAMPLED - 1}) = 0") if sampled else once
@@ -1416,35 +1419,44 @@ def union(tables):
 
 
 def decide_all(job, once, found, parts):
-    """What all searches find, and the number of candidates. Each part of the candidates, cut by a hash of the query,
-    is two steps, because candidates with their texts are 20 times as large as without."""
+    """The candidates that searches find, and the number of all candidates. Candidates are decided in parts, by a hash
+    of the query, because each of them takes two texts in a shuffle."""
     decided, count = [], 0
     for part in range(parts):
+        def in_part(column):
+            return f"pmod(xxhash64({column}), {parts}) = {part}"
+
         candidates = job.step(f"candidates={part:02d}", CANDIDATE, lambda: job.spark.sql(
-            f"SELECT DISTINCT query, document FROM {job.view(found)} WHERE pmod(xxhash64(query), {parts}) = {part}"))
+            f"SELECT DISTINCT query, document FROM {job.view(found)} WHERE {in_part('query')}"))
         count += job.fact(f"candidate-count={part:02d}", candidates.count)
-        decided.append(job.step(f"decided={part:02d}", DECIDED, lambda: decide(job, once, candidates)))
+        decided.append(job.step(
+            f"decided={part:02d}", DECIDED, lambda: decide(job, once, once.where(in_part("doc")), candidates)))
+        # Spark deletes the files of a shuffle once the driver has collected its objects.
+        job.spark._jvm.System.gc()
     return union(decided), count
 
 
-def decide(job, once, candidates):
+def decide(job, documents, queries, candidates):
     """The candidates that a search finds: they are alike, and one contains the other."""
     from pyspark.sql import DataFrame
 
-    texts = job.view(once.select("doc", "fingerprint", "letters", "text"))
+    queries, documents = (
+        job.view(texts.select("doc", "fingerprint", "letters", "text")) for texts in (queries, documents))
     # The last join sorts by the text that is searched for, which is prepared once then.
     lines = job.spark.sql(
         "SELECT /*+ MERGE(x) */ query, document, bit_count(x.fingerprint ^ fingerprint_b) AS distance, "
         "x.letters > letters_b OR x.letters = letters_b AND query < document AS a_first, x.text AS a, b "
         "FROM (SELECT c.*, fingerprint AS fingerprint_b, letters AS letters_b, text AS b "
-        f"FROM {job.view(candidates)} c JOIN {texts} y ON document = y.doc) JOIN {texts} x ON query = x.doc")
+        f"FROM {job.view(candidates)} c JOIN {documents} y ON document = y.doc) "
+        f"JOIN {queries} x ON query = x.doc")
     jvm = job.spark._jvm
     command = ["sh", "-c", COMPARE, job.options.simdb_cli]
     # PySpark's own pipe needs Python on the workers, that of the JVM does not.
     compared = lines._jdf.toJSON().javaRDD().pipe(command, jvm.java.util.HashMap(), False, 1 << 16, "UTF-8")
     compared = job.spark._jsparkSession.createDataset(compared.rdd(), jvm.org.apache.spark.sql.Encoders.STRING())
-    compared = job.view(DataFrame(compared.toDF(), job.spark))
-    return job.spark.sql(f"SELECT c.* FROM (SELECT from_json(value, '{DECIDED}') AS c FROM {compared})")
+    # Not by a view, which would keep the files of the shuffle.
+    compared = DataFrame(compared.toDF(), job.spark)
+    return compared.selectExpr(f"from_json(value, '{DECIDED}') AS c").select("c.*")
 
 
 def similar_clusters(spark, options):
@@ -1593,7 +1605,7 @@ Examples:
                            "it (default: 4096)")
     made.add_argument("--narrow", action="store_true",
                       help="fewer trees and smaller nodes, as inserts search and `simdb-cli query --similar --narrow`: "
-                           "a tenth of the candidates")
+                           "of 64,000 summaries a tenth of the candidates")
     made.set_defaults(radius=SEARCH_RADIUS, blocks="auto")
     common(made)
     made = verb("similar-clusters", "Groups documents around the texts that say all of them",
