@@ -111,12 +111,13 @@ impl TextQuery {
         self
     }
 
-    /// Searches fewer trees and smaller nodes of the forest, and compares only texts with nearer sketches, as
-    /// [`insert_unless_similar`](crate::Database::insert_unless_similar) does. Without effect with
-    /// [`Decision::Alike`], whose texts have less in common.
+    /// Searches fewer trees and smaller nodes of the forest, and compares only texts with nearer sketches (unless a
+    /// threshold is below the default), as [`insert_unless_similar`](crate::Database::insert_unless_similar) does.
+    /// Without effect with [`Decision::Alike`], whose texts have less in common, and without a forest.
     ///
     /// Among a million package summaries, a narrow search takes 0.2 ms instead of 0.75 ms on average. It finds .99 of
-    /// the documents of an answer on average, and three quarters of the largest answers, which have thousands.
+    /// the documents of an answer on average. Answers with thousands of documents lose most: all answers together
+    /// have .78 of the documents.
     ///
     /// ```
     /// use simdb::Database;

@@ -13,8 +13,9 @@ use crate::similarity::{Likeness, MAX_EDIT_CHARACTERS, Wording};
 /// minima, and once more for each of the first three levels that it reaches, with the second minimum of
 /// this level; a prefix has at most [`max_seconds`](Self::max_seconds) second minima. The other system counts the
 /// entries of nodes, and finds the entries of small nodes by a join. A [narrow](crate::TextQuery::narrow) query
-/// descends in the first 16 trees, to nodes of at most 16 and 1,024 entries, with one second minimum, and accepts
-/// sketches that differ in at most 46 bits, 50 for a text of less than 30 characters.
+/// descends in the first 16 trees, to nodes of at most 16 entries, or 1,024 in a node of three or four minima, with one
+/// second minimum, and accepts sketches that differ in at most 46 bits, 50 for a text of less than 30 characters. The
+/// fields of the keys are those of a query that is not narrow.
 ///
 /// An entry of a node is a candidate if its length class is in [`classes`](Self::classes), and its sketch differs
 /// from a sketch of the query in at most [`max_sketch_distance`](Self::max_sketch_distance) bits. Documents with

@@ -317,7 +317,7 @@ impl Wording {
         } else {
             edit_similarity_at_least(&self.letters, &letters, likeness.edit_similarity)
         };
-        // The shingles of the few texts that are alike say if they have enough content.
+        // Few texts are alike, so only their content is examined.
         let is_alike = is_enough || edit_similarity.is_some();
         let is_informative = || Self::from_letters(normaliser, text, letters).is_informative;
         (is_alike && is_informative()).then_some(Resemblance {

@@ -179,6 +179,14 @@ fn narrow_search_finds_no_other_documents_and_nearly_all_of_them() {
     let mut sequence = SplitMix(29);
     let originals = texts(&mut sequence, 600, 3..60);
     let mut all = originals.clone();
+    // Texts that contain each other and have few common shingles.
+    all.extend(
+        [
+            "Practice data structures with Python",
+            "Advanced data structures for Python.",
+        ]
+        .map(str::to_owned),
+    );
     // A template whose texts say different things, more of them than a small node has, and edits of all texts.
     let reports = (1000..1300).map(|n| format!("Annual report on the fisheries, chapter {n}"));
     all.extend(reports);
@@ -209,7 +217,7 @@ fn narrow_search_finds_no_other_documents_and_nearly_all_of_them() {
     }
     assert!(wide_found > all.len() * 5 / 4, "{wide_found}");
     assert!(
-        narrow_found * 100 > wide_found * 98,
+        narrow_found < wide_found && narrow_found * 100 > wide_found * 98,
         "{narrow_found} of {wide_found}"
     );
 }

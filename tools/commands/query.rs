@@ -85,9 +85,9 @@ pub struct Query {
 
     /// With --similar, search as inserts do: a third of the time, and most of the matches
     ///
-    /// Of a million package summaries, .99 of the matches of a text on average, and three quarters of the largest
-    /// answers, which have thousands of matches.
-    #[arg(long, requires = "similar")]
+    /// Of a million package summaries, .99 of the matches of a text on average; answers with thousands of
+    /// matches lose a quarter. Not with --decide alike.
+    #[arg(long, requires = "similar", conflicts_with_all = ["nearest", "fingerprint", "verify"])]
     narrow: bool,
 
     /// Print only documents within the radius whose texts are like the text of the query

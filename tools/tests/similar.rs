@@ -84,6 +84,17 @@ fn similar_finds_edited_text_beyond_radius() {
 }
 
 #[test]
+fn narrow_search_loses_text_with_few_common_shingles() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", line(1, "Practice data structures with Python"));
+    folder.load(&["a.simdb", "a.jsonl", "--similar"]).ends(0);
+    let text = "Advanced data structures for Python.";
+    let query = ["query", "a.simdb", "--text", text, "--similar"];
+    folder.cli(&query).ends(0);
+    folder.cli(&[&query[..], &["--narrow"]].concat()).ends(1);
+}
+
+#[test]
 fn similarity_options_decide_and_limit_truncates() {
     let folder = folder("--similar");
     folder.write("b.jsonl", line(3, &FERRY.to_uppercase()));
@@ -290,6 +301,15 @@ fn invalid_similar_query_is_refused() {
     with_forest.cli(&query).fails(&["--similar", "--verify"]);
     let query = ["query", "a.simdb", "--text", FERRY, "--narrow"];
     with_forest.cli(&query).fails(&["--similar"]);
+    for other in [&["--verify"][..], &["--nearest", "3"]] {
+        with_forest
+            .cli(&[&query[..], other].concat())
+            .fails(&["--narrow", other[0]]);
+    }
+    let query_by_fingerprint = ["query", "a.simdb", "--fingerprint", fingerprint, "--narrow"];
+    with_forest
+        .cli(&query_by_fingerprint)
+        .fails(&["--narrow", "--fingerprint"]);
     let query = [&query[..], &["--similar", "--decide", "alike"]].concat();
     with_forest
         .cli(&query)
