@@ -226,10 +226,7 @@ impl Wording {
         let counts = ShingleLength::of_comparison(characters).count(&letters);
         let mut shingles = counts.hashes;
         shingles.sort_unstable();
-        let mut phrases = phrases(&normaliser.sentences(text));
-        let all_phrases = phrases.len() as u64;
-        phrases.sort_unstable();
-        phrases.dedup();
+        let (phrases, all_phrases) = distinct_phrases(normaliser, text);
         let is_repetitive = is_repetitive(shingles.len(), counts.total, &REPETITIVE_SHINGLES)
             || is_repetitive(phrases.len(), all_phrases, &REPETITIVE_PHRASES);
         Self {
@@ -302,9 +299,7 @@ impl Wording {
         if !self.is_informative || has_little() {
             return None;
         }
-        let mut phrases = phrases(&normaliser.sentences(text));
-        phrases.sort_unstable();
-        phrases.dedup();
+        let (phrases, _) = distinct_phrases(normaliser, text);
         let jaccard = sorted_jaccard(&self.phrases, &phrases);
         let longer = self.characters.max(letters.chars().count());
         let is_enough = jaccard >= likeness.jaccard;
@@ -349,6 +344,15 @@ impl Wording {
     fn phrase_jaccard(&self, other: &Self) -> f64 {
         sorted_jaccard(&self.phrases, &other.phrases)
     }
+}
+
+/// The hashes of the distinct phrases of a text, sorted, and the number of all its phrases.
+fn distinct_phrases(normaliser: &Normaliser, text: &str) -> (Vec<u64>, u64) {
+    let mut phrases = phrases(&normaliser.sentences(text));
+    let all_phrases = phrases.len() as u64;
+    phrases.sort_unstable();
+    phrases.dedup();
+    (phrases, all_phrases)
 }
 
 /// The Jaccard index of two sets; the first set is sorted.
