@@ -241,10 +241,10 @@ pub fn check_contained(texts: &[String], asked: &[String], alike: &Asked, contai
     );
 }
 
-/// The shares of the documents of answers that other answers to the same queries have.
+/// The shares of the documents of wide answers that narrow answers to the same queries have.
 ///
 /// # Panics
-/// If the other answers have a document more.
+/// If a narrow answer has a document that the wide answer lacks.
 pub fn found_by_narrow(answers: &[Vec<Similar>], narrow: &[Vec<Similar>]) -> Found {
     let (mut documents, mut documents_found, mut shares) = (0, 0, Vec::new());
     for (answer, narrow) in answers.iter().zip(narrow) {
