@@ -52,7 +52,7 @@
 //! | compare two texts | [`Resemblance`], [`similarity`] |
 //! | decide if a text may be deleted for another | [`containment`] |
 //! | find similar texts in memory, without a database | [`SimilarIndex`] |
-//! | search similar texts in another system | [`SearchKeys`] |
+//! | search similar texts in another system | [`SearchKeys`], [`NodeEntries`] |
 //!
 //! The [`guide`] explains how texts match, what is promised, and how to run a database.
 //!
@@ -128,7 +128,9 @@ pub use progress::{Progress, Stage};
 pub use query::{Similar, TextQuery};
 pub use recipe::{Fingerprinter, Recipe};
 pub use retention::Retention;
-pub use similar_index::{PreparedText, SearchKeys, SimilarIndex, SimilarText};
+pub use similar_index::{
+    NodeEntries, NodeText, PreparedText, SearchKeys, SimilarIndex, SimilarText,
+};
 pub use similarity::{Likeness, Resemblance};
 pub use store::disk::{Disk, DiskFile, FileInfo, SystemDisk};
 pub use store::maintenance::copy::Vacuumed;

@@ -3,7 +3,7 @@
 //! | file | responsibility |
 //! |---|---|
 //! | `prepared_text` | a text with its shingles and minima |
-//! | `search_keys` | keys of a text for a search elsewhere |
+//! | `search_keys` | keys of a text for a search elsewhere; `node_entries` compares the texts of a node there |
 //! | `slot_search` | the comparison of a text with the texts of one wording |
 //! | `wordings` | the texts, each wording once; `arena` has their bytes |
 //! | `forest` | the wordings that may be near-duplicates: `run`, `walk`, `slot_set` |
@@ -13,6 +13,7 @@
 
 mod arena;
 mod forest;
+mod node_entries;
 mod prepared_text;
 mod run;
 mod search_keys;
@@ -34,11 +35,12 @@ use crate::containment::{Containment, Verdict};
 use crate::decision::{Decision, answer_order};
 use crate::error::Result;
 use crate::minhash::{ForestKeys, LengthClasses};
-use crate::similarity::{LANES, Likeness, PackedComparison, Resemblance};
+use crate::similarity::{Likeness, PackedComparison, Resemblance};
 use forest::{Forest, ForestQuery, reach};
 use slot_search::{SlotSearch, StoredWords};
 use wordings::Wordings;
 
+pub use node_entries::{NodeEntries, NodeText};
 pub use prepared_text::PreparedText;
 pub use search_keys::SearchKeys;
 pub(crate) use slot_search::Sought;
@@ -319,7 +321,7 @@ impl SimilarIndex {
                 slots[len] = slot;
                 len += usize::from(search.is_sought(slot));
             }
-            let len = self.retain_near(&comparison, &mut slots[..len]);
+            let len = comparison.retain_near(&mut slots[..len], |slot| self.wordings.packed(slot));
             for slot in &slots[..len] {
                 search.visit(*slot, || self.compare(text, *slot, &comparison))?;
             }
@@ -378,24 +380,6 @@ impl SimilarIndex {
             slots.dedup();
         }
         candidates
-    }
-
-    /// Moves the slots whose wordings may be alike to the front, and returns their number.
-    fn retain_near(&self, comparison: &PackedComparison<'_>, slots: &mut [u32]) -> usize {
-        if !comparison.finds_far() {
-            return slots.len();
-        }
-        let mut near = 0;
-        for start in (0..slots.len()).step_by(LANES) {
-            let slot = |lane: usize| slots.get(start + lane).copied();
-            let wordings = std::array::from_fn(|lane| self.wordings.packed(slot(lane)?));
-            let are_far = comparison.are_far(&wordings);
-            for (lane, is_far) in (start..slots.len()).zip(are_far) {
-                slots[near] = slots[lane];
-                near += usize::from(!is_far);
-            }
-        }
-        near
     }
 
     /// The resemblance of a text and a wording; `None` unless they are alike.

@@ -1,7 +1,7 @@
 //! [`SearchKeys`]: a text as an entry and as a query of a forest in another system.
 
 use crate::minhash::{ForestKeys, LengthClasses, Reach, second_keys, tree_keys};
-use crate::similarity::{Likeness, MAX_EDIT_CHARACTERS, Wording};
+use crate::similarity::{Likeness, Wording};
 
 /// A text as an entry and as a query of an LSH forest, for a search in another system, such as Spark.
 ///
@@ -19,8 +19,8 @@ use crate::similarity::{Likeness, MAX_EDIT_CHARACTERS, Wording};
 ///
 /// An entry of a node is a candidate if its length class is in [`classes`](Self::classes), and its sketch differs
 /// from a sketch of the query in at most [`max_sketch_distance`](Self::max_sketch_distance) bits. Documents with
-/// the same key of the wording are candidates of any class, and of any sketch if one of them has none. Candidates for
-/// which [`may_be_alike`](Self::may_be_alike) returns `false` are not compared.
+/// the same key of the wording are candidates of any class and sketch. [`NodeEntries`](crate::NodeEntries) finds the
+/// candidates of a node that are alike, without their texts.
 /// [`Snapshot::similar`](crate::Snapshot::similar) finds the same candidates, and also documents whose fingerprints
 /// differ in at most 3 bits; [`PreparedText::search`](crate::PreparedText::search) decides about a candidate as it does.
 ///
@@ -71,12 +71,9 @@ pub struct SearchKeys {
     pub max_sketch_distance: u32,
     /// The number of normalised letters and digits, at most 65,535.
     pub characters: u16,
-    /// The number of distinct phrases, at most 65,535.
-    pub phrases: u16,
-    /// A bit for each phrase.
-    pub phrase_bits: u64,
-    /// A byte for each of 32 classes of characters: as many low bits as characters, at most 8.
-    pub class_bits: [u64; 4],
+    /// The normalised text in the form in which texts are compared; empty for a text without letters and digits, or
+    /// with more than 65,535 bytes of them.
+    pub wording: Vec<u8>,
 }
 
 impl SearchKeys {
@@ -106,40 +103,9 @@ impl SearchKeys {
             max_entries: reach.max_entries(0) as u32,
             max_seconds: reach.max_probes as u32,
             max_sketch_distance: reach.max_sketch_distance(characters),
-            characters: at_most_u16(characters),
-            phrases: at_most_u16(wording.phrase_count()),
-            phrase_bits: wording.phrase_bits(),
-            class_bits: wording.class_bits(),
+            characters: u16::try_from(characters).unwrap_or(u16::MAX),
+            wording: wording.pack().unwrap_or_default(),
         }
-    }
-
-    /// Returns `false` for most texts that are not alike by the default thresholds, and for no others.
-    pub fn may_be_alike(&self, other: &Self) -> bool {
-        let lost = |own: &[u64], other: &[u64]| {
-            let words = own.iter().zip(other);
-            words
-                .map(|(own, other)| (own & !other).count_ones())
-                .sum::<u32>()
-        };
-        let [lengths, longer]: [u32; 2] = [
-            self.characters.abs_diff(other.characters).into(),
-            self.characters.max(other.characters).into(),
-        ];
-        let edits: u32 = lost(&self.class_bits, &other.class_bits)
-            .max(lost(&other.class_bits, &self.class_bits));
-        // The edit similarity of longer texts does not count.
-        let may_have_edits = longer <= MAX_EDIT_CHARACTERS as u32
-            && edits.max(lengths) * 100 <= longer * (100 - EDIT_PERCENT) + 100;
-        let common = |one: &Self, other: &Self| {
-            let missing: u32 = lost(&[one.phrase_bits], &[other.phrase_bits]);
-            u32::from(one.phrases).saturating_sub(missing)
-        };
-        let common = common(self, other).min(common(other, self));
-        let all = u32::from(self.phrases) + u32::from(other.phrases) - common;
-        // Texts with the same wording are alike, also if their words are cut differently.
-        self.keys.last() == other.keys.last()
-            || may_have_edits
-            || common * 100 >= all * JACCARD_PERCENT
     }
 
     /// One line with every parameter that determines keys and candidates. Keys of different descriptions cannot be
@@ -152,10 +118,9 @@ impl SearchKeys {
             jaccard,
         } = Likeness::default();
         format!(
-            "search keys v4: {}; nodes of at most {} or {}, {} and {} entries; at most {} or {} second minima; \
+            "search keys v5: {}; nodes of at most {} or {}, {} and {} entries; at most {} or {} second minima; \
              sketches of at most {} to {} bits different; narrow: {} trees, {} and {} entries, {} second minima, {} to \
-             {} bits; edit similarity {edit_similarity} or Jaccard index {jaccard}; a bit for each of 32 classes \
-             of characters and 8 of them, and for the top 6 bits of each phrase",
+             {} bits; edit similarity {edit_similarity} or Jaccard index {jaccard}; packed wordings v1",
             ForestKeys::description(),
             short.max_entries(0),
             long.max_entries(0),
@@ -175,20 +140,10 @@ impl SearchKeys {
     }
 }
 
-/// The thresholds of [`Likeness::default`].
-const EDIT_PERCENT: u32 = 65;
-const JACCARD_PERCENT: u32 = 55;
-
-fn at_most_u16(number: usize) -> u16 {
-    u16::try_from(number).unwrap_or(u16::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::prepared_text::PreparedText;
     use super::*;
-    use crate::similarity::Resemblance;
-    use proptest::prelude::*;
 
     const LINE: &str = "The ferry to the islands was cancelled because of fog";
 
@@ -222,50 +177,6 @@ mod tests {
             let common = query.others.iter().zip(&entry.keys);
             assert!(common.filter(|(a, b)| *a >> 27 == *b >> 27).count() >= 8);
         }
-    }
-
-    proptest! {
-        #[test]
-        fn alike_texts_may_be_alike(
-            words in prop::collection::vec("[a-f]{1,5}|[一二三漢语]{1,3}|[0-9]{1,3}", 1..60),
-            edits in prop::collection::vec((any::<prop::sample::Index>(), "[a-z]{0,6}"), 0..20),
-        ) {
-            let mut edited = words.clone();
-            for (at, word) in edits {
-                *at.get_mut(&mut edited) = word;
-            }
-            let [one, other] = [words, edited].map(|words| words.join(" "));
-            let may_be = SearchKeys::new(&one).may_be_alike(&SearchKeys::new(&other));
-            prop_assert_eq!(may_be, SearchKeys::new(&other).may_be_alike(&SearchKeys::new(&one)));
-            let normaliser = ForestKeys::shared().normaliser();
-            let found = Resemblance::new(normaliser, &one, &other);
-            prop_assert!(may_be || !found.is_enough(&Likeness::default()));
-        }
-    }
-
-    #[test]
-    fn long_texts_with_one_wording_may_be_alike_if_their_words_are_cut_differently() {
-        let words: Vec<String> = (0..3000).map(|n| format!("{n:04}")).collect();
-        let one = words.join(" ");
-        let other: Vec<String> = words.chunks(3).map(|words| words.concat()).collect();
-        let [one, other] = [one, other.join(" ")].map(|text| SearchKeys::new(&text));
-        assert_eq!(one.keys.last(), other.keys.last());
-        assert!(one.may_be_alike(&other) && other.may_be_alike(&one));
-    }
-
-    #[test]
-    fn most_unrelated_texts_may_not_be_alike() {
-        let words: Vec<&str> = LINE.split(' ').chain(REST.split(' ')).collect();
-        let lines = words
-            .chunks_exact(7)
-            .map(|words| SearchKeys::new(&words.join(" ")));
-        let lines: Vec<SearchKeys> = lines.collect();
-        let others = |at: usize| lines[..at].iter().map(move |other| (at, other));
-        let pairs: Vec<_> = (0..lines.len()).flat_map(others).collect();
-        let may_be = pairs
-            .iter()
-            .filter(|(at, other)| lines[*at].may_be_alike(other));
-        assert!(may_be.count() * 2 < pairs.len());
     }
 
     #[test]

@@ -51,7 +51,6 @@ use crate::text::{Normaliser, is_cjk, is_informative};
 use jaccard::jaccard_index;
 
 pub use edit::{edit_similarity, edit_similarity_at_least};
-pub(crate) use edit_lanes::LANES;
 pub use jaccard::{shingle_jaccard, shingles, tokens};
 pub(crate) use packed::{HEADER_BYTES, PackedComparison, PackedHeader, PackedWording, WordingSize};
 pub(crate) use phrases::phrases;

@@ -19,6 +19,7 @@ use super::edit_lanes::{EditLanes, LANES, MAX_OTHER_LETTERS};
 use super::jaccard::jaccard_index;
 use super::long_shingles::LongShingles;
 use super::{Likeness, MAX_EDIT_CHARACTERS, MIN_SHINGLE_JACCARD, Resemblance, Wording};
+use crate::minhash::ShingleLength;
 
 /// Classes of characters. A class is the low five bits of the code of a character.
 const CLASSES: usize = 32;
@@ -98,9 +99,30 @@ impl<'b> PackedWording<'b> {
         Some(Self::of_parts(PackedHeader(header), content))
     }
 
+    /// The packed form in bytes from elsewhere; `None` if a comparison could fail on them.
+    pub(crate) fn checked(bytes: &'b [u8]) -> Option<Self> {
+        let packed = Self::new(bytes)?;
+        let header = packed.header;
+        let [characters, len, phrases] = [0, 1, 2].map(|at| usize::from(header.count(at)));
+        let is_ascii = packed.has(IS_ASCII);
+        let codes = if is_ascii { 0 } else { characters };
+        let is_whole = packed.content.len() == len + codes + size_of::<u64>() * phrases;
+        let letters = str::from_utf8(packed.content.get(..len)?).ok()?;
+        let is_sound = is_whole
+            && letters.is_ascii() == is_ascii
+            && letters.chars().count() == characters
+            && phrase_bits(packed.phrases()) == header.phrase_bits();
+        is_sound.then_some(packed)
+    }
+
     /// The packed form with a header and the bytes after the header.
     pub(crate) fn of_parts(header: PackedHeader<'b>, content: &'b [u8]) -> Self {
         Self { header, content }
+    }
+
+    /// The counts.
+    pub(crate) fn header(self) -> PackedHeader<'b> {
+        self.header
     }
 
     pub(crate) fn size(&self) -> WordingSize {
@@ -152,38 +174,11 @@ fn class_counts(codes: impl Iterator<Item = u8>) -> [u8; CLASSES] {
 }
 
 /// A bit for each phrase. The phrases of two texts are compared only if enough bits are equal.
-fn phrase_bits(phrases: &[u64]) -> u64 {
-    phrases
-        .iter()
-        .fold(0, |bits, hash| bits | 1 << (hash >> 58))
+fn phrase_bits(phrases: impl Iterator<Item = u64>) -> u64 {
+    phrases.fold(0, |bits, hash| bits | 1 << (hash >> 58))
 }
 
-/// The characters of a class that have a bit each.
-const CLASS_BITS: u32 = 8;
-
 impl Wording {
-    /// The number of distinct phrases.
-    pub(crate) fn phrase_count(&self) -> usize {
-        self.phrases.len()
-    }
-
-    /// A bit for each phrase; several phrases may have the same bit.
-    pub(crate) fn phrase_bits(&self) -> u64 {
-        phrase_bits(&self.phrases)
-    }
-
-    /// The counts of the characters in 32 classes: in a byte for each class as many low bits as characters, at most
-    /// 8. The bits of one text without those of another are at most the characters that it has more often.
-    pub(crate) fn class_bits(&self) -> [u64; CLASSES / 8] {
-        let counts = class_counts(self.letters.chars().map(code));
-        let bytes = counts.map(|count| match u32::from(count) {
-            CLASS_BITS.. => u8::MAX,
-            count => (1 << count) - 1,
-        });
-        let (words, _) = bytes.as_chunks();
-        std::array::from_fn(|at| u64::from_le_bytes(words[at]))
-    }
-
     /// The bytes of the [`PackedWording`]; `None` for a text without letters and digits, or with more
     /// than 65,535 bytes of them.
     pub(crate) fn pack(&self) -> Option<Vec<u8>> {
@@ -204,7 +199,7 @@ impl Wording {
         let len = HEADER_BYTES + self.letters.len() + codes_len + phrase_bytes;
         let mut packed = Vec::with_capacity(len);
         packed.extend(class_counts(codes()));
-        packed.extend(phrase_bits(&self.phrases).to_le_bytes());
+        packed.extend(phrase_bits(self.phrases.iter().copied()).to_le_bytes());
         packed.extend(count(self.characters)?);
         packed.extend(count(self.letters.len())?);
         packed.extend(count(self.phrases.len())?);
@@ -213,6 +208,24 @@ impl Wording {
         packed.extend(codes().take(codes_len));
         packed.extend(self.phrases.iter().flat_map(|hash| hash.to_le_bytes()));
         Some(packed)
+    }
+
+    /// The wording of [`checked`](PackedWording::checked) bytes.
+    pub(crate) fn unpack(packed: PackedWording<'_>) -> Self {
+        let letters = String::from_utf8_lossy(packed.letters()).into_owned();
+        let characters = packed.header.characters();
+        let mut shingles = ShingleLength::of_comparison(characters)
+            .count(&letters)
+            .hashes;
+        shingles.sort_unstable();
+        Self {
+            characters,
+            raw: None,
+            is_informative: packed.has(IS_INFORMATIVE),
+            shingles,
+            phrases: packed.phrases().collect(),
+            letters,
+        }
     }
 }
 
@@ -240,7 +253,7 @@ impl<'w> PackedComparison<'w> {
             wording,
             likeness: *likeness,
             class_counts: class_counts(wording.letters.chars().map(code)),
-            phrase_bits: phrase_bits(&wording.phrases),
+            phrase_bits: phrase_bits(wording.phrases.iter().copied()),
             codes: OnceLock::new(),
             characters: OnceLock::new(),
             is_ascii,
@@ -299,17 +312,36 @@ impl<'w> PackedComparison<'w> {
         ) >= self.likeness.jaccard
     }
 
-    /// Returns `true` if [`are_far`](Self::are_far) finds texts that are far.
-    pub(crate) fn finds_far(&self) -> bool {
-        self.lanes.is_some()
+    /// Moves the numbers of texts that may be alike to the front, and returns how many these are. If this text is
+    /// short and ASCII, they are few more than those that are alike, otherwise all. Several distances take a
+    /// fraction of the time of single ones.
+    pub(crate) fn retain_near<'b>(
+        &self,
+        numbers: &mut [u32],
+        packed: impl Fn(u32) -> Option<PackedWording<'b>>,
+    ) -> usize {
+        let Some(lanes) = &self.lanes else {
+            return numbers.len();
+        };
+        let mut near = 0;
+        for start in (0..numbers.len()).step_by(LANES) {
+            let number = |lane: usize| numbers.get(start + lane).copied();
+            let wordings = std::array::from_fn(|lane| packed(number(lane)?));
+            let are_far = self.are_far(lanes, &wordings);
+            for (lane, is_far) in (start..numbers.len()).zip(are_far) {
+                numbers[near] = numbers[lane];
+                near += usize::from(!is_far);
+            }
+        }
+        near
     }
 
-    /// Returns `true` for packed texts that are not near-duplicates: for most such texts if this text is short
-    /// and ASCII, otherwise for none. Several distances take a fraction of the time of single ones.
-    pub(crate) fn are_far(&self, others: &[Option<PackedWording<'_>>; LANES]) -> [bool; LANES] {
-        let Some(lanes) = &self.lanes else {
-            return [false; LANES];
-        };
+    /// Returns `true` for packed texts that are not near-duplicates, for most such texts.
+    fn are_far(
+        &self,
+        lanes: &EditLanes,
+        others: &[Option<PackedWording<'_>>; LANES],
+    ) -> [bool; LANES] {
         // Only the edits decide about texts that have too few common phrases.
         let most_edits = others.map(|other| {
             let other = other.filter(|other| {

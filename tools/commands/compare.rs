@@ -1,6 +1,7 @@
 //! `simdb-cli compare`: all measures of the similarity of two texts.
 
 mod containment;
+mod nodes;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use simdb::similarity;
 use simdb::{Error, Fingerprinter, Normaliser, Recipe};
 
 use self::containment::{compare_pairs, search_pairs, weights_of};
+use self::nodes::search_nodes;
 use super::STRICT_RADIUS;
 use super::text_input::two_texts;
 use crate::console::alignment::{picture, rows, verdict_line};
@@ -48,6 +50,13 @@ use crate::options::RecipeOptions;
 ///
 /// --search prints only the pairs that a similar search for A accepts, once B is a candidate of it: both texts are
 /// alike, and one contains the other. This is faster, and fastest if consecutive lines have the same A.
+///
+/// --nodes compares the texts in nodes of an LSH forest, which another system makes of `simdb-cli export --similar`
+/// (tools/spark/simdb_spark.py does), and prints {"query": id, "document": id} for each candidate that is alike. A
+/// line is an object with the columns of an export sketch_1, sketch_2, other_1, other_2, classes and
+/// max_sketch_distance, with wording in Base64, and with document (an id), class (of the keys), node, cell (a part of
+/// a large node), is_entry, is_query, and is_long (100 characters and more). The lines of a cell are together,
+/// entries first.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -57,11 +66,11 @@ Examples:
   simdb-cli compare --pairs candidates.jsonl --json --weights news.simdb")]
 pub struct Compare {
     /// A text; put -- before a text that begins with -
-    #[arg(value_name = "A", required_unless_present = "pairs")]
+    #[arg(value_name = "A", required_unless_present_any = ["pairs", "nodes"])]
     one: Option<String>,
 
     /// A second text
-    #[arg(value_name = "B", required_unless_present = "pairs")]
+    #[arg(value_name = "B", required_unless_present_any = ["pairs", "nodes"])]
     other: Option<String>,
 
     /// A and B are files that hold the texts; - is standard input
@@ -76,6 +85,11 @@ pub struct Compare {
     /// Print only the pairs that a similar search for A finds
     #[arg(long, requires = "pairs", conflicts_with = "weights")]
     search: bool,
+
+    /// Compare the texts in the nodes of this file, JSON Lines; - is standard input
+    #[arg(long, value_name = "FILE", requires = "json")]
+    #[arg(conflicts_with_all = ["one", "files", "recipe", "pairs", "weights"])]
+    nodes: Option<PathBuf>,
 
     /// Learn the weights of words from a database with texts (.simdb), from the field "text" of JSON
     /// Lines (.jsonl), or from the lines of another file
@@ -136,6 +150,9 @@ impl Compare {
     pub fn run(&self, output: &mut Output) -> Result<()> {
         if let Some(pairs) = self.pairs.as_deref().filter(|_| self.search) {
             return search_pairs(pairs, output);
+        }
+        if let Some(nodes) = &self.nodes {
+            return search_nodes(nodes, output);
         }
         let weights = weights_of(self.weights.as_deref())?;
         if let Some(pairs) = &self.pairs {

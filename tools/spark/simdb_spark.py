@@ -85,25 +85,26 @@ The search of one machine descends in each of 24 trees of minima to the first no
 to 4,096, with the text's own minima and with one or two second minima (`SearchKeys` of the library says it exactly). It
 depends on other texts by the entries of nodes alone, and these are counts: GROUP BY, level by level, below large
 nodes only. So each text is an entry of one or two nodes a tree, and a query of some nodes more, by joins with
-the large nodes, which go to every worker (up to 4 million of a level). Entries and queries meet in a join on
-the node, whose condition is on lengths, sketches, counts of characters and bits of phrases: what it refuses is not
-alike. Texts with one wording are candidates too, and texts whose fingerprints differ in at most 3 bits (`pairs`).
-A step joins one to eight trees, some 32 million rows for each core.
+the large nodes, which go to every worker (up to 4 million of a level). Entries and queries meet by a shuffle on the
+node, sorted. A join in SQL would evaluate its condition some 50 ns for each query and entry in a node, which are
+most of the work among millions of texts. So the JVM of each task pipes its rows through `simdb-cli compare --nodes`,
+lines of JSON in and out, which compares lengths and sketches in a nanosecond, then the packed wordings, and prints
+the texts that are alike. Texts with one wording meet in the same way; texts whose fingerprints differ in at most 3
+bits are candidates too (`pairs`). A step joins one to eight trees, at most some 4 GiB of rows for each core.
 
 With `--narrow` the answer is that of narrow searches (`simdb-cli query --similar --narrow`, `TextQuery::narrow`), which
 search as inserts do: in 16 trees, to nodes of at most 16 to 1,024 entries.
 
 A node where more than `--hot` times `--hot` queries and entries meet is cut into c classes of queries and d classes of
-entries by a hash of the id, and each of the c d pairs of classes is a group of its own, with about `--hot` queries
+entries by a hash of the id, and each of the c d pairs of classes is a cell of its own, with about `--hot` queries
 and entries. That happens to a node of five minima, which may have any number of entries (a template of a
 million documents), and to a node that very many second minima lead to. Candidates are made distinct.
 
-The decision is an alignment of both texts, which SQL cannot do. The workers pipe candidates with their
-texts through `simdb-cli compare --pairs --search`: lines of JSON in and out, by the JVM, a process for each task.
-A step decides a part of the candidates, at most 4 GiB of texts for each core.
-`--files simdb-cli` puts the binary into the working folder of each executor; a statically linked one
-runs on any Linux. A pair is written if its texts are alike by the default thresholds and one contains the
-other. `verdict` is of a and b, as the search for a decides if it finds b, otherwise as that for b.
+The decision is an alignment of both texts: `simdb-cli compare --pairs --search`, piped in the same way. A step
+decides a part of the candidates, at most 4 GiB of texts for each core. `--files simdb-cli` puts the binary into the
+working folder of each executor; a statically linked one runs on any Linux. A pair is written if its texts are alike
+by the default thresholds and one contains the other. `verdict` is of a and b, as the search for a decides if it
+finds b, otherwise as that for b.
 
 `similar-clusters` removes a text if a kept text before it says all of it, the text with more letters and
 digits first, then the smaller id (`a_first`). It is the star rule above on these pairs, so what is kept
@@ -181,10 +182,8 @@ EDGE = "u BIGINT, v BIGINT, distance INT"
 FOUND = "l BIGINT, r BIGINT, distance INT"
 CLUSTER = "doc_id BIGINT, keeper BIGINT, cluster BIGINT, distance INT"
 TEXT = ("doc BIGINT, fingerprint BIGINT, reliable BOOLEAN, letters INT, classes INT, max_entries INT, "
-        "max_seconds INT, max_sketch_distance INT, characters INT, phrases INT, sketch_1 BIGINT, sketch_2 BIGINT, "
-        "other_1 BIGINT, other_2 BIGINT, phrase_bits BIGINT, class_bits_1 BIGINT, class_bits_2 BIGINT, "
-        "class_bits_3 BIGINT, class_bits_4 BIGINT, "
-        "text STRING, keys ARRAY<BIGINT>, seconds ARRAY<BIGINT>, others ARRAY<BIGINT>")
+        "max_seconds INT, max_sketch_distance INT, characters INT, sketch_1 BIGINT, sketch_2 BIGINT, other_1 BIGINT, "
+        "other_2 BIGINT, wording BINARY, text STRING, keys ARRAY<BIGINT>, seconds ARRAY<BIGINT>, others ARRAY<BIGINT>")
 NODE = "node BIGINT, entries BIGINT"
 HOT = "node BIGINT, query_classes INT, entry_classes INT"
 CANDIDATE = "query BIGINT, document BIGINT"
@@ -204,18 +203,17 @@ WIDE, NARROW = Search(24, (32, 128), 4096, 2), Search(16, (16,), 1024, 1)
 # Columns of a narrow search, which replace those of an export.
 NARROW_COLUMNS = {"max_entries": f"{NARROW.shallow_entries[0]}", "max_seconds": f"{NARROW.max_seconds}",
                   "max_sketch_distance": "IF(characters < 30, 50, 46)"}
-# For each core, a step joins so many rows, or decides candidates with so many bytes of texts: the disk must hold them.
-ROWS_OF_A_STEP = 32_000_000
+# For each core, a step joins rows, or decides candidates, with so many bytes of texts: the disk must hold them.
 BYTES_OF_A_STEP = 4 << 30
+# The rows of a text in a tree, at most but for a few texts, and the bytes of a row beside those of the text.
+ROWS_OF_A_TREE, ROW_BYTES = 6, 150
 SEARCH_RADIUS = 3
-# The least edit similarity, up to a number of characters, or Jaccard index of texts that are alike, in percent.
-EDIT_PERCENT, EDIT_CHARACTERS, JACCARD_PERCENT = 65, 8192, 55
 # Shorter texts are compared by shorter shingles.
 LONG_CHARACTERS = 100
-# The columns that say of two texts if they may be alike.
-SIZES = "phrase_bits, class_bits_1, class_bits_2, class_bits_3, class_bits_4"
+# What decides about two texts that meet in a node.
+NODE_TEXT = ("document, class, classes, max_sketch_distance, is_long, sketch_1, sketch_2, other_1, other_2, wording")
 SEARCH_KEYS = "simdb.recipe.search_keys"
-SEARCH_KEYS_VERSION = "search keys v4:"
+SEARCH_KEYS_VERSION = "search keys v5:"
 # simdb-cli refuses to compare nothing, and a part may have no candidates.
 COMPARE = """IFS= read -r first || exit 0
 { printf '%s\\n' "$first"; cat; } | "$0" compare --pairs - --search --json"""
@@ -1169,9 +1167,10 @@ def similar_pairs(spark, options):
         rows = rows.withColumns({name: expr(value) for name, value in NARROW_COLUMNS.items()})
     once, copies = distinct_texts(job, rows)
     search = NARROW if options.narrow else WIDE
-    tables = [*forest_tables(job, once, search, texts.rows), *same_wordings(job, once), *near_texts(job, once)]
-    found = job.fact("found", lambda: sum(table.count() for table in tables))
     text_bytes = job.fact("mean-text-bytes", lambda: once.agg(expr("avg(octet_length(text))")).first()[0] or 0)
+    tables = [*forest_tables(job, once, search, texts.rows, text_bytes), same_wordings(job, once),
+              *near_texts(job, once)]
+    found = job.fact("found", lambda: sum(table.count() for table in tables))
     parts = job.fact("parts", lambda: math.ceil(found * 2 * text_bytes / (BYTES_OF_A_STEP * job.cores)) or 1)
     job.partitions(found / parts)
     decided, candidates = decide_all(job, once, union(tables), parts)
@@ -1221,44 +1220,20 @@ def node(key, level):
     return f"({key} & {literal(ALL_BITS << SHIFTS[level] & ALL_BITS)} | {level + 1})"
 
 
-def forest_tables(job, once, search, rows):
+def forest_tables(job, once, search, rows, text_bytes):
     """The candidates of searches, query and document, of some trees a table."""
     large = large_nodes(job, once, search)
-    # A text is an entry of one or two nodes of a tree, and searches some four.
-    rows_of_a_tree = rows * 6
-    most = ROWS_OF_A_STEP * job.cores / max(rows_of_a_tree, 1)
+    rows_of_a_tree = rows * ROWS_OF_A_TREE
+    most = BYTES_OF_A_STEP * job.cores / max(rows_of_a_tree * (2 * text_bytes + ROW_BYTES), 1)
     # Divisors of the number of trees.
     together = job.fact("trees-of-a-step", lambda: next((trees for trees in (8, 4, 2) if trees <= most), 1))
     job.partitions(rows_of_a_tree * together)
     tables = []
     for first in range(0, search.trees, together):
-        name, trees = f"trees={first:02d}", f"{first + 1}, {together}"
-        hot = job.step(f"hot-nodes-{name}", HOT, lambda: hot_nodes(
-            job, *forest_sides(job, once, search, large, trees, sampled=True)))
-        count = job.fact(f"hot-node-count-{name}", hot.count)
-        tables.append(job.step(name, CANDIDATE, lambda: joined(
-            job, *forest_sides(job, once, search, large, trees), hot if count else None,
-            "(shiftright(q.classes, e.class) & 1) = 1 AND least("
-            "bit_count(q.s ^ e.s) + bit_count(q.t ^ e.t), bit_count(q.x ^ e.s) + bit_count(q.y ^ e.t)) <= "
-            "q.most AND " + MAY_BE_ALIKE)))
+        trees = f"{first + 1}, {together}"
+        tables.append(met_in_nodes(job, f"trees={first:02d}", forest_rows(job, once, search, large, trees),
+                                   forest_rows(job, once, search, large, trees, sampled=True)))
     return tables
-
-
-def lost(one, other):
-    """SQL of a lower bound of the characters that a text has more often than another one."""
-    return " + ".join(f"bit_count({one}.class_bits_{n} & ~{other}.class_bits_{n})" for n in range(1, 5))
-
-
-def common(one, other):
-    return f"{one}.phrases - bit_count({one}.phrase_bits & ~{other}.phrase_bits)"
-
-
-# As SearchKeys::may_be_alike.
-MAY_BE_ALIKE = (
-    f"(greatest(q.characters, e.characters) <= {EDIT_CHARACTERS} AND greatest(abs(q.characters - e.characters), "
-    f"{lost('q', 'e')}, {lost('e', 'q')}) * 100 <= greatest(q.characters, e.characters) * "
-    f"{100 - EDIT_PERCENT} + 100 OR least({common('q', 'e')}, {common('e', 'q')}) * {100 + JACCARD_PERCENT} "
-    f">= (q.phrases + e.phrases) * {JACCARD_PERCENT})")
 
 
 def large_nodes(job, once, search):
@@ -1276,24 +1251,24 @@ def large_nodes(job, once, search):
     return [nodes.hint("broadcast") if count <= LARGE_NODES else nodes for nodes, count in zip(large, counts)]
 
 
-def forest_sides(job, once, search, large, trees, sampled=False):
-    """Queries and entries in some trees, each with its node. `trees` is SQL of the first tree, from 1 on, and of their
-    number."""
+def forest_rows(job, once, search, large, trees, sampled=False):
+    """Texts in nodes of some trees, as entries, as queries, or both. `trees` is SQL of the first tree, from 1 on, and
+    of their number."""
     from pyspark.sql import functions
 
-    texts = once.where(f"(xxhash64(doc) & {SAMPLED - 1}) = 0") if sampled else once
-    rows = job.view(texts.where("size(keys) > 1 OR size(others) > 0"))
+    rows = job.view((sample(once, "doc") if sampled else once).where("size(keys) > 1 OR size(others) > 0"))
     # A text without keys of trees is searched by the shingles of the other length alone.
     own, other = "size(keys) > 1", "size(others) > 0"
 
-    # The sketch of the entries, s and t, and the other one of a query, x and y; the same twice if there is one.
+    # The sketch of the entries, and the other one of a query; the same twice if there is one.
     sketches = ", ".join(f"IF({condition}, {one}, {two}) AS {name}" for condition, one, two, name in (
-        (own, "sketch_1", "other_1", "s"), (own, "sketch_2", "other_2", "t"),
-        (other, "other_1", "sketch_1", "x"), (other, "other_2", "sketch_2", "y")))
-    columns = ("doc AS document, classes, max_entries, max_seconds, max_sketch_distance AS most, characters, "
-               f"phrases, {sketches}, {SIZES}")
+        (own, "sketch_1", "other_1", "sketch_1"), (own, "sketch_2", "other_2", "sketch_2"),
+        (other, "other_1", "sketch_1", "other_1"), (other, "other_2", "sketch_2", "other_2")))
+    columns = (f"doc AS document, CAST(keys[0] & 15 AS INT) AS class, classes, max_sketch_distance, characters >= "
+               f"{LONG_CHARACTERS} AS is_long, {sketches}, wording, max_entries, max_seconds")
+    names = f"{NODE_TEXT}, max_entries, max_seconds"
     own_keys = job.spark.sql(
-        f"SELECT {columns}, {own} AS is_entry, inline(arrays_zip("
+        f"SELECT {columns}, {own} AS has_entries, inline(arrays_zip("
         f"slice(IF({own}, keys, others), {trees}), slice(seconds, {trees}))) AS (key, second) FROM {rows}")
     other_keys = job.spark.sql(
         f"SELECT {columns}, explode(slice(others, {trees})) AS key FROM {rows} WHERE {own} AND {other}")
@@ -1313,17 +1288,11 @@ def forest_sides(job, once, search, large, trees, sampled=False):
                 f"WHEN e3 IS NULL THEN {node('key', 2)} WHEN e4 IS NULL THEN {node('key', 3)} "
                 f"ELSE {node('key', 4)} END")
 
-    counted = with_counts(own_keys)
-    entries = job.spark.sql(
-        f"SELECT explode(array_distinct(array({', '.join(map(small_node, search.shallow_entries))}))) AS node, "
-        f"document, CAST(key & 15 AS INT) AS class, characters, phrases, s, t, {SIZES} "
-        f"FROM {job.view(counted)} WHERE is_entry")
     # A path has `probes` second minima, on levels before `level`. It reaches the levels below its large nodes.
     masks = [(1 << high) - (1 << low) for high, low in zip((SHIFTS[0] + 15, *SHIFTS), SHIFTS[:PROBED_LEVELS])]
     reached = "IF(coalesce(e1, 0) <= max_entries, 0, IF(coalesce(e2, 0) <= max_entries, 1, 2))"
-    names = f"document, classes, max_entries, max_seconds, most, characters, phrases, s, t, x, y, {SIZES}"
     path = "STRUCT<key: BIGINT, probes: INT, level: INT>"
-    counted = counted.selectExpr("*", "0 AS probes", "0 AS level")
+    counted = with_counts(own_keys.selectExpr("*", "0 AS probes", "0 AS level"))
     for probes in range(search.max_seconds):
         probed = ", ".join(
             f"CAST(struct(key & {literal(ALL_BITS ^ mask)} | second & {literal(mask)}, {probes + 1}, {level + 1}) "
@@ -1331,77 +1300,73 @@ def forest_sides(job, once, search, large, trees, sampled=False):
             for level, mask in enumerate(masks))
         # Each path itself, and the paths with one more second minimum on a level that it reaches.
         paths = job.spark.sql(
-            f"SELECT {names}, second, path.* FROM (SELECT *, explode(concat(array(CAST(struct(key, probes, level) AS "
-            f"{path})), filter(array({probed}), p -> probes = {probes} AND probes < max_seconds AND "
-            f"p.level > level AND p.level <= {reached} + 1))) AS path FROM "
-            f"{job.view(counted)})")
+            f"SELECT {names}, has_entries, second, path.* FROM (SELECT *, explode(concat(array(CAST(struct(key, "
+            f"probes, level) AS {path})), filter(array({probed}), p -> probes = {probes} AND probes < max_seconds AND "
+            f"p.level > level AND p.level <= {reached} + 1))) AS path FROM {job.view(counted)})")
         counted = with_counts(paths)
-    others = with_counts(other_keys)
-    queries = " UNION ALL ".join(
-        f"SELECT {small_node('max_entries')} AS node, {names} FROM {job.view(side)}" for side in (counted, others))
-    return job.spark.sql(queries), entries
+    # The path without second minima leads to the entries of a text, for searches with each bound of entries.
+    own_node, entry_nodes = small_node("max_entries"), ", ".join(map(small_node, search.shallow_entries))
+    return job.spark.sql(
+        f"SELECT {NODE_TEXT}, inline(transform(IF(is_own, array_distinct(array(own_node, {entry_nodes})), "
+        "array(own_node)), n -> struct(n AS node, is_own AS is_entry, n = own_node AS is_query))) "
+        f"FROM (SELECT *, has_entries AND probes = 0 AS is_own, {own_node} AS own_node FROM {job.view(counted)}) "
+        f"UNION ALL SELECT {NODE_TEXT}, {own_node} AS node, false AS is_entry, true AS is_query "
+        f"FROM {job.view(with_counts(other_keys))}")
 
 
-def hot_nodes(job, queries, entries):
-    """The nodes in which queries meet more than `--hot` times `--hot` entries, estimated by a sample of both; into
-    how many classes to cut them."""
+def sample(rows, document):
+    return rows.where(f"(xxhash64({document}) & {SAMPLED - 1}) = 0")
+
+
+def met_in_nodes(job, name, rows, sampled):
+    """The step of the candidates among queries and entries that meet in a node.
+
+    A hot node, in which more than `--hot` times `--hot` of them meet by a sample, is cut into classes of queries and
+    classes of entries by a hash of the document, and each pair of classes is a cell of its own."""
     hot = job.options.hot
-    counted = " FULL JOIN ".join(
-        f"(SELECT node, count(*) * {SAMPLED} AS {name} FROM {job.view(side)} GROUP BY node) {name[0]}"
-        for name, side in (("queries", queries), ("entries", entries)))
-    return job.spark.sql(
+    hot_nodes = job.step(f"hot-nodes-{name}", HOT, lambda: job.spark.sql(
         f"SELECT node, CAST(ceil(queries / {hot}) AS INT) AS query_classes, "
-        f"CAST(ceil(entries / {hot}) AS INT) AS entry_classes FROM (SELECT coalesce(q.node, e.node) AS node, "
-        f"coalesce(queries, {SAMPLED}) AS queries, coalesce(entries, {SAMPLED}) AS entries "
-        f"FROM {counted} ON q.node = e.node) WHERE queries * entries > {hot}L * {hot}L")
+        f"CAST(ceil(entries / {hot}) AS INT) AS entry_classes FROM (SELECT node, "
+        f"greatest(count_if(is_query), 1) * {SAMPLED} AS queries, greatest(count_if(is_entry), 1) * {SAMPLED} "
+        f"AS entries FROM {job.view(sampled)} GROUP BY node) WHERE queries * entries > {hot}L * {hot}L"))
+    cells = "array(struct(0L AS cell, is_entry, is_query))"
+    if job.fact(f"hot-node-count-{name}", hot_nodes.count):
+        # Other bits of the hash than those of the sample.
+        own = "pmod(shiftright(xxhash64(document), 8), {})"
+        cells = (
+            f"IF(h.node IS NULL, {cells}, concat("
+            "transform(filter(sequence(0, query_classes - 1), n -> is_entry), n -> struct(CAST(n AS BIGINT) * "
+            f"entry_classes + {own.format('entry_classes')} AS cell, true AS is_entry, false AS is_query)), "
+            "transform(filter(sequence(0, entry_classes - 1), n -> is_query), n -> struct("
+            f"{own.format('query_classes')} * entry_classes + n AS cell, false AS is_entry, true AS is_query))))")
+    lines = job.spark.sql(
+        f"SELECT r.node, {NODE_TEXT}, inline({cells}) FROM {job.view(rows)} r "
+        f"LEFT JOIN {job.view(hot_nodes.hint('broadcast'))} h ON r.node = h.node")
+    lines = job.spark.sql(
+        f"SELECT * FROM {job.view(lines)} DISTRIBUTE BY node, cell SORT BY node, cell, is_entry DESC")
+    return job.step(name, CANDIDATE, lambda: piped(
+        job, lines, CANDIDATE, [job.options.simdb_cli, "compare", "--nodes", "-", "--json"]).distinct())
 
 
-def joined(job, queries, entries, hot, condition):
-    """The candidates among queries and entries of a node, by a condition. Those of a hot node are cut into classes by
-    a hash of the document, and each pair of classes is a group of its own.
+def piped(job, lines, schema, command):
+    """The rows that a command makes of rows, as lines of JSON. PySpark's own pipe needs Python on the workers, that
+    of the JVM does not."""
+    from pyspark.sql import DataFrame
 
-    A long and a short text are decided by the shingles of the query. Two other texts are decided alike by both
-    searches, so the smaller id is their query."""
-    on = "q.node = e.node"
-    if hot is not None:
-        hot, on = job.view(hot.hint("broadcast")), on + " AND q.cell = e.cell"
-
-        def cells(side, own, other, cell):
-            # Other bits of the hash than those of the sample.
-            own_class = f"pmod(shiftright(xxhash64(document), 8), {own})"
-            rows = job.view(side)
-            classed = job.view(job.spark.sql(
-                f"SELECT r.*, {own_class} AS own, explode(IF(h.node IS NULL, array(0), "
-                f"sequence(0, {other} - 1))) AS other, entry_classes FROM {rows} r LEFT JOIN {hot} h "
-                "ON r.node = h.node"))
-            return job.spark.sql(
-                f"SELECT *, IF(entry_classes IS NULL, 0, {cell}) AS cell FROM {classed}")
-
-        queries = cells(queries, "query_classes", "entry_classes", "CAST(own AS BIGINT) * entry_classes + other")
-        entries = cells(entries, "entry_classes", "query_classes", "CAST(other AS BIGINT) * entry_classes + own")
-    return job.spark.sql(
-        f"SELECT DISTINCT IF(is_directed, q, least(q, e)) AS query, IF(is_directed, e, greatest(q, e)) AS document "
-        f"FROM (SELECT /*+ MERGE(e) */ q.document AS q, e.document AS e, (q.characters < {LONG_CHARACTERS}) <> "
-        f"(e.characters < {LONG_CHARACTERS}) AS is_directed FROM {job.view(queries)} q "
-        f"JOIN {job.view(entries)} e ON {on} WHERE q.document <> e.document AND {condition})")
+    jvm = job.spark._jvm
+    made = lines._jdf.toJSON().javaRDD().pipe(command, jvm.java.util.HashMap(), False, 1 << 16, "UTF-8")
+    made = job.spark._jsparkSession.createDataset(made.rdd(), jvm.org.apache.spark.sql.Encoders.STRING())
+    # Not by a view, which would keep the files of the shuffle.
+    return DataFrame(made.toDF(), job.spark).selectExpr(f"from_json(value, '{schema}') AS c").select("c.*")
 
 
 def same_wordings(job, once):
-    """The candidates with the same key of the wording, of any sketch if one has none."""
-    rows = job.view(once)
-    sides = job.spark.sql(
-        "SELECT element_at(keys, -1) AS node, doc AS document, characters, sketch_1 AS s, sketch_2 AS t, "
-        "IF(size(others) > 0, other_1, sketch_1) AS x, IF(size(others) > 0, other_2, sketch_2) AS y, "
-        "max_sketch_distance AS most, size(keys) > 1 AS is_entry, size(keys) > 1 OR size(others) > 0 "
-        f"AS has_sketch FROM {rows}")
-    sampled = sides.where(f"(xxhash64(document) & {SAMPLED - 1}) = 0")
-    hot = job.step("hot-wordings", HOT, lambda: hot_nodes(job, sampled, sampled))
-    count = job.fact("hot-wording-count", hot.count)
-    return [job.step("wordings", CANDIDATE, lambda: joined(
-        job, sides, sides, hot if count else None,
-        "(NOT q.has_sketch OR NOT e.is_entry OR least("
-        "IF(q.is_entry, bit_count(q.s ^ e.s) + bit_count(q.t ^ e.t), 128), "
-        "bit_count(q.x ^ e.s) + bit_count(q.y ^ e.t)) <= q.most)"))]
+    """The candidates with the same key of the wording."""
+    rows = job.spark.sql(
+        "SELECT element_at(keys, -1) AS node, true AS is_entry, true AS is_query, doc AS document, 0 AS class, "
+        f"{(1 << 16) - 1} AS classes, 128 AS max_sketch_distance, characters >= {LONG_CHARACTERS} AS is_long, "
+        f"sketch_1, sketch_2, other_1, other_2, wording FROM {job.view(once)}")
+    return met_in_nodes(job, "wordings", rows, sample(rows, "document"))
 
 
 def near_texts(job, once):
@@ -1438,8 +1403,6 @@ def decide_all(job, once, found, parts):
 
 def decide(job, documents, queries, candidates):
     """The candidates that a search finds: they are alike, and one contains the other."""
-    from pyspark.sql import DataFrame
-
     queries, documents = (
         job.view(texts.select("doc", "fingerprint", "letters", "text")) for texts in (queries, documents))
     # The last join sorts by the text that is searched for, which is prepared once then.
@@ -1449,14 +1412,7 @@ def decide(job, documents, queries, candidates):
         "FROM (SELECT c.*, fingerprint AS fingerprint_b, letters AS letters_b, text AS b "
         f"FROM {job.view(candidates)} c JOIN {documents} y ON document = y.doc) "
         f"JOIN {queries} x ON query = x.doc")
-    jvm = job.spark._jvm
-    command = ["sh", "-c", COMPARE, job.options.simdb_cli]
-    # PySpark's own pipe needs Python on the workers, that of the JVM does not.
-    compared = lines._jdf.toJSON().javaRDD().pipe(command, jvm.java.util.HashMap(), False, 1 << 16, "UTF-8")
-    compared = job.spark._jsparkSession.createDataset(compared.rdd(), jvm.org.apache.spark.sql.Encoders.STRING())
-    # Not by a view, which would keep the files of the shuffle.
-    compared = DataFrame(compared.toDF(), job.spark)
-    return compared.selectExpr(f"from_json(value, '{DECIDED}') AS c").select("c.*")
+    return piped(job, lines, DECIDED, ["sh", "-c", COMPARE, job.options.simdb_cli])
 
 
 def similar_clusters(spark, options):

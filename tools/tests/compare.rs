@@ -1,7 +1,10 @@
 //! `simdb-cli compare`: output, exit codes, errors.
 
 use crate::common::Folder;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
+use simdb::SearchKeys;
 
 const CAT: &str = "The cat sat on the mat.";
 const OTHER_CAT: &str = "the cat sat on a mat";
@@ -279,4 +282,65 @@ fn weights_are_learned_from_lines() {
         line["missing_in_b"][0][1].as_f64().expect("a weight")
     };
     assert!(weight(&["--weights", "feed.txt"]) < weight(&[]));
+}
+
+/// A line of a node, as another system makes it of an export.
+fn node_line(node: u64, document: u64, text: &str, is_entry: bool, is_query: bool) -> String {
+    let keys = SearchKeys::new(text);
+    let sketch = keys.sketch.map(|word| word as i64);
+    let line = json!({
+        "node": node, "cell": 0, "is_entry": is_entry, "is_query": is_query, "is_long": keys.characters >= 100,
+        "document": document, "class": keys.keys[0] & 15, "classes": keys.classes,
+        "max_sketch_distance": keys.max_sketch_distance, "sketch_1": sketch[0], "sketch_2": sketch[1],
+        "other_1": sketch[0], "other_2": sketch[1], "wording": STANDARD.encode(&keys.wording),
+    });
+    format!("{line}\n")
+}
+
+#[test]
+fn nodes_have_the_candidates_that_are_alike() {
+    let folder = Folder::new();
+    let [ferry, canceled, bus] = [
+        "The ferry to the islands was cancelled because of fog.",
+        "The ferry to the islands was canceled, because of fog!",
+        "MongoDB integration component for Plone",
+    ];
+    let lines = [
+        // Both directions are one pair. A text is no candidate of itself.
+        node_line(1, 8, ferry, true, true),
+        node_line(1, 9, bus, true, true),
+        node_line(1, 7, canceled, true, true),
+        // Entries are candidates, queries are not.
+        node_line(2, 8, ferry, true, false),
+        node_line(2, 5, ferry, false, true),
+        node_line(2, 7, canceled, false, true),
+        // A node of entries alone, and one of queries alone.
+        node_line(3, 8, ferry, true, false),
+        node_line(3, 7, canceled, true, false),
+        node_line(4, 8, ferry, false, true),
+        node_line(4, 7, canceled, false, true),
+    ];
+    let nodes = ["compare", "--nodes", "-", "--json"];
+    let found = folder
+        .cli_from(&nodes, lines.concat().as_bytes())
+        .ends(0)
+        .json();
+    let pair = |query, document| json!({"query": query, "document": document});
+    assert_eq!(found, [pair(7, 8), pair(7, 8), pair(5, 8), pair(7, 8)]);
+    assert_eq!(folder.cli_from(&nodes, b"").ends(0).stdout, "");
+
+    let disordered = [&lines[4][..], &lines[3]].concat();
+    let misspelt = lines[0].replace("\"wording\":\"", "\"wording\":\"~");
+    for (lines, said) in [
+        (
+            &disordered[..],
+            "<stdin>:2: the entries of a node must come before its other queries",
+        ),
+        (&misspelt, "<stdin>:1: the wording is not Base64"),
+        ("{\"node\": 1}", "missing field"),
+        ("[", "malformed JSON"),
+    ] {
+        folder.cli_from(&nodes, lines.as_bytes()).fails(&[said]);
+    }
+    folder.cli(&nodes[..3]).fails(&["--json"]);
 }

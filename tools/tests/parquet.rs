@@ -164,7 +164,7 @@ fn similar_export_has_texts_and_search_keys() {
         let made = SearchKeys::new(text);
         assert_eq!(row.get_long(0).expect("an id") as u64, listed["id"]);
         assert_eq!(row.get_bool(2).expect("a mark"), listed["reliable"]);
-        let small = [3, 4, 5, 6, 7, 8, 9].map(|at| row.get_int(at).expect("a number") as u32);
+        let small = [3, 4, 5, 6, 7, 8].map(|at| row.get_int(at).expect("a number") as u32);
         let SearchKeys {
             letters,
             classes,
@@ -172,7 +172,6 @@ fn similar_export_has_texts_and_search_keys() {
             max_seconds,
             max_sketch_distance,
             characters,
-            phrases,
             ..
         } = made;
         assert_eq!(
@@ -183,21 +182,14 @@ fn similar_export_has_texts_and_search_keys() {
                 max_entries,
                 max_seconds,
                 max_sketch_distance,
-                characters.into(),
-                phrases.into()
+                characters.into()
             ]
         );
-        let bits =
-            [10, 11, 12, 13, 14, 15, 16, 17, 18].map(|at| row.get_long(at).expect("bits") as u64);
-        let expected = [
-            &made.sketch[..],
-            &made.other_sketch,
-            &[made.phrase_bits],
-            &made.class_bits,
-        ];
-        assert_eq!(bits[..], expected.concat());
-        assert_eq!(row.get_string(19).expect("a text"), text);
-        for (at, expected) in [(20, made.keys), (21, made.seconds), (22, made.others)] {
+        let bits = [9, 10, 11, 12].map(|at| row.get_long(at).expect("bits") as u64);
+        assert_eq!(bits[..], [made.sketch, made.other_sketch].concat());
+        assert_eq!(row.get_bytes(13).expect("a wording").data(), made.wording);
+        assert_eq!(row.get_string(14).expect("a text"), text);
+        for (at, expected) in [(15, made.keys), (16, made.seconds), (17, made.others)] {
             let keys: Vec<u64> = (row.get_list(at).expect("keys").elements().iter())
                 .map(|key| match key {
                     Field::Long(key) => *key as u64,

@@ -26,23 +26,18 @@ pub struct MoreColumns {
     pub similar: bool,
 }
 
-const SIMILAR_COLUMNS: [NewColumn; 20] = [
+const SIMILAR_COLUMNS: [NewColumn; 15] = [
     NewColumn::Small("letters"),
     NewColumn::Small("classes"),
     NewColumn::Small("max_entries"),
     NewColumn::Small("max_seconds"),
     NewColumn::Small("max_sketch_distance"),
     NewColumn::Small("characters"),
-    NewColumn::Small("phrases"),
     NewColumn::Bits("sketch_1"),
     NewColumn::Bits("sketch_2"),
     NewColumn::Bits("other_1"),
     NewColumn::Bits("other_2"),
-    NewColumn::Bits("phrase_bits"),
-    NewColumn::Bits("class_bits_1"),
-    NewColumn::Bits("class_bits_2"),
-    NewColumn::Bits("class_bits_3"),
-    NewColumn::Bits("class_bits_4"),
+    NewColumn::Bytes("wording"),
     NewColumn::Text("text"),
     NewColumn::List("keys"),
     NewColumn::List("seconds"),
@@ -95,15 +90,13 @@ impl ParquetDocuments {
             made.max_seconds,
             made.max_sketch_distance,
             made.characters.into(),
-            made.phrases.into(),
         ];
         row.extend(small.map(|number| Value::Word(number.into())));
         row.extend(made.sketch.map(Value::Word));
         row.extend(made.other_sketch.map(Value::Word));
-        row.push(Value::Word(made.phrase_bits));
-        row.extend(made.class_bits.map(Value::Word));
         row.extend([
-            Value::Text(text),
+            Value::Bytes(&made.wording),
+            Value::Bytes(text.as_bytes()),
             Value::List(&made.keys),
             Value::List(&made.seconds),
             Value::List(&made.others),

@@ -32,6 +32,8 @@ pub enum NewColumn {
     Boolean(&'static str),
     /// A UTF-8 string.
     Text(&'static str),
+    /// BYTE_ARRAY.
+    Bytes(&'static str),
     /// A list of INT64, which may be empty.
     List(&'static str),
 }
@@ -41,7 +43,8 @@ pub enum NewColumn {
 pub enum Value<'v> {
     /// For integers and booleans. INT32 and BOOLEAN columns take the lowest bits.
     Word(u64),
-    Text(&'v str),
+    /// For strings and bytes.
+    Bytes(&'v [u8]),
     List(&'v [u64]),
 }
 
@@ -53,7 +56,7 @@ impl NewColumn {
             Self::Bits(name) | Self::List(name) => (name, Type::INT64, Encoding::PLAIN),
             Self::Small(name) => (name, Type::INT32, Encoding::DELTA_BINARY_PACKED),
             Self::Boolean(name) => (name, Type::BOOLEAN, Encoding::PLAIN),
-            Self::Text(name) => (name, Type::BYTE_ARRAY, Encoding::PLAIN),
+            Self::Text(name) | Self::Bytes(name) => (name, Type::BYTE_ARRAY, Encoding::PLAIN),
         }
     }
 
@@ -111,7 +114,7 @@ pub struct ParquetWriter {
 #[derive(Default)]
 struct Held {
     words: Vec<u64>,
-    texts: Vec<ByteArray>,
+    bytes: Vec<ByteArray>,
     /// The lengths of the lists.
     lengths: Vec<usize>,
 }
@@ -208,7 +211,7 @@ impl ParquetWriter {
                     let words = words.map(|word| word as i32).collect();
                     write::<Int32Type>(&mut group, words, levels)?;
                 }
-                Type::BYTE_ARRAY => write::<ByteArrayType>(&mut group, held.texts, levels)?,
+                Type::BYTE_ARRAY => write::<ByteArrayType>(&mut group, held.bytes, levels)?,
                 _ => write::<BoolType>(&mut group, words.map(|word| word != 0).collect(), levels)?,
             }
         }
@@ -227,9 +230,9 @@ impl Held {
                 self.words.push(word);
                 size_of::<u64>()
             }
-            Value::Text(text) => {
-                self.texts.push(text.into());
-                text.len()
+            Value::Bytes(bytes) => {
+                self.bytes.push(bytes.to_vec().into());
+                bytes.len()
             }
             Value::List(words) => {
                 self.words.extend_from_slice(words);

@@ -498,8 +498,12 @@ def check_similar(run, spark, cluster, rng):
                 and any(facts[f]["value"] for f in facts if f.startswith("hot-node-count")), facts)
     narrow = run.at("similar-narrow")
     # Some parts of the candidates, and four trees a step.
-    with (mock.patch.object(simdb_spark, "BYTES_OF_A_STEP", facts["found"]["value"] * 50),
-          mock.patch.object(simdb_spark, "ROWS_OF_A_STEP", 20 * len(documents))):
+    text_bytes, cores = facts["mean-text-bytes"]["value"], spark.sparkContext.defaultParallelism
+    step_bytes = facts["found"]["value"] * text_bytes / 2
+    tree_bytes = len(documents) * (2 * text_bytes + simdb_spark.ROW_BYTES)
+    with (mock.patch.object(simdb_spark, "BYTES_OF_A_STEP", step_bytes / cores),
+          mock.patch.object(simdb_spark, "ROWS_OF_A_TREE", step_bytes / tree_bytes / 5),
+          killed_executor(run, spark, cluster, narrow, "hot-node-count-trees=04")):
         few, _ = run.spark("similar-pairs", run.at("texts"), narrow, "--simdb-cli", f"./{name}", "--narrow",
                            "--hot", 128)
     narrow_found = rows(spark, narrow, columns)
