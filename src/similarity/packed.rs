@@ -111,6 +111,7 @@ impl<'b> PackedWording<'b> {
         let is_sound = is_whole
             && letters.is_ascii() == is_ascii
             && letters.chars().count() == characters
+            && class_counts(letters.chars().map(code)) == header.class_counts()
             && phrase_bits(packed.phrases()) == header.phrase_bits();
         is_sound.then_some(packed)
     }

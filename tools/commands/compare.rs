@@ -51,12 +51,14 @@ use crate::options::RecipeOptions;
 /// --search prints only the pairs that a similar search for A accepts, once B is a candidate of it: both texts are
 /// alike, and one contains the other. This is faster, and fastest if consecutive lines have the same A.
 ///
-/// --nodes compares the texts in nodes of an LSH forest, which another system makes of `simdb-cli export --similar`
-/// (tools/spark/simdb_spark.py does), and prints {"query": id, "document": id} for each candidate that is alike. A
-/// line is an object with the columns of an export sketch_1, sketch_2, other_1, other_2, classes and
-/// max_sketch_distance, with wording in Base64, and with document (an id), class (of the keys), node, cell (a part of
-/// a large node), is_entry, is_query, and is_long (100 characters and more). The lines of a cell are together,
-/// entries first.
+/// --nodes compares the texts that meet in nodes of an LSH forest, which another system makes of
+/// `simdb-cli export --similar` (tools/spark/simdb_spark.py does), and prints {"query": id, "document": id} for each
+/// candidate that is a near-duplicate. A line is an object with the columns of an export sketch_1, sketch_2,
+/// other_1, other_2, classes and max_sketch_distance, with wording in Base64, and with document (an id, signed as in
+/// the export), class (the lowest 4 bits of the keys), node, cell (a part of a large node), is_entry, is_query, and
+/// is_long (100 characters and more). A text without keys of trees has the other sketch twice, a text without others
+/// its sketch twice. The lines of a cell are together, entries first, and their wordings are in memory.
+/// Two long or two short texts are printed with the smaller id as the query, once or several times.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -88,7 +90,7 @@ pub struct Compare {
 
     /// Compare the texts in the nodes of this file, JSON Lines; - is standard input
     #[arg(long, value_name = "FILE", requires = "json")]
-    #[arg(conflicts_with_all = ["one", "files", "recipe", "pairs", "weights"])]
+    #[arg(conflicts_with_all = ["one", "files", "recipe", "pairs", "search", "weights"])]
     nodes: Option<PathBuf>,
 
     /// Learn the weights of words from a database with texts (.simdb), from the field "text" of JSON

@@ -45,8 +45,10 @@ use crate::formats::parquet::write::ByteSink;
 /// out, and counted on standard error. --with-unreliable adds a column for the mark to parquet.
 ///
 /// --similar adds to parquet what a join of similar texts in Spark needs, of a database with texts, and the
-/// documents with unreliable fingerprints: letters, INT32, the number of letters and digits; text; keys, a
-/// list of INT64; and short_1, short_2, long_1 and long_2, INT64, two sketches.
+/// documents with unreliable fingerprints: text; letters, the number of letters and digits, characters, the
+/// normalised ones, classes, max_entries, max_seconds and max_sketch_distance, INT32; keys, seconds and others,
+/// lists of INT64; the sketches sketch_1, sketch_2 and other_1, other_2, INT64; and wording, the text as it is
+/// compared, BYTE_ARRAY. SearchKeys of the library explains them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

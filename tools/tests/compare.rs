@@ -4,7 +4,7 @@ use crate::common::Folder;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
-use simdb::SearchKeys;
+use simdb::{NodeText, SearchKeys};
 
 const CAT: &str = "The cat sat on the mat.";
 const OTHER_CAT: &str = "the cat sat on a mat";
@@ -284,41 +284,58 @@ fn weights_are_learned_from_lines() {
     assert!(weight(&["--weights", "feed.txt"]) < weight(&[]));
 }
 
-/// A line of a node, as another system makes it of an export.
-fn node_line(node: u64, document: u64, text: &str, is_entry: bool, is_query: bool) -> String {
+/// A line of a cell, as another system makes it of an export.
+fn cell_line(place: [u64; 2], document: u64, text: &str, is_entry: bool, is_query: bool) -> String {
     let keys = SearchKeys::new(text);
-    let sketch = keys.sketch.map(|word| word as i64);
+    let text = NodeText::from(&keys);
+    let [sketch, other] =
+        [text.sketch, text.other_sketch].map(|words| words.map(|word| word as i64));
     let line = json!({
-        "node": node, "cell": 0, "is_entry": is_entry, "is_query": is_query, "is_long": keys.characters >= 100,
-        "document": document, "class": keys.keys[0] & 15, "classes": keys.classes,
-        "max_sketch_distance": keys.max_sketch_distance, "sketch_1": sketch[0], "sketch_2": sketch[1],
-        "other_1": sketch[0], "other_2": sketch[1], "wording": STANDARD.encode(&keys.wording),
+        "node": place[0], "cell": place[1], "is_entry": is_entry, "is_query": is_query,
+        "is_long": keys.characters >= 100, "document": document, "class": text.class, "classes": text.classes,
+        "max_sketch_distance": text.max_sketch_distance, "sketch_1": sketch[0], "sketch_2": sketch[1],
+        "other_1": other[0], "other_2": other[1], "wording": STANDARD.encode(text.wording),
     });
     format!("{line}\n")
 }
 
 #[test]
-fn nodes_have_the_candidates_that_are_alike() {
+fn nodes_have_the_candidates_that_are_near_duplicates() {
     let folder = Folder::new();
     let [ferry, canceled, bus] = [
         "The ferry to the islands was cancelled because of fog.",
         "The ferry to the islands was canceled, because of fog!",
         "MongoDB integration component for Plone",
     ];
+    // A long text, and a part of it that is short.
+    let long = format!(
+        "{ferry} The harbour stays closed until noon, said its board of directors this morning."
+    );
+    let short = &long[..long.len() - 24];
+    // The sketches are near, the wordings are not.
+    let other_wording = SearchKeys::new(bus).wording;
+    let canceled_wording = STANDARD.encode(SearchKeys::new(canceled).wording);
+    let near_bus = cell_line([6, 0], 7, canceled, true, false)
+        .replace(&canceled_wording, &STANDARD.encode(other_wording));
     let lines = [
         // Both directions are one pair. A text is no candidate of itself.
-        node_line(1, 8, ferry, true, true),
-        node_line(1, 9, bus, true, true),
-        node_line(1, 7, canceled, true, true),
+        cell_line([1, 0], 8, ferry, true, true),
+        cell_line([1, 0], 9, bus, true, true),
+        cell_line([1, 0], 7, canceled, true, true),
         // Entries are candidates, queries are not.
-        node_line(2, 8, ferry, true, false),
-        node_line(2, 5, ferry, false, true),
-        node_line(2, 7, canceled, false, true),
-        // A node of entries alone, and one of queries alone.
-        node_line(3, 8, ferry, true, false),
-        node_line(3, 7, canceled, true, false),
-        node_line(4, 8, ferry, false, true),
-        node_line(4, 7, canceled, false, true),
+        cell_line([2, 0], 8, ferry, true, false),
+        cell_line([2, 0], 5, ferry, false, true),
+        cell_line([2, 0], 7, canceled, false, true),
+        // Cells of entries alone, and of queries alone.
+        cell_line([3, 0], 8, ferry, true, false),
+        cell_line([3, 0], 7, canceled, true, false),
+        cell_line([3, 1], 8, ferry, false, true),
+        cell_line([4, 1], 7, canceled, false, true),
+        // The query of a long and a short text is not the smaller id.
+        cell_line([5, 0], 3, short, true, false),
+        cell_line([5, 0], 4, &long, false, true),
+        near_bus,
+        cell_line([6, 0], 8, ferry, false, true),
     ];
     let nodes = ["compare", "--nodes", "-", "--json"];
     let found = folder
@@ -326,21 +343,29 @@ fn nodes_have_the_candidates_that_are_alike() {
         .ends(0)
         .json();
     let pair = |query, document| json!({"query": query, "document": document});
-    assert_eq!(found, [pair(7, 8), pair(7, 8), pair(5, 8), pair(7, 8)]);
+    assert_eq!(
+        found,
+        [pair(7, 8), pair(7, 8), pair(5, 8), pair(7, 8), pair(4, 3)]
+    );
     assert_eq!(folder.cli_from(&nodes, b"").ends(0).stdout, "");
 
     let disordered = [&lines[4][..], &lines[3]].concat();
+    let classless = lines[0].replace("\"class\":", "\"class\":9");
     let misspelt = lines[0].replace("\"wording\":\"", "\"wording\":\"~");
     for (lines, said) in [
         (
             &disordered[..],
-            "<stdin>:2: the entries of a node must come before its other queries",
+            "<stdin>:2: the entries of a cell must come before its other queries",
         ),
         (&misspelt, "<stdin>:1: the wording is not Base64"),
+        (&classless, "is above 15"),
         ("{\"node\": 1}", "missing field"),
         ("[", "malformed JSON"),
     ] {
         folder.cli_from(&nodes, lines.as_bytes()).fails(&[said]);
     }
     folder.cli(&nodes[..3]).fails(&["--json"]);
+    folder
+        .cli(&[&nodes[..], &["--search"]].concat())
+        .fails(&["--search"]);
 }

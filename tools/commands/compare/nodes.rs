@@ -1,8 +1,9 @@
 //! The nodes of an LSH forest, in which a join of another system meets texts, for `simdb-cli compare`.
 
+use std::borrow::Cow;
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
@@ -30,81 +31,76 @@ struct Row<'l> {
     other_1: i64,
     other_2: i64,
     /// In Base64.
-    wording: &'l str,
+    #[serde(borrow)]
+    wording: Cow<'l, str>,
 }
 
-/// A line of the output: a document that is alike a query.
+/// A line of the output: a document that is a near-duplicate of a query.
 #[derive(Serialize)]
 struct Candidate {
     query: i64,
     document: i64,
 }
 
-/// The entries of the node that is read.
+/// The texts of the cell that is read.
 #[derive(Default)]
-struct Node {
-    /// The node and its cell.
+struct Cell {
+    /// The node and the cell.
     key: (i64, i64),
     entries: NodeEntries,
-    /// The document of each entry, and if its text is long.
-    documents: Vec<(i64, bool)>,
-    /// The entries that are queries too, until all entries are read.
-    queries: Vec<Query>,
+    /// The entries in order, and if they are queries too.
+    texts: Vec<(Text, bool)>,
     has_searched: bool,
 }
 
-/// A query with a wording of its own.
-struct Query {
+/// A text without its wording.
+struct Text {
     document: i64,
     is_long: bool,
     text: NodeText<'static>,
-    wording: Vec<u8>,
 }
 
-/// Writes the candidates that are alike queries, node by node.
+/// Writes the candidates that are near-duplicates, cell by cell.
 pub(super) fn search_nodes(path: &Path, output: &mut Output) -> Result<()> {
     let input = Source::new(path)?.open(&Default::default())?;
     let name = input.name.clone();
     let mut lines = LineReader::new(input, MAX_LINE_BYTES)?;
-    let mut node = Node::default();
+    let (mut cell, mut wording) = (Cell::default(), Vec::new());
     while let Some((number, line)) = lines.next_not_blank()? {
-        let query = line.and_then(|line| {
-            let row: Row<'_> = serde_json::from_slice(line).map_err(|error| reason_of(&error))?;
-            Ok((
-                row.query()?,
-                row.is_entry,
-                row.is_query,
-                (row.node, row.cell),
-            ))
-        });
-        let (query, is_entry, is_query, key) = match query {
-            Ok(query) => query,
-            Err(reason) => bail!("cannot read {name}:{number}: {reason}"),
-        };
-        if key != node.key {
-            node.search_entries(output)?;
-            node.start(key);
+        let cannot_read = |reason: String| anyhow!("cannot read {name}:{number}: {reason}");
+        let line = line.map_err(cannot_read)?;
+        let row = serde_json::from_slice::<Row<'_>>(line);
+        let row = row.map_err(|error| cannot_read(reason_of(&error)))?;
+        let text = row.text(&mut wording).map_err(cannot_read)?;
+        let key = (row.node, row.cell);
+        if key != cell.key {
+            cell.search_entries(output)?;
+            cell.start(key);
         }
-        if !is_entry {
-            node.search_entries(output)?;
-            node.search(&query, output)?;
-        } else if node.has_searched {
-            bail!(
-                "cannot read {name}:{number}: the entries of a node must come before its other queries"
-            );
+        if !row.is_entry {
+            cell.search_entries(output)?;
+            cell.search(&text, &wording, output)?;
+        } else if cell.has_searched {
+            let reason = "the entries of a cell must come before its other queries";
+            return Err(cannot_read(reason.to_owned()));
         } else {
-            node.push(query, is_query);
+            cell.push(text, &wording, row.is_query);
         }
     }
-    node.search_entries(output)
+    cell.search_entries(output)
 }
 
 impl Row<'_> {
-    fn query(&self) -> Result<Query, String> {
-        let wording = STANDARD.decode(self.wording);
-        let wording = wording.map_err(|error| format!("the wording is not Base64: {error}"))?;
+    /// The text. Its wording replaces the content of `wording`.
+    fn text(&self, wording: &mut Vec<u8>) -> Result<Text, String> {
+        wording.clear();
+        let decoded = STANDARD.decode_vec(&*self.wording, wording);
+        decoded.map_err(|error| format!("the wording is not Base64: {error}"))?;
+        if self.class >= 16 {
+            return Err(format!("the class {} is above 15", self.class));
+        }
         let words = |one: i64, two: i64| [one as u64, two as u64];
-        Ok(Query {
+        Ok(Text {
             document: self.document,
             is_long: self.is_long,
             text: NodeText {
@@ -115,55 +111,54 @@ impl Row<'_> {
                 other_sketch: words(self.other_1, self.other_2),
                 wording: &[],
             },
-            wording,
         })
     }
 }
 
-impl Query {
-    fn text(&self) -> NodeText<'_> {
-        let wording = &self.wording;
-        NodeText {
-            wording,
-            ..self.text
-        }
-    }
-}
-
-impl Node {
+impl Cell {
     fn start(&mut self, key: (i64, i64)) {
         self.key = key;
         self.entries.clear();
-        self.documents.clear();
+        self.texts.clear();
         self.has_searched = false;
     }
 
-    fn push(&mut self, entry: Query, is_query: bool) {
-        self.entries.push(&entry.text());
-        self.documents.push((entry.document, entry.is_long));
-        if is_query {
-            self.queries.push(entry);
-        }
+    fn push(&mut self, entry: Text, wording: &[u8], is_query: bool) {
+        self.entries.push(&NodeText {
+            wording,
+            ..entry.text
+        });
+        self.texts.push((entry, is_query));
     }
 
-    /// Searches for the entries that are queries too.
+    /// Searches for the entries that are queries too, once.
     fn search_entries(&mut self, output: &mut Output) -> Result<()> {
-        for query in std::mem::take(&mut self.queries) {
-            self.search(&query, output)?;
+        if std::mem::replace(&mut self.has_searched, true) {
+            return Ok(());
         }
-        self.has_searched = true;
+        for (at, (query, _)) in (0..)
+            .zip(&self.texts)
+            .filter(|(_, (_, is_query))| *is_query)
+        {
+            self.search(query, self.entries.wording(at), output)?;
+        }
         Ok(())
     }
 
     /// A long and a short text are decided by the shingles of the query. Two other texts are decided alike by both
     /// searches, so the smaller id is their query.
-    fn search(&self, query: &Query, output: &mut Output) -> Result<()> {
-        let is_other = |at: usize| self.documents[at].0 != query.document;
-        for at in self.entries.search(&query.text(), is_other) {
-            let (document, is_long) = self.documents[at as usize];
-            let [query, document] = match is_long == query.is_long && document < query.document {
-                true => [document, query.document],
-                false => [query.document, document],
+    fn search(&self, query: &Text, wording: &[u8], output: &mut Output) -> Result<()> {
+        let text = NodeText {
+            wording,
+            ..query.text
+        };
+        let entry = |at: u32| &self.texts[at as usize].0;
+        let is_other = |at| entry(at).document != query.document;
+        for entry in self.entries.search(&text, is_other).into_iter().map(entry) {
+            let is_swapped = entry.is_long == query.is_long && entry.document < query.document;
+            let [query, document] = match is_swapped {
+                true => [entry.document, query.document],
+                false => [query.document, entry.document],
             };
             output.json(&Candidate { query, document })?;
         }

@@ -299,17 +299,20 @@ def killed_driver(run, cluster):
 
 
 @contextmanager
-def killed_executor(run, spark, cluster, folder, step):
-    """Kills an executor in the job after a step."""
+def killed_executor(run, spark, cluster, folder, step, piping=None):
+    """Kills an executor in the job after a step, or while one of its tasks pipes rows through this command."""
     killed, ended = [], threading.Event()
+
+    def is_piping(executor):
+        return any(piping in standalone.command_line(child) for child in standalone.descendants(executor))
 
     def kill_an_executor():
         if wait_for_step(folder, step, lambda: not ended.is_set()):
             tracker = spark.sparkContext.statusTracker()
-            for _ in range(2000):
+            while not (killed or ended.is_set()):
                 if tracker.getActiveStageIds():
-                    killed.extend(cluster.executors(0))
-                    break
+                    executors = cluster.executors(0)
+                    killed.extend(executors if piping is None else filter(is_piping, executors))
                 time.sleep(0.005)
             for pid in killed:
                 standalone.end(pid)
@@ -479,7 +482,7 @@ def check_similar(run, spark, cluster, rng):
     # As `spark-submit --files` does.
     spark.sparkContext.addFile(cli)
     out, name = run.at("similar"), os.path.basename(cli)
-    with killed_executor(run, spark, cluster, out, "candidate-count=00"):
+    with killed_executor(run, spark, cluster, out, "candidate-count=00", "compare --pairs"):
         wide, _ = run.spark("similar-pairs", run.at("texts"), out, "--simdb-cli", f"./{name}", "--hot", 128)
     columns = ("a", "b", "distance", "verdict", "edit_similarity", "jaccard", "is_copy", "a_first")
     found = rows(spark, out, columns)
@@ -496,14 +499,17 @@ def check_similar(run, spark, cluster, rng):
     facts = json.load(open(f"{out}/_simdb_manifest.json"))["finished"]
     checks.that("nodes of all levels are large, and some are hot", all(facts["large-node-counts"]["value"])
                 and any(facts[f]["value"] for f in facts if f.startswith("hot-node-count")), facts)
+    checks.that("candidates are texts that are alike, of which most contain each other",
+                wide["candidates"] < 4 * len(found), wide)
     narrow = run.at("similar-narrow")
     # Some parts of the candidates, and four trees a step.
-    text_bytes, cores = facts["mean-text-bytes"]["value"], spark.sparkContext.defaultParallelism
+    text_bytes, wording_bytes = (facts[f"mean-{column}-bytes"]["value"] for column in ("text", "wording"))
+    cores = spark.sparkContext.defaultParallelism
     step_bytes = facts["found"]["value"] * text_bytes / 2
-    tree_bytes = len(documents) * (2 * text_bytes + simdb_spark.ROW_BYTES)
+    tree_bytes = len(documents) * (wording_bytes + simdb_spark.ROW_BYTES)
     with (mock.patch.object(simdb_spark, "BYTES_OF_A_STEP", step_bytes / cores),
           mock.patch.object(simdb_spark, "ROWS_OF_A_TREE", step_bytes / tree_bytes / 5),
-          killed_executor(run, spark, cluster, narrow, "hot-node-count-trees=04")):
+          killed_executor(run, spark, cluster, narrow, "hot-node-count-trees=04", "compare --nodes")):
         few, _ = run.spark("similar-pairs", run.at("texts"), narrow, "--simdb-cli", f"./{name}", "--narrow",
                            "--hot", 128)
     narrow_found = rows(spark, narrow, columns)
