@@ -350,7 +350,7 @@ fn nodes_have_the_candidates_that_are_near_duplicates() {
     assert_eq!(folder.cli_from(&nodes, b"").ends(0).stdout, "");
 
     let disordered = [&lines[4][..], &lines[3]].concat();
-    let classless = lines[0].replace("\"class\":", "\"class\":9");
+    let classless = lines[0].replace("\"class\":", "\"class\":16,\"other\":");
     let misspelt = lines[0].replace("\"wording\":\"", "\"wording\":\"~");
     for (lines, said) in [
         (
