@@ -86,12 +86,13 @@ to 4,096, with the text's own minima and with one or two second minima (`SearchK
 depends on other texts by the entries of nodes alone, and these are counts: GROUP BY, level by level, below large
 nodes only. So each text is an entry of one or two nodes a tree, and a query of some nodes more, by joins with
 the large nodes, which go to every worker (up to 4 million of a level). The rows of entries and queries are shuffled by
-node, and sorted. A join in SQL would take some 50 ns for each query and entry in a node. So the JVM of each task
-pipes its rows through `simdb-cli compare --nodes`, lines of JSON in and out, which compares two sketches in some
-3 ns, and the packed wordings of the few that are near, and prints the texts that are alike: the candidates. Texts
-with one wording meet in the same way; texts whose fingerprints differ in at most 3 bits are candidates too
-(`pairs`). A step joins one to eight trees, with some 4 GiB of rows for each core, or one tree. A process beside each
-task holds the wordings of a cell, see below, outside of the memory of the executor (spark.executor.memoryOverhead).
+node, and sorted. A join in SQL would evaluate its condition for each query and entry in a node, which was most of
+the time among millions of texts. So the JVM of each task pipes its rows through `simdb-cli compare --nodes`, lines
+of JSON in and out, which compares two sketches in some 3 ns, and the packed wordings of the few that are near, and
+prints the texts that are alike: the candidates. Texts with one wording meet in the same way; texts whose
+fingerprints differ in at most 3 bits are candidates too (`pairs`). A step joins one to eight trees, with some 4 GiB
+of rows for each core, or one tree. A process beside each task holds the wordings of a cell, see below, outside of
+the memory of the executor (spark.executor.memoryOverhead).
 
 With `--narrow` the answer is that of narrow searches (`simdb-cli query --similar --narrow`, `TextQuery::narrow`), which
 search as inserts do: in 16 trees, to nodes of at most 16 to 1,024 entries.
@@ -114,9 +115,9 @@ that say it. `simdb-cli clusters --similar` is another join, with lower threshol
 
 N texts are at most 216 N rows in the shuffles of nodes, with `--narrow` 80 N. A row has some 150 bytes and the
 packed wording, which takes two times the bytes of an English text, four times those of a Chinese text. A text takes
-some 50 us of CPU in a tree. A candidate takes 14 us of CPU and both of its texts in a shuffle: 64,000 package
-summaries have 58,000, a million texts with `--narrow` 1.3 million. n texts of one template are n * n / 2
-candidates, which are balanced over all tasks.
+some 65 us of CPU in a tree, with `--narrow` 45 us. A candidate takes some 20 us of CPU and both of its texts in a
+shuffle: 64,000 package summaries have 58,000, a million texts with `--narrow` 1.3 million, 8 million 31 million.
+n texts of one template are n * n / 2 candidates, which are balanced over all tasks.
 
 # When to use it
 
