@@ -97,8 +97,8 @@ the memory of the executor (spark.executor.memoryOverhead).
 With `--narrow` the answer is that of narrow searches (`simdb-cli query --similar --narrow`, `TextQuery::narrow`), which
 search as inserts do: in 16 trees, to nodes of at most 16 to 1,024 entries.
 
-A node where more than `--hot` times `--hot` queries and entries meet is cut into c classes of queries and d classes of
-entries by a hash of the id, and each of the c d pairs of classes is a cell of its own, with about `--hot` queries
+A node where more than `--hot` times `--hot` queries and entries meet is cut into c parts of the queries and d parts of
+the entries by a hash of the id, and each of the c d pairs of parts is a cell of its own, with about `--hot` queries
 and entries. That happens to a node of five minima, which may have any number of entries (a template of a
 million documents), and to a node that very many second minima lead to. Candidates are made distinct.
 
