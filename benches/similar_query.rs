@@ -1,8 +1,8 @@
 //! The latency of a search for similar texts.
 //!
 //! `cargo bench --bench similar_query -- [DOCUMENTS]... [--queries N] [--compared N] [--inserts N]
-//! [--threads N] [--wide-ids]`, by default 100,000 documents, 1,000 queries, 20,000 inserts and 64 threads. Ids count
-//! the texts, or with `--wide-ids` are spread over 64 bits.
+//! [--threads N] [--cache MIB] [--wide-ids]`, by default 100,000 documents, 1,000 queries, 20,000 inserts, 64 threads
+//! and the default cache. Ids count the texts, or with `--wide-ids` are spread over 64 bits.
 //!
 //! With the environment variable `SIMDB_BENCH_TEXTS`, the path of a file of JSON Lines with a field
 //! `text` (gzip if it ends in `.gz`), the bench measures these texts: a database of each number of
@@ -36,14 +36,20 @@ use bench_support::keys::SplitMix;
 use rayon::prelude::*;
 use real_texts::{Counts, RealTexts};
 use serde_json::Value;
-use simdb::{Decision, Likeness, Normaliser, Resemblance, Similar};
+use simdb::{Database, Decision, Likeness, Normaliser, Resemblance, Similar};
 use similar_rows::{Found, Ids, SimilarTable, check_contained};
 
 const USAGE: Usage = Usage {
     line: "cargo bench --bench similar_query -- [DOCUMENTS]... [--queries N] [--compared N] \
-           [--inserts N] [--threads N] [--wide-ids]",
+           [--inserts N] [--threads N] [--cache MIB] [--wide-ids]",
     flags: &["--wide-ids"],
-    options: &["--queries", "--compared", "--inserts", "--threads"],
+    options: &[
+        "--queries",
+        "--compared",
+        "--inserts",
+        "--threads",
+        "--cache",
+    ],
 };
 
 const CORPUS: &str = include_str!("../tests/data/quotes_and_news.jsonl");
@@ -81,7 +87,11 @@ fn main() {
         ),
         None => "random texts".to_owned(),
     };
-    let table = SimilarTable::new(&title, Ids::new(arguments.flag("--wide-ids")));
+    let builder = match arguments.number("--cache", 0) {
+        0 => Database::builder(),
+        mebibytes => Database::builder().cache_bytes((mebibytes as usize) << 20),
+    };
+    let table = SimilarTable::new(&title, Ids::new(arguments.flag("--wide-ids")), builder);
     if let Some(texts) = &real {
         texts.measure(&table, &sizes, &counts);
     }

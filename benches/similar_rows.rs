@@ -10,8 +10,8 @@ use bench_support::timing::{Latency, cpu_timed, time_ratio, timed};
 use rayon::prelude::*;
 use simdb::containment::{Containment, Verdict, Weights};
 use simdb::{
-    Database, DocId, Document, Fingerprinter, Normaliser, Outcome, Recipe, Similar, SimilarRule,
-    Snapshot, TextQuery,
+    Builder, Database, DocId, Document, Fingerprinter, Normaliser, Outcome, Recipe, Similar,
+    SimilarRule, Snapshot, TextQuery,
 };
 
 /// Documents that are fingerprinted at a time, on all cores.
@@ -26,6 +26,8 @@ const CHECKED_INSERTS: usize = 37;
 pub struct SimilarTable {
     table: Table,
     ids: Ids,
+    /// Opens the databases.
+    builder: Builder,
 }
 
 /// The ids of documents: the number of the text, or a product of 64 bits with it.
@@ -75,17 +77,18 @@ impl Ids {
 }
 
 impl SimilarTable {
-    pub fn new(title: &str, ids: Ids) -> Self {
+    pub fn new(title: &str, ids: Ids, builder: Builder) -> Self {
         let columns = [
             "a second", "p50", "p99", "mean", "growth", "recall", "near", "any", "matches", "bytes",
         ];
         Self {
             table: Table::new(title, &columns),
             ids,
+            builder,
         }
     }
 
-    /// Bulk loads texts into a new database with a forest, and opens the database with the default cache. The id of
+    /// Bulk loads texts into a new database with a forest, and opens the database. The id of
     /// a text is made of its index. The row has the texts a second, the CPU time of a text, and the bytes of the file
     /// a text.
     pub fn load(&self, label: &str, path: &Path, texts: &[String]) -> Database {
@@ -96,7 +99,7 @@ impl SimilarTable {
         row[3] = time(cpu / texts.len() as u32);
         row[9] = number(bytes as f64 / texts.len() as f64);
         self.table.row(&format!("{label} loaded"), &row);
-        Database::open(path).expect("open")
+        self.builder.clone().open(path).expect("open")
     }
 
     /// The row of queries, with their growth relative to other queries.
