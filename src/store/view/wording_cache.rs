@@ -44,8 +44,10 @@ pub(crate) struct WordingCache {
     shards: Box<[RwLock<Shard>]>,
     /// The places of small ids, each written under the lock of its shard.
     dense: DensePlaces,
-    /// The bytes of the places of all shards and of those in `dense`.
+    /// The most bytes of the places of all shards and of those in `dense`.
     place_bytes: usize,
+    /// The bytes of the ring of a shard that has places of its own.
+    small_ring: usize,
     hasher: RandomState,
 }
 
@@ -59,6 +61,7 @@ struct Shard {
     /// Wordings one after the other. The next one is written at `head`, over the oldest ones.
     ring: Vec<u8>,
     head: usize,
+    /// The most bytes of the ring.
     capacity: usize,
     /// The last commit that edited a document, by slot; empty before the first.
     last_edits: Vec<u64>,
@@ -88,14 +91,17 @@ impl WordingCache {
     /// A cache for a database of so many texts, and a quarter more of them.
     ///
     /// Half of the memory holds the wordings, the other half the places. If the places of all texts need more than that,
-    /// they get up to three quarters, because a search reads ten times as many sketches as wordings.
+    /// they get up to three quarters, because a search reads ten times as many sketches as wordings. While all ids are
+    /// small, the wordings also have what the array of their places leaves.
     pub(crate) fn new(bytes: usize, texts: u64) -> Self {
         let hasher = RandomState::default();
         let wanted = usize::try_from(texts).unwrap_or(usize::MAX);
         let wanted = wanted.saturating_add(wanted / 4);
         let wanted = wanted.saturating_mul(DensePlaces::PLACE_BYTES);
         let place_bytes = wanted.clamp(bytes / 2, bytes - bytes / 4);
-        let capacity = (bytes - place_bytes) / SHARDS;
+        // Places of an array are never freed, so a part of the memory is left for large ids.
+        let dense_bytes = wanted.clamp(place_bytes / 2, place_bytes - place_bytes / 8);
+        let ring = |bytes: usize| (bytes / SHARDS).min(NO_WORDING as usize);
         let shard = |_| {
             RwLock::new(Shard {
                 places: HashMap::with_hasher(hasher.clone()),
@@ -103,16 +109,16 @@ impl WordingCache {
                 order: VecDeque::new(),
                 ring: Vec::new(),
                 head: 0,
-                capacity: capacity.min(NO_WORDING as usize),
+                capacity: ring(bytes - dense_bytes),
                 last_edits: Vec::new(),
                 last_unknown: 0,
             })
         };
         Self {
             shards: (0..SHARDS).map(shard).collect(),
-            // Places of an array are never freed, so a part of the memory is left for large ids.
-            dense: DensePlaces::new(wanted.clamp(place_bytes / 2, place_bytes - place_bytes / 8)),
+            dense: DensePlaces::new(dense_bytes),
             place_bytes,
+            small_ring: ring(bytes - place_bytes),
             hasher,
         }
     }
@@ -326,6 +332,10 @@ impl WordingCache {
         if self.dense.has(id.0) {
             self.dense.set(id.0, place);
         } else {
+            if shard.capacity > self.small_ring {
+                self.remove_wordings(shard);
+                shard.capacity = self.small_ring;
+            }
             shard.ids.push_back(id.0);
             shard.places.insert(id.0, place);
         }
@@ -363,6 +373,13 @@ impl WordingCache {
         self.set_wording(shard, id, shard.head as u32, wording.size());
         shard.order.push_back((id.0, shard.head as u32));
         shard.head = end;
+    }
+
+    /// Removes all wordings of a shard and frees their memory. Their sketches stay.
+    fn remove_wordings(&self, shard: &mut Shard) {
+        shard.head = 0;
+        self.evict(shard, usize::MAX);
+        shard.ring = Vec::new();
     }
 
     /// Removes the wordings from `head` to `end`, which are the oldest. Their sketches stay.
@@ -574,15 +591,17 @@ mod tests {
                     insert(&cache, *id, 0, &wordings[(id % 10) as usize]);
                 }
             }
-            let mut ids_in_tables = 0;
+            let (mut ids_in_tables, mut ring_bytes) = (0, 0);
             for shard in &cache.shards {
                 let shard = shard.read();
                 assert!(shard.ring.len() <= shard.capacity);
                 assert!(shard.places.len() <= shard.ids.len());
                 assert!(shard.order.len() * len <= shard.capacity);
                 ids_in_tables += shard.ids.len();
+                ring_bytes += shard.ring.len();
             }
-            assert!(cache.dense.bytes() + ids_in_tables * PLACE_BYTES <= cache.place_bytes);
+            let place_bytes = cache.dense.bytes() + ids_in_tables * PLACE_BYTES;
+            assert!(place_bytes <= cache.place_bytes && place_bytes + ring_bytes <= bytes);
             let places = sketched(&cache, &ids, 0).len();
             assert_eq!(places > 4000, bytes > 1000, "{places}");
             assert_eq!(ids_in_tables > 1000, bytes > 1000, "{ids_in_tables}");
@@ -629,18 +648,17 @@ mod tests {
             let cache = WordingCache::new(1 << 20, texts);
             ids.iter().for_each(|id| insert(&cache, *id, 0, &text));
             let dense = ids.iter().filter(|id| cache.dense.has(**id)).count();
-            (
-                dense,
-                sketched(&cache, &ids, 0).len(),
-                cached(&cache, &ids, 0).len(),
-            )
+            assert!(cached(&cache, &ids, 0).len() > 2_000);
+            let rings = cache.shards.iter().map(|shard| shard.read().ring.len());
+            let wording_bytes: usize = rings.sum();
+            (dense, sketched(&cache, &ids, 0).len(), wording_bytes)
         };
-        let (dense, sketches, wordings) = kept(0);
+        let (dense, sketches, wording_bytes) = kept(0);
         assert!(
             dense * DensePlaces::PLACE_BYTES <= 1 << 18 && sketches < 12_000,
             "{sketches}"
         );
-        let (more_dense, more_sketches, fewer_wordings) = kept(20_000);
+        let (more_dense, more_sketches, fewer_bytes) = kept(20_000);
         assert!(
             more_dense > 2 * dense && more_sketches >= more_dense,
             "{more_dense}"
@@ -649,8 +667,34 @@ mod tests {
             more_dense * DensePlaces::PLACE_BYTES <= 3 << 18,
             "{more_dense}"
         );
-        assert!(fewer_wordings > wordings / 3 && fewer_wordings < wordings);
+        assert!(
+            fewer_bytes > wording_bytes / 3 && fewer_bytes < wording_bytes,
+            "{fewer_bytes} {wording_bytes}"
+        );
         kept(u64::MAX);
+    }
+
+    #[test]
+    fn wordings_get_the_memory_for_places_of_large_ids_while_there_are_none() {
+        let text = packed(&"the cat sat on the mat ".repeat(10));
+        let ids: Vec<u64> = (0..4_000).collect();
+        let large: Vec<u64> = (1..=500).map(|n| n << 40).collect();
+        let cache = WordingCache::new(1 << 20, 4_000);
+        let rings = || cache.shards.iter().map(|shard| shard.read().ring.len());
+        ids.iter().for_each(|id| insert(&cache, *id, 0, &text));
+        let kept = cached(&cache, &ids, 0).len();
+        assert!(rings().sum::<usize>() > 5 << 17);
+        large.iter().for_each(|id| insert(&cache, *id, 0, &text));
+        assert!(rings().all(|len| len <= cache.small_ring));
+        assert_eq!(sketched(&cache, &ids, 0), ids);
+        assert_eq!(cached(&cache, &large, 0).len(), large.len());
+        // The wordings are cached again, fewer of them.
+        ids.iter().for_each(|id| insert(&cache, *id, 0, &text));
+        let kept_again = cached(&cache, &ids, 0).len();
+        assert!(
+            kept / 2 < kept_again && kept_again < kept * 3 / 4,
+            "{kept_again} of {kept}"
+        );
     }
 
     #[test]
