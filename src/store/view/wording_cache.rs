@@ -12,6 +12,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
 use std::hint::black_box;
+use std::mem;
 
 use foldhash::fast::RandomState;
 use parking_lot::{RwLock, RwLockWriteGuard};
@@ -46,7 +47,7 @@ pub(crate) struct WordingCache {
     dense: DensePlaces,
     /// The most bytes of the places of all shards and of those in `dense`.
     place_bytes: usize,
-    /// The bytes of the ring of a shard that has places of its own.
+    /// The most bytes of the ring of a shard that has places of its own.
     small_ring: usize,
     hasher: RandomState,
 }
@@ -91,8 +92,8 @@ impl WordingCache {
     /// A cache for a database of so many texts, and a quarter more of them.
     ///
     /// Half of the memory holds the wordings, the other half the places. If the places of all texts need more than that,
-    /// they get up to three quarters, because a search reads ten times as many sketches as wordings. While all ids are
-    /// small, the wordings also have what the array of their places leaves.
+    /// they get up to three quarters, because a search reads ten times as many sketches as wordings. In a shard without
+    /// large ids, the wordings also have what the array of the places of small ids leaves.
     pub(crate) fn new(bytes: usize, texts: u64) -> Self {
         let hasher = RandomState::default();
         let wanted = usize::try_from(texts).unwrap_or(usize::MAX);
@@ -102,6 +103,9 @@ impl WordingCache {
         // Places of an array are never freed, so a part of the memory is left for large ids.
         let dense_bytes = wanted.clamp(place_bytes / 2, place_bytes - place_bytes / 8);
         let ring = |bytes: usize| (bytes / SHARDS).min(NO_WORDING as usize);
+        let small_ring = ring(bytes - place_bytes);
+        // An eighth for the order of the wordings.
+        let large_ring = ring((bytes - dense_bytes) / 8 * 7).max(small_ring);
         let shard = |_| {
             RwLock::new(Shard {
                 places: HashMap::with_hasher(hasher.clone()),
@@ -109,7 +113,7 @@ impl WordingCache {
                 order: VecDeque::new(),
                 ring: Vec::new(),
                 head: 0,
-                capacity: ring(bytes - dense_bytes),
+                capacity: large_ring,
                 last_edits: Vec::new(),
                 last_unknown: 0,
             })
@@ -118,7 +122,7 @@ impl WordingCache {
             shards: (0..SHARDS).map(shard).collect(),
             dense: DensePlaces::new(dense_bytes),
             place_bytes,
-            small_ring: ring(bytes - place_bytes),
+            small_ring,
             hasher,
         }
     }
@@ -332,9 +336,9 @@ impl WordingCache {
         if self.dense.has(id.0) {
             self.dense.set(id.0, place);
         } else {
+            // Places of large ids need the memory that the ring has beyond its share.
             if shard.capacity > self.small_ring {
-                self.remove_wordings(shard);
-                shard.capacity = self.small_ring;
+                self.shrink_ring(shard);
             }
             shard.ids.push_back(id.0);
             shard.places.insert(id.0, place);
@@ -375,11 +379,22 @@ impl WordingCache {
         shard.head = end;
     }
 
-    /// Removes all wordings of a shard and frees their memory. Their sketches stay.
-    fn remove_wordings(&self, shard: &mut Shard) {
-        shard.head = 0;
-        self.evict(shard, usize::MAX);
-        shard.ring = Vec::new();
+    /// Reduces the ring of a shard to `small_ring`. The wordings behind its new end are removed.
+    fn shrink_ring(&self, shard: &mut Shard) {
+        shard.capacity = self.small_ring;
+        for (id, start) in mem::take(&mut shard.order) {
+            let end = shard.entry_end(start as usize);
+            if end.is_some_and(|end| end <= shard.capacity) {
+                shard.order.push_back((id, start));
+            } else {
+                self.remove_wording(shard, DocId(id), start);
+            }
+        }
+        shard.ring.truncate(shard.capacity);
+        shard.ring.shrink_to_fit();
+        if shard.head > shard.capacity {
+            shard.head = 0;
+        }
     }
 
     /// Removes the wordings from `head` to `end`, which are the oldest. Their sketches stay.
@@ -389,14 +404,15 @@ impl WordingCache {
             && range.contains(&(start as usize))
         {
             shard.order.pop_front();
-            let id = DocId(id);
-            // The document may have a newer wording.
-            if self
-                .place(shard, id)
-                .is_some_and(|place| place.start == start)
-            {
-                self.set_wording(shard, id, NO_WORDING, WordingSize::default());
-            }
+            self.remove_wording(shard, DocId(id), start);
+        }
+    }
+
+    /// Removes the wording of a document, unless the document has a newer one.
+    fn remove_wording(&self, shard: &mut Shard, id: DocId, start: u32) {
+        let is_newest = |place: Place| place.start == start;
+        if self.place(shard, id).is_some_and(is_newest) {
+            self.set_wording(shard, id, NO_WORDING, WordingSize::default());
         }
     }
 
@@ -420,6 +436,11 @@ impl WordingCache {
 }
 
 impl Shard {
+    fn entry_end(&self, start: usize) -> Option<usize> {
+        let len = self.ring.get(start..)?.first_chunk()?;
+        Some(start + PREFIX_BYTES + u32::from_le_bytes(*len) as usize)
+    }
+
     fn entry(&self, place: usize) -> Option<CachedWording<'_>> {
         let bytes = self.ring.get(place..)?;
         let (len, bytes) = bytes.split_first_chunk()?;
@@ -677,24 +698,32 @@ mod tests {
     #[test]
     fn wordings_get_the_memory_for_places_of_large_ids_while_there_are_none() {
         let text = packed(&"the cat sat on the mat ".repeat(10));
+        // Mixed: the shards of regular ids are uneven.
+        let mixed = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 << 40;
         let ids: Vec<u64> = (0..4_000).collect();
-        let large: Vec<u64> = (1..=500).map(|n| n << 40).collect();
+        let large: Vec<u64> = (0..1_000).map(mixed).collect();
         let cache = WordingCache::new(1 << 20, 4_000);
         let rings = || cache.shards.iter().map(|shard| shard.read().ring.len());
         ids.iter().for_each(|id| insert(&cache, *id, 0, &text));
-        let kept = cached(&cache, &ids, 0).len();
-        assert!(rings().sum::<usize>() > 5 << 17);
-        large.iter().for_each(|id| insert(&cache, *id, 0, &text));
+        let kept = cached(&cache, &ids, 0);
+        assert!(rings().any(|len| len > cache.small_ring));
+        large
+            .iter()
+            .for_each(|id| cache.insert_sketch(DocId(*id), 0, sketch(*id)));
         assert!(rings().all(|len| len <= cache.small_ring));
         assert_eq!(sketched(&cache, &ids, 0), ids);
-        assert_eq!(cached(&cache, &large, 0).len(), large.len());
-        // The wordings are cached again, fewer of them.
-        ids.iter().for_each(|id| insert(&cache, *id, 0, &text));
-        let kept_again = cached(&cache, &ids, 0).len();
-        assert!(
-            kept / 2 < kept_again && kept_again < kept * 3 / 4,
-            "{kept_again} of {kept}"
-        );
+        // The wordings that fit stay, and new ones make room as before.
+        let kept_after = cached(&cache, &ids, 0);
+        assert!(kept_after.len() > kept.len() / 2 && kept_after.len() < kept.len());
+        assert!(kept_after.iter().all(|found| kept.contains(found)));
+        let in_order = cache.shards.iter().map(|shard| shard.read().order.len());
+        assert_eq!(in_order.sum::<usize>(), kept_after.len());
+        for id in ids.iter().chain(&large) {
+            insert(&cache, *id, 0, &text);
+        }
+        let found = cached(&cache, &[&ids[..], &large[..]].concat(), 0);
+        assert!(found.len() > kept.len() / 2);
+        assert!(found.iter().all(|(_, found)| *found == hash(&text)));
     }
 
     #[test]
