@@ -88,9 +88,8 @@ impl SimilarTable {
         }
     }
 
-    /// Bulk loads texts into a new database with a forest, and opens the database. The id of
-    /// a text is made of its index. The row has the texts a second, the CPU time of a text, and the bytes of the file
-    /// a text.
+    /// Bulk loads texts into a new database with a forest, and opens the database. The id of a text is made of its
+    /// index. The row has the texts a second, the CPU time of a text, and the bytes of the file a text.
     pub fn load(&self, label: &str, path: &Path, texts: &[String]) -> Database {
         let (((), elapsed), cpu) = cpu_timed(|| timed(|| load(path, texts, self.ids)));
         let bytes = std::fs::metadata(path).expect("the file").len();

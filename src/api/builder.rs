@@ -70,8 +70,8 @@ impl Builder {
     /// part are for fingerprints, 7/16 for the sketches and letters of texts that similar queries compare, some
     /// 250 bytes for each text of one line, and 7/16 for the forest, some 200 bytes. If the texts do not fit,
     /// they get more, at most 13/16, and the forest less. A sketch takes up to 100 bytes, but 32 if the id is at most
-    /// five quarters of the number of texts; while there are no other ids, the letters have the rest. The shares are set when the database is opened: after
-    /// it has grown tenfold, open it again.
+    /// five quarters of the number of texts; while there are no other ids, the letters have the rest. The shares are
+    /// set when the database is opened: after it has grown tenfold, open it again.
     /// A cache of 26 bytes a document and 32 MiB holds all fingerprints that queries compare; a match reads
     /// a page too.
     /// Bookkeeping takes up to 12 MiB more, and up to another 12 MiB in a database with a forest if the cache has

@@ -436,6 +436,7 @@ impl WordingCache {
 }
 
 impl Shard {
+    /// The end of the entry that starts at a byte of the ring.
     fn entry_end(&self, start: usize) -> Option<usize> {
         let len = self.ring.get(start..)?.first_chunk()?;
         Some(start + PREFIX_BYTES + u32::from_le_bytes(*len) as usize)
