@@ -2,21 +2,32 @@
 //! journals.
 //!
 //! No other folder names redb or touches a file. [`Store`] is an open database. Each folder uses
-//! only those before it in this list: [`words`] is memory that is read without a lock; [`disk`] and
-//! [`pager`] are the file below redb; [`tables`] has the tables of one transaction; [`journal`] and
-//! [`memtable`] hold the newest commits, on disk and in memory; [`view`] is the database as of one
-//! commit; [`commit`] is the write path; [`bulk`] and [`maintenance`] work on whole databases.
+//! only the folders before it in this list:
+//!
+//! - [`disk`] and [`pager`] are the file below redb.
+//! - [`tables`] has the tables of one transaction.
+//! - [`journal`] and [`memtable`] hold the newest commits, on disk and in memory.
+//! - [`cache`] holds parts of the tables in memory.
+//! - [`view`] is the database as of one commit.
+//! - [`commit`] is the write path.
+//! - [`bulk`] and [`maintenance`] work on whole databases.
+//!
+//! All folders use [`limits`], [`pool`], the threads of a database, and [`prefetch`], the reads of memory
+//! without a lock.
 
 pub(crate) mod bulk;
+mod cache;
 mod commit;
 pub(crate) mod disk;
 mod journal;
+mod limits;
 pub(crate) mod maintenance;
 mod memtable;
 mod pager;
+mod pool;
+mod prefetch;
 mod tables;
 mod view;
-mod words;
 
 use std::fmt;
 use std::path::Path;
@@ -29,12 +40,13 @@ use crate::timestamp::Timestamp;
 use bulk::new_file::NewFile;
 use commit::Committer;
 pub(crate) use disk::lock::FileLock;
+pub(crate) use limits::Limits;
 use memtable::MemtableView;
 use tables::WriteTables;
 use tables::schema::{self, JournalMark};
-pub(crate) use view::limits::Limits;
 use view::table_store::TableStore;
 
+pub(crate) use cache::buckets::{Bucket, SCAN_BLOCK};
 pub(crate) use commit::write_transaction::WriteTransaction;
 pub(crate) use commit::{WriteGuard, WriteHolder};
 pub(crate) use disk::lock::{LockId, wait_until_released};
@@ -44,7 +56,6 @@ pub(crate) use tables::packed::VisitFlow;
 pub(crate) use tables::schema::Header;
 pub(crate) use tables::texts::refuse_too_long;
 pub(crate) use view::View;
-pub(crate) use view::bucket_cache::{Bucket, SCAN_BLOCK};
 pub(crate) use view::snapshot_tables::SnapshotTables;
 pub(crate) use view::source::{DocumentLookup, FingerprintSource};
 pub(crate) use view::table_store::HeldSnapshot;

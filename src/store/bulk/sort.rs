@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::progress::ProgressHandler;
 use crate::store::bulk::task::{Task, TaskState};
 use crate::store::disk::folder::folder_of;
-use crate::store::view::pool::Pool;
+use crate::store::pool::Pool;
 
 /// 4 to 256 KiB are read at once of each run, as the memory of the sorter allows.
 const READ_BUFFER_BYTES: RangeInclusive<usize> = 4 << 10..=256 << 10;

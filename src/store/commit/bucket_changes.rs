@@ -1,7 +1,7 @@
 //! [`BucketChanges`]: the changes that a transaction brings to the bucket cache.
 
+use crate::store::cache::buckets::BucketCache;
 use crate::store::tables::packed::Op;
-use crate::store::view::bucket_cache::BucketCache;
 
 /// At most 1 Mi changes, 16 MiB, are collected, and no more bytes than the bucket cache holds. A
 /// transaction with more invalidates the whole cache.

@@ -21,8 +21,8 @@ use crate::retention::Retention;
 use crate::store::bulk::Load;
 use crate::store::commit::flush::flush_edits;
 use crate::store::commit::flush_options::FlushOptions;
+use crate::store::limits::Limits;
 use crate::store::maintenance::{check, copy};
-use crate::store::view::limits::Limits;
 use crate::store::{
     DbPath, DocumentEdit, Header, KeyedText, Store, StoredDocument, TextEdit, View,
 };

@@ -10,8 +10,8 @@ use super::flush::flush_edits;
 use crate::document::DocId;
 use crate::error::Error;
 use crate::fingerprint::Fingerprint;
+use crate::store::limits::Limits;
 use crate::store::maintenance::check;
-use crate::store::view::limits::Limits;
 use crate::store::{DbPath, DocumentEdit, Header, Store, StoredDocument, TextEdit};
 
 type Stored = BTreeMap<u64, u64>;

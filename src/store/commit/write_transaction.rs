@@ -9,6 +9,8 @@ use crate::block::BLOCKS;
 use crate::document::DocId;
 use crate::error::Result;
 use crate::minhash::ForestKeys;
+use crate::store::cache::nodes::NodeCache;
+use crate::store::cache::wordings::WordingCache;
 use crate::store::commit::bucket_changes::BucketChanges;
 use crate::store::commit::node_changes::NodeChanges;
 use crate::store::commit::table_changes::{block0_changes, rotated_changes, table_changes};
@@ -23,10 +25,8 @@ use crate::store::tables::packed::entry::{Entry, pair, swapped};
 use crate::store::tables::packed::{ApplyCounts, Op};
 use crate::store::tables::schema::{self, Counters, JournalMark, Keeps};
 use crate::store::tables::texts;
-use crate::store::view::node_cache::NodeCache;
 use crate::store::view::source::FingerprintSource;
 use crate::store::view::table_store::TableStore;
-use crate::store::view::wording_cache::WordingCache;
 use crate::timestamp::Timestamp;
 
 /// At most 8,192 documents are removed at a time, to bound memory.

@@ -12,12 +12,12 @@ use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::Store;
 use crate::store::bulk::new_file::{FinishedFile, NewFile};
 use crate::store::disk::path::{DbPath, RedbResult};
+use crate::store::limits::Limits;
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::entry::Entry;
 use crate::store::tables::{
     ARRIVALS_TABLE, FOREST_TABLE, ROTATED_TABLES, TIMES_TABLE, TableOf, texts,
 };
-use crate::store::view::limits::Limits;
 use crate::store::view::snapshot_tables::SnapshotTables;
 
 /// 160 MiB for redb's cache, a third of which is written per commit.

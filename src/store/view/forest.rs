@@ -12,12 +12,12 @@ use crate::error::Result;
 use crate::minhash::{
     ForestEntries, ForestEntry, ForestPage, ForestSearch, Sketch, keys_of_first_level,
 };
+use crate::store::cache::nodes::{MAX_ENTRIES, NodeCache, Visit};
+use crate::store::cache::wordings::WordingCache;
 use crate::store::memtable::MemtableView;
 use crate::store::tables::edit::TextEdit;
 use crate::store::tables::packed::Packed;
-use crate::store::view::node_cache::{MAX_ENTRIES, NodeCache, Visit};
 use crate::store::view::source::FingerprintSource;
-use crate::store::view::wording_cache::WordingCache;
 
 /// Documents whose sketches are compared together.
 const COMPARED_TOGETHER: usize = 1 << 10;

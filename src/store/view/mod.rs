@@ -2,30 +2,21 @@
 //!
 //! - [`View`] is the whole database: the documents of the memtables, and the documents of the tables
 //!   that no memtable has edited.
-//! - [`SnapshotTables`] are the tables of a snapshot, read through the [bucket cache](bucket_cache) and
+//! - [`SnapshotTables`] are the tables of a snapshot, read through the [bucket cache](super::cache::buckets) and
 //!   on all cores. [`FingerprintSource`] is the interface that queries use.
 //! - [`TableStore`](table_store::TableStore) is the open file, which all snapshots share.
 //!
-//! This folder uses the tables, the pager and the memtables, and writes nothing.
+//! This folder uses the tables, the pager, the memtables and the caches, and writes nothing.
 
-pub(crate) mod bucket_cache;
-mod clock_cache;
 mod contents;
-mod dense_places;
 mod forest;
-mod last_changes;
-pub(crate) mod limits;
-pub(crate) mod node_cache;
 mod overlay;
-mod packed_bucket;
 pub(crate) mod pages;
-pub(crate) mod pool;
 mod postings;
 mod scan;
 pub(crate) mod snapshot_tables;
 pub(crate) mod source;
 pub(crate) mod table_store;
-pub(crate) mod wording_cache;
 mod wordings;
 
 use std::sync::OnceLock;

@@ -6,11 +6,11 @@ use redb::ReadableTable;
 use crate::block;
 use crate::document::DocId;
 use crate::error::Result;
+use crate::store::cache::buckets::{Bucket, Fingerprints};
 use crate::store::tables::Tables;
 use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::chunk::Chunk;
 use crate::store::tables::packed::entry::{Entry, pair};
-use crate::store::view::bucket_cache::{Bucket, Fingerprints};
 
 impl<P, S, C> Tables<P, S, C>
 where

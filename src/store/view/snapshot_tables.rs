@@ -8,17 +8,17 @@ use crate::block;
 use crate::document::{DocId, Document};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::store::cache::buckets::{self, Bucket, Fingerprints, KEYS_PER_BLOCK, SCAN_BLOCK};
+use crate::store::cache::nodes::NodeCache;
+use crate::store::cache::wordings::WordingCache;
 use crate::store::disk::path::RedbResult;
 use crate::store::tables::ReadTables;
 use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::{self, Counters};
-use crate::store::view::bucket_cache::{self, Bucket, Fingerprints, KEYS_PER_BLOCK, SCAN_BLOCK};
-use crate::store::view::node_cache::NodeCache;
 use crate::store::view::pages::Page;
 use crate::store::view::source::{DocumentLookup, FingerprintSource};
 use crate::store::view::table_store::TableStore;
-use crate::store::view::wording_cache::WordingCache;
 use crate::timestamp::Timestamp;
 
 /// The tables as of one redb commit.
@@ -179,7 +179,7 @@ impl SnapshotTables {
             // A query waits for main memory most of its time. Compared one after the other, each bucket
             // would begin with a wait of its own: a query at radius 3 then takes a third longer.
             if !are_many {
-                bucket_cache::touch(group.iter().filter_map(|(_, _, cached)| cached.as_ref()));
+                buckets::touch(group.iter().filter_map(|(_, _, cached)| cached.as_ref()));
             }
             // Neighbouring keys that are not cached are read in one pass over the table: one descent from
             // the root instead of one for each key.

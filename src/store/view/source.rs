@@ -6,15 +6,15 @@ use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
 use crate::minhash::Sketch;
+use crate::store::cache::buckets::{Bucket, Fingerprints, SCAN_BLOCK};
+use crate::store::cache::nodes::NodeCache;
+use crate::store::cache::wordings::WordingCache;
+use crate::store::limits::MAX_BUCKET_LEN;
 use crate::store::tables::edit::StoredDocument;
 use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::{Tables, WriteTables, texts};
-use crate::store::view::bucket_cache::{Bucket, Fingerprints, SCAN_BLOCK};
-use crate::store::view::limits::MAX_BUCKET_LEN;
-use crate::store::view::node_cache::NodeCache;
 use crate::store::view::pages::paged;
-use crate::store::view::wording_cache::WordingCache;
 
 /// The tables as queries read them: of a snapshot, with a bucket cache and on all cores, or of a write
 /// transaction, which one thread reads. The provided methods are for a write transaction.

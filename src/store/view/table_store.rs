@@ -8,14 +8,14 @@ use redb::TableError;
 use crate::advice::ForeignFile;
 use crate::error::{Error, Result};
 use crate::minhash::ForestKeys;
+use crate::store::cache::buckets::{BucketCache, MAX_BOOKKEEPING_BYTES};
+use crate::store::cache::nodes::NodeCache;
+use crate::store::cache::wordings::WordingCache;
 use crate::store::disk::path::DbPath;
+use crate::store::limits::Limits;
 use crate::store::pager::backend::Backend;
+use crate::store::pool::Pool;
 use crate::store::tables::schema::{self, Header};
-use crate::store::view::bucket_cache::{BucketCache, MAX_BOOKKEEPING_BYTES};
-use crate::store::view::limits::Limits;
-use crate::store::view::node_cache::NodeCache;
-use crate::store::view::pool::Pool;
-use crate::store::view::wording_cache::WordingCache;
 
 /// The fingerprints of all buckets take at most three quarters of the file: 20 to 25 of its 33 bytes a
 /// document, or of 43.

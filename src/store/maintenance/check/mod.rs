@@ -19,13 +19,13 @@ use redb::ReadOnlyTable;
 use crate::error::{Error, Result};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::Store;
+use crate::store::cache::nodes::NodeCache;
+use crate::store::cache::wordings::WordingCache;
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::damaged_ranges::{Damaged, KeyInt, Part};
 use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::Counters;
-use crate::store::view::node_cache::NodeCache;
 use crate::store::view::snapshot_tables::SnapshotTables;
-use crate::store::view::wording_cache::WordingCache;
 
 /// At most 10 entries are named for each kind of damage.
 const NAMED: usize = 10;

@@ -1,7 +1,7 @@
 //! The number of fingerprints per block key, compared with random fingerprints.
 
 use super::BlockDiagnosis;
-use crate::store::view::bucket_cache::KEYS_PER_BLOCK;
+use crate::store::cache::buckets::KEYS_PER_BLOCK;
 
 /// One bin of a histogram: the block keys with a number of distinct fingerprints in a range.
 #[derive(Clone, Copy, Debug, PartialEq)]

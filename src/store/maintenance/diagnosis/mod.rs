@@ -10,9 +10,9 @@ use crate::block::{self, BLOCK_BITS, BLOCKS};
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::store::cache::buckets::KEYS_PER_BLOCK;
 use crate::store::tables::packed::VisitFlow;
 use crate::store::view::View;
-use crate::store::view::bucket_cache::KEYS_PER_BLOCK;
 use crate::store::view::source::FingerprintSource;
 
 pub use histogram::Bin;

@@ -2,8 +2,8 @@
 
 use super::Diagnosis;
 use crate::block::{self, Probes};
-use crate::store::view::bucket_cache::KEYS_PER_BLOCK;
-use crate::store::view::limits::MAX_BUCKET_LEN;
+use crate::store::cache::buckets::KEYS_PER_BLOCK;
+use crate::store::limits::MAX_BUCKET_LEN;
 
 /// The default radius of queries.
 const RADIUS: u32 = 3;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::minhash::{FIRST_LEVELS, LEVEL_BITS};
 use crate::store::memtable::seqno_log::SeqnoLog;
-use crate::store::words::{load, touch};
+use crate::store::prefetch::{load, touch};
 
 /// The nodes of all trees, and those of the keys of wordings behind them.
 const NODES: usize = FIRST_LEVELS + (1 << LEVEL_BITS[0]);

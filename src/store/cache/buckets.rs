@@ -7,10 +7,10 @@ use std::hint::black_box;
 
 use crate::block::{self, BLOCK_BITS, BLOCKS};
 use crate::hamming;
+use crate::store::cache::clock::ClockCache;
+use crate::store::cache::last_changes::LastChanges;
+use crate::store::cache::packed_bucket::{MAX_BYTES_PER_FINGERPRINT, PackedBucket};
 use crate::store::tables::packed::Op;
-use crate::store::view::clock_cache::ClockCache;
-use crate::store::view::last_changes::LastChanges;
-use crate::store::view::packed_bucket::{MAX_BYTES_PER_FINGERPRINT, PackedBucket};
 
 pub(crate) const KEYS_PER_BLOCK: usize = 1 << BLOCK_BITS;
 
@@ -22,7 +22,7 @@ pub(crate) const SCAN_BLOCK: usize = 1;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bucket<'b> {
     Whole(Fingerprints<'b>),
-    /// More than [`Limits::max_bucket_len`](crate::store::view::limits::Limits::max_bucket_len)
+    /// More than [`Limits::max_bucket_len`](crate::store::limits::Limits::max_bucket_len)
     /// fingerprints: queries read the parts that they need.
     TooLarge,
 }

@@ -4,11 +4,11 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::AtomicU64;
 
 use crate::minhash::{FIRST_LEVEL_SHIFT, ForestEntry, ForestPage, behind_first_level, first_level};
-use crate::store::words::{TOUCHED_WORDS, load};
+use crate::store::prefetch::{TOUCHED_WORDS, load};
 
 /// A node of more entries is not kept, 1 MiB, since it is as large as thousands of others, and queries read only
 /// parts of it.
-pub(in crate::store::view) const MAX_ENTRIES: usize = 1 << 17;
+pub(in crate::store) const MAX_ENTRIES: usize = 1 << 17;
 
 /// The words of the largest node: ends of buckets, entries, and high parts of ids.
 pub(super) const MAX_NODE_WORDS: usize = MAX_ENTRIES / BUCKET_LEN + MAX_ENTRIES + MAX_ENTRIES / 2;

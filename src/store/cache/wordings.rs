@@ -20,7 +20,7 @@ use parking_lot::{RwLock, RwLockWriteGuard};
 use crate::document::DocId;
 use crate::minhash::Sketch;
 use crate::similarity::{PackedWording, WordingSize};
-use crate::store::view::dense_places::{DensePlaces, NO_SKETCH, NO_WORDING, Place};
+use crate::store::cache::dense_places::{DensePlaces, NO_SKETCH, NO_WORDING, Place};
 
 /// A query visits the candidates of a shard together, so more shards mean fewer reads of memory at a time.
 const SHARDS: usize = 16;

@@ -15,8 +15,8 @@ use parking_lot::Mutex;
 
 use crate::error::Result;
 use crate::minhash::{FIRST_LEVELS, ForestEntry, ForestPage, behind_first_level, first_level};
-use crate::store::words::{load, touch};
-pub(super) use node::MAX_ENTRIES;
+use crate::store::prefetch::{load, touch};
+pub(in crate::store) use node::MAX_ENTRIES;
 use node::{MAX_NODE_WORDS, NodePage, NodeWords};
 use place::{Generation, Place};
 
@@ -50,7 +50,7 @@ struct Slot {
 
 /// The result of a visit.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Visit {
+pub(in crate::store) enum Visit {
     Done,
     /// The node is not in the cache, or was removed during the visit. The visitor may have seen a wrong page.
     Missing,
@@ -81,7 +81,7 @@ impl NodeCache {
     }
 
     /// Visits the node with a key as of a commit.
-    pub(super) fn visit(
+    pub(in crate::store) fn visit(
         &self,
         key: u64,
         commit: u64,
@@ -113,7 +113,7 @@ impl NodeCache {
 
     /// Fetches the entries from some keys on into the cache of the processor: first the places of all nodes, then the
     /// ends of buckets, then the entries.
-    pub(super) fn touch(&self, keys: &[u64]) {
+    pub(in crate::store) fn touch(&self, keys: &[u64]) {
         let place = |key: &u64| {
             let slot = self.slot(first_level(*key))?;
             Some((*key, Place(load(&slot.place))))
@@ -129,7 +129,7 @@ impl NodeCache {
     }
 
     /// Returns `true` if the largest node fits, or will fit when the cache begins anew.
-    pub(super) fn has_room(&self) -> bool {
+    pub(in crate::store) fn has_room(&self) -> bool {
         self.fits(MAX_NODE_WORDS) || self.may_begin_anew()
     }
 
@@ -149,7 +149,7 @@ impl NodeCache {
 
     /// Caches the node with a key, which was read as of a commit, unless a later commit has changed the node.
     /// `None` for a node of more than [`MAX_ENTRIES`].
-    pub(super) fn insert(&self, key: u64, commit: u64, entries: Option<&[ForestEntry]>) {
+    pub(in crate::store) fn insert(&self, key: u64, commit: u64, entries: Option<&[ForestEntry]>) {
         if !self.is_used() {
             return;
         }
