@@ -1,7 +1,6 @@
 //! The verbs of `simdb-cli`, one file each, and their shared parts.
 
 mod backup;
-mod calibrate;
 mod certificate;
 mod check;
 mod check_report;
@@ -94,7 +93,6 @@ verbs! {
     Distance(distance::Distance),
     Compare(compare::Compare),
     Explain(explain::Explain),
-    Calibrate(calibrate::Calibrate),
     Insert(insert::Insert),
     Remove(remove::Remove),
     Prune(prune::Prune),

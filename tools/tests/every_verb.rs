@@ -40,13 +40,12 @@ fn help_of_every_verb_has_an_example() {
 }
 
 /// Verbs without a database.
-const WITHOUT_DATABASE: [&str; 7] = [
+const WITHOUT_DATABASE: [&str; 6] = [
     "check-report",
     "hash",
     "recipe",
     "distance",
     "compare",
-    "calibrate",
     "completions",
 ];
 

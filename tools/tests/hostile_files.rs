@@ -351,7 +351,7 @@ fn invalid_line_of_cases_or_pairs_is_explained() {
             .cli(&["recipe", "test", "java-string-hash", "a.jsonl"])
             .fails(&["cannot read a.jsonl:2", said]);
         folder
-            .cli(&["calibrate", "a.jsonl"])
+            .cli(&["compare", "--pairs", "a.jsonl", "--json"])
             .fails(&["cannot read a.jsonl:2", said]);
     }
 }
@@ -407,8 +407,6 @@ fn output_to_pipe_or_standard_output_is_complete() {
 fn existing_file_is_replaced_only_with_force() {
     use std::os::unix::fs::symlink;
     let folder = with_texts();
-    let pair = json!({"a": TEXT, "b": TEXT, "label": 1}).to_string();
-    folder.write("pairs.jsonl", pair);
     folder.write("precious", "precious");
     folder.write("bad.jsonl", "bad\n");
     symlink("precious", folder.file("link")).expect("a link");
@@ -418,7 +416,6 @@ fn existing_file_is_replaced_only_with_force() {
     let runs = |name: &str, force: &[&str]| {
         [
             folder.load(&[&["b.simdb"], &rejects[..], &[name], force].concat()),
-            folder.cli(&[&["calibrate", "pairs.jsonl", "--svg", name], force].concat()),
             folder.cli(&[&["export", "a.simdb", "-o", name], force].concat()),
         ]
     };
@@ -436,11 +433,6 @@ fn existing_file_is_replaced_only_with_force() {
             ran.fails(&[name]);
         }
     }
-    for name in ["-", "/dev/stdout"] {
-        folder
-            .cli(&["calibrate", "pairs.jsonl", "--svg", name])
-            .fails(&["name a file for the picture"]);
-    }
     assert_eq!(folder.read("precious"), "precious");
     assert_eq!(folder.names(), before);
     for name in ["precious", "link"] {
@@ -451,14 +443,6 @@ fn existing_file_is_replaced_only_with_force() {
         assert_eq!(folder.read_json("precious").len(), 4);
         assert!(folder.file("link").is_symlink());
     }
-    let pairs = [
-        "calibrate",
-        "pairs.jsonl",
-        "--svg",
-        "pairs.jsonl",
-        "--force",
-    ];
-    folder.cli(&pairs).fails(&["is an input"]);
 }
 
 #[cfg(unix)]

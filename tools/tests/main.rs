@@ -5,7 +5,6 @@
 //! cargo test -p simdb-tools --test tools -- dedup
 //! ```
 
-mod calibrate;
 mod clusters;
 mod common;
 mod compare;

@@ -34,7 +34,7 @@ use crate::options::{LikenessOptions, RecipeOptions};
 ///
 /// With --database, A and B are ids of stored documents, explained by the recipe of the database;
 /// if the database keeps no texts, only bits are compared. Similar search also needs the pair among
-/// its candidates, which explain does not check: see calibrate.
+/// its candidates, which explain does not check.
 ///
 /// The exit code is 0 if similar search would answer one text with the other (without texts: if they
 /// lie within radius 3), 1 if not, 2 after an error. --json prints one object: recipe, a, b, distance, blocks,

@@ -2,17 +2,17 @@
 //! search.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use rayon::prelude::*;
-use simdb::{Database, Decision, DocId, Document, Fingerprinter, Likeness, Recipe, Snapshot};
+use simdb::{Database, Decision, DocId, Document, Fingerprinter, Recipe, Snapshot};
 
 use super::corpus::{LabelledCorpus, LabelledText, PairKey, key};
-use crate::console::interrupt::Interrupt;
 
 /// Radii from 0 to 16 are tried: larger radii find too many unrelated texts.
-pub(super) const MAX_RADIUS: u32 = 16;
+pub const MAX_RADIUS: u32 = 16;
 
 /// 256 MiB for sorting, and 256 MiB of page cache.
 const MEMORY_BYTES: u64 = 256 << 20;
@@ -26,15 +26,10 @@ enum Sighting {
 
 /// Loads the documents into a temporary database, and marks the pairs that its queries find. A
 /// closed corpus is queried for all documents, otherwise for one document of each pair.
-pub(super) fn find_pairs(
-    corpus: &mut LabelledCorpus,
-    recipe: &Recipe,
-    (likeness, decision): (Likeness, Decision),
-    interrupt: &Interrupt,
-) -> Result<()> {
+pub fn find_pairs(corpus: &mut LabelledCorpus, recipe: &Recipe, decision: Decision) -> Result<()> {
     let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
     let path = folder.path().join("texts.simdb");
-    let database = load(&path, recipe, &mut corpus.documents, interrupt)?;
+    let database = load(&path, recipe, &mut corpus.documents)?;
     let snapshot = database.snapshot()?;
     // Near-duplication is symmetric, so one query per pair is enough.
     let asked: BTreeSet<u32> = if corpus.is_closed {
@@ -43,9 +38,8 @@ pub(super) fn find_pairs(
         corpus.pairs.keys().map(|(first, _)| *first).collect()
     };
     let sightings = asked.into_par_iter().map(|index| {
-        interrupt.check()?;
         let text = &corpus.documents[index as usize].text;
-        let found = near(&database, &snapshot, text, (likeness, decision))?.into_iter();
+        let found = near(&database, &snapshot, text, decision)?.into_iter();
         let pairs = found.map(|(id, sighting)| (key(index, id.0 as u32), sighting));
         let is_counted = |key: &PairKey| corpus.is_closed || corpus.pairs.contains_key(key);
         let pairs = pairs.filter(|(key, _)| key.0 != key.1 && is_counted(key));
@@ -62,12 +56,7 @@ pub(super) fn find_pairs(
     Ok(())
 }
 
-fn load(
-    path: &Path,
-    recipe: &Recipe,
-    documents: &mut [LabelledText],
-    interrupt: &Interrupt,
-) -> Result<Database> {
+fn load(path: &Path, recipe: &Recipe, documents: &mut [LabelledText]) -> Result<Database> {
     let fingerprinter = Fingerprinter::new(recipe.clone());
     let texts = documents.par_iter().map(|document| &document.text);
     let made: Vec<_> = texts.map(|text| fingerprinter.fingerprint(text)).collect();
@@ -87,8 +76,7 @@ fn load(
             ..Document::new(id, made.fingerprint)
         })?;
     }
-    load.finish(|_| interrupt.flow())?;
-    interrupt.check()?;
+    load.finish(|_| ControlFlow::Continue(()))?;
     Ok(builder.open_read_only(path)?)
 }
 
@@ -97,12 +85,9 @@ fn near(
     database: &Database,
     snapshot: &Snapshot,
     text: &str,
-    (likeness, decision): (Likeness, Decision),
+    decision: Decision,
 ) -> Result<Vec<(DocId, Sighting)>> {
-    let query = database
-        .text_query(text)?
-        .likeness(likeness)
-        .decision(decision);
+    let query = database.text_query(text)?.decision(decision);
     let mut found = Vec::new();
     if let Some(made) = query.fingerprint().filter(|made| made.reliable) {
         let alone = snapshot.within(made.fingerprint, MAX_RADIUS)?.into_iter();

@@ -1,12 +1,10 @@
-//! The picture of `simdb-cli calibrate`: precision, recall and F1 by radius, a chart for each
-//! class.
+//! The curves of precision, recall and F1 by radius, a chart for each class.
 
 use anyhow::{Result, anyhow};
 use plotters::prelude::*;
 
 use super::measure::MAX_RADIUS;
 use super::score::{ClassScore, WayScore};
-use crate::console::{counted, grouped};
 
 /// The size of a chart, and the number of charts side by side.
 const CHART_PIXELS: (u32, u32) = (560, 380);
@@ -35,7 +33,7 @@ const CURVES: [(&str, Measure, RGBColor); 3] = [
 type Drawn = Result<(), Box<dyn std::error::Error>>;
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
-pub(super) fn picture(scores: &[ClassScore]) -> Result<String> {
+pub fn picture(scores: &[ClassScore]) -> Result<String> {
     let mut svg = String::new();
     draw(scores, &mut svg).map_err(|reason| anyhow!("cannot draw the picture: {reason}"))?;
     Ok(svg)
@@ -70,12 +68,7 @@ fn draw(scores: &[ClassScore], svg: &mut String) -> Drawn {
 }
 
 fn chart(score: &ClassScore, area: &Area<'_>) -> Drawn {
-    let title = format!(
-        "{}: {}, {} near-duplicates",
-        score.class,
-        counted(score.pairs, "pair"),
-        grouped(score.near_duplicates)
-    );
+    let title = score.title();
     let max_radius = f64::from(MAX_RADIUS);
     let mut chart = ChartBuilder::on(area)
         .caption(title, (FONT, TITLE_PIXELS))
