@@ -82,16 +82,18 @@ mod timestamp;
 mod block;
 mod hamming;
 
-pub mod containment;
-mod decision;
 mod feature;
-mod minhash;
-mod quotation_index;
 mod recipe;
 pub mod simhash;
-mod similar_index;
-pub mod similarity;
 mod text;
+
+mod analysis;
+
+mod forest;
+mod measure;
+
+mod dedup;
+mod external;
 
 mod store;
 
@@ -117,21 +119,20 @@ pub use api::similar_join::{
 };
 pub use api::snapshot::Snapshot;
 pub use api::transaction::Transaction;
-pub use decision::{Decision, OnExtended, SimilarRule};
+pub use dedup::text_index::{PreparedText, SimilarIndex, SimilarText};
 pub use document::{DocId, Document, Match};
 pub use error::{Cause, Error, LockHolder, Result};
+pub use external::{NodeEntries, NodeText, SearchKeys};
 pub use feature::{Feature, UnreliableReason};
 pub use fingerprint::{Fingerprint, Fingerprint128, TextFingerprint};
 pub use ingest::ticket::Ticket;
 pub use ingest::{Change, Outcome};
+pub use measure::decision::{Decision, OnExtended, SimilarRule};
+pub use measure::{Likeness, Resemblance, containment, similarity};
 pub use progress::{Progress, Stage};
 pub use query::{Similar, TextQuery};
 pub use recipe::{Fingerprinter, Recipe};
 pub use retention::Retention;
-pub use similar_index::{
-    NodeEntries, NodeText, PreparedText, SearchKeys, SimilarIndex, SimilarText,
-};
-pub use similarity::{Likeness, Resemblance};
 pub use store::disk::{Disk, DiskFile, FileInfo, SystemDisk};
 pub use store::maintenance::copy::Vacuumed;
 pub use store::maintenance::diagnosis::{

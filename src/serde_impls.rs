@@ -92,12 +92,12 @@ mod tests {
 
     use super::*;
     use crate::api::database::Settings;
-    use crate::containment::{Containment, Weights};
     use crate::document::{DocId, Document, Match};
     use crate::ingest::Outcome;
+    use crate::measure::Resemblance;
+    use crate::measure::containment::{Containment, Weights};
     use crate::query::{Clustering, Similar};
     use crate::retention::Retention;
-    use crate::similarity::Resemblance;
     use crate::text::Normaliser;
 
     /// Asserts that the value is written as `expected`, and read back from it.

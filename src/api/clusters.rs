@@ -6,8 +6,8 @@ use crate::api::snapshot::Snapshot;
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::check_radius;
+use crate::measure::Likeness;
 use crate::query::{self, Priority, QueryLimits};
-use crate::similarity::Likeness;
 
 pub use crate::query::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
 

@@ -5,10 +5,10 @@ use std::collections::hash_map::Entry;
 
 use super::prefetch::{PrefetchCache, PrefetchedAnswer, PrefetchedDocument};
 use super::{Change, Outcome, PreparedChange};
-use crate::decision::OnExtended;
 use crate::document::{DocId, Document, Match};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
+use crate::measure::decision::OnExtended;
 use crate::query::{self, Similar, TextQuery};
 use crate::store::{
     DocumentEdit, FingerprintSource, Limits, SnapshotTables, StoredDocument, TextEdit, View,

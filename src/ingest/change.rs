@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use crate::decision::SimilarRule;
 use crate::document::{DocId, Document, Match};
 use crate::error::Result;
 use crate::fingerprint::{Fingerprint, check_radius};
+use crate::measure::decision::SimilarRule;
 use crate::query::Similar;
 use crate::timestamp::Timestamp;
 

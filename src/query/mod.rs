@@ -3,7 +3,7 @@
 //! Every query by fingerprint answers exactly as a comparison with every stored fingerprint would.
 //! `candidates` finds the fingerprints within a radius, `documents` the documents of fingerprints.
 //! `single` answers one query by fingerprint, `batch` many at once, `similar` a query by text.
-//! `pairs` and `clusters` compare all fingerprints with each other, `similar_join` all texts.
+//! `pairs` and `clusters` compare all fingerprints with each other, `join` all texts.
 //!
 //! This folder reads a `View` of `store` and writes nothing. `limits` has the sizes that bound the
 //! memory of long queries.
@@ -14,15 +14,17 @@ mod clusters;
 mod documents;
 #[cfg(test)]
 mod fixtures;
+mod join;
 mod limits;
 mod pairs;
 mod similar;
-mod similar_join;
 mod single;
 
 pub(crate) use batch::within_batch;
 pub use clusters::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
 pub(crate) use clusters::{Priority, clusters};
+pub use join::{Checkpoints, JoinCheckpoint, Scope, SimilarJoin, SimilarPair, SimilarPairsEvent};
+pub(crate) use join::{similar_clusters, similar_pairs};
 pub(crate) use limits::QueryLimits;
 pub(crate) use pairs::pairs;
 pub use pairs::{Pair, PairsEvent};
@@ -30,8 +32,4 @@ pub use similar::{Similar, TextQuery};
 pub(crate) use similar::{
     first_similar, similar, similar_by, similar_in_overlay, similar_sequential,
 };
-pub use similar_join::{
-    Checkpoints, JoinCheckpoint, Scope, SimilarJoin, SimilarPair, SimilarPairsEvent,
-};
-pub(crate) use similar_join::{similar_clusters, similar_pairs};
 pub(crate) use single::{nearest, within};

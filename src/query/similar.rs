@@ -9,13 +9,13 @@ use foldhash::fast::FixedState;
 use rayon::prelude::*;
 
 use super::single::within;
-use crate::containment::{Containment, Verdict};
-use crate::decision::{DecidingText, Decision, answer_order};
 use crate::document::DocId;
 use crate::error::Result;
 use crate::fingerprint::{Fingerprint, TextFingerprint, check_radius};
-use crate::minhash::{ForestKeys, ForestQuery, ForestSearch, Reach};
-use crate::similarity::{Likeness, PackedComparison, PackedWording, Resemblance, Wording};
+use crate::forest::{ForestKeys, ForestQuery, ForestSearch, Reach};
+use crate::measure::containment::{Containment, Verdict};
+use crate::measure::decision::{DecidingText, Decision, answer_order};
+use crate::measure::{Likeness, PackedComparison, PackedWording, Resemblance, Wording};
 use crate::store::{FingerprintSource, KeyedText, View};
 
 /// The radius of candidates in a database without a forest. At least half of the near-duplicates that

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use super::{Database, Handle};
 use crate::api::transaction::Transaction;
-use crate::decision::SimilarRule;
 use crate::document::{DocId, Document};
 use crate::error::{Error, Result};
 use crate::ingest::group_commit::GroupCommit;
 use crate::ingest::ticket::Ticket;
 use crate::ingest::{Change, Outcome, one, prepare_all};
+use crate::measure::decision::SimilarRule;
 use crate::store::maintenance::reset_clock::{self, ClockReset};
 use crate::timestamp::Timestamp;
 

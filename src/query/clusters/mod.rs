@@ -18,11 +18,11 @@ use std::str::FromStr;
 
 use super::limits::QueryLimits;
 use super::pairs::{PairsEvent, pairs};
-use crate::decision::Decision;
 use crate::document::DocId;
 use crate::error::{Error, Result};
+use crate::measure::Likeness;
+use crate::measure::decision::Decision;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage, refuse_break};
-use crate::similarity::Likeness;
 use crate::store::View;
 pub use cluster::{Cluster, Member};
 use graph::{CompressedRows, Graph, GraphBuilder};

@@ -2,11 +2,11 @@
 
 use rayon::prelude::*;
 
-use crate::decision::{DecidingText, Decision};
 use crate::document::DocId;
 use crate::error::Result;
-use crate::quotation_index::QuotableText;
-use crate::similarity::{Likeness, Wording};
+use crate::measure::decision::{DecidingText, Decision};
+use crate::measure::quotation::QuotableText;
+use crate::measure::{Likeness, Wording};
 use crate::store::{FingerprintSource, View};
 use crate::text::Normaliser;
 

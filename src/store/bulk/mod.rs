@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 
 use crate::document::{DocId, Document};
 use crate::error::{Error, Result};
-use crate::minhash::ForestKeys;
+use crate::forest::ForestKeys;
 use crate::progress::ProgressHandler;
 use crate::retention::Retention;
 use crate::store::Store;

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::document::DocId;
 use crate::error::Result;
-use crate::minhash::ForestKeys;
+use crate::forest::ForestKeys;
 use crate::store::bulk::sort::{SortContext, Sorter};
 use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::tables::packed::entry::pair;

@@ -17,9 +17,9 @@ use std::mem;
 use foldhash::fast::RandomState;
 use parking_lot::{RwLock, RwLockWriteGuard};
 
+use crate::analysis::Sketch;
 use crate::document::DocId;
-use crate::minhash::Sketch;
-use crate::similarity::{PackedWording, WordingSize};
+use crate::measure::{PackedWording, WordingSize};
 use crate::store::cache::dense_places::{DensePlaces, NO_SKETCH, NO_WORDING, Place};
 
 /// A query visits the candidates of a shard together, so more shards mean fewer reads of memory at a time.
@@ -486,7 +486,7 @@ mod tests {
     use foldhash::fast::FixedState;
 
     use super::*;
-    use crate::similarity::Wording;
+    use crate::measure::Wording;
     use crate::text::Normaliser;
 
     fn packed(text: &str) -> Vec<u8> {

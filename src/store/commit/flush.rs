@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use crate::block::BLOCKS;
 use crate::error::Result;
-use crate::minhash::MAX_KEYS;
+use crate::forest::MAX_KEYS;
 use crate::store::commit::Committer;
 use crate::store::commit::flush_options::FlushOptions;
 use crate::store::commit::table_changes::{block0_changes, rotated_changes};

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::document::{DocId, Document};
 use crate::error::{Error, Result};
 use crate::fingerprint::Fingerprint;
-use crate::minhash::{ForestKeys, ForestQuery, Reach};
+use crate::forest::{ForestKeys, ForestQuery, Reach};
 use crate::progress::ProgressHandler;
 use crate::retention::Retention;
 use crate::store::bulk::Load;

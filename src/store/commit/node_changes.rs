@@ -1,6 +1,6 @@
 //! [`NodeChanges`]: the nodes of the forest that a transaction changes.
 
-use crate::minhash::{FIRST_LEVELS, first_level};
+use crate::forest::{FIRST_LEVELS, first_level};
 use crate::store::cache::nodes::NodeCache;
 
 /// At most 1 Mi changed nodes, 4 MiB, are collected. A transaction with more invalidates the whole cache.

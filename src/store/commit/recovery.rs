@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::{Committer, Memtables};
 use crate::advice::Advice;
 use crate::error::{Error, Result};
-use crate::minhash::ForestKeys;
+use crate::forest::ForestKeys;
 use crate::store::commit::flush_options::FlushOptions;
 use crate::store::commit::write_lock::{ActiveLog, WriteLock};
 use crate::store::journal::{Identity, Journal, Lookup};

@@ -8,7 +8,7 @@ use redb::ReadableTable;
 use crate::block::BLOCKS;
 use crate::document::DocId;
 use crate::error::Result;
-use crate::minhash::ForestKeys;
+use crate::forest::ForestKeys;
 use crate::store::cache::nodes::NodeCache;
 use crate::store::cache::wordings::WordingCache;
 use crate::store::commit::bucket_changes::BucketChanges;

@@ -32,9 +32,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 
 use parking_lot::Mutex;
 
+use crate::analysis::Sketch;
 use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
-use crate::minhash::{ForestSearch, Sketch};
+use crate::forest::ForestSearch;
 use crate::store::tables::edit::{DocumentEdit, StoredDocument, TextEdit};
 use fingerprints::FingerprintIndex;
 use forest::MemtableForest;

@@ -14,7 +14,7 @@ use super::view::LatestVersion;
 use super::*;
 use crate::block::{BLOCK_BITS, BLOCKS};
 use crate::document::Match;
-use crate::minhash::{ForestQuery, Reach};
+use crate::forest::{ForestQuery, Reach};
 use crate::store::tables::edit::KeyedText;
 use crate::timestamp::Timestamp;
 

@@ -6,7 +6,7 @@ use super::{Memtable, TextEdit, Version, indexed_fingerprint};
 use crate::document::{DocId, Match};
 use crate::error::Result;
 use crate::fingerprint::Fingerprint;
-use crate::minhash::ForestSearch;
+use crate::forest::ForestSearch;
 use crate::store::tables::edit::{DocumentEdit, KeyedText, StoredDocument};
 
 /// The visible edits of the memtables. The state of a document here replaces its state in the tables.

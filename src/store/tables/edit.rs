@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
+use crate::analysis::Sketch;
 use crate::document::DocId;
 use crate::fingerprint::Fingerprint;
-use crate::minhash::{ForestKeys, Sketch};
-use crate::similarity::{PackedWording, Wording};
+use crate::forest::ForestKeys;
+use crate::measure::{PackedWording, Wording};
 use crate::text::Normaliser;
 use crate::timestamp::Timestamp;
 

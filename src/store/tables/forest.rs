@@ -9,7 +9,7 @@ use super::packed::chunk::Chunk;
 use super::packed::{Op, Packed, VisitFlow};
 use crate::document::DocId;
 use crate::error::Result;
-use crate::minhash::{ForestEntries, ForestEntry, ForestPage};
+use crate::forest::{ForestEntries, ForestEntry, ForestPage};
 use crate::store::tables::packed::entry::{Entry, pair};
 
 /// The changes of table `forest` in a flush.

@@ -5,9 +5,9 @@ use std::cell::RefCell;
 
 use redb::ReadableTable;
 
+use crate::analysis::Sketch;
 use crate::document::DocId;
 use crate::error::{Error, Result};
-use crate::minhash::Sketch;
 use crate::store::disk::page::{verify_crc, with_crc};
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;

@@ -7,7 +7,7 @@ use redb::TableError;
 
 use crate::advice::ForeignFile;
 use crate::error::{Error, Result};
-use crate::minhash::ForestKeys;
+use crate::forest::ForestKeys;
 use crate::store::cache::buckets::{BucketCache, MAX_BOOKKEEPING_BYTES};
 use crate::store::cache::nodes::NodeCache;
 use crate::store::cache::wordings::WordingCache;

@@ -1,10 +1,10 @@
 //! The packed wordings of documents: of the memtables, and of the cache.
 
 use super::View;
+use crate::analysis::Sketch;
 use crate::document::DocId;
 use crate::error::Result;
-use crate::minhash::Sketch;
-use crate::similarity::{PackedWording, WordingSize};
+use crate::measure::{PackedWording, WordingSize};
 use crate::store::tables::edit::TextEdit;
 use crate::store::view::source::FingerprintSource;
 use crate::text::Normaliser;

@@ -13,7 +13,7 @@ use redb::{ReadableDatabase, StorageBackend};
 
 use crate::advice::Advice;
 use crate::error::{Error, Result};
-use crate::minhash::ForestKeys;
+use crate::forest::ForestKeys;
 use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::disk::folder::sync_folder;
 use crate::store::disk::page::PAGE_BYTES;

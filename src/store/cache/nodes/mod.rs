@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use parking_lot::Mutex;
 
 use crate::error::Result;
-use crate::minhash::{FIRST_LEVELS, ForestEntry, ForestPage, behind_first_level, first_level};
+use crate::forest::{FIRST_LEVELS, ForestEntry, ForestPage, behind_first_level, first_level};
 use crate::store::prefetch::{load, touch};
 pub(in crate::store) use node::MAX_ENTRIES;
 use node::{MAX_NODE_WORDS, NodePage, NodeWords};
@@ -290,7 +290,7 @@ mod tests {
     use std::ops::RangeInclusive;
 
     use super::*;
-    use crate::minhash::FIRST_LEVEL_SHIFT;
+    use crate::forest::FIRST_LEVEL_SHIFT;
 
     const NODE: u64 = 77 << FIRST_LEVEL_SHIFT;
 

@@ -3,7 +3,7 @@
 use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::AtomicU64;
 
-use crate::minhash::{FIRST_LEVEL_SHIFT, ForestEntry, ForestPage, behind_first_level, first_level};
+use crate::forest::{FIRST_LEVEL_SHIFT, ForestEntry, ForestPage, behind_first_level, first_level};
 use crate::store::prefetch::{TOUCHED_WORDS, load};
 
 /// A node of more entries is not kept, 1 MiB, since it is as large as thousands of others, and queries read only

@@ -5,10 +5,10 @@ use rayon::prelude::*;
 
 use super::entry_sum::EntrySum;
 use super::{NAMED, PackedTable, TableCheck, both, has_document, holds, unless_corrupt};
+use crate::analysis::Sketch;
 use crate::document::DocId;
 use crate::error::Result;
-use crate::minhash::ForestKeys;
-use crate::minhash::Sketch;
+use crate::forest::ForestKeys;
 use crate::store::tables::packed::damaged_ranges::{Part, split_damage};
 use crate::store::tables::packed::entry::pair;
 use crate::store::tables::texts;

@@ -3,7 +3,8 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::minhash::{FIRST_LEVELS, LEVEL_BITS};
+use crate::analysis::LEVEL_BITS;
+use crate::forest::FIRST_LEVELS;
 use crate::store::memtable::seqno_log::SeqnoLog;
 use crate::store::prefetch::{load, touch};
 

@@ -3,7 +3,7 @@
 use std::ops::{Range, RangeInclusive};
 
 use super::KeyEntry;
-use crate::minhash::{ForestEntry, ForestPage};
+use crate::forest::{ForestEntry, ForestPage};
 
 /// A chunk has at most 64 entries, 1 KiB: a search in it waits for memory four times, in 256 entries six times. It is read
 /// under one lock, and an insertion moves half of it on average.

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::shards::{KeyHasher, Shards};
 use crate::error::Result;
-use crate::minhash::{
+use crate::forest::{
     FIRST_LEVEL_SHIFT, ForestEntries, ForestEntry, ForestPage, behind_first_level, first_level,
 };
 use blocks::{Blocks, NodeWords};

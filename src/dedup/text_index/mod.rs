@@ -1,0 +1,414 @@
+//! [`SimilarIndex`]: similar texts in memory.
+//!
+//! | file | responsibility |
+//! |---|---|
+//! | `prepared_text` | a text with its shingles and minima |
+//! | `slot_search` | the comparison of a text with the texts of one wording |
+//! | `wordings` | the texts, each wording once; `arena` has their bytes |
+//!
+//! The forest in memory (`forest/memory`) selects the wordings that may be near-duplicates.
+
+mod arena;
+mod prepared_text;
+mod slot_search;
+#[cfg(test)]
+mod tests;
+mod wordings;
+
+use std::cell::OnceCell;
+use std::cmp::Ordering;
+use std::fmt;
+use std::ops::{ControlFlow, Range};
+
+use rayon::prelude::*;
+
+use crate::analysis::LengthClasses;
+use crate::error::Result;
+use crate::forest::memory::{Forest, ForestQuery};
+use crate::forest::{ForestKeys, Reach};
+use crate::measure::containment::{Containment, Verdict};
+use crate::measure::decision::{Decision, answer_order};
+use crate::measure::{Likeness, PackedComparison, Resemblance};
+use slot_search::{SlotSearch, StoredWords};
+use wordings::Wordings;
+
+pub use prepared_text::PreparedText;
+pub(crate) use slot_search::Sought;
+
+/// Texts that are prepared at a time by [`SimilarIndex::extend`].
+const PREPARED_TEXTS: usize = 1 << 12;
+
+/// Candidates of which the counts are compared before the first is compared in full.
+const COUNTED_SLOTS: usize = 256;
+
+/// Most texts of a join have at most 64 candidates, some of them found by several trees.
+const FEW_CANDIDATES: usize = 64;
+
+/// An index of texts in memory that finds the texts which are like a text. The texts are known by their
+/// positions: 0 for the first, 1 for the next.
+///
+/// A match is decided as in a database made for [similar search](crate::Builder::similar): the texts are
+/// alike by the [`Likeness`], and with [`Decision::Contained`] one of both contains the other.
+/// Candidates come from an LSH forest, so a match can be missed: of real texts of one line, a few of a
+/// thousand matches with a [score](Resemblance::score) below 0.75, and none above. With
+/// [`Decision::Contained`] the forest has half of the trees, and misses three of a hundred matches, nearly
+/// all with a low score; most texts that have a match have others too. Thresholds below those of
+/// [`Likeness::default`] miss more matches. Every reported match is exact, and texts with the same
+/// wording are always found.
+///
+/// No answer is cut off. A text with many near-duplicates has a long answer, and
+/// [`visit`](Self::visit) can stop early.
+///
+/// # Cost
+/// For a million texts of one line: 0.6 GB of memory, and a fraction of a millisecond for a search of
+/// one of them. Copies of a text take four bytes each. With [`Decision::Contained`] each text that is alike
+/// takes some microseconds more, so a search among thousands of texts of one template takes some ten
+/// milliseconds.
+///
+/// # Examples
+///
+/// Texts that say no more than a text before them:
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use simdb::{Decision, Likeness, PreparedText, SimilarIndex};
+///
+/// let texts = [
+///     "The ferry to the islands was cancelled because of fog.",
+///     "MongoDB integration component for Plone",
+///     "the ferry to the islands was cancelled, because of heavy fog",
+///     "Memcached integration component for Plone",
+///     "The ferry to the islands was canceled because of fog!",
+/// ];
+/// let mut index = SimilarIndex::new(Likeness::default(), Decision::Contained)?;
+/// index.extend(&texts);
+///
+/// // The third text says more than the first, the last text says the same.
+/// let mut said_before = Vec::new();
+/// for (position, text) in (0..).zip(texts) {
+///     let text = PreparedText::new(text);
+///     let found = index.visit(&text, 0..position, |earlier| {
+///         match earlier.verdict().is_some_and(|verdict| verdict.is_a_in_b()) {
+///             true => ControlFlow::Break(earlier.position),
+///             false => ControlFlow::Continue(()),
+///         }
+///     });
+///     said_before.extend(found.break_value().map(|earlier| (position, earlier)));
+/// }
+/// assert_eq!(said_before.len(), 1);
+/// assert_eq!(said_before[0].0, 4);
+///
+/// // All matches of a text, the best first.
+/// let answer = index.similar(&PreparedText::new("Ferry to the islands canceled because of fog"));
+/// assert_eq!(answer.len(), 3);
+/// # Ok::<(), simdb::Error>(())
+/// ```
+///
+/// # Source
+/// See [`similarity`](crate::similarity) and [`containment`](crate::containment) for the measures; M.
+/// Bawa, T. Condie, P. Ganesan, *LSH Forest*, WWW 2005 (the candidates).
+pub struct SimilarIndex {
+    likeness: Likeness,
+    decision: Decision,
+    wordings: Wordings,
+    forest: Forest,
+}
+
+/// A text of a [`SimilarIndex`] that is like the text of a search.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct SimilarText {
+    /// The position of the text in the index.
+    pub position: u32,
+    /// The resemblance of the two texts.
+    pub resemblance: Resemblance,
+    /// The verdict and the missing words: A is the text of the search, B the text of the index. `None`
+    /// with [`Decision::Alike`].
+    pub containment: Option<Box<Containment>>,
+}
+
+impl SimilarText {
+    /// The verdict: A is the text of the search, B the text of the index. `None` with
+    /// [`Decision::Alike`].
+    pub fn verdict(&self) -> Option<Verdict> {
+        self.containment.as_ref().map(|found| found.verdict)
+    }
+
+    fn order(&self, other: &Self) -> Ordering {
+        let own = (&self.resemblance, self.verdict());
+        answer_order(own, (&other.resemblance, other.verdict()))
+            .then_with(|| self.position.cmp(&other.position))
+    }
+}
+
+impl SimilarIndex {
+    /// An empty index.
+    ///
+    /// # Errors
+    /// [`Error::InvalidLikeness`](crate::Error::InvalidLikeness) for a threshold that is not from 0 to 1.
+    pub fn new(likeness: Likeness, decision: Decision) -> Result<Self> {
+        likeness.check()?;
+        Ok(Self {
+            likeness,
+            decision,
+            wordings: Wordings::new(decision == Decision::Contained),
+            forest: Forest::new(reach(&likeness, decision)),
+        })
+    }
+
+    /// Adds a text, and returns its position.
+    ///
+    /// # Panics
+    /// After 2³² − 1 texts.
+    pub fn push(&mut self, text: impl Into<PreparedText>) -> u32 {
+        let position = self.push_unsorted(&text.into());
+        self.forest.sort_long_tail();
+        position
+    }
+
+    /// Adds texts in order. Texts are prepared and sorted on all cores, which takes a fraction of the
+    /// time of single pushes.
+    ///
+    /// # Panics
+    /// After 2³² − 1 texts.
+    pub fn extend<T: AsRef<str> + Sync>(&mut self, texts: &[T]) {
+        for texts in texts.chunks(PREPARED_TEXTS) {
+            let prepare = |text: &T| Self::prepare(self.decision, text.as_ref());
+            let prepared: Vec<PreparedText> = texts.par_iter().map(prepare).collect();
+            for text in &prepared {
+                self.push_unsorted(text);
+            }
+            self.forest.sort_very_long_tail();
+        }
+        self.forest.sort_long_tail();
+    }
+
+    pub(crate) fn decision(&self) -> Decision {
+        self.decision
+    }
+
+    /// Prepares a text with everything that [`extend_prepared`](Self::extend_prepared) needs.
+    pub(crate) fn prepare(decision: Decision, text: &str) -> PreparedText {
+        let text = PreparedText::new(text);
+        if decision == Decision::Contained {
+            text.words();
+        }
+        text
+    }
+
+    /// Adds prepared texts in order.
+    pub(crate) fn extend_prepared<'t>(&mut self, texts: impl Iterator<Item = &'t PreparedText>) {
+        for text in texts {
+            self.push_unsorted(text);
+        }
+        self.forest.sort_long_tail();
+    }
+
+    fn push_unsorted(&mut self, text: &PreparedText) -> u32 {
+        let position = self.wordings.len() as u32;
+        if self.wordings.push(text) {
+            let characters = text.wording.characters();
+            self.forest.push(text.minima.as_deref(), characters);
+        }
+        position
+    }
+
+    /// The number of texts.
+    pub fn len(&self) -> usize {
+        self.wordings.len()
+    }
+
+    /// Returns `true` if the index has no texts.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes of memory that the index holds. While it sorts, it takes up to twice as much.
+    pub fn len_bytes(&self) -> usize {
+        self.wordings.len_bytes() + self.forest.len_bytes()
+    }
+
+    /// All texts that are like a text, in the order of [`Similar`](crate::Similar), by position instead
+    /// of by id.
+    pub fn similar(&self, text: &PreparedText) -> Vec<SimilarText> {
+        let mut found = Vec::new();
+        let everything = self.visit(text, 0..u32::MAX, |similar| {
+            found.push(similar);
+            ControlFlow::<()>::Continue(())
+        });
+        debug_assert!(everything.is_continue());
+        found.sort_unstable_by(SimilarText::order);
+        found
+    }
+
+    /// Calls `visitor` with each text at one of these positions that is like a text, until it breaks.
+    /// Texts with the same wording come first, then texts with many common shingles. Returns the break.
+    ///
+    /// Threads may search at the same time.
+    pub fn visit<B>(
+        &self,
+        text: &PreparedText,
+        positions: Range<u32>,
+        visitor: impl FnMut(SimilarText) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        let candidates = self.candidates(text, positions.end);
+        let sought = Sought {
+            positions,
+            accepts: &|_| true,
+            only_containers: false,
+        };
+        self.visit_candidates(text, candidates, &sought, visitor)
+    }
+
+    /// Visits like [`visit`](Self::visit) the texts that are sought, with candidates of
+    /// [`candidates_of_all`](Self::candidates_of_all).
+    pub(crate) fn visit_candidates<B>(
+        &self,
+        text: &PreparedText,
+        mut candidates: Vec<u32>,
+        sought: &Sought<'_>,
+        mut visitor: impl FnMut(SimilarText) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        // A load pushes most of the texts that it has searched on one thread. The searches, on all cores, cut
+        // them into words.
+        if self.decision == Decision::Contained {
+            text.words();
+        }
+        let mut search = SlotSearch {
+            index: self,
+            text,
+            sought,
+            heavy_words: OnceCell::new(),
+            stored: StoredWords::default(),
+            visitor: &mut visitor,
+        };
+        let own = self.wordings.slot_of(text);
+        if let Some(slot) = own {
+            search.visit(slot, || Some(text.wording.itself()))?;
+        }
+        if candidates.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        let comparison = PackedComparison::new(&text.wording, &self.likeness);
+        let mut headers = Vec::with_capacity(candidates.len().min(COUNTED_SLOTS));
+        for slots in candidates.chunks_mut(COUNTED_SLOTS) {
+            // The counts of many candidates are read at the same time: most candidates end here.
+            // A mispredicted comparison would end the reads ahead, so all headers are looked up first.
+            headers.clear();
+            headers.extend(slots.iter().map(|slot| self.wordings.header(*slot)));
+            let mut alike = 0;
+            for (at, header) in headers.iter().enumerate() {
+                let slot = slots[at];
+                slots[alike] = slot;
+                let may_be_alike = header.is_none_or(|header| comparison.may_be_alike(header));
+                alike += usize::from(may_be_alike && Some(slot) != own);
+            }
+            // So are their positions.
+            let mut len = 0;
+            for at in 0..alike {
+                let slot = slots[at];
+                slots[len] = slot;
+                len += usize::from(search.is_sought(slot));
+            }
+            let len = comparison.retain_near(&mut slots[..len], |slot| self.wordings.packed(slot));
+            for slot in &slots[..len] {
+                search.visit(*slot, || self.compare(text, *slot, &comparison))?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The slots that may be like a text and have a text before `end`, by the distance of their sketches.
+    fn candidates(&self, text: &PreparedText, end: u32) -> Vec<u32> {
+        let mut found = Vec::new();
+        for query in self.queries(text, end) {
+            self.forest.search(&query, &mut found);
+        }
+        // Two searches may find one slot.
+        found.sort_unstable_by_key(|(distance, slot)| (*slot, *distance));
+        found.dedup_by_key(|(_, slot)| *slot);
+        found.sort_unstable();
+        found.into_iter().map(|(_, slot)| slot).collect()
+    }
+
+    /// The searches of the forest for texts before `end` that are like a text: over its shingles, and over
+    /// those of the other length.
+    fn queries<'t>(
+        &self,
+        text: &'t PreparedText,
+        end: u32,
+    ) -> impl Iterator<Item = ForestQuery<'t>> {
+        let (characters, has_cjk) = (text.wording.characters(), text.wording.has_cjk());
+        let least = self.likeness.least();
+        let classes = LengthClasses::of_near_duplicates(characters, has_cjk, least);
+        let minima = text.all_minima(|length| self.forest.has(length));
+        minima.map(move |(length, minima)| ForestQuery {
+            minima,
+            length,
+            classes,
+            max_sketch_distance: self.forest.reach().max_sketch_distance(characters),
+            end: self.wordings.slots_before(end),
+        })
+    }
+
+    /// The candidates of each text before an end, for [`visit_candidates`](Self::visit_candidates), in
+    /// less time than single searches.
+    pub(crate) fn candidates_of_all(&self, texts: &[(&PreparedText, u32)]) -> Vec<Vec<u32>> {
+        let (mut queries, mut numbers) = (Vec::new(), Vec::new());
+        for (number, (text, end)) in texts.iter().enumerate() {
+            queries.extend(self.queries(text, *end));
+            numbers.resize(queries.len(), number);
+        }
+        let few = || Vec::with_capacity(FEW_CANDIDATES);
+        let mut candidates: Vec<Vec<u32>> = std::iter::repeat_with(few).take(texts.len()).collect();
+        self.forest.search_all(&queries, &mut |query, slot| {
+            candidates[numbers[query as usize]].push(slot);
+        });
+        for slots in &mut candidates {
+            slots.sort_unstable();
+            slots.dedup();
+        }
+        candidates
+    }
+
+    /// The resemblance of a text and a wording; `None` unless they are alike.
+    fn compare(
+        &self,
+        text: &PreparedText,
+        slot: u32,
+        comparison: &PackedComparison<'_>,
+    ) -> Option<Resemblance> {
+        if let Some(packed) = self.wordings.packed(slot) {
+            return comparison.compare(packed);
+        }
+        let stored = self.wordings.text(self.wordings.variants(slot).next()?);
+        let normaliser = ForestKeys::shared().normaliser();
+        text.wording.compare(normaliser, stored, &self.likeness)
+    }
+}
+
+/// The reach of searches with this decision.
+fn reach(likeness: &Likeness, decision: Decision) -> Reach {
+    let reach = match decision {
+        Decision::Alike => Reach::ALIKE,
+        Decision::Contained => Reach::CONTAINED,
+    };
+    let least = decision.join_likeness();
+    let is_measured =
+        likeness.edit_similarity >= least.edit_similarity && likeness.jaccard >= least.jaccard;
+    match is_measured {
+        true => reach,
+        false => reach.of_any_sketch(),
+    }
+}
+
+impl fmt::Debug for SimilarIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimilarIndex")
+            .field("likeness", &self.likeness)
+            .field("decision", &self.decision)
+            .field("len", &self.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,132 @@
+//! [`SlotSearch`]: the comparison of a text with the texts of one wording.
+
+use std::cell::OnceCell;
+use std::ops::{ControlFlow, Range};
+
+use super::prepared_text::PreparedText;
+use super::{SimilarIndex, SimilarText};
+use crate::measure::Resemblance;
+use crate::measure::containment::{Containment, HeavyWords, Prepared, Verdict, Weights};
+use crate::measure::decision::Decision;
+
+/// The texts of an index that a search visits, among the texts that are like the text of the search.
+pub(crate) struct Sought<'s> {
+    pub(crate) positions: Range<u32>,
+    /// Returns `true` for the positions that are visited. Other positions are not compared.
+    pub(crate) accepts: &'s dyn Fn(u32) -> bool,
+    /// `true` to visit only texts that contain the text of the search, if the decision is
+    /// [`Decision::Contained`].
+    pub(crate) only_containers: bool,
+}
+
+/// A search for texts that are like a text.
+pub(super) struct SlotSearch<'s, V> {
+    pub(super) index: &'s SimilarIndex,
+    pub(super) text: &'s PreparedText,
+    pub(super) sought: &'s Sought<'s>,
+    pub(super) heavy_words: OnceCell<HeavyWords>,
+    /// The words of the variant that was read last.
+    pub(super) stored: StoredWords<'s>,
+    pub(super) visitor: &'s mut V,
+}
+
+/// The words of a variant of an index, in memory that the next variant takes over.
+#[derive(Default)]
+pub(super) struct StoredWords<'s> {
+    variant: Option<u32>,
+    words: Prepared<'s>,
+}
+
+impl<'s> StoredWords<'s> {
+    fn of(&mut self, index: &'s SimilarIndex, variant: u32) -> &Prepared<'s> {
+        if self.variant.replace(variant) != Some(variant) {
+            index.wordings.read_words(variant, &mut self.words);
+        }
+        &self.words
+    }
+}
+
+impl<V> SlotSearch<'_, V> {
+    /// Returns `true` if the search visits texts of a slot.
+    pub(super) fn is_sought(&self, slot: u32) -> bool {
+        let wordings = &self.index.wordings;
+        wordings.variants(slot).any(|variant| {
+            let mut copies = wordings.positions(variant, &self.sought.positions);
+            copies.any(|at| (self.sought.accepts)(at))
+        })
+    }
+
+    /// Compares the texts of a slot, whose wording has this resemblance to the text. Calls the visitor with
+    /// those that are sought.
+    pub(super) fn visit<B>(
+        &mut self,
+        slot: u32,
+        resemblance: impl Fn() -> Option<Resemblance>,
+    ) -> ControlFlow<B>
+    where
+        V: FnMut(SimilarText) -> ControlFlow<B>,
+    {
+        let wordings = &self.index.wordings;
+        // The test of the words takes a fraction of the time of an edit distance of long texts, and longer
+        // than that of short ones.
+        let words_first = self.text.wording.is_long();
+        let mut of_slot = None;
+        for variant in wordings.variants(slot) {
+            let copies = wordings.positions(variant, &self.sought.positions);
+            let mut copies = copies.filter(|at| (self.sought.accepts)(*at)).peekable();
+            if copies.peek().is_none() || words_first && self.certainly_loses_to(variant) {
+                continue;
+            }
+            let Some(resemblance) = of_slot.or_else(&resemblance) else {
+                return ControlFlow::Continue(());
+            };
+            of_slot = Some(resemblance);
+            if !words_first && self.certainly_loses_to(variant) {
+                continue;
+            }
+            let containment = match self.index.decision {
+                Decision::Alike => None,
+                Decision::Contained => {
+                    let Some(found) = self.containment(variant) else {
+                        continue;
+                    };
+                    Some(Box::new(found))
+                }
+            };
+            for position in copies {
+                (self.visitor)(SimilarText {
+                    position,
+                    resemblance,
+                    containment: containment.clone(),
+                })?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Returns `true` only if the text certainly says something that a variant does not say, and is sought in
+    /// it.
+    fn certainly_loses_to(&mut self, variant: u32) -> bool {
+        if !self.sought.only_containers || self.index.decision != Decision::Contained {
+            return false;
+        }
+        let (weights, words) = (Weights::builtin(), self.text.words());
+        let heavy = self
+            .heavy_words
+            .get_or_init(|| HeavyWords::new(weights, words));
+        let key_hashes = self.index.wordings.key_hashes(variant);
+        heavy.are_lost(weights, words, key_hashes, || {
+            self.stored.of(self.index, variant)
+        })
+    }
+
+    /// The containment of the text and of a variant; `None` if it is not sought.
+    fn containment(&mut self, variant: u32) -> Option<Containment> {
+        let (weights, stored) = (Weights::builtin(), self.stored.of(self.index, variant));
+        match self.sought.only_containers {
+            true => Some(Containment::between(weights, self.text.words(), stored))
+                .filter(|found| Verdict::is_a_in_b(found.verdict)),
+            false => Containment::of_removable(weights, self.text.words(), stored),
+        }
+    }
+}

@@ -1,0 +1,380 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+use proptest::prelude::*;
+use serde_json::Value;
+use test_support::SplitMix;
+
+use super::*;
+use crate::measure::Wording;
+use crate::measure::containment::{Containment, Weights};
+
+/// The texts of a labelled set in `tests/data`.
+fn labelled(bytes: &[u8]) -> Vec<String> {
+    let mut lines = String::new();
+    GzDecoder::new(bytes).read_to_string(&mut lines).unwrap();
+    let text = |line| serde_json::from_str::<Value>(line).unwrap()["text"].clone();
+    let texts = lines.lines().map(text);
+    texts
+        .map(|text| text.as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn edits_en() -> Vec<String> {
+    labelled(include_bytes!(
+        "../../../tests/data/labelled/edits_en.docs.jsonl.gz"
+    ))
+}
+
+fn edits_zh() -> Vec<String> {
+    labelled(include_bytes!(
+        "../../../tests/data/labelled/edits_zh.docs.jsonl.gz"
+    ))
+}
+
+/// A text with some of its words replaced by words of others, or removed.
+fn edited(words: &[&str], text: &str, draws: &mut SplitMix) -> String {
+    let mut edited: Vec<&str> = text.split(' ').collect();
+    for _ in 0..1 + edited.len() / 8 {
+        let at = draws.below(edited.len() as u64) as usize;
+        match draws.below(3) {
+            0 if edited.len() > 1 => drop(edited.remove(at)),
+            _ => edited[at] = words[draws.below(words.len() as u64) as usize],
+        }
+    }
+    edited.join(" ")
+}
+
+fn index_of(texts: &[impl AsRef<str> + Sync], decision: Decision) -> SimilarIndex {
+    let mut index = SimilarIndex::new(Likeness::default(), decision).unwrap();
+    index.extend(texts);
+    index
+}
+
+/// The plain definition of an answer: the query compared with every text.
+fn plain(texts: &[impl AsRef<str>], query: &str, decision: Decision) -> Vec<SimilarText> {
+    let normaliser = ForestKeys::shared().normaliser();
+    let wording = Wording::new(normaliser, query);
+    let similar = |(position, text): (usize, &_)| {
+        let text = AsRef::<str>::as_ref(text);
+        let resemblance = wording.compare(normaliser, text, &Likeness::default())?;
+        let containment = match decision {
+            Decision::Alike => None,
+            Decision::Contained => {
+                let found = Containment::new(normaliser, Weights::builtin(), query, text);
+                Some(Box::new(found.verdict.is_removable().then_some(found)?))
+            }
+        };
+        Some(SimilarText {
+            position: position as u32,
+            resemblance,
+            containment,
+        })
+    };
+    let mut found: Vec<_> = texts.iter().enumerate().filter_map(similar).collect();
+    found.sort_by(SimilarText::order);
+    found
+}
+
+/// Matches that the index and the plain comparison find, by score: up to 0.75, and above.
+#[derive(Default)]
+struct Recall {
+    found: [usize; 2],
+    all: [usize; 2],
+}
+
+impl Recall {
+    fn add(&mut self, found: &[SimilarText], expected: &[SimilarText]) {
+        let found: BTreeMap<u32, &SimilarText> =
+            found.iter().map(|found| (found.position, found)).collect();
+        let mut positions = BTreeSet::new();
+        for expected in expected {
+            positions.insert(expected.position);
+            let is_near = usize::from(expected.resemblance.score() > 0.75);
+            self.all[is_near] += 1;
+            if let Some(found) = found.get(&expected.position) {
+                assert_eq!(*found, expected);
+                self.found[is_near] += 1;
+            }
+        }
+        assert!(found.keys().all(|position| positions.contains(position)));
+    }
+}
+
+#[test]
+fn real_texts_and_their_edits_are_found_as_by_a_plain_comparison() {
+    let mut draws = SplitMix(21);
+    let mut recall = Recall::default();
+    for texts in [edits_en(), edits_zh()] {
+        let mut texts: Vec<String> = texts.into_iter().take(700).collect();
+        let words: Vec<String> = texts
+            .iter()
+            .flat_map(|text| text.split(' '))
+            .map(str::to_owned)
+            .collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        for at in 0..200 {
+            let text = edited(&words, &texts[at], &mut draws);
+            texts.push(text);
+        }
+        let index = index_of(&texts, Decision::Alike);
+        for text in texts.iter().skip(1).step_by(9) {
+            let found = index.similar(&PreparedText::new(text));
+            recall.add(&found, &plain(&texts, text, Decision::Alike));
+        }
+    }
+    assert_eq!(recall.found[1], recall.all[1]);
+    let (found, all) = (recall.found[0], recall.all[0]);
+    assert!(all > 40 && recall.all[1] > 200, "{all} {}", recall.all[1]);
+    assert!(found * 1000 >= all * 995, "{found} of {all}");
+}
+
+#[test]
+fn contained_matches_equal_a_plain_comparison() {
+    let texts: Vec<String> = edits_en().into_iter().take(300).collect();
+    let index = index_of(&texts, Decision::Contained);
+    let mut recall = Recall::default();
+    for text in texts.iter().step_by(7) {
+        let found = index.similar(&PreparedText::new(text));
+        let expected = plain(&texts, text, Decision::Contained);
+        assert!(found.is_sorted_by(|a, b| a.order(b).is_lt()));
+        recall.add(&found, &expected);
+    }
+    assert_eq!(recall.found, recall.all);
+}
+
+/// Texts of a few words of real texts, half of them an edited copy of another: several runs and a tail.
+fn short_texts(count: u64) -> Vec<String> {
+    let texts = edits_en();
+    let words: Vec<&str> = texts.iter().flat_map(|text| text.split(' ')).collect();
+    let text = |number: u64| {
+        let mut draws = SplitMix(number / 2);
+        let mut word = || words[draws.below(words.len() as u64) as usize];
+        let text = [word(), word(), word(), word(), word(), word()].join(" ");
+        match number % 2 {
+            0 => text,
+            _ => edited(&words, &text, &mut SplitMix(number)),
+        }
+    };
+    (0..count).map(text).collect()
+}
+
+#[test]
+fn pushed_texts_are_found_in_runs_and_in_tail() {
+    let texts = short_texts(5000);
+    let mut index = SimilarIndex::new(Likeness::default(), Decision::Alike).unwrap();
+    for (position, text) in (0..).zip(&texts) {
+        assert_eq!(index.push(text.as_str()), position);
+    }
+    let bulk = index_of(&texts, Decision::Alike);
+    assert_eq!((index.len(), bulk.len()), (5000, 5000));
+    let (mut pushed, mut at_once) = (Recall::default(), Recall::default());
+    for text in texts.iter().step_by(500).chain(&texts[4990..]) {
+        let expected = plain(&texts, text, Decision::Alike);
+        pushed.add(&index.similar(&PreparedText::new(text)), &expected);
+        at_once.add(&bulk.similar(&PreparedText::new(text)), &expected);
+    }
+    for recall in [pushed, at_once] {
+        assert!(recall.all[1] > 20);
+        assert_eq!(recall.found[1], recall.all[1]);
+        assert!(recall.found[0] + 1 >= recall.all[0]);
+    }
+}
+
+#[test]
+fn candidates_of_many_texts_equal_those_of_single_searches() {
+    let mut texts = short_texts(3000);
+    // Texts of one template fill large nodes.
+    let template = |number| format!("package number {number} of the archive of the north harbour");
+    texts.extend((0..2000).map(template));
+    texts.extend([edits_en(), edits_zh()].concat().into_iter().take(1500));
+    let mut index = index_of(&texts[..5500], Decision::Contained);
+    for text in &texts[5500..] {
+        index.push(text.as_str());
+    }
+    let asked: Vec<(PreparedText, u32)> = (0..)
+        .zip(&texts)
+        .step_by(5)
+        .map(|(position, text)| (PreparedText::new(text), position))
+        .collect();
+    let asked: Vec<(&PreparedText, u32)> = asked.iter().map(|(text, end)| (text, *end)).collect();
+    let together = index.candidates_of_all(&asked);
+    for ((text, end), candidates) in asked.iter().zip(&together) {
+        let mut alone = index.candidates(text, *end);
+        alone.sort_unstable();
+        assert_eq!(*candidates, alone);
+    }
+    let all: usize = together.iter().map(Vec::len).sum();
+    assert!(all > 100_000, "{all}");
+}
+
+#[test]
+fn visit_has_only_asked_positions_and_ends_at_a_break() {
+    let text = "The ferry to the islands was cancelled because of heavy fog.";
+    let texts = [
+        text,
+        "Something else entirely, about cats.",
+        "THE FERRY to the islands was cancelled because of heavy fog",
+        text,
+        text,
+    ];
+    let index = index_of(&texts, Decision::Contained);
+    let query = PreparedText::new(text);
+    let visited = |positions: Range<u32>, most: usize| {
+        let mut found = Vec::new();
+        let end = index.visit(&query, positions, |similar| {
+            found.push(similar.position);
+            match found.len() == most {
+                true => ControlFlow::Break(similar.position),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        assert_eq!(
+            end.break_value(),
+            (found.len() == most).then(|| found[most - 1])
+        );
+        found.sort_unstable();
+        found
+    };
+    assert_eq!(visited(0..5, 9), [0, 2, 3, 4]);
+    assert_eq!(visited(0..u32::MAX, 9), [0, 2, 3, 4]);
+    for start in 0..6 {
+        for end in 0..6 {
+            let expected = [0, 2, 3, 4]
+                .into_iter()
+                .filter(|at| (start..end).contains(at));
+            assert_eq!(visited(start..end, 9), expected.collect::<Vec<_>>());
+        }
+    }
+    assert_eq!(visited(0..5, 2).len(), 2);
+}
+
+#[test]
+fn texts_with_too_little_content_match_equal_texts_only() {
+    let texts = [
+        "",
+        " ",
+        "。",
+        "👍",
+        "👎",
+        "1",
+        "13800138000",
+        "13800138001",
+        "hello",
+        "hallo",
+        "好的",
+    ];
+    let repeated = [texts, texts].concat();
+    for decision in [Decision::Alike, Decision::Contained] {
+        let index = index_of(&repeated, decision);
+        for text in texts {
+            let found = index.similar(&PreparedText::new(text));
+            assert_eq!(found, plain(&repeated, text, decision), "{text:?}");
+        }
+        let found = |text| index.similar(&PreparedText::new(text)).len();
+        assert_eq!((found("HELLO!"), found("  "), found("good")), (2, 0, 0));
+    }
+}
+
+#[test]
+fn copies_share_a_wording_and_take_little_memory() {
+    let mut index = SimilarIndex::new(Likeness::default(), Decision::Contained).unwrap();
+    let texts = [
+        "The ferry was cancelled because of fog.",
+        "the ferry was cancelled because of fog",
+    ];
+    let prepared = texts.map(PreparedText::new);
+    index.push(texts[0]);
+    let before = index.len_bytes();
+    for copy in 0..100_000 {
+        index.push_unsorted(&prepared[copy % 2]);
+    }
+    assert!(index.len_bytes() - before < 8 * 100_000);
+    let found = index.similar(&prepared[1]);
+    assert_eq!(found.len(), 100_001);
+    assert!(found.iter().all(|found| found.resemblance.same_wording));
+    let first = index.visit(&prepared[0], 50_000..60_000, |found| {
+        ControlFlow::Break(found.position)
+    });
+    assert!(
+        first
+            .break_value()
+            .is_some_and(|at| (50_000..60_000).contains(&at))
+    );
+}
+
+#[test]
+fn variants_of_one_wording_are_all_found() {
+    let texts: Vec<String> = (0..1_u32 << 6)
+        .map(|cases| {
+            let letters = "the ferry was late".chars().enumerate();
+            let cased = letters.map(|(at, c)| match at < 6 && cases >> at & 1 == 1 {
+                true => c.to_ascii_uppercase(),
+                false => c,
+            });
+            cased.collect()
+        })
+        .collect();
+    let twice = [texts.clone(), texts.clone()].concat();
+    let index = index_of(&twice, Decision::Contained);
+    let found = index.similar(&PreparedText::new(&texts[5]));
+    assert_eq!(found, plain(&twice, &texts[5], Decision::Contained));
+    assert!(found.len() > 60);
+}
+
+#[test]
+fn texts_of_one_template_are_all_compared() {
+    let texts: Vec<String> = (0..3000)
+        .map(|number| format!("Backport provider package number {number:04} for Apache Airflow"))
+        .collect();
+    let index = index_of(&texts, Decision::Alike);
+    let found = index.similar(&PreparedText::new(&texts[77]));
+    assert_eq!(found.len(), texts.len());
+    // Each has another number, so no text may be deleted for another.
+    let index = index_of(&texts[..300], Decision::Contained);
+    let found = index.similar(&PreparedText::new(&texts[77]));
+    assert_eq!(found.len(), 1);
+}
+
+#[test]
+fn very_long_texts_are_found_without_packed_wordings() {
+    let text: String = (0..30_000_u32)
+        .map(|i| format!("w{} ", i * 7919 % 10_007))
+        .collect();
+    let edited = text.clone() + "and the end of it";
+    let texts = ["something else about cats", &text, &edited, &text];
+    let index = index_of(&texts, Decision::Alike);
+    let found = index.similar(&PreparedText::new(&edited));
+    assert_eq!(found, plain(&texts, &edited, Decision::Alike));
+    assert_eq!(found.len(), 3);
+}
+
+#[test]
+fn bad_thresholds_are_refused() {
+    let likeness = Likeness {
+        jaccard: f64::NAN,
+        ..Likeness::default()
+    };
+    assert!(SimilarIndex::new(likeness, Decision::Alike).is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn reported_matches_of_any_texts_equal_a_plain_comparison(
+        texts in prop::collection::vec("([a-c]{1,4} |[一二三]{1,3}|[A-Za-z]{3,8} ){0,9}", 0..40),
+    ) {
+        let index = index_of(&texts, Decision::Contained);
+        for text in &texts {
+            let found = index.similar(&PreparedText::new(text));
+            let expected = plain(&texts, text, Decision::Contained);
+            let same = |answer: &[SimilarText]| {
+                answer.iter().filter(|found| found.resemblance.same_wording).count()
+            };
+            prop_assert_eq!(same(&found), same(&expected));
+            Recall::default().add(&found, &expected);
+        }
+    }
+}

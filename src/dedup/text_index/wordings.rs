@@ -1,0 +1,247 @@
+//! [`Wordings`]: the texts of an index, each wording once.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use foldhash::fast::FixedState;
+
+use super::arena::{Arena, Place};
+use super::prepared_text::PreparedText;
+use crate::forest::ForestKeys;
+use crate::measure::containment::{Prepared, Vocabulary};
+use crate::measure::{HEADER_BYTES, PackedHeader, PackedWording, Wording};
+
+/// The end of a list.
+const NONE: u32 = u32::MAX;
+
+/// A new text is compared with the first 8 variants of its wording, so a million spellings of one
+/// wording take a million comparisons, not a trillion.
+const MAX_COMPARED_VARIANTS: usize = 8;
+
+/// A wording; its number is the slot of the forest. A search reads the headers of many slots in no order, so
+/// a slot is a line of the processor's cache.
+#[repr(align(64))]
+struct Slot {
+    header: [u8; HEADER_BYTES],
+    /// The packed wording without its header; [`Place::NONE`] for a text without letters and a very long
+    /// text: its variants have their texts.
+    content: Place,
+    first_variant: u32,
+    last_variant: u32,
+}
+
+const _: () = assert!(size_of::<Slot>() == 64);
+
+/// A text with a wording. Texts that differ in case or punctuation are variants.
+struct Variant {
+    /// [`Place::NONE`] if no search needs the text.
+    text: Place,
+    /// The numbers of the words; [`Place::NONE`] if the texts decide no search.
+    words: Place,
+    /// The positions of the first and the last copy.
+    first: u32,
+    last: u32,
+    /// The next variant of the wording.
+    next: u32,
+}
+
+/// Slots with their variants, and variants with their positions.
+pub(super) struct Wordings {
+    keeps_texts: bool,
+    arena: Arena,
+    vocabulary: Vocabulary,
+    slots: Vec<Slot>,
+    variants: Vec<Variant>,
+    /// The next copy of the text at each position.
+    next_copies: Vec<u32>,
+    /// By the hash of the wording.
+    by_key: HashMap<u64, u32, FixedState>,
+}
+
+impl Wordings {
+    /// Keeps all texts and their words if `keeps_texts`, otherwise only the texts that have no packed
+    /// wording.
+    pub(super) fn new(keeps_texts: bool) -> Self {
+        Self {
+            keeps_texts,
+            arena: Arena::default(),
+            vocabulary: Vocabulary::default(),
+            slots: Vec::new(),
+            variants: Vec::new(),
+            next_copies: Vec::new(),
+            by_key: HashMap::default(),
+        }
+    }
+
+    /// The number of texts.
+    pub(super) fn len(&self) -> usize {
+        self.next_copies.len()
+    }
+
+    /// Adds a text at the next position. Returns `true` if its wording is new, and has the next slot.
+    pub(super) fn push(&mut self, text: &PreparedText) -> bool {
+        let position = self.len() as u32;
+        assert!(position < NONE, "an index has less than 2^32 - 1 texts");
+        self.next_copies.push(NONE);
+        let Some(slot) = self.slot_of(text) else {
+            self.push_slot(text, position);
+            return true;
+        };
+        match self.variant_of(slot, text) {
+            Some(variant) => {
+                let last = &mut self.variants[variant as usize].last;
+                self.next_copies[*last as usize] = position;
+                *last = position;
+            }
+            None => {
+                let last = self.slots[slot as usize].last_variant;
+                self.variants[last as usize].next = self.variants.len() as u32;
+                self.slots[slot as usize].last_variant = self.variants.len() as u32;
+                self.push_variant(text, position, true);
+            }
+        }
+        false
+    }
+
+    fn push_slot(&mut self, text: &PreparedText, position: u32) {
+        let (slot, variant) = (self.slots.len() as u32, self.variants.len() as u32);
+        let packed = text.wording.pack();
+        let packed = packed.as_deref().and_then(<[u8]>::split_first_chunk);
+        let (header, content) = match packed {
+            Some((header, content)) => (*header, self.arena.push(content)),
+            None => ([0; HEADER_BYTES], Place::NONE),
+        };
+        self.slots.push(Slot {
+            header,
+            content,
+            first_variant: variant,
+            last_variant: variant,
+        });
+        self.push_variant(text, position, self.keeps_texts || content == Place::NONE);
+        // Of two wordings with one hash the first is found by it, and the other by its shingles.
+        self.by_key.entry(text.key).or_insert(slot);
+    }
+
+    fn push_variant(&mut self, text: &PreparedText, position: u32, keeps_text: bool) {
+        let text_place = match keeps_text {
+            true => self.arena.push(text.text().as_bytes()),
+            false => Place::NONE,
+        };
+        let words = match self.keeps_texts {
+            true => {
+                let numbers = self.vocabulary.numbers(text.words()).into_iter();
+                let bytes: Vec<u8> = numbers.flat_map(u32::to_le_bytes).collect();
+                self.arena.push(&bytes)
+            }
+            false => Place::NONE,
+        };
+        self.variants.push(Variant {
+            text: text_place,
+            words,
+            first: position,
+            last: position,
+            next: NONE,
+        });
+    }
+
+    /// The slot with the wording of a text.
+    pub(super) fn slot_of(&self, text: &PreparedText) -> Option<u32> {
+        let slot = *self.by_key.get(&text.key)?;
+        let is_same = match self.packed(slot) {
+            Some(packed) => packed.letters() == text.wording.letters().as_bytes(),
+            None => {
+                let stored = self.text(self.slots[slot as usize].first_variant);
+                let wording = |stored| Wording::new(ForestKeys::shared().normaliser(), stored);
+                stored == text.text() || wording(stored).has_wording_of(&text.wording)
+            }
+        };
+        is_same.then_some(slot)
+    }
+
+    /// The variant of a slot that equals a text. Without texts, all copies are of one variant.
+    fn variant_of(&self, slot: u32, text: &PreparedText) -> Option<u32> {
+        if !self.keeps_texts {
+            return Some(self.slots[slot as usize].first_variant);
+        }
+        let mut variants = self.variants(slot).take(MAX_COMPARED_VARIANTS);
+        variants.find(|variant| self.text(*variant) == text.text())
+    }
+
+    /// The packed wording of a slot; `None` if its text has to be read.
+    #[inline]
+    pub(super) fn packed(&self, slot: u32) -> Option<PackedWording<'_>> {
+        let slot = &self.slots[slot as usize];
+        let content = self.arena.get(slot.content)?;
+        Some(PackedWording::of_parts(PackedHeader(&slot.header), content))
+    }
+
+    /// The header of the packed wording of a slot; `None` if its text has to be read.
+    #[inline]
+    pub(super) fn header(&self, slot: u32) -> Option<PackedHeader<'_>> {
+        let slot = &self.slots[slot as usize];
+        (slot.content != Place::NONE).then_some(PackedHeader(&slot.header))
+    }
+
+    /// The variants of a slot, in the order of their first positions.
+    pub(super) fn variants(&self, slot: u32) -> impl Iterator<Item = u32> {
+        let first = self.slots[slot as usize].first_variant;
+        std::iter::successors(Some(first), |variant| {
+            Some(self.variants[*variant as usize].next).filter(|next| *next != NONE)
+        })
+    }
+
+    /// The text of a variant; empty if no search needs the text.
+    pub(super) fn text(&self, variant: u32) -> &str {
+        let bytes = self.arena.get(self.variants[variant as usize].text);
+        str::from_utf8(bytes.unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// Replaces the words of a text by those of a variant; none if the texts decide no search.
+    pub(super) fn read_words<'w>(&'w self, variant: u32, text: &mut Prepared<'w>) {
+        self.vocabulary.fill(text, self.numbers(variant));
+    }
+
+    /// The hash of the key of each word of a variant.
+    pub(super) fn key_hashes(&self, variant: u32) -> impl ExactSizeIterator<Item = u32> {
+        self.vocabulary.key_hashes(self.numbers(variant))
+    }
+
+    /// The numbers of the words of a variant.
+    fn numbers(&self, variant: u32) -> impl ExactSizeIterator<Item = u32> {
+        let bytes = self.arena.get(self.variants[variant as usize].words);
+        let numbers = bytes.unwrap_or_default().as_chunks().0.iter();
+        numbers.map(|number| u32::from_le_bytes(*number))
+    }
+
+    /// The positions of the copies of a variant within a range, ascending.
+    pub(super) fn positions(&self, variant: u32, within: &Range<u32>) -> impl Iterator<Item = u32> {
+        let variant = &self.variants[variant as usize];
+        let (start, end) = (within.start, within.end);
+        // A list that ends before the range is not followed.
+        let first = Some(variant.first).filter(|_| variant.last >= start);
+        let next = |position: &u32| {
+            let next = self.next_copies[*position as usize];
+            Some(next).filter(|next| *next != NONE)
+        };
+        std::iter::successors(first, next)
+            .take_while(move |position| *position < end)
+            .skip_while(move |position| *position < start)
+    }
+
+    /// The first slot of which no text is before a position.
+    pub(super) fn slots_before(&self, position: u32) -> u32 {
+        let first = |slot: &Slot| self.variants[slot.first_variant as usize].first;
+        self.slots.partition_point(|slot| first(slot) < position) as u32
+    }
+
+    pub(super) fn len_bytes(&self) -> usize {
+        // A place of the hash table has 16 bytes and a byte of control, and one in eight stays empty.
+        let by_key = self.by_key.capacity() * 8 / 7 * 17;
+        self.arena.len_bytes()
+            + self.vocabulary.len_bytes()
+            + self.slots.capacity() * size_of::<Slot>()
+            + self.variants.capacity() * size_of::<Variant>()
+            + self.next_copies.capacity() * size_of::<u32>()
+            + by_key
+    }
+}

@@ -1,0 +1,438 @@
+//! [`ForestQuery`]: the search of a stored forest, tree by tree.
+
+use std::ops::{Range, RangeInclusive};
+
+use super::forest_key::{Prefix, TREE_KEY_BITS, class_of_key};
+use super::reach::Reach;
+use super::{STORED_TREES, keys_and_sketch, tree_bits};
+use crate::analysis::{LEVELS, LengthClasses, Minima, Sketch};
+use crate::error::Result;
+
+/// Second minima replace one of the first three minima.
+pub(crate) const PROBED_LEVELS: usize = 3;
+
+/// An entry of a forest: the key of a text, and the id of its document.
+pub(crate) type ForestEntry = (u64, u64);
+
+/// Consecutive entries.
+pub(crate) trait ForestPage {
+    /// Returns `false` if the next page may have entries with a key of at most `last`.
+    fn has_all_to(&self, last: u64) -> bool;
+
+    /// The number of entries with a key of a range.
+    fn count(&self, keys: &RangeInclusive<u64>) -> usize;
+
+    /// Appends the entries with a key of a range.
+    fn push(&self, keys: &RangeInclusive<u64>, entries: &mut Vec<ForestEntry>);
+}
+
+/// Entries by key.
+pub(crate) trait ForestEntries {
+    /// Fetches the entries from some keys on into the cache of the processor, where this takes less time for many
+    /// keys together.
+    fn fetch(&self, _keys: &[u64]) {}
+
+    /// Calls `visitor` with the page that may have the first entry with a key of at least `first`, if there are
+    /// entries. If the page changes while the visitor reads it, the visitor is called again with the next state of the
+    /// page.
+    fn visit_page(
+        &self,
+        first: u64,
+        visitor: &mut dyn FnMut(&dyn ForestPage) -> Result<()>,
+    ) -> Result<()>;
+
+    /// Appends the entries with a key of a range, ascending, at most `most` of them. Returns `false` if there
+    /// are more. The keys of the range have the same first level.
+    fn read(
+        &self,
+        keys: RangeInclusive<u64>,
+        most: usize,
+        entries: &mut Vec<ForestEntry>,
+    ) -> Result<bool>;
+}
+
+/// A search for the texts that may be near-duplicates of a text.
+#[derive(Clone, Debug)]
+pub(crate) struct ForestQuery {
+    /// The keys of which all documents are found: the key of the wording.
+    pub(super) keys: Vec<u64>,
+    /// Over the shingles for the length of the text, then, if there are any, over those of the other length.
+    pub(super) minima: Vec<Minima>,
+    /// `true` if the first minima are those for the length of the text.
+    pub(super) has_own_minima: bool,
+    pub(super) characters: usize,
+    /// `true` if the text has CJK characters.
+    pub(super) has_cjk: bool,
+}
+
+impl ForestQuery {
+    #[cfg(test)]
+    pub(crate) fn of_keys(keys: &[u64]) -> Self {
+        Self {
+            keys: keys.to_vec(),
+            minima: Vec::new(),
+            has_own_minima: false,
+            characters: 0,
+            has_cjk: false,
+        }
+    }
+
+    /// The keys to store the text of the query under, and its sketch: those of
+    /// [`ForestKeys`](super::ForestKeys) without their cost.
+    pub(crate) fn keys_and_sketch(&self) -> (Vec<u64>, Option<Sketch>) {
+        let own = self.minima.first().filter(|_| self.has_own_minima);
+        keys_and_sketch(self.keys[0], own, self.characters)
+    }
+
+    /// The query for texts with the same wording.
+    pub(crate) fn of_wording(self) -> Self {
+        Self {
+            minima: Vec::new(),
+            has_own_minima: false,
+            ..self
+        }
+    }
+
+    /// The minima of the search: over the shingles for the length of the text, then, if there are any, over
+    /// those of the other length.
+    pub(crate) fn minima(&self) -> &[Minima] {
+        &self.minima
+    }
+
+    pub(crate) fn len_bytes(&self) -> usize {
+        size_of_val(self.minima.as_slice())
+    }
+
+    /// The search within a reach. `least` is the smaller threshold of edit similarity and Jaccard index.
+    pub(crate) fn within(&self, reach: Reach, least: f64) -> ForestSearch<'_> {
+        ForestSearch {
+            query: self,
+            max_sketch_distance: reach.max_sketch_distance(self.characters),
+            classes: LengthClasses::of_near_duplicates(self.characters, self.has_cjk, least),
+            sketches: self.minima.iter().map(Minima::sketch).collect(),
+            reach,
+        }
+    }
+}
+
+/// A query with its bounds.
+pub(crate) struct ForestSearch<'q> {
+    query: &'q ForestQuery,
+    reach: Reach,
+    classes: LengthClasses,
+    sketches: Vec<Sketch>,
+    max_sketch_distance: u32,
+}
+
+impl ForestSearch<'_> {
+    /// The part of the search that finds the texts with the same wording.
+    pub(crate) fn of_wording(mut self) -> Self {
+        self.reach.trees = 0;
+        self
+    }
+
+    /// Returns `false` for the sketches of most texts that are not near-duplicates. Texts with too little
+    /// content have no sketch, and may be.
+    pub(crate) fn may_be_near(&self, sketch: Option<Sketch>) -> bool {
+        let is_near = |sketch| {
+            let mut own = self.sketches.iter();
+            own.any(|own| own.distance(sketch) <= self.max_sketch_distance)
+        };
+        self.sketches.is_empty() || sketch.is_none_or(is_near)
+    }
+
+    /// Calls `found` with the entries of the texts that may be near-duplicates, some of them several times.
+    pub(crate) fn run(
+        &self,
+        source: &impl ForestEntries,
+        found: &mut dyn FnMut(ForestEntry),
+    ) -> Result<()> {
+        let mut entries = Vec::new();
+        for key in &self.query.keys {
+            source.read(*key..=*key, usize::MAX, &mut entries)?;
+        }
+        entries.drain(..).for_each(&mut *found);
+        for (nth, minima) in self.query.minima.iter().enumerate() {
+            let trees = 0..self.reach.trees.min(STORED_TREES);
+            let root = Node {
+                // Few near-duplicates are of the other length, so these trees are searched without second minima.
+                probes: if nth > 0 { self.reach.max_probes } else { 0 },
+                ..Node::default()
+            };
+            let mut walk = Walk {
+                tree: 0,
+                minima,
+                classes: self.classes,
+                reach: &self.reach,
+                source,
+                entries: &mut entries,
+                found,
+            };
+            source.fetch(&walk.first_keys(root, trees.clone()));
+            for tree in trees {
+                walk.tree = tree;
+                walk.search_children(root)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A node of a tree.
+#[derive(Clone, Copy, Default)]
+struct Node {
+    prefix: Prefix,
+    /// The level of its children.
+    level: usize,
+    /// The second minima of the prefix.
+    probes: usize,
+}
+
+/// The part of a node that is not searched.
+enum Rest {
+    Nothing,
+    /// A node that may be taken whole.
+    Small,
+    /// A node with too many entries to be taken whole.
+    Large,
+}
+
+/// The walk down a tree.
+struct Walk<'w, S> {
+    tree: usize,
+    minima: &'w Minima,
+    classes: LengthClasses,
+    reach: &'w Reach,
+    source: &'w S,
+    entries: &'w mut Vec<ForestEntry>,
+    found: &'w mut dyn FnMut(ForestEntry),
+}
+
+impl<S: ForestEntries> Walk<'_, S> {
+    /// The children of a node whose texts have the minima of the query, and few second minima.
+    fn children(&self, node: Node) -> impl Iterator<Item = Node> + use<S> {
+        let level = node.level;
+        let child = move |part, probes| Node {
+            prefix: node.prefix.child(level, part),
+            level: level + 1,
+            probes,
+        };
+        let own = child(self.minima.part(self.tree, level), node.probes);
+        let may_probe = level < PROBED_LEVELS && node.probes < self.reach.max_probes;
+        let probe = || child(self.minima.second_part(self.tree, level), node.probes + 1);
+        let probe = may_probe.then(probe);
+        [own].into_iter().chain(probe)
+    }
+
+    /// The first keys of the nodes of the second level that a search of these trees may visit.
+    fn first_keys(&mut self, root: Node, trees: Range<usize>) -> Vec<u64> {
+        let mut keys = Vec::new();
+        for tree in trees {
+            self.tree = tree;
+            let nodes = self.children(root).flat_map(|node| self.children(node));
+            keys.extend(nodes.map(|node| *self.keys(node).start()));
+        }
+        keys
+    }
+
+    fn search_children(&mut self, node: Node) -> Result<()> {
+        self.children(node)
+            .try_for_each(|child| self.search_node(child))
+    }
+
+    fn search_node(&mut self, node: Node) -> Result<()> {
+        let (keys, source) = (self.keys(node), self.source);
+        let mut rest = Rest::Small;
+        source.visit_page(*keys.start(), &mut |page| {
+            self.entries.clear();
+            rest = self.search_page(node, page);
+            Ok(())
+        })?;
+        self.take_entries();
+        match rest {
+            Rest::Nothing => Ok(()),
+            Rest::Large => self.search_children(node),
+            Rest::Small => {
+                if source.read(keys, self.max_entries(node), self.entries)? {
+                    self.take_entries();
+                    return Ok(());
+                }
+                self.entries.clear();
+                self.search_children(node)
+            }
+        }
+    }
+
+    /// Searches the part of a node that is on one page, unless more of the node is on other pages.
+    fn search_page(&mut self, node: Node, page: &dyn ForestPage) -> Rest {
+        let keys = self.keys(node);
+        let count = page.count(&keys);
+        let is_large = count > self.max_entries(node);
+        if !page.has_all_to(*keys.end()) {
+            return if is_large { Rest::Large } else { Rest::Small };
+        }
+        if is_large {
+            for child in self.children(node) {
+                self.search_page(child, page);
+            }
+        } else if count > 0 {
+            page.push(&keys, self.entries);
+        }
+        Rest::Nothing
+    }
+
+    /// Takes the entries that were read and have the length of a near-duplicate.
+    fn take_entries(&mut self) {
+        for entry in self.entries.drain(..) {
+            if self.classes.contain(class_of_key(entry.0)) {
+                (self.found)(entry);
+            }
+        }
+    }
+
+    /// The most entries of a node that is taken whole.
+    fn max_entries(&self, node: Node) -> usize {
+        self.reach.max_entries(node.level - 1)
+    }
+
+    fn keys(&self, node: Node) -> RangeInclusive<u64> {
+        let key = |bits: u64| tree_bits(self.tree) | bits >> (u64::BITS - TREE_KEY_BITS);
+        key(node.prefix.first())..=key(node.prefix.last())
+    }
+}
+
+const _: () = assert!(LEVELS > PROBED_LEVELS);
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::super::forest_key::tree_key;
+    use super::*;
+
+    /// Sorted entries in pages of a length.
+    struct Pages {
+        entries: Vec<ForestEntry>,
+        len: usize,
+    }
+
+    struct Page<'p> {
+        entries: &'p [ForestEntry],
+        is_last: bool,
+    }
+
+    impl ForestPage for Page<'_> {
+        fn has_all_to(&self, last: u64) -> bool {
+            self.is_last || self.entries.last().is_some_and(|(key, _)| *key > last)
+        }
+
+        fn count(&self, keys: &RangeInclusive<u64>) -> usize {
+            let mut entries = Vec::new();
+            self.push(keys, &mut entries);
+            entries.len()
+        }
+
+        fn push(&self, keys: &RangeInclusive<u64>, entries: &mut Vec<ForestEntry>) {
+            let found = self.entries.iter().filter(|(key, _)| keys.contains(key));
+            entries.extend(found);
+        }
+    }
+
+    impl ForestEntries for Pages {
+        fn visit_page(
+            &self,
+            first: u64,
+            visitor: &mut dyn FnMut(&dyn ForestPage) -> Result<()>,
+        ) -> Result<()> {
+            let at = self.entries.partition_point(|(key, _)| *key < first);
+            let start = at.saturating_sub(1) / self.len * self.len;
+            let end = self.entries.len().min(start + self.len);
+            visitor(&Page {
+                entries: &self.entries[start..end],
+                is_last: end == self.entries.len(),
+            })
+        }
+
+        fn read(
+            &self,
+            keys: RangeInclusive<u64>,
+            most: usize,
+            entries: &mut Vec<ForestEntry>,
+        ) -> Result<bool> {
+            let wanted = || self.entries.iter().filter(|(key, _)| keys.contains(key));
+            entries.extend(wanted().take(most));
+            Ok(wanted().count() <= most)
+        }
+    }
+
+    /// The definition: the entries of each node that is taken whole.
+    fn plain(
+        entries: &[ForestEntry],
+        tree: usize,
+        minima: &Minima,
+        reach: &Reach,
+        node: Node,
+    ) -> Vec<ForestEntry> {
+        let mut parts = vec![(minima.part(tree, node.level), node.probes)];
+        if node.level < PROBED_LEVELS && node.probes < reach.max_probes {
+            parts.push((minima.second_part(tree, node.level), node.probes + 1));
+        }
+        let mut found = Vec::new();
+        for (part, probes) in parts {
+            let child = Node {
+                prefix: node.prefix.child(node.level, part),
+                level: node.level + 1,
+                probes,
+            };
+            let shift = u64::BITS - child.prefix.bits();
+            let has_prefix = |key: u64| {
+                key >> TREE_KEY_BITS == tree as u64
+                    && key << (u64::BITS - TREE_KEY_BITS) >> shift == child.prefix.first() >> shift
+            };
+            let own = entries.iter().filter(|(key, _)| has_prefix(*key));
+            let own: Vec<ForestEntry> = own.copied().collect();
+            if own.len() <= reach.max_entries(node.level) {
+                found.extend(own);
+            } else {
+                found.extend(plain(&own, tree, minima, reach, child));
+            }
+        }
+        found
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn search_of_pages_equals_the_definition(
+            texts in prop::collection::vec(prop::collection::vec(0..9_u64, 1..7), 1..200),
+            asked in prop::collection::vec(0..9_u64, 1..7),
+            len in 1..300_usize,
+        ) {
+            let minima = |shingles: &Vec<u64>| {
+                let hash = |shingle: &u64| shingle.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                Minima::new(&shingles.iter().map(hash).collect::<Vec<u64>>())
+            };
+            let mut entries = Vec::new();
+            for (id, text) in (0..).zip(&texts) {
+                let minima = minima(text);
+                let key = |tree| tree_bits(tree) | tree_key(&minima, tree, 7);
+                entries.extend((0..STORED_TREES).map(|tree| (key(tree), id)));
+            }
+            entries.sort_unstable();
+            let query = ForestQuery { minima: vec![minima(&asked)], characters: 50, has_cjk: false, keys: vec![], has_own_minima: true };
+            let mut expected = BTreeSet::new();
+            for tree in 0..STORED_TREES {
+                let node = Node::default();
+                expected.extend(plain(&entries, tree, &query.minima[0], &Reach::SMALL, node));
+            }
+            let mut found = BTreeSet::new();
+            let search = query.within(Reach::SMALL, 0.0);
+            let source = Pages { entries, len };
+            search.run(&source, &mut |entry| { found.insert(entry); }).unwrap();
+            prop_assert_eq!(found, expected);
+        }
+    }
+}

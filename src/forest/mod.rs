@@ -1,0 +1,370 @@
+//! An LSH forest: neighbours in the trees of minima are candidates for near-duplicates.
+//!
+//! A *tree* orders texts by five minima, each by another hash function. Texts with equal first minima are
+//! neighbours in the tree; a query reads as long a prefix as leaves few neighbours, at most some thousand unless
+//! they have all minima in common. It also reads the neighbours of its second smallest values, because an edit may
+//! have removed the shingle of a minimum. All trees together are an LSH forest.
+//!
+//! | file | responsibility |
+//! |---|---|
+//! | `forest_key` | keys of a tree and their prefixes |
+//! | `reach` | the bounds of a search |
+//! | `forest_query` | the search of a stored forest, and the entries that it reads |
+//! | `memory/` | a forest in memory |
+//!
+//! # Source
+//! M. Bawa, T. Condie, P. Ganesan, *LSH Forest: Self-Tuning Indexes for Similarity Search*, WWW 2005;
+//! Q. Lv, W. Josephson, Z. Wang, M. Charikar, K. Li, *Multi-Probe LSH*, VLDB 2007 (second values).
+
+mod forest_key;
+mod forest_query;
+pub(crate) mod memory;
+mod reach;
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::sync::OnceLock;
+
+use crate::analysis::{
+    LENGTH_CLASSES, LEVEL_BITS, LEVELS, Minima, RAW_SEED, SKETCH_FACTOR, ShingleLength, Sketch,
+    WORDING_SEED, length_class, minima, minima_description, wording_hash,
+};
+use crate::feature::MIN_SHINGLES;
+use crate::text::{Normaliser, Traditional, is_cjk, is_informative};
+
+pub(crate) use forest_key::{Prefix, TREE_KEY_BITS, class_of_key, tree_key};
+pub(crate) use forest_query::{
+    ForestEntries, ForestEntry, ForestPage, ForestQuery, ForestSearch, PROBED_LEVELS,
+};
+pub(crate) use reach::Reach;
+
+/// The trees of a stored forest.
+const STORED_TREES: usize = 24;
+
+/// The keys of a text: one for its wording and one in each tree.
+pub(crate) const MAX_KEYS: usize = 1 + STORED_TREES;
+
+/// Makes the keys of texts in a stored forest, and their sketches.
+pub(crate) struct ForestKeys {
+    normaliser: Normaliser,
+}
+
+impl fmt::Debug for ForestKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ForestKeys").finish_non_exhaustive()
+    }
+}
+
+impl ForestKeys {
+    fn new() -> Self {
+        Self {
+            normaliser: Normaliser::new(),
+        }
+    }
+
+    /// The parameters, which are the same for all texts.
+    pub(crate) fn shared() -> &'static Self {
+        // Making them takes some milliseconds, so they are made once in a process.
+        static KEYS: OnceLock<ForestKeys> = OnceLock::new();
+        KEYS.get_or_init(Self::new)
+    }
+
+    pub(crate) fn normaliser(&self) -> &Normaliser {
+        &self.normaliser
+    }
+
+    /// One line with every parameter that determines a key or a sketch. The file stores it; a file with
+    /// another description is refused.
+    pub(crate) fn description() -> String {
+        let [a, b, c, d, e] = LEVEL_BITS;
+        format!(
+            "minhash forest v2: {}; {STORED_TREES} trees of {LEVELS} minima, their keys of {a}, {b}, {c}, {d} \
+             and {e} upper bits; {}; keys of the wording of {TREE_KEY_BITS} upper bits, xxh3_64 seed \
+             {WORDING_SEED}, seed {RAW_SEED} without letters; no minima without two different words and a \
+             letter, or below {MIN_SHINGLES} distinct; {LENGTH_CLASSES} length classes, each 1.15 times as long \
+             as the one before; sketches of the top bit of each of the first 128 minima times {}",
+            Traditional::Simplified.normalisation(),
+            minima_description(),
+            SKETCH_FACTOR
+        )
+    }
+
+    /// The keys to store a text under, ascending: one for each tree, then the key of the wording. A text with
+    /// too little content has the last key only.
+    pub(crate) fn keys(&self, text: &str) -> Vec<u64> {
+        self.keys_and_sketch(text).0
+    }
+
+    /// The [keys](Self::keys) of a text, and its sketch; `None` for a text with too little content.
+    pub(crate) fn keys_and_sketch(&self, text: &str) -> (Vec<u64>, Option<Sketch>) {
+        let normalised = self.normaliser.letters(text);
+        let wording_key = wording_key(text, &normalised);
+        let characters = normalised.chars().count();
+        let minima = is_informative(&self.normaliser, text, &normalised)
+            .then(|| minima(&normalised, ShingleLength::of(characters)))
+            .flatten();
+        keys_and_sketch(wording_key, minima.as_ref(), characters)
+    }
+
+    /// The search for texts similar to `text`. `normalised` has the normalised letters of `text`.
+    pub(crate) fn query(&self, text: &str, normalised: &str) -> ForestQuery {
+        let characters = normalised.chars().count();
+        let mut query = ForestQuery {
+            keys: vec![wording_key(text, normalised)],
+            minima: Vec::new(),
+            has_own_minima: false,
+            characters,
+            has_cjk: normalised.contains(is_cjk),
+        };
+        if is_informative(&self.normaliser, text, normalised) {
+            query
+                .minima
+                .extend(minima(normalised, ShingleLength::of(characters)));
+            query.has_own_minima = !query.minima.is_empty();
+            let other = ShingleLength::other_of(characters);
+            query
+                .minima
+                .extend(other.and_then(|other| minima(normalised, other)));
+            // A text of CJK characters only has the same shingles of each length.
+            query.minima.dedup();
+        }
+        query
+    }
+}
+
+/// The keys to store a text under, and its sketch, given the minima for the length of the text.
+fn keys_and_sketch(
+    wording_key: u64,
+    minima: Option<&Minima>,
+    characters: usize,
+) -> (Vec<u64>, Option<Sketch>) {
+    let Some(minima) = minima else {
+        return (vec![wording_key], None);
+    };
+    let keys = tree_keys(minima, length_class(characters)).chain([wording_key]);
+    (keys.collect(), Some(minima.sketch()))
+}
+
+/// The bits of a key down to the part of the first level. A search of a node reads keys with equal first
+/// levels.
+pub(crate) fn first_level(key: u64) -> u64 {
+    key >> FIRST_LEVEL_SHIFT
+}
+
+/// The bits of a key behind the part of the first level.
+pub(crate) fn behind_first_level(key: u64) -> u32 {
+    (key % (1 << FIRST_LEVEL_SHIFT)) as u32
+}
+
+/// The keys with the same first level as a key.
+pub(crate) fn keys_of_first_level(key: u64) -> RangeInclusive<u64> {
+    let behind = (1 << FIRST_LEVEL_SHIFT) - 1;
+    key & !behind..=key | behind
+}
+
+/// The number of first levels of all trees. The keys of wordings are behind them.
+pub(crate) const FIRST_LEVELS: usize = STORED_TREES << LEVEL_BITS[0];
+
+/// The number of bits of a key behind the part of the first level.
+pub(crate) const FIRST_LEVEL_SHIFT: u32 = TREE_KEY_BITS - LEVEL_BITS[0];
+
+const _: () = assert!(FIRST_LEVEL_SHIFT < u32::BITS);
+
+/// The keys of a text in all trees.
+pub(crate) fn tree_keys(minima: &Minima, length_class: u32) -> impl Iterator<Item = u64> {
+    (0..STORED_TREES).map(move |tree| tree_bits(tree) | tree_key(minima, tree, length_class))
+}
+
+/// The second minima of the probed levels in all trees, at their places in the keys.
+pub(crate) fn second_keys(minima: &Minima) -> Vec<u64> {
+    let second = |tree| {
+        let child = |prefix: Prefix, level| prefix.child(level, minima.second_part(tree, level));
+        let prefix = (0..PROBED_LEVELS).fold(Prefix::default(), child);
+        prefix.first() >> (u64::BITS - TREE_KEY_BITS)
+    };
+    (0..STORED_TREES).map(second).collect()
+}
+
+/// The upper bits of the keys of a tree.
+fn tree_bits(tree: usize) -> u64 {
+    (tree as u64) << TREE_KEY_BITS
+}
+
+/// The key of a whole text, behind those of all trees.
+fn wording_key(text: &str, normalised: &str) -> u64 {
+    tree_bits(STORED_TREES) | wording_hash(text, normalised) >> (u64::BITS - TREE_KEY_BITS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(text: &str) -> Vec<u64> {
+        ForestKeys::shared().keys(text)
+    }
+
+    fn query(text: &str) -> ForestQuery {
+        let letters = ForestKeys::shared().normaliser.letters(text);
+        ForestKeys::shared().query(text, &letters)
+    }
+
+    /// The number of trees in which a text has a first part that a query searches.
+    fn shared(text: &str, query: &ForestQuery) -> usize {
+        let keys = keys(text);
+        let has = |tree: usize, part: u64| {
+            let first_level = (tree as u64) << LEVEL_BITS[0] | part;
+            keys.iter()
+                .any(|key| super::first_level(*key) == first_level)
+        };
+        let trees = 0..STORED_TREES;
+        let shares = |tree: &usize| {
+            query.minima.iter().any(|minima| {
+                has(*tree, minima.part(*tree, 0)) || has(*tree, minima.second_part(*tree, 0))
+            })
+        };
+        trees.filter(shares).count()
+    }
+
+    #[test]
+    fn edited_texts_share_keys_and_unrelated_texts_do_not() {
+        for (text, edited) in [
+            (
+                "你妈妈喊你回家吃饭哦，回家罗回家罗",
+                "你妈妈叫你回家吃饭啦，回家罗回家罗",
+            ),
+            (
+                "The quick brown fox jumps over the lazy dog",
+                "The quick brown fx jumped over the lazy dog",
+            ),
+        ] {
+            assert_eq!(keys(text).len(), MAX_KEYS);
+            assert!(keys(text).is_sorted_by(|a, b| a < b));
+            let edited = query(edited);
+            assert!(shared(text, &edited) >= 6, "{}", shared(text, &edited));
+            assert_ne!(keys(text).last(), edited.keys.last());
+            let unrelated = query("美国51区雇员称内部有9架飞碟 a completely different text");
+            assert!(shared(text, &unrelated) <= 1);
+        }
+    }
+
+    #[test]
+    fn key_of_wording_is_equal_only_for_equal_letters() {
+        let wording = |text| keys(text).pop();
+        assert_eq!(wording("Hello,  WORLD!"), wording("hello world"));
+        assert_eq!(wording("漢語"), wording("汉语"));
+        for pair in [
+            ["hello", "hallo"],
+            ["👍", "👎"],
+            ["", " "],
+            ["1", "11"],
+            ["。", ""],
+        ] {
+            assert_ne!(wording(pair[0]), wording(pair[1]), "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn uninformative_text_has_only_the_key_of_its_wording() {
+        for text in [
+            "",
+            "👍",
+            "好的",
+            "hello",
+            "hello hello",
+            "13800138000, 13900139000",
+        ] {
+            assert_eq!(keys(text).len(), 1, "{text}");
+            assert_eq!(keys(text), query(text).keys, "{text}");
+            assert!(query(text).minima.is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn query_makes_the_keys_and_the_sketch_of_its_text() {
+        let words =
+            "one of the texts below, at and above the border of short texts, 漢語 included ";
+        for len in [0, 5, 20, 60, 120, 300] {
+            let text: String = words.chars().cycle().take(len).collect();
+            for text in [text, "ab ".repeat(len), "汉语".repeat(len)] {
+                let expected = ForestKeys::shared().keys_and_sketch(&text);
+                assert_eq!(query(&text).keys_and_sketch(), expected, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn similar_texts_on_both_sides_of_a_length_border_share_keys() {
+        let words = [
+            "seven",
+            "ships",
+            "sailed",
+            "slowly",
+            "past",
+            "a",
+            "lighthouse",
+            "while",
+        ];
+        let text = |count: usize| {
+            let words = (0..count).map(|i| format!("{}{i} ", words[i * 5 % words.len()]));
+            words.collect::<String>()
+        };
+        for length in 3..25_usize {
+            for other in [length * 8 / 10, (length * 12).div_ceil(10)] {
+                let asked = query(&text(other));
+                assert!(shared(&text(length), &asked) > 3, "{length} {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn keys_and_description_are_golden() {
+        assert_eq!(
+            ForestKeys::description(),
+            "minhash forest v2: NFKC unicode-normalization 0.1.26, case folding caseless 0.2.2, simplified \
+             characters 3ede2e415f2f44e4, categories unicode-properties 0.1.5, to a fixed point; 24 trees of \
+             5 minima, their keys of 15, 10, 7, 4 and 2 upper bits; shingles of 2 in runs of CJK, in other runs \
+             of 2 in texts below 14 characters, 3 below 100, 5 in others, in parts of 1048576 bytes, by the \
+             upper half of xxh3_64 seed 0; minima of h ^ h >> 15 times 739982445, where h is that times the \
+             lower half of xxh3_64 of the row, made odd; keys of the wording of 42 upper bits, xxh3_64 seed \
+             1, seed 2 without letters; no minima without two different words and a letter, or below 5 \
+             distinct; 16 length classes, each 1.15 times as long as the one before; sketches of the top bit \
+             of each of the first 128 minima times 2654435761"
+        );
+        let texts = [
+            "你妈妈喊你回家吃饭哦，回家罗回家罗".to_owned(),
+            "The quick brown fox jumps over the lazy dog".to_owned(),
+            "The quick brown fox jumps over the lazy dog. ".repeat(3),
+            "The lazy dog".to_owned(),
+            "👍".to_owned(),
+        ];
+        let found = texts.map(|text| {
+            let (keys, sketch) = ForestKeys::shared().keys_and_sketch(&text);
+            let sum = keys.iter().fold(0_u64, |sum, key| sum.wrapping_add(*key));
+            (keys[0], sum, sketch.map(Sketch::words))
+        });
+        let expected = [
+            (
+                673_039_906_163,
+                1_372_628_025_455_066,
+                Some([3_837_611_712_780_394_673, 12_044_234_502_839_244_164]),
+            ),
+            (
+                2_068_847_438_969,
+                1_368_441_296_149_050,
+                Some([13_849_461_111_307_904_228, 14_810_880_266_514_341_441]),
+            ),
+            (
+                3_323_485_280_257,
+                1_368_044_315_956_106,
+                Some([13_509_469_843_135_055_438, 15_438_022_950_795_958_491]),
+            ),
+            (
+                2_738_889_606_288,
+                1_373_053_722_651_068,
+                Some([1_889_074_436_977_706_571, 8_754_827_321_379_791_635]),
+            ),
+            (109_774_067_511_129, 109_774_067_511_129, None),
+        ];
+        assert_eq!(found, expected);
+    }
+}

@@ -1,0 +1,208 @@
+//! Probes of single rules, properties of all verdicts, and the judged pairs.
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::*;
+
+thread_local! {
+    static NORMALISER: Normaliser = Normaliser::new();
+}
+
+fn compare(a: &str, b: &str) -> Containment {
+    NORMALISER.with(|normaliser| Containment::new(normaliser, Weights::builtin(), a, b))
+}
+
+fn prepared(text: &str) -> Prepared<'static> {
+    NORMALISER.with(|normaliser| Prepared::new(normaliser, text))
+}
+
+/// The probes are grouped by the kind of difference.
+#[test]
+fn probes_have_their_verdicts() {
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    let lines = crate::text::table_lines(include_str!("probes.txt"));
+    for line in lines.filter(|line| !line.is_empty()) {
+        let [expected, a, b] = line.split(" | ").collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        let found = compare(a, b);
+        let is_right = match expected {
+            "apart" => !found.verdict.is_removable(),
+            expected => found.verdict.name() == expected,
+        };
+        if !is_right {
+            wrong.push(format!("{line}: {found:?}"));
+        }
+        count += 1;
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count >= 80, "{count}");
+}
+
+#[test]
+fn missing_words_have_weights_in_text_order() {
+    let found = compare("ferry harbour news", "a harbour");
+    let words: Vec<_> = found
+        .missing_in_b
+        .iter()
+        .map(|missing| missing.word.as_str())
+        .collect();
+    assert_eq!(words, ["ferry", "news"]);
+    assert!(
+        found
+            .missing_in_b
+            .iter()
+            .all(|missing| missing.weight > MAX_MISSING)
+    );
+    assert_eq!(found.verdict, Verdict::BInA);
+}
+
+#[test]
+fn texts_without_words_are_the_same() {
+    assert_eq!(compare("", "...").verdict, Verdict::Same);
+    assert_eq!(compare("", "a ferry").verdict, Verdict::AInB);
+}
+
+#[test]
+fn builtin_weights_are_small_and_survive_the_round_trip() {
+    let weights = Weights::builtin();
+    assert!(weights.len() > 20_000, "{}", weights.len());
+    let bytes = weights.to_bytes();
+    assert!(bytes.len() < 100_000, "{}", bytes.len());
+    assert_eq!(Weights::from_bytes(&bytes).as_ref(), Some(weights));
+    assert_eq!(Weights::from_bytes(&bytes[..bytes.len() / 2]), None);
+    let empty = Weights::empty();
+    assert_eq!(Weights::from_bytes(&empty.to_bytes()), Some(empty));
+}
+
+/// The pairs were among those that the rules were made with: a change must not lose them.
+#[test]
+fn judged_pairs_keep_precision_and_recall() {
+    let pairs = include_str!("../../../tests/data/judged/pairs.jsonl");
+    let (mut right, mut wrong, mut missed) = (0.0, 0.0, 0.0);
+    for line in pairs.lines() {
+        let pair: Value = serde_json::from_str(line).unwrap();
+        let text = |name: &str| pair[name].as_str().unwrap();
+        let is_found = compare(text("a"), text("b")).verdict.is_removable();
+        match text("gold") {
+            "removable" if is_found => right += 1.0,
+            "removable" => missed += 1.0,
+            "different" if is_found => wrong += 1.0,
+            _ => {}
+        }
+    }
+    let (precision, recall) = (right / (right + wrong), right / (right + missed));
+    assert!(precision >= 0.95 && recall >= 0.85, "{precision} {recall}");
+}
+
+/// Returns `true` if the pair was rejected without an alignment, which must not change the answer.
+fn is_rejected(a: &Prepared<'_>, b: &Prepared<'_>) -> bool {
+    let weights = Weights::builtin();
+    let found = Containment::between(weights, a, b);
+    let is_contained = found.verdict.is_a_in_b();
+    let removable = found.verdict.is_removable().then_some(found);
+    assert_eq!(Containment::of_removable(weights, a, b), removable);
+    assert!(!(is_contained && loses_heavy_word(a, b)));
+    certain_loss::are_apart(weights, a, b)
+}
+
+fn loses_heavy_word(a: &Prepared<'_>, b: &Prepared<'_>) -> bool {
+    let weights = Weights::builtin();
+    let key_hashes = b.tokens.iter();
+    let key_hashes = key_hashes.map(|token| vocabulary::key_hash(&token.key));
+    HeavyWords::new(weights, a).are_lost(weights, a, key_hashes, || b)
+}
+
+#[test]
+fn rejection_without_alignment_never_changes_a_verdict() {
+    let pairs = include_str!("../../../tests/data/judged/pairs.jsonl");
+    let pairs: Vec<[Prepared<'_>; 2]> = pairs
+        .lines()
+        .map(|line| {
+            let pair: Value = serde_json::from_str(line).unwrap();
+            ["a", "b"].map(|name| prepared(pair[name].as_str().unwrap()))
+        })
+        .collect();
+    let rejected = pairs.iter().filter(|[a, b]| is_rejected(a, b)).count();
+    assert!(rejected * 2 > pairs.len(), "{rejected} of {}", pairs.len());
+    let losing = pairs.iter().filter(|[a, b]| loses_heavy_word(a, b));
+    assert!(losing.count() >= rejected);
+    // Texts of a set with all others: few are alike.
+    let texts: Vec<&Prepared<'_>> = pairs.iter().step_by(9).map(|[a, _]| a).collect();
+    for (a, b) in texts.iter().flat_map(|a| texts.iter().map(move |b| (a, b))) {
+        is_rejected(a, b);
+    }
+}
+
+#[test]
+fn rejection_of_long_texts_never_changes_a_verdict() {
+    let pairs = include_str!("../../../tests/data/judged/pairs.jsonl");
+    let texts: Vec<[String; 2]> = pairs
+        .lines()
+        .map(|line| {
+            let pair: Value = serde_json::from_str(line).unwrap();
+            ["a", "b"].map(|name| pair[name].as_str().unwrap().to_owned())
+        })
+        .collect();
+    let common: Vec<&str> = texts[..40].iter().map(|[a, _]| &a[..]).collect();
+    let common = common.join(". ");
+    let (mut losing, mut contained) = (0, 0);
+    for [a, b] in &texts[40..] {
+        let (a, b) = (
+            prepared(&format!("{a}. {common}")),
+            prepared(&format!("{common}. {b}")),
+        );
+        assert!(a.len().min(b.len()) > 256);
+        is_rejected(&a, &b);
+        losing += usize::from(loses_heavy_word(&a, &b));
+        let found = Containment::between(Weights::builtin(), &a, &b);
+        contained += usize::from(found.verdict.is_a_in_b());
+    }
+    assert!(losing > 100 && contained > 10, "{losing} {contained}");
+}
+
+fn text() -> impl Strategy<Value = String> {
+    let word = prop_oneof![
+        "[a-c]{1,3}",
+        prop::sample::select(vec![
+            "the", "not", "ferry", "ferries", "harbour", "5", "6", "to", "simple", "library",
+            "tool", "港", "口", "不", "三", "的", "website", "web", "site", "open", "close",
+            "stop",
+        ])
+        .prop_map(str::to_owned),
+    ];
+    prop::collection::vec(word, 0..40).prop_map(|words| words.join(" "))
+}
+
+proptest! {
+    #[test]
+    fn text_is_the_same_as_itself(text in prop_oneof![text(), any::<String>()]) {
+        let found = compare(&text, &text);
+        prop_assert_eq!(found.verdict, Verdict::Same);
+        prop_assert!(found.missing_in_a.is_empty() && found.missing_in_b.is_empty());
+    }
+
+    #[test]
+    fn rejection_of_any_texts_never_changes_a_verdict(a in text(), b in text()) {
+        is_rejected(&prepared(&a), &prepared(&b));
+    }
+
+    #[test]
+    fn swapped_texts_have_the_swapped_verdict(a in text(), b in text()) {
+        let (found, swapped) = (compare(&a, &b), compare(&b, &a));
+        prop_assert_eq!(found.verdict, swapped.verdict.swapped());
+        prop_assert_eq!(found.missing_in_a, swapped.missing_in_b);
+        prop_assert_eq!(found.missing_in_b, swapped.missing_in_a);
+    }
+
+    #[test]
+    fn text_with_another_name_is_not_contained(text in text(), at in any::<prop::sample::Index>()) {
+        let mut words: Vec<_> = text.split(' ').collect();
+        words.insert(at.index(words.len() + 1), "qwrtzuiopx");
+        let longer = words.join(" ");
+        let found = compare(&longer, &text);
+        prop_assert!(!matches!(found.verdict, Verdict::Same | Verdict::AInB), "{:?}", found);
+    }
+}

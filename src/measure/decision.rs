@@ -1,0 +1,115 @@
+//! The decision about a text that is alike: the thresholds decide, or the words that would be lost.
+
+use std::cmp::Ordering;
+use std::sync::OnceLock;
+
+use crate::measure::containment::{Containment, Prepared, Verdict, Weights};
+use crate::measure::{Likeness, Resemblance};
+use crate::text::Normaliser;
+
+/// The measure that decides about two texts which [`Likeness`] calls alike.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum Decision {
+    /// The words that a text would lose: see [`containment`](crate::containment). Texts of one
+    /// template that differ in a name are alike, and neither contains the other.
+    #[default]
+    Contained,
+    /// The thresholds alone.
+    Alike,
+}
+
+impl Decision {
+    /// The least likeness of two texts that a [`SimilarJoin`](crate::SimilarJoin) compares, unless it is
+    /// given: [`Likeness::default`] where thresholds decide alone, and less where the words decide.
+    ///
+    /// The shorter of two texts may say half of what the longer text says, and be contained in it. Among
+    /// 256,000 real texts, 0.5 and 0.4 find 0.89 of the pairs that readers call removable, with a precision
+    /// of 0.954; the default thresholds find 0.80 with 0.949.
+    pub fn join_likeness(self) -> Likeness {
+        match self {
+            Self::Contained => Likeness {
+                edit_similarity: 0.5,
+                jaccard: 0.4,
+            },
+            Self::Alike => Likeness::default(),
+        }
+    }
+}
+
+/// The treatment of stored documents whose texts are contained in a new document.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum OnExtended {
+    /// The stored documents stay.
+    #[default]
+    KeepBoth,
+    /// The change that stores the new document removes the stored documents.
+    Replace,
+}
+
+/// The rule by which [`Change::InsertUnlessSimilar`](crate::Change::InsertUnlessSimilar) stores a
+/// document or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct SimilarRule {
+    /// The measure that decides about texts which are alike.
+    pub decision: Decision,
+    /// The least likeness of texts that are alike.
+    pub likeness: Likeness,
+    /// The treatment of stored documents that are contained in the new document, with
+    /// [`Decision::Contained`].
+    pub on_extended: OnExtended,
+}
+
+/// A text and its words, which are cut at the first candidate: most queries have no candidate.
+#[derive(Clone, Debug)]
+pub(crate) struct DecidingText {
+    text: Box<str>,
+    prepared: OnceLock<Box<Prepared<'static>>>,
+}
+
+impl DecidingText {
+    pub(crate) fn new(text: &str) -> Self {
+        Self {
+            text: text.into(),
+            prepared: OnceLock::new(),
+        }
+    }
+
+    /// The words of the text.
+    pub(crate) fn words(&self, normaliser: &Normaliser) -> &Prepared<'static> {
+        let prepare = || Box::new(Prepared::new(normaliser, &self.text));
+        self.prepared.get_or_init(prepare)
+    }
+
+    /// The containment of this text, A, and another text, B; `None` if neither contains the other.
+    pub(crate) fn removable(&self, normaliser: &Normaliser, other: &str) -> Option<Containment> {
+        let other = Prepared::new(normaliser, other);
+        Containment::of_removable(Weights::builtin(), self.words(normaliser), &other)
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Bytes of the text. The words are not counted: they are cut when the query runs.
+    pub(crate) fn len_bytes(&self) -> usize {
+        self.text.len()
+    }
+}
+
+/// The order of two answers to a query, each with its resemblance and its verdict, where A is the text
+/// of the query: see [`Similar`](crate::Similar).
+pub(crate) fn answer_order(
+    (one, one_verdict): (&Resemblance, Option<Verdict>),
+    (other, other_verdict): (&Resemblance, Option<Verdict>),
+) -> Ordering {
+    let is_extended = |verdict| verdict == Some(Verdict::BInA);
+    (is_extended(one_verdict).cmp(&is_extended(other_verdict)))
+        .then_with(|| other.same_wording.cmp(&one.same_wording))
+        .then_with(|| one_verdict.cmp(&other_verdict))
+        .then_with(|| other.score().total_cmp(&one.score()))
+}

@@ -1,0 +1,351 @@
+//! [`Part`]: some nodes in an index in memory.
+
+use std::ops::ControlFlow;
+
+use rayon::prelude::*;
+
+use super::SimilarJoin;
+use super::keepers::Containers;
+use super::nodes::Nodes;
+use super::pair::SimilarPair;
+use crate::dedup::quotations::QuotationIndex;
+use crate::dedup::text_index::{PreparedText, SimilarIndex, SimilarText, Sought};
+use crate::error::Result;
+use crate::forest::ForestKeys;
+use crate::measure::Resemblance;
+use crate::measure::containment::{Containment, Verdict};
+use crate::measure::decision::Decision;
+use crate::measure::quotation::QuotableText;
+use crate::store::View;
+
+/// The most nodes of a batch.
+const BATCH_NODES: usize = 1 << 13;
+
+/// The texts of a batch have at most 4 MiB, or are one text: some 140 MiB of prepared texts.
+const BATCH_BYTES: usize = 1 << 22;
+
+/// The most nodes that a thread searches together.
+const SEARCHED_NODES: usize = 1 << 11;
+
+/// Some nodes, and an index of their texts.
+pub(super) struct Part<'j> {
+    view: &'j View,
+    nodes: &'j Nodes,
+    is_across: bool,
+    memory_bytes: usize,
+    index: SimilarIndex,
+    /// The index of the texts that may quote a text, and the largest ratio of the lengths of both texts;
+    /// `None` if the join finds no quotations.
+    quotations: Option<(QuotationIndex, f64)>,
+    /// The node at each position of the index. Nodes ascend.
+    indexed: Vec<u32>,
+    /// The first node of the next batch, and the texts of that batch.
+    ahead: Option<(u32, Vec<PreparedText>)>,
+}
+
+/// Some nodes with their texts, which are compared with the nodes of a part.
+pub(super) struct Batch<'p> {
+    part: &'p Part<'p>,
+    nodes: Vec<u32>,
+    texts: Vec<PreparedText>,
+}
+
+impl<'j> Part<'j> {
+    /// A part without nodes.
+    pub(super) fn new(view: &'j View, join: &SimilarJoin<'_>, nodes: &'j Nodes) -> Result<Self> {
+        Ok(Self {
+            view,
+            nodes,
+            is_across: join.scope.is_across(),
+            memory_bytes: join.memory_bytes,
+            index: SimilarIndex::new(join.least_likeness(), join.decision)?,
+            quotations: (join.finds_quotations())
+                .then(|| (QuotationIndex::default(), join.contained_up_to)),
+            indexed: Vec::new(),
+            ahead: None,
+        })
+    }
+
+    /// Returns `true` if the indexes take the memory of the join.
+    pub(super) fn is_full(&self) -> bool {
+        let quotations = self.quotations.as_ref();
+        let quotation_bytes = quotations.map_or(0, |(index, _)| index.len_bytes());
+        self.index.len_bytes() + quotation_bytes >= self.memory_bytes / 2
+    }
+
+    /// Adds a batch of the first of these nodes, which ascend and come after the nodes of the part.
+    pub(super) fn add(&mut self, nodes: &[u32]) -> Result<Batch<'_>> {
+        let ahead = self.ahead.take();
+        let ahead = ahead.filter(|(first, _)| nodes.first() == Some(first));
+        let texts = match ahead {
+            Some((_, texts)) => texts,
+            None => self.prepare(nodes)?,
+        };
+        let (nodes, rest) = nodes.split_at(texts.len());
+        // One thread adds these texts, the others prepare the next.
+        let next = self.next_batch(nodes, rest);
+        let source = self.source();
+        let (index, quotations) = (&mut self.index, &mut self.quotations);
+        let add = || {
+            index.extend_prepared(texts.iter());
+            if let Some((quotations, _)) = quotations {
+                let texts: Vec<&str> = texts.iter().map(PreparedText::text).collect();
+                quotations.extend(&texts);
+            }
+        };
+        let ((), prepared) = rayon::join(add, || source.prepare(next));
+        self.ahead = next.first().copied().zip(Some(prepared?));
+        self.indexed.extend_from_slice(nodes);
+        Ok(self.batch_of(nodes, texts))
+    }
+
+    /// The nodes of the batch after these nodes, if the texts of both batches fit into the memory of a batch;
+    /// otherwise none.
+    fn next_batch<'n>(&self, nodes: &[u32], rest: &'n [u32]) -> &'n [u32] {
+        let next = &rest[..rest.len().min(BATCH_NODES)];
+        let len_bytes = self.nodes.len_bytes(nodes) + self.nodes.len_bytes(next);
+        match len_bytes <= self.max_batch_bytes() {
+            true => next,
+            false => &[],
+        }
+    }
+
+    /// A batch of the first of these nodes, which are not added.
+    pub(super) fn batch(&self, nodes: &[u32]) -> Result<Batch<'_>> {
+        let texts = self.prepare(nodes)?;
+        Ok(self.batch_of(&nodes[..texts.len()], texts))
+    }
+
+    fn batch_of(&self, nodes: &[u32], texts: Vec<PreparedText>) -> Batch<'_> {
+        Batch {
+            part: self,
+            nodes: nodes.to_vec(),
+            texts,
+        }
+    }
+
+    /// The texts of the first of these nodes, prepared.
+    fn prepare(&self, nodes: &[u32]) -> Result<Vec<PreparedText>> {
+        let nodes = &nodes[..nodes.len().min(BATCH_NODES)];
+        let nodes = self.nodes.first_within(nodes, self.max_batch_bytes());
+        self.source().prepare(nodes)
+    }
+
+    fn max_batch_bytes(&self) -> usize {
+        BATCH_BYTES.min(self.memory_bytes / 64)
+    }
+
+    fn source(&self) -> TextSource<'j> {
+        TextSource {
+            view: self.view,
+            nodes: self.nodes,
+            decision: self.index.decision(),
+        }
+    }
+
+    fn text(&self, node: u32) -> Result<String> {
+        self.source().text(node)
+    }
+}
+
+/// The texts of all nodes.
+struct TextSource<'j> {
+    view: &'j View,
+    nodes: &'j Nodes,
+    decision: Decision,
+}
+
+impl TextSource<'_> {
+    /// The texts of these nodes, prepared.
+    fn prepare(&self, nodes: &[u32]) -> Result<Vec<PreparedText>> {
+        let prepare = |node: &u32| Ok(SimilarIndex::prepare(self.decision, &self.text(*node)?));
+        nodes.par_iter().map(prepare).collect()
+    }
+
+    fn text(&self, node: u32) -> Result<String> {
+        let text = self.view.text(self.nodes.documents(node)[0])?;
+        // The text was there when the nodes were made of the same snapshot.
+        Ok(text.unwrap_or_default())
+    }
+}
+
+impl Drop for Batch<'_> {
+    /// A text is some forty pieces of memory, so one thread would take a while to free them.
+    fn drop(&mut self) {
+        std::mem::take(&mut self.texts)
+            .into_par_iter()
+            .for_each(drop);
+    }
+}
+
+impl Batch<'_> {
+    /// The nodes, ascending.
+    pub(super) fn nodes(&self) -> &[u32] {
+        &self.nodes
+    }
+
+    /// Calls `take` with the search for each of these nodes of the batch, on all cores.
+    fn search<T: Send>(
+        &self,
+        nodes: &[u32],
+        take: impl Fn(Search<'_>) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let part = self.part;
+        let found = nodes.par_chunks(SEARCHED_NODES).map(|nodes| {
+            let text = |node: &u32| {
+                let at = self.nodes.binary_search(node).ok()?;
+                let end = part.indexed.partition_point(|other| other < node) as u32;
+                Some((&self.texts[at], end))
+            };
+            let texts: Vec<(&PreparedText, u32)> = nodes.iter().filter_map(text).collect();
+            let candidates = part.index.candidates_of_all(&texts);
+            let searches = nodes.iter().zip(texts).zip(candidates);
+            let taken = searches.map(|((node, (text, end)), candidates)| {
+                take(Search {
+                    part,
+                    node: *node,
+                    text,
+                    end,
+                    candidates,
+                })
+            });
+            taken.collect()
+        });
+        let found: Result<Vec<Vec<T>>> = found.collect();
+        Ok(found?.into_iter().flatten().collect())
+    }
+
+    /// The pairs of the nodes with the nodes of the part that are before each of them.
+    pub(super) fn pairs(&self) -> Result<Vec<SimilarPair>> {
+        Ok(self.search(&self.nodes, |search| search.pairs())?.concat())
+    }
+}
+
+/// The search for the nodes of a part that are before a node, and that are like the node or quote it.
+struct Search<'s> {
+    part: &'s Part<'s>,
+    node: u32,
+    text: &'s PreparedText,
+    /// The position in the index of the first node that is not before the node.
+    end: u32,
+    candidates: Vec<u32>,
+}
+
+impl Search<'_> {
+    /// Returns `true` if the text at a position may be compared with the node.
+    fn is_compared(&self, position: u32) -> bool {
+        let nodes = self.part.nodes;
+        let other = self.part.indexed[position as usize];
+        !self.part.is_across || nodes.group(other) != nodes.group(self.node)
+    }
+
+    /// Calls `visitor` with the nodes that `accepts` accepts and that are like the node, until it breaks. With
+    /// `only_containers`, nodes that contain the node suffice if the texts decide.
+    fn visit<B>(
+        &mut self,
+        accepts: &dyn Fn(u32) -> bool,
+        only_containers: bool,
+        mut visitor: impl FnMut(u32, SimilarText) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        let candidates = std::mem::take(&mut self.candidates);
+        let part = self.part;
+        let accepts =
+            |position: u32| self.is_compared(position) && accepts(part.indexed[position as usize]);
+        let sought = Sought {
+            positions: 0..self.end,
+            accepts: &accepts,
+            only_containers,
+        };
+        (part.index).visit_candidates(self.text, candidates, &sought, |similar| {
+            visitor(part.indexed[similar.position as usize], similar)
+        })
+    }
+
+    /// Calls `visitor` with the nodes that `accepts` accepts and that quote the node, with their texts,
+    /// until it breaks.
+    fn visit_quoting<B>(
+        &self,
+        accepts: &dyn Fn(u32) -> bool,
+        mut visitor: impl FnMut(u32, &str, Containment) -> ControlFlow<B>,
+    ) -> Result<ControlFlow<B>> {
+        let Some((quotations, max_ratio)) = &self.part.quotations else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        let text = QuotableText::new(self.text.deciding());
+        for position in quotations.candidates(&text, self.end, *max_ratio) {
+            let other = self.part.indexed[position as usize];
+            if !(self.is_compared(position) && accepts(other)) {
+                continue;
+            }
+            let longer = self.part.text(other)?;
+            if let Some(found) = text.quoted_in(&longer, *max_ratio)
+                && let ControlFlow::Break(found) = visitor(other, &longer, found)
+            {
+                return Ok(ControlFlow::Break(found));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn pairs(mut self) -> Result<Vec<SimilarPair>> {
+        let (view, nodes) = (self.part.view, self.part.nodes);
+        let own = nodes.documents(self.node)[0];
+        let pair = |other: u32, resemblance, verdict: Option<Verdict>| {
+            let other = nodes.documents(other)[0];
+            SimilarPair {
+                a: own.min(other),
+                b: own.max(other),
+                distance: 0,
+                resemblance,
+                verdict: match own < other {
+                    true => verdict,
+                    false => verdict.map(Verdict::swapped),
+                },
+            }
+        };
+        let (mut pairs, mut alike) = (Vec::new(), Vec::new());
+        let found = self.visit(&|_| true, false, |other, similar| {
+            pairs.push(pair(other, similar.resemblance, similar.verdict()));
+            alike.push(other);
+            ControlFlow::<()>::Continue(())
+        });
+        debug_assert!(found.is_continue());
+        alike.sort_unstable();
+        let is_new = |other: u32| alike.binary_search(&other).is_err();
+        let found = self.visit_quoting(&is_new, |other, longer, found| {
+            let normaliser = ForestKeys::shared().normaliser();
+            let resemblance = Resemblance::new(normaliser, self.text.text(), longer);
+            pairs.push(pair(other, resemblance, Some(found.verdict)));
+            ControlFlow::<()>::Continue(())
+        })?;
+        debug_assert!(found.is_continue());
+        let fingerprint =
+            |id| -> Result<_> { Ok(view.stored(id)?.map(|stored| stored.fingerprint)) };
+        for pair in &mut pairs {
+            if let (Some(a), Some(b)) = (fingerprint(pair.a)?, fingerprint(pair.b)?) {
+                pair.distance = a.distance(b);
+            }
+        }
+        Ok(pairs)
+    }
+}
+
+impl Containers for Batch<'_> {
+    fn find(
+        &self,
+        nodes: &[u32],
+        accepts: &(dyn Fn(u32) -> bool + Sync),
+    ) -> Result<Vec<Option<u32>>> {
+        self.search(nodes, |mut search| {
+            // With thresholds alone, a text stands for each text that is alike.
+            let found = search.visit(accepts, true, |other, _| ControlFlow::Break(other));
+            let found = match found {
+                ControlFlow::Continue(()) => {
+                    search.visit_quoting(accepts, |other, _, _| ControlFlow::Break(other))?
+                }
+                found => found,
+            };
+            Ok(found.break_value())
+        })
+    }
+}
