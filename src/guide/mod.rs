@@ -1,9 +1,24 @@
-//! The guide: how texts match, what is promised, and how to run a database.
+//! The guide: how texts match, what is promised, how to run a database, and why simdb is built as
+//! it is ([`decisions`]).
 
 #[doc = include_str!("benchmarks.md")]
 pub mod benchmarks {}
 #[doc = include_str!("cluster.md")]
 pub mod cluster {}
+/// Decision records: the context of each decision, what was measured, what was rejected, and what
+/// would be a reason to change it.
+///
+#[doc = include_str!("decisions/001-trees.md")]
+#[doc = include_str!("decisions/002-shingles.md")]
+#[doc = include_str!("decisions/003-no-arrow-in-parquet.md")]
+#[doc = include_str!("decisions/004-shares-of-the-cache.md")]
+#[doc = include_str!("decisions/005-redb-and-its-price.md")]
+#[doc = include_str!("decisions/006-strict-by-blocks.md")]
+#[doc = include_str!("decisions/007-the-verdict.md")]
+#[doc = include_str!("decisions/008-the-journal.md")]
+#[doc = include_str!("decisions/009-ids-as-u64.md")]
+#[doc = include_str!("decisions/010-one-writer.md")]
+pub mod decisions {}
 #[doc = include_str!("durability.md")]
 pub mod durability {}
 #[doc = include_str!("file_format.md")]
