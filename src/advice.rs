@@ -2,10 +2,7 @@
 
 use std::fmt;
 
-#[cfg(doc)]
-use crate::error::Error;
-
-/// The next step after an [`Error`]. `Display` names the functions of this library.
+/// The next step after an [`Error`](crate::Error). `Display` names the functions of this library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Advice {
@@ -85,7 +82,8 @@ impl fmt::Display for Advice {
     }
 }
 
-/// The content of a file that is not a database, in [`Error::NotADatabase`].
+/// The content of a file that is not a database, in
+/// [`Error::NotADatabase`](crate::Error::NotADatabase).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ForeignFile {

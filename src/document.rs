@@ -1,57 +1,8 @@
-//! [`DocId`], [`Document`] and [`Match`].
+//! [`Document`] and [`Match`].
 
 use std::cmp::Ordering;
-use std::fmt;
-use std::str::FromStr;
 
-use crate::error::Error;
-use crate::fingerprint::{Fingerprint, TextFingerprint};
-use crate::timestamp::Timestamp;
-
-/// The id of a document: any `u64`, chosen by the caller, unique in a database.
-///
-/// `Display` writes and `FromStr` reads decimal digits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(transparent))]
-pub struct DocId(pub u64);
-
-impl From<u64> for DocId {
-    fn from(id: u64) -> Self {
-        Self(id)
-    }
-}
-
-impl From<DocId> for u64 {
-    fn from(id: DocId) -> Self {
-        id.0
-    }
-}
-
-impl fmt::Display for DocId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// Reads decimal digits.
-///
-/// # Errors
-/// [`Error::InvalidDocId`] for a sign, any other character, or a number above `u64::MAX`.
-impl FromStr for DocId {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        // `u64::from_str` accepts a plus sign.
-        let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
-        match text.parse() {
-            Ok(id) if is_digits => Ok(Self(id)),
-            _ => Err(Error::InvalidDocId {
-                text: text.to_owned(),
-            }),
-        }
-    }
-}
+use crate::ids::{DocId, Fingerprint, TextFingerprint, Timestamp};
 
 /// A document, as inserted or as stored.
 ///
@@ -162,17 +113,6 @@ impl PartialOrd for Match {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn displayed_id_parses_to_itself() {
-        for id in [0, 7, u64::MAX] {
-            assert_eq!(DocId(id).to_string().parse::<DocId>().unwrap(), DocId(id));
-        }
-        for text in ["", "-1", "+1", " 1", "1.0", "0x1", "18446744073709551616"] {
-            let error = text.parse::<DocId>().unwrap_err().to_string();
-            assert!(error.contains("is not a document id"), "{error}");
-        }
-    }
 
     #[test]
     fn matches_are_ordered_by_distance_then_id() {

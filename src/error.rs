@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::advice::{Advice, ForeignFile};
-use crate::document::DocId;
+use crate::ids::DocId;
 
 /// The result of a function of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -6,6 +6,9 @@
 
 use multiversion::multiversion;
 
+use crate::error::{Error, Result};
+use crate::ids::Fingerprint;
+
 /// Fingerprints of a batch: 128. A batch is first counted without branches; only a batch with
 /// matches, which is rare, is filtered.
 const BATCH: usize = 128;
@@ -182,6 +185,14 @@ fn push_near_of_batch(
             flags &= flags - 1;
         }
     }
+}
+
+/// Refuses a radius above 64, the number of bits of a fingerprint.
+pub(crate) fn check_radius(radius: u32) -> Result<()> {
+    if radius > Fingerprint::BITS {
+        return Err(Error::InvalidRadius { radius });
+    }
+    Ok(())
 }
 
 #[cfg(test)]

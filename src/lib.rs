@@ -71,16 +71,17 @@
 
 #![warn(missing_docs, missing_debug_implementations)]
 
-mod advice;
 mod document;
+mod ids;
+
+mod advice;
 mod error;
-mod fingerprint;
-mod progress;
-mod retention;
-mod timestamp;
 
 mod block;
 mod hamming;
+mod parse;
+mod progress;
+mod retention;
 
 mod feature;
 mod recipe;
@@ -120,11 +121,11 @@ pub use api::similar_join::{
 pub use api::snapshot::Snapshot;
 pub use api::transaction::Transaction;
 pub use dedup::text_index::{PreparedText, SimilarIndex, SimilarText};
-pub use document::{DocId, Document, Match};
+pub use document::{Document, Match};
 pub use error::{Cause, Error, LockHolder, Result};
 pub use external::{NodeEntries, NodeText, SearchKeys};
 pub use feature::{Feature, UnreliableReason};
-pub use fingerprint::{Fingerprint, Fingerprint128, TextFingerprint};
+pub use ids::{DocId, Fingerprint, Fingerprint128, TextFingerprint, Timestamp};
 pub use ingest::ticket::Ticket;
 pub use ingest::{Change, Outcome};
 pub use measure::decision::{Decision, OnExtended, SimilarRule};
@@ -142,7 +143,6 @@ pub use store::maintenance::reset_clock::ClockReset;
 pub use store::maintenance::salvage::Salvage;
 pub use store::maintenance::stats::{Stats, TableStats};
 pub use text::Normaliser;
-pub use timestamp::Timestamp;
 
 /// The types that threads may share, and those that may only move to another thread.
 #[cfg(test)]

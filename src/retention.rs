@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use crate::document::DocId;
 use crate::error::{Error, Result};
-use crate::timestamp::Timestamp;
+use crate::ids::{DocId, Timestamp};
 
 /// The setting that makes a database keep arrival times, and expire documents by age if there is a
 /// window.

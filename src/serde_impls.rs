@@ -5,10 +5,9 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-use crate::fingerprint::{Fingerprint, Fingerprint128};
+use crate::ids::{Fingerprint, Fingerprint128, Timestamp};
 use crate::query::Keep;
 use crate::recipe::{Described, Recipe};
-use crate::timestamp::Timestamp;
 
 /// Serialises by `Display`, and deserialises by a function of a string.
 macro_rules! as_string {
@@ -92,7 +91,8 @@ mod tests {
 
     use super::*;
     use crate::api::database::Settings;
-    use crate::document::{DocId, Document, Match};
+    use crate::document::{Document, Match};
+    use crate::ids::DocId;
     use crate::ingest::Outcome;
     use crate::measure::Resemblance;
     use crate::measure::containment::{Containment, Weights};

@@ -10,9 +10,9 @@ use crate::api::builder::Builder;
 use crate::api::database::{Database, Handle};
 use crate::document::Document;
 use crate::error::{LockHolder, Result};
+use crate::ids::Timestamp;
 use crate::progress::{Progress, ProgressHandler};
 use crate::store::bulk::Load;
-use crate::timestamp::Timestamp;
 
 pub use crate::store::bulk::{BulkReport, Conflict};
 

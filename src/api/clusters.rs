@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 
 use crate::api::snapshot::Snapshot;
-use crate::document::DocId;
 use crate::error::Result;
-use crate::fingerprint::check_radius;
+use crate::hamming::check_radius;
+use crate::ids::DocId;
 use crate::measure::Likeness;
 use crate::query::{self, Priority, QueryLimits};
 

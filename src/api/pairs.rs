@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use std::slice;
 
 use crate::api::snapshot::Snapshot;
-use crate::document::DocId;
 use crate::error::Result;
-use crate::fingerprint::{Fingerprint, check_radius};
+use crate::hamming::check_radius;
+use crate::ids::{DocId, Fingerprint};
 use crate::progress::refuse_break;
 use crate::query::{self, QueryLimits};
 

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use crate::api::snapshot::Snapshot;
-use crate::document::DocId;
 use crate::error::Result;
+use crate::ids::DocId;
 use crate::progress::refuse_break;
 use crate::query::{self, ClustersEvent, Keep, Priority};
 

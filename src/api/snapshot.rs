@@ -4,16 +4,16 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::document::{DocId, Document, Match};
+use crate::document::{Document, Match};
 use crate::error::{Error, Result};
-use crate::fingerprint::{Fingerprint, check_radius};
+use crate::hamming::check_radius;
+use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::progress::{Progress, ProgressHandler, refuse_break};
 use crate::query::{self, Similar, TextQuery};
 use crate::recipe::LazyFingerprinter;
 use crate::store::maintenance::diagnosis::{self, Diagnosis};
 use crate::store::maintenance::stats::{self, Stats};
 use crate::store::{HeldSnapshot, View};
-use crate::timestamp::Timestamp;
 
 /// At most 65,536 arrivals are read at a time to be counted.
 const COUNTED_PER_PAGE: usize = 64 << 10;

@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use crate::api::database::{Database, Handle};
 use crate::error::{Error, Result};
+use crate::ids::Timestamp;
 use crate::ingest::{Batch, Change, Outcome, one, prepare_next};
 use crate::store::{DocumentEdit, WriteGuard, WriteTransaction};
-use crate::timestamp::Timestamp;
 
 /// Many calls of [`apply`](Self::apply) and one commit. A transaction that is dropped before
 /// [`commit`](Self::commit) changes nothing.

@@ -9,7 +9,7 @@
 //! all sums hold owns the pair.
 
 use super::{BLOCK_BITS, BLOCKS, Probes, rotate};
-use crate::fingerprint::Fingerprint;
+use crate::ids::Fingerprint;
 
 /// The block of a single pass over all pairs. Table `block1`, unlike `block0`, has each distinct
 /// fingerprint once.

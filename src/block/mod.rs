@@ -23,7 +23,7 @@
 
 mod chain;
 
-use crate::fingerprint::Fingerprint;
+use crate::ids::Fingerprint;
 
 pub(crate) use chain::{Chain, Chains};
 

@@ -5,15 +5,14 @@ use std::collections::hash_map::Entry;
 
 use super::prefetch::{PrefetchCache, PrefetchedAnswer, PrefetchedDocument};
 use super::{Change, Outcome, PreparedChange};
-use crate::document::{DocId, Document, Match};
+use crate::document::{Document, Match};
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::measure::decision::OnExtended;
 use crate::query::{self, Similar, TextQuery};
 use crate::store::{
     DocumentEdit, FingerprintSource, Limits, SnapshotTables, StoredDocument, TextEdit, View,
 };
-use crate::timestamp::Timestamp;
 
 /// Changes that are decided and not committed yet.
 ///

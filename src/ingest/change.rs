@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use crate::document::{DocId, Document, Match};
+use crate::document::{Document, Match};
 use crate::error::Result;
-use crate::fingerprint::{Fingerprint, check_radius};
+use crate::hamming::check_radius;
+use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::measure::decision::SimilarRule;
 use crate::query::Similar;
-use crate::timestamp::Timestamp;
 
 /// A change of one document.
 ///

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::document::DocId;
 use crate::error::{Error, Result};
+use crate::ids::DocId;
 use crate::ingest::ticket::{Request, Ticket};
 use crate::ingest::{Batch, Outcome, PreparedChange};
 use crate::store::{Store, WriteGuard};

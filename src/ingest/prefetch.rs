@@ -13,13 +13,12 @@ use std::collections::{BTreeMap, HashMap};
 use rayon::prelude::*;
 
 use super::{Change, PreparedChange};
-use crate::document::{DocId, Match};
+use crate::document::Match;
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::progress::ProgressHandler;
 use crate::query::{self, Similar, TextQuery};
 use crate::store::{DocumentEdit, FingerprintSource, TextEdit, View};
-use crate::timestamp::Timestamp;
 
 /// Up to 3 queries run one after the other: waking other threads would take longer.
 const MAX_SEQUENTIAL_QUERIES: usize = 3;

@@ -4,9 +4,9 @@ use rayon::prelude::*;
 
 use super::Change;
 use crate::error::{Error, Result};
+use crate::ids::Timestamp;
 use crate::query::TextQuery;
 use crate::store::{Store, TextEdit, refuse_too_long};
-use crate::timestamp::Timestamp;
 
 /// A change with everything that does not depend on the changes before it: arrival, text, forest keys
 /// and text query. Callers of a group commit prepare in parallel, outside the write lock.

@@ -15,8 +15,8 @@ use super::single::within;
 use crate::block::{self, BLOCK_BITS, Probes};
 use crate::document::Match;
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
 use crate::hamming;
+use crate::ids::Fingerprint;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::{
     Bucket, DocumentLookup, FingerprintSource, SCAN_BLOCK, SnapshotTables, View, VisitFlow,

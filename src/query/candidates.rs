@@ -3,8 +3,8 @@
 
 use crate::block::{self, BLOCK_BITS, Probes};
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
 use crate::hamming;
+use crate::ids::Fingerprint;
 use crate::store::{Bucket, FingerprintSource, SCAN_BLOCK, VisitFlow};
 
 /// The distinct reliable fingerprints within the radius, unsorted.

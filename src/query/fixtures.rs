@@ -3,8 +3,7 @@
 use tempfile::TempDir;
 
 use crate::block::{BLOCK_BITS, BLOCKS};
-use crate::document::DocId;
-use crate::fingerprint::Fingerprint;
+use crate::ids::{DocId, Fingerprint};
 use crate::store::Limits;
 use crate::store::{DbPath, DocumentEdit, Header, Store, StoredDocument, TextEdit, View};
 

@@ -9,10 +9,10 @@ use foldhash::fast::FixedState;
 use rayon::prelude::*;
 
 use super::single::within;
-use crate::document::DocId;
 use crate::error::Result;
-use crate::fingerprint::{Fingerprint, TextFingerprint, check_radius};
 use crate::forest::{ForestKeys, ForestQuery, ForestSearch, Reach};
+use crate::hamming::check_radius;
+use crate::ids::{DocId, Fingerprint, TextFingerprint};
 use crate::measure::containment::{Containment, Verdict};
 use crate::measure::decision::{DecidingText, Decision, answer_order};
 use crate::measure::{Likeness, PackedComparison, PackedWording, Resemblance, Wording};

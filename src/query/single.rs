@@ -4,7 +4,7 @@ use super::candidates::fingerprints_within;
 use super::documents::for_each_document;
 use crate::document::Match;
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::ids::Fingerprint;
 use crate::store::{FingerprintSource, View};
 
 /// The radius within which all fingerprints lie.

@@ -18,7 +18,7 @@ use super::weighted_features::WeightedFeatures;
 use super::{Constants, Recipe, RecipeKind};
 use crate::error::{Error, Result};
 use crate::feature::{Feature, UnreliableReason, Weights};
-use crate::fingerprint::{Fingerprint, Fingerprint128, TextFingerprint};
+use crate::ids::{Fingerprint, Fingerprint128, TextFingerprint};
 use crate::simhash::fingerprint_of;
 
 /// A [`Recipe`] with its tables and dictionaries loaded.

@@ -36,7 +36,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use crate::error::{Error, Result};
-use crate::timestamp::Timestamp;
+use crate::ids::Timestamp;
 use bulk::new_file::NewFile;
 use commit::Committer;
 pub(crate) use disk::lock::FileLock;

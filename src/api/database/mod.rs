@@ -11,9 +11,9 @@ use std::time::Duration;
 use parking_lot::RwLock;
 
 use crate::api::snapshot::Snapshot;
-use crate::document::{DocId, Document, Match};
+use crate::document::{Document, Match};
 use crate::error::{Error, Result};
-use crate::fingerprint::{Fingerprint, TextFingerprint};
+use crate::ids::{DocId, Fingerprint, TextFingerprint};
 use crate::ingest::group_commit::{GroupCommit, QueueLimits};
 use crate::progress::{Progress, ProgressHandler};
 use crate::query::{Similar, TextQuery};

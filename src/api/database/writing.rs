@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use super::{Database, Handle};
 use crate::api::transaction::Transaction;
-use crate::document::{DocId, Document};
+use crate::document::Document;
 use crate::error::{Error, Result};
+use crate::ids::{DocId, Timestamp};
 use crate::ingest::group_commit::GroupCommit;
 use crate::ingest::ticket::Ticket;
 use crate::ingest::{Change, Outcome, one, prepare_all};
 use crate::measure::decision::SimilarRule;
 use crate::store::maintenance::reset_clock::{self, ClockReset};
-use crate::timestamp::Timestamp;
 
 impl Database {
     /// Stores a document under a new id. A taken id is [`Outcome::Exists`].

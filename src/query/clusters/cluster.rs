@@ -1,8 +1,7 @@
 //! [`Cluster`]: a group of near-duplicates, with its members and its size.
 
 use super::graph::Graph;
-use crate::document::DocId;
-use crate::fingerprint::Fingerprint;
+use crate::ids::{DocId, Fingerprint};
 use crate::query::limits::QueryLimits;
 
 /// Two documents or more that are near-duplicates of each other.

@@ -7,8 +7,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::document::DocId;
-use crate::fingerprint::Fingerprint;
+use crate::ids::{DocId, Fingerprint};
 use crate::query::pairs::Pair;
 
 /// The number that stands for no node and no document. A graph has fewer nodes and documents.

@@ -10,8 +10,8 @@ use std::collections::VecDeque;
 use super::Shape;
 use super::graph::{CompressedRows, Graph, NONE};
 use super::text_filter::TextFilter;
-use crate::document::DocId;
 use crate::error::Result;
+use crate::ids::DocId;
 use crate::progress::ProgressReporter;
 use crate::query::limits::QueryLimits;
 

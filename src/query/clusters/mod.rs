@@ -18,8 +18,8 @@ use std::str::FromStr;
 
 use super::limits::QueryLimits;
 use super::pairs::{PairsEvent, pairs};
-use crate::document::DocId;
 use crate::error::{Error, Result};
+use crate::ids::DocId;
 use crate::measure::Likeness;
 use crate::measure::decision::Decision;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage, refuse_break};
@@ -263,7 +263,7 @@ fn priority_order(view: &View, graph: &Graph, mut priority: Priority<'_>) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fingerprint::Fingerprint;
+    use crate::ids::Fingerprint;
     use crate::query::fixtures::store_with_texts;
 
     #[test]

@@ -1,10 +1,9 @@
 //! [`Priority`]: the document of a cluster that is kept.
 
 use super::Keep;
-use crate::document::DocId;
 use crate::error::{Error, Result};
+use crate::ids::{DocId, Timestamp};
 use crate::store::View;
-use crate::timestamp::Timestamp;
 
 /// The priority of documents: the document of a cluster with the highest priority is kept.
 pub(crate) enum Priority<'p> {

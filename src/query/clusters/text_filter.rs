@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use crate::document::DocId;
 use crate::error::Result;
+use crate::ids::DocId;
 use crate::measure::decision::{DecidingText, Decision};
 use crate::measure::quotation::QuotableText;
 use crate::measure::{Likeness, Wording};

@@ -21,9 +21,8 @@ use rayon::prelude::*;
 
 use super::clusters::{Cluster, ClustersEvent, Priority, TextFilter};
 use super::limits::QueryLimits;
-use crate::document::DocId;
 use crate::error::{Error, Result};
-use crate::fingerprint::Fingerprint;
+use crate::ids::{DocId, Fingerprint};
 use crate::measure::Likeness;
 use crate::measure::decision::Decision;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage, refuse_break};

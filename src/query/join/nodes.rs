@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::Scope;
-use crate::document::DocId;
 use crate::error::{Error, Result};
+use crate::ids::DocId;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::{FingerprintSource, View};
 

@@ -1,6 +1,6 @@
 //! [`SimilarPair`]: two documents with similar texts.
 
-use crate::document::DocId;
+use crate::ids::DocId;
 use crate::measure::Resemblance;
 use crate::measure::containment::Verdict;
 

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use super::keepers::Keepers;
 use super::nodes::Nodes;
-use crate::document::DocId;
 use crate::error::Result;
+use crate::ids::DocId;
 use crate::query::clusters::{Priority, TextFilter};
 use crate::store::View;
 

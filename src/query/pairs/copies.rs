@@ -5,9 +5,8 @@ use std::ops::RangeInclusive;
 
 use super::postings::PostingLists;
 use super::run_concurrently;
-use crate::document::DocId;
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::ids::{DocId, Fingerprint};
 use crate::query::limits::QueryLimits;
 
 /// The ranges that remain of the search for copies.

@@ -240,7 +240,7 @@ impl RangePair<Range<usize>> {
 mod tests {
     use super::*;
     use crate::block::{self, Chains};
-    use crate::fingerprint::Fingerprint;
+    use crate::ids::Fingerprint;
 
     /// The next number of a splitmix64 sequence.
     fn random(state: &mut u64) -> u64 {

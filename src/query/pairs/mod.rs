@@ -19,9 +19,8 @@ use std::ops::ControlFlow;
 use rayon::prelude::*;
 
 use super::limits::QueryLimits;
-use crate::document::DocId;
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::ids::{DocId, Fingerprint};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::{FingerprintSource, SnapshotTables, View};
 use copies::CopyScan;

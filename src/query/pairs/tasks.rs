@@ -11,7 +11,7 @@ use super::join::{ListJoin, RangePair};
 use super::run_concurrently;
 use crate::block::{self, BLOCKS, Chain, Chains};
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::ids::Fingerprint;
 use crate::query::limits::QueryLimits;
 use crate::store::{FingerprintSource, SnapshotTables, VisitFlow};
 

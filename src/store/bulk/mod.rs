@@ -28,9 +28,10 @@ mod worker;
 
 use std::path::{Path, PathBuf};
 
-use crate::document::{DocId, Document};
+use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::forest::ForestKeys;
+use crate::ids::{DocId, Timestamp};
 use crate::progress::ProgressHandler;
 use crate::retention::Retention;
 use crate::store::Store;
@@ -45,7 +46,6 @@ use crate::store::commit::write_transaction::{MAX_REMOVED_AT_ONCE, WriteTransact
 use crate::store::disk::path::DbPath;
 use crate::store::tables::schema::{Header, Keeps};
 use crate::store::tables::texts::refuse_too_long;
-use crate::timestamp::Timestamp;
 
 pub use crate::store::bulk::reporter::Conflict;
 

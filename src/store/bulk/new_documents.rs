@@ -3,9 +3,8 @@
 use bytemuck::{Pod, Zeroable};
 use rdst::RadixKey;
 
-use crate::document::DocId;
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::ids::{DocId, Fingerprint};
 use crate::store::bulk::BulkReport;
 use crate::store::bulk::reporter::{Conflict, LoadReporter};
 use crate::store::bulk::sort::{SortContext, Sorted, Sorter};

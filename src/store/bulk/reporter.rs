@@ -3,9 +3,8 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use crate::document::DocId;
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::ids::{DocId, Fingerprint};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 
 /// A document that a bulk load leaves out: a document stored or pushed before has its id and another

@@ -8,8 +8,8 @@
 use redb::ReadableTable;
 
 use crate::block::BLOCK_BITS;
-use crate::document::DocId;
 use crate::error::Result;
+use crate::ids::{DocId, Timestamp};
 use crate::retention::{Expiry, Retention};
 use crate::store::bulk::BulkReport;
 use crate::store::bulk::new_documents::{NewDocuments, PushedSorter};
@@ -21,7 +21,6 @@ use crate::store::commit::write_transaction::{MAX_REMOVED_AT_ONCE, WriteTransact
 use crate::store::tables::packed::entry::{Entry, pair, swapped};
 use crate::store::tables::packed::{Op, Packed, VisitFlow};
 use crate::store::tables::{ARRIVALS_TABLE, FOREST_TABLE, ROTATED_TABLES, TIMES_TABLE, TableOf};
-use crate::timestamp::Timestamp;
 
 /// The file that a bulk load writes.
 pub(super) enum Target {

@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 
-use crate::document::DocId;
 use crate::error::Result;
 use crate::forest::ForestKeys;
+use crate::ids::DocId;
 use crate::store::bulk::sort::{SortContext, Sorter};
 use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::tables::packed::entry::pair;

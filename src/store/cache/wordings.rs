@@ -18,7 +18,7 @@ use foldhash::fast::RandomState;
 use parking_lot::{RwLock, RwLockWriteGuard};
 
 use crate::analysis::Sketch;
-use crate::document::DocId;
+use crate::ids::DocId;
 use crate::measure::{PackedWording, WordingSize};
 use crate::store::cache::dense_places::{DensePlaces, NO_SKETCH, NO_WORDING, Place};
 

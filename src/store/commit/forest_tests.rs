@@ -12,10 +12,10 @@ use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use tempfile::TempDir;
 
-use crate::document::{DocId, Document};
+use crate::document::Document;
 use crate::error::{Error, Result};
-use crate::fingerprint::Fingerprint;
 use crate::forest::{ForestKeys, ForestQuery, Reach};
+use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::progress::ProgressHandler;
 use crate::retention::Retention;
 use crate::store::bulk::Load;
@@ -26,7 +26,6 @@ use crate::store::maintenance::{check, copy};
 use crate::store::{
     DbPath, DocumentEdit, Header, KeyedText, Store, StoredDocument, TextEdit, View,
 };
-use crate::timestamp::Timestamp;
 
 const CACHE_BYTES: usize = 16 << 20;
 const MEMORY_BYTES: u64 = 16 << 20;

@@ -33,6 +33,7 @@ use std::time::Instant;
 use parking_lot::{Condvar, Mutex};
 
 use crate::error::{Error, LockHolder, Result};
+use crate::ids::Timestamp;
 use crate::store::commit::flush_options::FlushOptions;
 use crate::store::commit::write_lock::{ActiveLog, WriteLock};
 use crate::store::commit::write_transaction::WriteTransaction;
@@ -43,7 +44,6 @@ use crate::store::tables::schema::JournalMark;
 use crate::store::view::View;
 use crate::store::view::snapshot_tables::SnapshotTables;
 use crate::store::view::table_store::TableStore;
-use crate::timestamp::Timestamp;
 
 pub(crate) use write_lock::{WriteGuard, WriteHolder};
 

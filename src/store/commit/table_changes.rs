@@ -1,8 +1,7 @@
 //! The sorted changes that edits of documents make in one table, as `Packed::apply` takes them.
 
 use crate::block;
-use crate::document::DocId;
-use crate::fingerprint::Fingerprint;
+use crate::ids::{DocId, Fingerprint};
 use crate::store::tables::edit::{DocumentEdit, StoredDocument};
 use crate::store::tables::packed::Op;
 use crate::store::tables::packed::entry::pair;

@@ -7,9 +7,8 @@ use std::path::Path;
 
 use super::PoisonOnPanic;
 use super::flush::flush_edits;
-use crate::document::DocId;
 use crate::error::Error;
-use crate::fingerprint::Fingerprint;
+use crate::ids::{DocId, Fingerprint};
 use crate::store::limits::Limits;
 use crate::store::maintenance::check;
 use crate::store::{DbPath, DocumentEdit, Header, Store, StoredDocument, TextEdit};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use redb::ReadableTable;
 
 use crate::block::BLOCKS;
-use crate::document::DocId;
 use crate::error::Result;
 use crate::forest::ForestKeys;
+use crate::ids::{DocId, Timestamp};
 use crate::store::cache::nodes::NodeCache;
 use crate::store::cache::wordings::WordingCache;
 use crate::store::commit::bucket_changes::BucketChanges;
@@ -27,7 +27,6 @@ use crate::store::tables::schema::{self, Counters, JournalMark, Keeps};
 use crate::store::tables::texts;
 use crate::store::view::source::FingerprintSource;
 use crate::store::view::table_store::TableStore;
-use crate::timestamp::Timestamp;
 
 /// At most 8,192 documents are removed at a time, to bound memory.
 pub(crate) const MAX_REMOVED_AT_ONCE: usize = 8 << 10;

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use crate::timestamp::Timestamp;
+use crate::ids::Timestamp;
 
 impl Timestamp {
     /// The time of the system clock, rounded down to milliseconds.

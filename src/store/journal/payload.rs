@@ -23,10 +23,8 @@
 use std::io::{Result, Write};
 
 use super::frame::Fields;
-use crate::document::DocId;
-use crate::fingerprint::Fingerprint;
+use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::store::tables::edit::{Counts, DocumentEdit, KeyedText, StoredDocument, TextEdit};
-use crate::timestamp::Timestamp;
 
 /// Bytes of the totals.
 const COUNTS_BYTES: u64 = 17;

@@ -8,10 +8,8 @@ use tempfile::TempDir;
 use super::frame::ALIGNMENT_BYTES;
 use super::payload::tests::edit;
 use super::*;
-use crate::document::DocId;
-use crate::fingerprint::Fingerprint;
+use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::store::tables::edit::{KeyedText, StoredDocument, TextEdit};
-use crate::timestamp::Timestamp;
 
 type Batch = (Vec<DocumentEdit>, Counts);
 

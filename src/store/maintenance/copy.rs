@@ -6,8 +6,8 @@ use redb::ReadOnlyTable;
 
 use super::check;
 use crate::advice::Advice;
-use crate::document::DocId;
 use crate::error::{LockHolder, Result};
+use crate::ids::DocId;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::Store;
 use crate::store::bulk::new_file::{FinishedFile, NewFile};

@@ -1,9 +1,9 @@
 //! The clock of the retention window, set back after a bad arrival time.
 
 use crate::error::{Error, Result};
+use crate::ids::Timestamp;
 use crate::store::Store;
 use crate::store::commit::write_transaction::MAX_REMOVED_AT_ONCE;
-use crate::timestamp::Timestamp;
 
 /// The report of [`Database::reset_clock`](crate::Database::reset_clock).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

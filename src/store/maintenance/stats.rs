@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 use redb::ReadOnlyTable;
 
 use crate::block;
-use crate::document::DocId;
 use crate::error::Result;
+use crate::ids::{DocId, Timestamp};
 use crate::store::disk::page::PAGE_BYTES;
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::entry::Entry;
 use crate::store::view::View;
-use crate::timestamp::Timestamp;
 
 /// Counts and sizes of a database, returned by [`Snapshot::stats`](crate::Snapshot::stats).
 #[derive(Clone, Debug, PartialEq)]

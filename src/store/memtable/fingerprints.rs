@@ -7,8 +7,8 @@ use rayon::prelude::*;
 
 use super::shards::GroupedIndices;
 use crate::block::{self, BLOCK_BITS, BLOCKS, Probes};
-use crate::fingerprint::Fingerprint;
 use crate::hamming;
+use crate::ids::Fingerprint;
 
 /// The first 14 bits of a rotated fingerprint are the number of its bucket. A block key has 16 bits,
 /// but a memtable is small. Measured with a million fingerprints, 60 in a bucket: queries up to radius

@@ -33,9 +33,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use parking_lot::Mutex;
 
 use crate::analysis::Sketch;
-use crate::document::DocId;
-use crate::fingerprint::Fingerprint;
 use crate::forest::ForestSearch;
+use crate::ids::{DocId, Fingerprint};
 use crate::store::tables::edit::{DocumentEdit, StoredDocument, TextEdit};
 use fingerprints::FingerprintIndex;
 use forest::MemtableForest;

@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use super::Version;
 use super::shards::KeyHasher;
-use crate::document::DocId;
+use crate::ids::DocId;
 use crate::store::memtable::seqno_log::SeqnoLog;
 
 /// At most 256 documents, and the first one, are read under one lock, so that a reader of a million

@@ -3,12 +3,10 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::analysis::Sketch;
-use crate::document::DocId;
-use crate::fingerprint::Fingerprint;
 use crate::forest::ForestKeys;
+use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::measure::{PackedWording, Wording};
 use crate::text::Normaliser;
-use crate::timestamp::Timestamp;
 
 /// The stored state of a document, without its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use redb::ReadableTable;
 
 use super::packed::chunk::Chunk;
 use super::packed::{Op, Packed, VisitFlow};
-use crate::document::DocId;
 use crate::error::Result;
 use crate::forest::{ForestEntries, ForestEntry, ForestPage};
+use crate::ids::DocId;
 use crate::store::tables::packed::entry::{Entry, pair};
 
 /// The changes of table `forest` in a flush.

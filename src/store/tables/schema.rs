@@ -20,11 +20,11 @@ use redb::{ReadableTable, TableDefinition};
 use super::edit::Counts;
 use super::packed::TableId;
 use crate::error::Result;
+use crate::ids::Timestamp;
 use crate::retention::Retention;
 use crate::store::disk::page::{verify_crc, with_crc};
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
-use crate::timestamp::Timestamp;
 
 pub(crate) const FINGERPRINTS: TableId = TableId {
     name: "fingerprints",

@@ -6,8 +6,8 @@ use std::cell::RefCell;
 use redb::ReadableTable;
 
 use crate::analysis::Sketch;
-use crate::document::DocId;
 use crate::error::{Error, Result};
+use crate::ids::DocId;
 use crate::store::disk::page::{verify_crc, with_crc};
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;

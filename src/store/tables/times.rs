@@ -2,11 +2,10 @@
 
 use redb::ReadableTable;
 
-use crate::document::DocId;
 use crate::error::Result;
+use crate::ids::{DocId, Timestamp};
 use crate::store::tables::Tables;
 use crate::store::tables::packed::entry::{Entry, pair};
-use crate::timestamp::Timestamp;
 
 impl<P, S, C> Tables<P, S, C>
 where

@@ -3,13 +3,12 @@
 use std::path::Path;
 
 use super::View;
-use crate::document::{DocId, Document};
+use crate::document::Document;
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::store::tables::edit::{Counts, DocumentEdit, StoredDocument, TextEdit};
 use crate::store::view::pages::{Page, paged};
 use crate::store::view::source::FingerprintSource;
-use crate::timestamp::Timestamp;
 
 impl View {
     /// The number of documents, including expired ones that are not removed yet.

@@ -8,9 +8,9 @@ use redb::ReadableTable;
 
 use super::View;
 use crate::analysis::Sketch;
-use crate::document::DocId;
 use crate::error::Result;
 use crate::forest::{ForestEntries, ForestEntry, ForestPage, ForestSearch, keys_of_first_level};
+use crate::ids::DocId;
 use crate::store::cache::nodes::{MAX_ENTRIES, NodeCache, Visit};
 use crate::store::cache::wordings::WordingCache;
 use crate::store::memtable::MemtableView;

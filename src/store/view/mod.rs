@@ -21,15 +21,14 @@ mod wordings;
 
 use std::sync::OnceLock;
 
-use crate::document::{DocId, Match};
+use crate::document::Match;
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::retention::{Expiry, Retention};
 use crate::store::memtable::MemtableView;
 use crate::store::tables::edit::{Counts, StoredDocument, TextEdit};
 use crate::store::view::snapshot_tables::SnapshotTables;
 use crate::store::view::source::FingerprintSource;
-use crate::timestamp::Timestamp;
 
 /// The database as of one commit.
 ///

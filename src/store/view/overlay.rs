@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use super::View;
 use crate::document::Match;
-use crate::fingerprint::Fingerprint;
+use crate::ids::Fingerprint;
 use crate::retention::Expiry;
 use crate::store::tables::edit::{DocumentEdit, StoredDocument};
 use crate::store::view::source::FingerprintSource;

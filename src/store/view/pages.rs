@@ -1,7 +1,7 @@
 //! [`paged`]: an iterator over items that are read one page at a time.
 
-use crate::document::DocId;
 use crate::error::Result;
+use crate::ids::DocId;
 
 /// The items of one read, in order.
 #[derive(Debug)]

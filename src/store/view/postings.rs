@@ -2,8 +2,8 @@
 
 use redb::ReadableTable;
 
-use crate::document::DocId;
 use crate::error::Result;
+use crate::ids::DocId;
 use crate::store::tables::Tables;
 use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::chunk::Chunk;

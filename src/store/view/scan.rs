@@ -4,8 +4,8 @@
 use redb::ReadableTable;
 
 use crate::block;
-use crate::document::DocId;
 use crate::error::Result;
+use crate::ids::DocId;
 use crate::store::cache::buckets::{Bucket, Fingerprints};
 use crate::store::tables::Tables;
 use crate::store::tables::packed::VisitFlow;

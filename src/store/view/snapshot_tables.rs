@@ -5,9 +5,9 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::block;
-use crate::document::{DocId, Document};
+use crate::document::Document;
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::store::cache::buckets::{self, Bucket, Fingerprints, KEYS_PER_BLOCK, SCAN_BLOCK};
 use crate::store::cache::nodes::NodeCache;
 use crate::store::cache::wordings::WordingCache;
@@ -19,7 +19,6 @@ use crate::store::tables::schema::{self, Counters};
 use crate::store::view::pages::Page;
 use crate::store::view::source::{DocumentLookup, FingerprintSource};
 use crate::store::view::table_store::TableStore;
-use crate::timestamp::Timestamp;
 
 /// The tables as of one redb commit.
 pub(crate) type SnapshotTables = ReadTables<SnapshotContext>;

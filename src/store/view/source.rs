@@ -3,9 +3,8 @@
 use redb::ReadableTable;
 
 use crate::analysis::Sketch;
-use crate::document::DocId;
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::ids::{DocId, Fingerprint};
 use crate::store::cache::buckets::{Bucket, Fingerprints, SCAN_BLOCK};
 use crate::store::cache::nodes::NodeCache;
 use crate::store::cache::wordings::WordingCache;

@@ -2,8 +2,8 @@
 
 use super::View;
 use crate::analysis::Sketch;
-use crate::document::DocId;
 use crate::error::Result;
+use crate::ids::DocId;
 use crate::measure::{PackedWording, WordingSize};
 use crate::store::tables::edit::TextEdit;
 use crate::store::view::source::FingerprintSource;

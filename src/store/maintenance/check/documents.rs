@@ -5,7 +5,7 @@ use super::times::TimeSums;
 use super::{NAMED, TableCheck, both, holds};
 use crate::block::{self, BLOCKS};
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::ids::Fingerprint;
 use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::Counters;
 use crate::store::view::snapshot_tables::SnapshotTables;

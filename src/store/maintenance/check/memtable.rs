@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{NAMED, TableCheck, unless_corrupt};
-use crate::document::DocId;
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::ids::{DocId, Fingerprint};
 use crate::store::view::View;
 use crate::store::view::source::FingerprintSource;
 

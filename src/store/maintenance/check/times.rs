@@ -3,10 +3,10 @@
 use super::entry_sum::EntrySum;
 use super::{PackedTable, TableCheck, both, has_document, holds};
 use crate::error::Result;
+use crate::ids::Timestamp;
 use crate::store::tables::Times;
 use crate::store::tables::packed::entry::{pair, swapped};
 use crate::store::view::snapshot_tables::SnapshotTables;
-use crate::timestamp::Timestamp;
 
 type TimesTables = Times<redb::ReadOnlyTable<u128, &'static [u8]>>;
 

@@ -7,9 +7,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use crate::block::{self, BLOCK_BITS, BLOCKS};
-use crate::document::DocId;
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::ids::{DocId, Fingerprint};
 use crate::store::cache::buckets::KEYS_PER_BLOCK;
 use crate::store::tables::packed::VisitFlow;
 use crate::store::view::View;

@@ -1,14 +1,12 @@
 //! [`SourceJoin`]: the merge join of all sources of a salvage, by document id.
 
-use crate::document::DocId;
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::store::disk::path::{DbPath, message_without_path};
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::damaged_ranges::{Damaged, Part};
 use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::UNRELIABLE;
-use crate::timestamp::Timestamp;
 
 /// A table of the damaged file.
 pub(super) type Table<K> = redb::ReadOnlyTable<K, &'static [u8]>;

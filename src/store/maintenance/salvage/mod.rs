@@ -18,9 +18,9 @@ mod wal_overlay;
 
 use std::ops::ControlFlow;
 
-use crate::document::{DocId, Document};
+use crate::document::Document;
 use crate::error::Result;
-use crate::fingerprint::Fingerprint;
+use crate::ids::{DocId, Fingerprint};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::bulk::Load;
 use crate::store::disk::path::DbPath;

@@ -10,6 +10,7 @@ use std::path::Path;
 use super::join::{Fact, Source, SourceJoin, TEXTS_NAME};
 use super::leaf;
 use crate::error::Result;
+use crate::ids::Timestamp;
 use crate::progress::ProgressReporter;
 use crate::store::bulk::MIN_MEMORY_BYTES;
 use crate::store::bulk::sort::{SortContext, Sorter};
@@ -20,7 +21,6 @@ use crate::store::tables::packed::chunk::Chunk;
 use crate::store::tables::packed::damaged_ranges::Part;
 use crate::store::tables::packed::entry::{Entry, pair, swapped};
 use crate::store::tables::schema::{ARRIVALS, BLOCK0, FINGERPRINTS, TIMES, UNRELIABLE};
-use crate::timestamp::Timestamp;
 
 /// A leaf with more rows than table `meta` can have is not searched for settings.
 const MAX_META_ROWS: usize = 64;

@@ -7,6 +7,7 @@ use super::journals::has_journal;
 use super::pages::ScannedPages;
 use crate::advice::ForeignFile;
 use crate::error::{Error, LockHolder, Result};
+use crate::ids::Timestamp;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::bulk::new_file::refuse_existing;
 use crate::store::disk::lock::FileLock;
@@ -16,7 +17,6 @@ use crate::store::pager::backend::Backend;
 use crate::store::tables::packed::entry::Entry;
 use crate::store::tables::packed::{Packed, TableId};
 use crate::store::tables::schema::{self, Header, JournalMark};
-use crate::timestamp::Timestamp;
 
 /// 64 MiB for redb's cache while a damaged file is read.
 const CACHE_BYTES: usize = 64 << 20;

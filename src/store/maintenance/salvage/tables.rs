@@ -5,6 +5,7 @@ use std::path::Path;
 use super::join::{Fact, Source, SourceJoin, TEXTS_NAME, Table};
 use super::source::OpenFile;
 use crate::error::Result;
+use crate::ids::Timestamp;
 use crate::progress::ProgressReporter;
 use crate::store::bulk::MIN_MEMORY_BYTES;
 use crate::store::bulk::sort::{SortContext, Sorted, Sorter};
@@ -16,7 +17,6 @@ use crate::store::tables::schema::{
     ARRIVALS, BLOCK0, FINGERPRINTS, Keeps, TEXTS, TIMES, UNRELIABLE,
 };
 use crate::store::tables::texts;
-use crate::timestamp::Timestamp;
 
 type Pairs = Packed<Table<u128>>;
 

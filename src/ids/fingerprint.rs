@@ -1,9 +1,6 @@
 //! [`Fingerprint`], the 64-bit SimHash of a document, [`TextFingerprint`] and [`Fingerprint128`].
 
 use std::fmt;
-use std::str::FromStr;
-
-use crate::error::Error;
 
 /// The 64-bit SimHash of a document's features (Charikar, STOC 2002).
 ///
@@ -118,42 +115,11 @@ macro_rules! fingerprint {
                 write!(f, concat!(stringify!($name), "({})"), self)
             }
         }
-
-        /// Reads as many hexadecimal digits as `Display` writes, in upper or lower case.
-        ///
-        /// # Errors
-        /// [`Error::InvalidFingerprint`] for a sign, a prefix, another length or any other
-        /// character.
-        impl FromStr for $name {
-            type Err = Error;
-
-            fn from_str(text: &str) -> Result<Self, Error> {
-                let digits = const { (<$bits>::BITS / 4) as usize };
-                // `from_str_radix` accepts a sign and any length.
-                let all_digits =
-                    text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-                match <$bits>::from_str_radix(text, 16) {
-                    Ok(bits) if all_digits => Ok(Self(bits)),
-                    _ => Err(Error::InvalidFingerprint {
-                        text: text.to_owned(),
-                        digits,
-                    }),
-                }
-            }
-        }
     };
 }
 
 fingerprint!(Fingerprint, u64, "16");
 fingerprint!(Fingerprint128, u128, "32");
-
-/// Refuses a radius above 64, the number of bits of a fingerprint.
-pub(crate) fn check_radius(radius: u32) -> Result<(), Error> {
-    if radius > Fingerprint::BITS {
-        return Err(Error::InvalidRadius { radius });
-    }
-    Ok(())
-}
 
 impl Fingerprint {
     /// The number of bits, the largest distance and the largest radius: 64.
@@ -163,39 +129,6 @@ impl Fingerprint {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn displayed_fingerprint_parses_to_itself() {
-        for bits in [0, 1, 0xf000_0000_0000_0001, u64::MAX] {
-            let fingerprint = Fingerprint::from_bits(bits);
-            assert_eq!(fingerprint.to_string().len(), 16);
-            assert_eq!(
-                fingerprint.to_string().parse::<Fingerprint>().unwrap(),
-                fingerprint
-            );
-        }
-        let wide = Fingerprint128::from_bits(u128::MAX - 7);
-        assert_eq!(wide.to_string().parse::<Fingerprint128>().unwrap(), wide);
-        assert_eq!(
-            "00000000000000AB".parse::<Fingerprint>().unwrap().bits(),
-            0xab
-        );
-    }
-
-    #[test]
-    fn invalid_fingerprint_is_refused() {
-        for text in [
-            "",
-            "ff",
-            "+0000000000000ff",
-            "0x000000000000ff",
-            "00000000000000fg",
-        ] {
-            let error = text.parse::<Fingerprint>().unwrap_err().to_string();
-            assert!(error.contains("16 hexadecimal digits"), "{error}");
-        }
-        assert!("00000000000000000".parse::<Fingerprint>().is_err());
-    }
 
     #[test]
     fn fingerprint_converts_to_its_bits_and_back() {

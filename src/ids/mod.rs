@@ -1,0 +1,38 @@
+//! The values that name and place a document: [`DocId`], [`Fingerprint`], [`Timestamp`].
+//!
+//! Values only, without errors: `parse` reads them from text.
+
+mod fingerprint;
+mod timestamp;
+
+use std::fmt;
+
+pub use fingerprint::{Fingerprint, Fingerprint128, TextFingerprint};
+pub(crate) use timestamp::MARCH_0_TO_1970;
+pub use timestamp::Timestamp;
+
+/// The id of a document: any `u64`, chosen by the caller, unique in a database.
+///
+/// `Display` writes and `FromStr` reads decimal digits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(transparent))]
+pub struct DocId(pub u64);
+
+impl From<u64> for DocId {
+    fn from(id: u64) -> Self {
+        Self(id)
+    }
+}
+
+impl From<DocId> for u64 {
+    fn from(id: DocId) -> Self {
+        id.0
+    }
+}
+
+impl fmt::Display for DocId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
