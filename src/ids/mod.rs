@@ -8,7 +8,7 @@ mod timestamp;
 use std::fmt;
 
 pub use fingerprint::{Fingerprint, Fingerprint128, TextFingerprint};
-pub(crate) use timestamp::MARCH_0_TO_1970;
+pub(crate) use timestamp::CYCLE_MS;
 pub use timestamp::Timestamp;
 
 /// The id of a document: any `u64`, chosen by the caller, unique in a database.

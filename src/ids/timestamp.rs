@@ -85,41 +85,23 @@ impl From<SystemTime> for Timestamp {
     }
 }
 
+/// Milliseconds of 400 years, after which the Gregorian calendar repeats.
+pub(crate) const CYCLE_MS: u64 = 146_097 * 86_400_000;
+
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (seconds, ms) = (self.0 / 1000, self.0 % 1000);
-        let (days, second) = (seconds / 86_400, seconds % 86_400);
-        let (year, month, day) = date(days);
+        // jiff ends with the year 9999: the time is moved to the first cycle, from 1970 to 2369.
+        let (cycles, ms) = (self.0 / CYCLE_MS, self.0 % CYCLE_MS);
+        let moved = jiff::Timestamp::UNIX_EPOCH + Duration::from_millis(ms);
+        let moved = jiff::tz::Offset::UTC.to_datetime(moved);
+        let year = 400 * cycles + u64::from(moved.year().unsigned_abs());
         let sign = if year > 9999 { "+" } else { "" };
-        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
         write!(
             f,
-            "{sign}{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z"
+            "{sign}{year:04}{}",
+            moved.strftime("-%m-%dT%H:%M:%S.%3fZ")
         )
     }
-}
-
-/// Days from 0000-03-01 to 1970-01-01.
-pub(crate) const MARCH_0_TO_1970: u64 = 719_468;
-
-/// Year, month and day in the Gregorian calendar of a day counted from 1970-01-01.
-fn date(days: u64) -> (u64, u64, u64) {
-    const DAYS_OF_400_YEARS: u64 = 146_097;
-    // A year begins in March here, so that the leap day is its last day.
-    let days = days + MARCH_0_TO_1970;
-    let (era, day) = (days / DAYS_OF_400_YEARS, days % DAYS_OF_400_YEARS);
-    // Without the leap days of 4, 100 and 400 years, each year has 365 days.
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    // March to July have 153 days, and so have August to December.
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let is_next_year = month >= 10;
-    (
-        400 * era + year + u64::from(is_next_year),
-        if is_next_year { month - 9 } else { month + 3 },
-        day,
-    )
 }
 
 #[cfg(test)]
@@ -135,34 +117,14 @@ mod tests {
             (951_868_800_000, "2000-03-01T00:00:00.000Z"),
             (1_735_689_599_000, "2024-12-31T23:59:59.000Z"),
             (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+            (12_622_780_799_999, "2369-12-31T23:59:59.999Z"),
+            (12_622_780_800_000, "2370-01-01T00:00:00.000Z"),
             (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
             (253_402_300_800_000, "+10000-01-01T00:00:00.000Z"),
         ] {
             assert_eq!(Timestamp(ms).to_string(), shown);
         }
         assert!(Timestamp(u64::MAX).to_string().starts_with("+584556019-"));
-    }
-
-    #[test]
-    fn date_follows_the_gregorian_calendar_for_200_000_days() {
-        let leap = |year: u64| {
-            year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-        };
-        let mut expected = (1970, 1, 1);
-        for days in 0..200_000 {
-            assert_eq!(date(days), expected);
-            let (year, month, day) = expected;
-            let last = match month {
-                2 => 28 + u64::from(leap(year)),
-                4 | 6 | 9 | 11 => 30,
-                _ => 31,
-            };
-            expected = match (month, day) {
-                (12, 31) => (year + 1, 1, 1),
-                (_, day) if day == last => (year, month + 1, 1),
-                _ => (year, month, day + 1),
-            };
-        }
     }
 
     #[test]
