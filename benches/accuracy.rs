@@ -39,10 +39,8 @@ use bench_support::timing::timed;
 use flate2::read::MultiGzDecoder;
 use rayon::prelude::*;
 use serde_json::Value;
-use simdb::{
-    Change, Database, Decision, DocId, Document, Fingerprinter, Likeness, Normaliser, Recipe,
-    Resemblance,
-};
+use simdb::similarity::{Likeness, Resemblance};
+use simdb::{Change, Database, Decision, DocId, Document, Fingerprinter, Normaliser, Recipe};
 
 /// The classes of length, in characters.
 const CLASSES: [&str; 4] = ["10-30", "30-100", "100-500", "500+"];

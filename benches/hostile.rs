@@ -12,8 +12,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use simdb::similarity::Resemblance;
 use simdb::similarity::tokens;
-use simdb::{Fingerprinter, Normaliser, Recipe, Resemblance};
+use simdb::{Fingerprinter, Normaliser, Recipe};
 
 use bench_support::arguments::Usage;
 use bench_support::table::{Table, number};

@@ -6,8 +6,9 @@ use std::path::Path;
 use bench_support::table::time;
 use bench_support::timing::timed;
 use serde_json::Value;
+use simdb::Normaliser;
 use simdb::containment::{Containment, Verdict, Weights};
-use simdb::{Likeness, Normaliser};
+use simdb::similarity::Likeness;
 
 #[derive(Default)]
 struct Counts {

@@ -27,7 +27,8 @@ use bench_support::keys::{key, keys};
 use bench_support::memory;
 use bench_support::table::{Table, mebibytes, number, ratio, time};
 use bench_support::timing::{time_ratio, timed};
-use simdb::{BulkLoad, Database, DocId, Document, Fingerprint};
+use simdb::bulk::BulkLoad;
+use simdb::{Database, DocId, Document, Fingerprint};
 
 const USAGE: Usage = Usage {
     line: "cargo bench --bench load -- [DOCUMENTS] [--memory-mib N] [--turns N] [--check]",

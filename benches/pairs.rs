@@ -38,7 +38,9 @@ use bench_support::memory;
 use bench_support::plain_scan::count_within;
 use bench_support::table::{Table, mebibytes, number, ratio, time};
 use bench_support::timing::{time_ratio, timed};
-use simdb::{Clustering, ClustersEvent, Database, PairsEvent, Snapshot};
+use simdb::clusters::{Clustering, ClustersEvent};
+use simdb::pairs::PairsEvent;
+use simdb::{Database, Snapshot};
 
 const USAGE: Usage = Usage {
     line: "cargo bench --bench pairs -- [DOCUMENTS] [--radius R] [--planted-one-in N] \
@@ -237,7 +239,7 @@ fn compare(table: &Table, corpus: &Corpus) -> Duration {
     let snapshot = database.snapshot().expect("snapshot");
     let (mut found, found_time) = timed(|| {
         let mut found = Vec::new();
-        let take = |pair: simdb::Pair| {
+        let take = |pair: simdb::pairs::Pair| {
             found.push((pair.a.0, pair.b.0));
             ControlFlow::Continue(())
         };
@@ -341,7 +343,7 @@ impl Outcome {
                         for pair in found {
                             sum = sum.wrapping_add(pair_hash(pair.a.0, pair.b.0));
                         }
-                        let is_planted = |pair: &&simdb::Pair| is_planted(pair.b.0);
+                        let is_planted = |pair: &&simdb::pairs::Pair| is_planted(pair.b.0);
                         let near = found.iter().filter(is_planted);
                         planted += near.filter(|pair| pair.b.0 - pair.a.0 == 1).count() as u64;
                     }
@@ -374,7 +376,7 @@ impl Outcome {
                 if let ClustersEvent::Cluster(cluster) = event {
                     clusters += 1;
                     largest = largest.max(cluster.members.len() as u64);
-                    let is_beside = |two: &&[simdb::Member]| {
+                    let is_beside = |two: &&[simdb::clusters::Member]| {
                         is_planted(two[1].id.0) && two[1].id.0 - two[0].id.0 == 1
                     };
                     planted += cluster.members.windows(2).filter(is_beside).count() as u64;

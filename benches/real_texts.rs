@@ -10,8 +10,9 @@ use bench_support::keys::SplitMix;
 use flate2::read::MultiGzDecoder;
 use rayon::prelude::*;
 use serde_json::Value;
+use simdb::similarity::{Likeness, Resemblance};
 use simdb::similarity::{edit_similarity_at_least, tokens};
-use simdb::{Decision, Likeness, Normaliser, Resemblance, Similar, TextQuery};
+use simdb::{Decision, Normaliser, Similar, TextQuery};
 
 use crate::similar_rows::{Found, SimilarTable, check_contained, found_by_narrow};
 

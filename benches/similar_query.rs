@@ -36,7 +36,8 @@ use bench_support::keys::SplitMix;
 use rayon::prelude::*;
 use real_texts::{Counts, RealTexts};
 use serde_json::Value;
-use simdb::{Database, Decision, Likeness, Normaliser, Resemblance, Similar};
+use simdb::similarity::{Likeness, Resemblance};
+use simdb::{Database, Decision, Normaliser, Similar};
 use similar_rows::{Found, Ids, SimilarTable, check_contained};
 
 const USAGE: Usage = Usage {

@@ -1,12 +1,13 @@
-//! [`Error`], the one error type of the library, and [`Result`].
+//! [`Error`], the one error type of the library, [`Result`], and the [`Advice`] after an error.
 
 use std::error::Error as StdError;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::advice::{Advice, ForeignFile};
 use crate::ids::DocId;
+
+pub use crate::advice::{Advice, ForeignFile};
 
 /// The result of a function of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -22,7 +23,7 @@ pub enum LockHolder {
     Database,
     /// A database of this process that is open for reading only.
     ReadOnlyDatabase,
-    /// A [`BulkLoad`](crate::BulkLoad) of this process into the database.
+    /// A [`BulkLoad`](crate::bulk::BulkLoad) of this process into the database.
     BulkLoad,
     /// A [`vacuum`](crate::Builder::vacuum) of this process.
     Vacuum,
@@ -412,7 +413,7 @@ pub enum Error {
         radius: u32,
     },
 
-    /// A threshold of a [`Likeness`](crate::Likeness) is not a number from 0 to 1. Nothing was
+    /// A threshold of a [`Likeness`](crate::similarity::Likeness) is not a number from 0 to 1. Nothing was
     /// changed.
     #[error("the threshold {value} of {measure} is not possible; give a number from 0 to 1")]
     InvalidLikeness {
@@ -422,7 +423,7 @@ pub enum Error {
         value: f64,
     },
 
-    /// [`SimilarJoin::contained_up_to`](crate::SimilarJoin::contained_up_to) is not a number from 1 on, or
+    /// [`SimilarJoin::contained_up_to`](crate::join::SimilarJoin::contained_up_to) is not a number from 1 on, or
     /// more than 1 with [`Decision::Alike`](crate::Decision::Alike), which finds no contained texts.
     #[error(
         "contained_up_to {ratio} is not possible; give a number from 1 on, and 1 if thresholds alone decide"
@@ -432,7 +433,7 @@ pub enum Error {
         ratio: f64,
     },
 
-    /// The checkpoint of [`SimilarJoin::resume`](crate::SimilarJoin::resume) is one of other documents, texts or
+    /// The checkpoint of [`SimilarJoin::resume`](crate::join::SimilarJoin::resume) is one of other documents, texts or
     /// rules, or of another version of simdb.
     #[error(
         "{}: the checkpoint is of other documents, texts or rules, or of another version of simdb; give the \
@@ -466,7 +467,7 @@ pub enum Error {
         reason: &'static str,
     },
 
-    /// No rule of [`Keep`](crate::Keep) has the given name.
+    /// No rule of [`Keep`](crate::clusters::Keep) has the given name.
     #[error("there is no rule {name:?} for the document to keep; known are {known}")]
     UnknownKeep {
         /// The given name.
@@ -617,7 +618,8 @@ impl Error {
     /// text of the advice, so that a program with other words for the step can replace them.
     ///
     /// ```
-    /// use simdb::{Advice, Database};
+    /// use simdb::error::Advice;
+    /// use simdb::Database;
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let path = folder.path().join("docs.simdb");

@@ -49,10 +49,10 @@
 //! | check a file | [`Database::check`] |
 //! | salvage a damaged file | [`Builder::salvage`] |
 //! | make fingerprints without a database | [`Fingerprinter`]; step by step [`simhash`] |
-//! | compare two texts | [`Resemblance`], [`similarity`] |
+//! | compare two texts | [`similarity::Resemblance`] |
 //! | decide if a text may be deleted for another | [`containment`] |
 //! | find similar texts in memory, without a database | [`SimilarIndex`] |
-//! | search similar texts in another system | [`SearchKeys`], [`NodeEntries`] |
+//! | search similar texts in another system | [`external::SearchKeys`], [`external::NodeEntries`] |
 //!
 //! The [`guide`] explains how texts match, what is promised, and how to run a database.
 //!
@@ -67,7 +67,7 @@
 //!
 //! A match is a claim about bits, not about meaning. Radius 3 finds texts with cosmetic changes.
 //! Edited and short texts lie farther apart: a database made for them ([`Builder::similar`])
-//! compares the texts themselves ([`Snapshot::similar`], [`Likeness`]).
+//! compares the texts themselves ([`Snapshot::similar`], [`similarity::Likeness`]).
 
 #![warn(missing_docs, missing_debug_implementations)]
 
@@ -75,7 +75,7 @@ mod document;
 mod ids;
 
 mod advice;
-mod error;
+pub mod error;
 
 mod block;
 mod hamming;
@@ -94,7 +94,7 @@ mod forest;
 mod measure;
 
 mod dedup;
-mod external;
+pub mod external;
 
 mod store;
 
@@ -109,40 +109,71 @@ mod serde_impls;
 
 pub mod guide;
 
-pub use advice::{Advice, ForeignFile};
 pub use api::builder::Builder;
-pub use api::bulk_load::{BulkLoad, BulkReport, Conflict};
-pub use api::clusters::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
 pub use api::database::{Database, Settings};
-pub use api::pairs::{Pair, PairsEvent};
-pub use api::similar_join::{
-    Checkpoints, JoinCheckpoint, Scope, SimilarJoin, SimilarPair, SimilarPairsEvent,
-};
 pub use api::snapshot::Snapshot;
 pub use api::transaction::Transaction;
 pub use dedup::text_index::{PreparedText, SimilarIndex, SimilarText};
 pub use document::{Document, Match};
-pub use error::{Cause, Error, LockHolder, Result};
-pub use external::{NodeEntries, NodeText, SearchKeys};
+pub use error::{Error, Result};
 pub use feature::{Feature, UnreliableReason};
 pub use ids::{DocId, Fingerprint, Fingerprint128, TextFingerprint, Timestamp};
 pub use ingest::ticket::Ticket;
 pub use ingest::{Change, Outcome};
 pub use measure::decision::{Decision, OnExtended, SimilarRule};
-pub use measure::{Likeness, Resemblance, containment, similarity};
+pub use measure::{containment, similarity};
 pub use progress::{Progress, Stage};
 pub use query::{Similar, TextQuery};
 pub use recipe::{Fingerprinter, Recipe};
 pub use retention::Retention;
-pub use store::disk::{Disk, DiskFile, FileInfo, SystemDisk};
-pub use store::maintenance::copy::Vacuumed;
-pub use store::maintenance::diagnosis::{
-    Bin, BlockDiagnosis, Diagnosis, DuplicateGroup, Duplicates, HotKey, QueryLoad,
-};
-pub use store::maintenance::reset_clock::ClockReset;
-pub use store::maintenance::salvage::Salvage;
-pub use store::maintenance::stats::{Stats, TableStats};
 pub use text::Normaliser;
+
+/// Bulk loads: many documents in any order, each table written once.
+pub mod bulk {
+    pub use crate::api::bulk_load::BulkLoad;
+    pub use crate::store::bulk::{BulkReport, Conflict};
+}
+
+/// Pairs of documents within a radius, from [`Snapshot::pairs`](crate::Snapshot::pairs).
+pub mod pairs {
+    pub use crate::query::{Pair, PairsEvent};
+}
+
+/// Clusters of near-duplicates and the document of each to keep, from
+/// [`Snapshot::clusters`](crate::Snapshot::clusters).
+pub mod clusters {
+    pub use crate::query::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
+}
+
+/// The join of all texts of a database by similarity, from
+/// [`Snapshot::similar_pairs`](crate::Snapshot::similar_pairs) and
+/// [`Snapshot::similar_clusters`](crate::Snapshot::similar_clusters).
+pub mod join {
+    pub use crate::query::{
+        Checkpoints, JoinCheckpoint, Scope, SimilarJoin, SimilarPair, SimilarPairsEvent,
+    };
+}
+
+/// Reports of operations on a database file: statistics, vacuum, salvage, reset of the clock.
+pub mod maintenance {
+    pub use crate::store::maintenance::copy::Vacuumed;
+    pub use crate::store::maintenance::reset_clock::ClockReset;
+    pub use crate::store::maintenance::salvage::Salvage;
+    pub use crate::store::maintenance::stats::{Stats, TableStats};
+}
+
+/// The distribution of the fingerprints of a database, from
+/// [`Snapshot::diagnose`](crate::Snapshot::diagnose).
+pub mod diagnosis {
+    pub use crate::store::maintenance::diagnosis::{
+        Bin, BlockDiagnosis, Diagnosis, DuplicateGroup, Duplicates, HotKey, QueryLoad,
+    };
+}
+
+/// The file system as a database uses it, for tests with a disk that fails or loses power.
+pub mod disk {
+    pub use crate::store::disk::{Disk, DiskFile, FileInfo, SystemDisk};
+}
 
 /// The types that threads may share, and those that may only move to another thread.
 #[cfg(test)]

@@ -59,9 +59,9 @@ const SHARES: u64 = 10_000;
 /// [`Snapshot::pairs`]: crate::Snapshot::pairs
 /// [`Snapshot::within_batch`]: crate::Snapshot::within_batch
 /// [`Snapshot::clusters`]: crate::Snapshot::clusters
-/// [`BulkLoad`]: crate::BulkLoad
-/// [`BulkLoad::finish`]: crate::BulkLoad::finish
-/// [`BulkLoad::push`]: crate::BulkLoad::push
+/// [`BulkLoad`]: crate::bulk::BulkLoad
+/// [`BulkLoad::finish`]: crate::bulk::BulkLoad::finish
+/// [`BulkLoad::push`]: crate::bulk::BulkLoad::push
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {

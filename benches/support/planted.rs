@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use simdb::similarity::tokens;
-use simdb::{Fingerprint, Likeness, Normaliser, Resemblance};
+use simdb::similarity::{Likeness, Resemblance};
+use simdb::{Fingerprint, Normaliser};
 
 use super::keys::SplitMix;
 

@@ -15,7 +15,7 @@ const SHORT_CHARACTERS: usize = 14;
 const LONG_CHARACTERS: usize = 100;
 
 /// Near-duplicates differ in length by at most this factor, as a rule: the default thresholds of
-/// [`Likeness`](crate::Likeness) need about two thirds of the longer text in the other.
+/// [`Likeness`](crate::similarity::Likeness) need about two thirds of the longer text in the other.
 const MAX_LENGTH_RATIO: usize = 2;
 
 /// The letters or digits of a shingle, by the length of the text. A run of CJK characters has shingles of two

@@ -176,7 +176,7 @@ impl Builder {
         self
     }
 
-    /// Sets the disk of the file; [`SystemDisk`](crate::SystemDisk) unless set. Tests pass a
+    /// Sets the disk of the file; [`SystemDisk`](crate::disk::SystemDisk) unless set. Tests pass a
     /// [`Disk`] that fails or loses power.
     pub fn disk(mut self, disk: Arc<dyn Disk>) -> Self {
         self.disk = Some(disk);

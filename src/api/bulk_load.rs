@@ -12,9 +12,7 @@ use crate::document::Document;
 use crate::error::{LockHolder, Result};
 use crate::ids::Timestamp;
 use crate::progress::{Progress, ProgressHandler};
-use crate::store::bulk::Load;
-
-pub use crate::store::bulk::{BulkReport, Conflict};
+use crate::store::bulk::{BulkReport, Conflict, Load};
 
 /// Sorts any number of documents and writes each table once, in its order.
 ///

@@ -7,9 +7,7 @@ use crate::error::Result;
 use crate::hamming::check_radius;
 use crate::ids::DocId;
 use crate::measure::Likeness;
-use crate::query::{self, Priority, QueryLimits};
-
-pub use crate::query::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
+use crate::query::{self, Clustering, ClustersEvent, Priority, QueryLimits};
 
 /// The approximate times of pairs and of clusters, for the reported progress.
 const STAGE_TIMES: [u64; 2] = [4, 1];
@@ -54,7 +52,8 @@ impl Snapshot {
     ///
     /// ```
     /// use std::ops::ControlFlow;
-    /// use simdb::{Clustering, ClustersEvent, Database, DocId, Document, Fingerprint, Shape};
+    /// use simdb::clusters::{Clustering, ClustersEvent, Shape};
+    /// use simdb::{Database, DocId, Document, Fingerprint};
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::create(folder.path().join("docs.simdb"))?;
@@ -108,7 +107,8 @@ impl Snapshot {
     ///
     /// ```
     /// use std::ops::ControlFlow;
-    /// use simdb::{Clustering, ClustersEvent, Database, DocId, Document, Fingerprint};
+    /// use simdb::clusters::{Clustering, ClustersEvent};
+    /// use simdb::{Database, DocId, Document, Fingerprint};
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::create(folder.path().join("docs.simdb"))?;

@@ -9,9 +9,7 @@ use crate::error::Result;
 use crate::hamming::check_radius;
 use crate::ids::{DocId, Fingerprint};
 use crate::progress::refuse_break;
-use crate::query::{self, QueryLimits};
-
-pub use crate::query::{Pair, PairsEvent};
+use crate::query::{self, Pair, PairsEvent, QueryLimits};
 
 impl Snapshot {
     /// Finds all pairs of [reliable](crate::Document::reliable) documents whose fingerprints differ
@@ -40,7 +38,8 @@ impl Snapshot {
     ///
     /// ```
     /// use std::ops::ControlFlow;
-    /// use simdb::{Database, DocId, Document, Fingerprint, PairsEvent};
+    /// use simdb::pairs::PairsEvent;
+    /// use simdb::{Database, DocId, Document, Fingerprint};
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::create(folder.path().join("docs.simdb"))?;

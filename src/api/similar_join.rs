@@ -6,10 +6,9 @@ use crate::api::snapshot::Snapshot;
 use crate::error::Result;
 use crate::ids::DocId;
 use crate::progress::refuse_break;
-use crate::query::{self, ClustersEvent, Keep, Priority};
-
-pub use crate::query::{
-    Checkpoints, JoinCheckpoint, Scope, SimilarJoin, SimilarPair, SimilarPairsEvent,
+use crate::query::{
+    self, Checkpoints, ClustersEvent, JoinCheckpoint, Keep, Priority, Scope, SimilarJoin,
+    SimilarPair, SimilarPairsEvent,
 };
 
 /// The approximate times of reading the texts, of comparing them and of selecting keepers.
@@ -41,7 +40,8 @@ impl Snapshot {
     /// ```
     /// use std::ops::ControlFlow;
     /// use simdb::containment::Verdict;
-    /// use simdb::{Database, SimilarJoin, SimilarPairsEvent};
+    /// use simdb::join::{SimilarJoin, SimilarPairsEvent};
+    /// use simdb::Database;
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::builder().keep_texts(true).create(folder.path().join("docs.simdb"))?;
@@ -99,7 +99,9 @@ impl Snapshot {
     ///
     /// ```
     /// use std::ops::ControlFlow;
-    /// use simdb::{ClustersEvent, Database, Keep, SimilarJoin};
+    /// use simdb::clusters::{ClustersEvent, Keep};
+    /// use simdb::join::SimilarJoin;
+    /// use simdb::Database;
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let db = Database::builder().keep_texts(true).create(folder.path().join("docs.simdb"))?;

@@ -321,7 +321,7 @@ impl Snapshot {
         with_texts.take_while(move |document| !std::mem::replace(&mut failed, document.is_err()))
     }
 
-    /// Every candidate whose text is like that of the query by [`Likeness`](crate::Likeness) and,
+    /// Every candidate whose text is like that of the query by [`Likeness`](crate::similarity::Likeness) and,
     /// unless the query [decides](TextQuery::decision) otherwise, says all that the query says, or
     /// nothing that the query does not say. Not exact: a document that is no candidate is not found.
     ///
@@ -330,7 +330,7 @@ impl Snapshot {
     ///
     /// | database | candidates | finds |
     /// |---|---|---|
-    /// | with a forest ([`Builder::similar`](crate::Builder::similar)) | same wording; neighbours in the forest; within 3 bits | of a million real texts of one line, 99.9 % with a [score](crate::Resemblance::score) above 0.75, and 98 % of all |
+    /// | with a forest ([`Builder::similar`](crate::Builder::similar)) | same wording; neighbours in the forest; within 3 bits | of a million real texts of one line, 99.9 % with a [score](crate::similarity::Resemblance::score) above 0.75, and 98 % of all |
     /// | with texts only | within 12 bits | lightly edited texts; about half of short ones |
     ///
     /// All candidates are compared, however many they are. Neighbours in the forest depend on the number of

@@ -51,7 +51,7 @@ impl<'t> From<&'t SearchKeys> for NodeText<'t> {
 /// # Examples
 ///
 /// ```
-/// use simdb::{NodeEntries, NodeText, SearchKeys};
+/// use simdb::external::{NodeEntries, NodeText, SearchKeys};
 ///
 /// let [query, near, unrelated] = [
 ///     "The ferry to the islands was cancelled because of fog.",

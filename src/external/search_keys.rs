@@ -20,7 +20,7 @@ use crate::measure::{Likeness, Wording};
 ///
 /// An entry of a node is a candidate if its length class is in [`classes`](Self::classes), and its sketch differs
 /// from a sketch of the query in at most [`max_sketch_distance`](Self::max_sketch_distance) bits. Documents with
-/// the same key of the wording are candidates of any class and sketch. [`NodeEntries`](crate::NodeEntries) finds the
+/// the same key of the wording are candidates of any class and sketch. [`NodeEntries`](crate::external::NodeEntries) finds the
 /// candidates of a node that are alike, without their texts.
 /// [`Snapshot::similar`](crate::Snapshot::similar) finds the same candidates, and also documents whose fingerprints
 /// differ in at most 3 bits; [`PreparedText::search`](crate::PreparedText::search) decides about a candidate as it does.
@@ -28,7 +28,7 @@ use crate::measure::{Likeness, Wording};
 /// # Examples
 ///
 /// ```
-/// use simdb::SearchKeys;
+/// use simdb::external::SearchKeys;
 ///
 /// let one = SearchKeys::new("The ferry to the islands was cancelled because of fog.");
 /// let other = SearchKeys::new("The ferry to the islands was canceled, because of fog!");

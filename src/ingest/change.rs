@@ -24,7 +24,7 @@ pub enum Change {
     /// An unreliable document matches no document by its fingerprint. In a database with a forest
     /// ([`Builder::similar`](crate::Builder::similar)), an unreliable document with a text is not
     /// stored if a stored text has the same normalised letters and digits: see
-    /// [`Resemblance::same_wording`](crate::Resemblance::same_wording).
+    /// [`Resemblance::same_wording`](crate::similarity::Resemblance::same_wording).
     InsertUnique {
         /// The document.
         document: Document,

@@ -21,7 +21,7 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// The least likeness of two texts that a [`SimilarJoin`](crate::SimilarJoin) compares, unless it is
+    /// The least likeness of two texts that a [`SimilarJoin`](crate::join::SimilarJoin) compares, unless it is
     /// given: [`Likeness::default`] where thresholds decide alone, and less where the words decide.
     ///
     /// The shorter of two texts may say half of what the longer text says, and be contained in it. Among

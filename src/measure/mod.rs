@@ -134,7 +134,8 @@ impl Resemblance {
     /// # Examples
     ///
     /// ```
-    /// use simdb::{Likeness, Normaliser, Resemblance};
+    /// use simdb::similarity::{Likeness, Resemblance};
+    /// use simdb::Normaliser;
     ///
     /// let normaliser = Normaliser::new();
     /// let measured = |a, b| Resemblance::new(&normaliser, a, b);

@@ -39,3 +39,4 @@
 
 pub use super::edit::{edit_similarity, edit_similarity_at_least};
 pub use super::jaccard::{shingle_jaccard, shingles, tokens};
+pub use super::{Likeness, Resemblance};

@@ -47,7 +47,7 @@ fn model_of(documents: &[Document]) -> Model {
     .with(documents.iter().cloned())
 }
 
-fn load(mut load: simdb::BulkLoad<'_>, documents: impl IntoIterator<Item = Document>) {
+fn load(mut load: simdb::bulk::BulkLoad<'_>, documents: impl IntoIterator<Item = Document>) {
     for document in documents {
         load.push(document).unwrap();
     }

@@ -9,10 +9,9 @@ use std::time::Duration;
 use crate::history::{database_of, later_changes, steps};
 use crate::visits::stop_at_each_event;
 use proptest::prelude::*;
-use simdb::{
-    Change, Cluster, Clustering, ClustersEvent, Database, Decision, DocId, Document, Error,
-    Fingerprint, Keep, Likeness, Member, Resemblance, Shape, Snapshot, Timestamp,
-};
+use simdb::clusters::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
+use simdb::similarity::{Likeness, Resemblance};
+use simdb::{Change, Database, Decision, DocId, Document, Error, Fingerprint, Snapshot, Timestamp};
 use test_support::{Model, SplitMix, builder, document, documents, folder, planted, window};
 
 const CONNECTED: Shape = Shape::Connected { most_documents: 0 };

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use simdb::clusters::{Clustering, ClustersEvent};
 use simdb::containment::{Containment, Verdict, Weights};
+use simdb::similarity::Likeness;
 use simdb::{
-    Change, Clustering, ClustersEvent, Database, Decision, DocId, Document, Fingerprint, Likeness,
-    Normaliser, OnExtended, Outcome, Similar, SimilarRule,
+    Change, Database, Decision, DocId, Document, Fingerprint, Normaliser, OnExtended, Outcome,
+    Similar, SimilarRule,
 };
 use test_support::{INSERTED, builder, folder};
 

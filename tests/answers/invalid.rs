@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use simdb::{
-    Change, Clustering, Database, DocId, Document, Error, Fingerprint, ForeignFile, Likeness,
-    SimilarRule,
-};
+use simdb::clusters::Clustering;
+use simdb::error::ForeignFile;
+use simdb::similarity::Likeness;
+use simdb::{Change, Database, DocId, Document, Error, Fingerprint, SimilarRule};
 use test_support::{builder, folder};
 
 const FINGERPRINT: Fingerprint = Fingerprint::from_bits(7);

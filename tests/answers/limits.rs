@@ -11,9 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use simdb::{
-    Change, Conflict, Database, DocId, Document, Error, Fingerprint, Match, Outcome, Timestamp,
-};
+use simdb::bulk::Conflict;
+use simdb::{Change, Database, DocId, Document, Error, Fingerprint, Match, Outcome, Timestamp};
 use test_support::small_disk::SmallDisk;
 use test_support::timing::{SetWhenDropped, shortest, timed};
 use test_support::{
@@ -1072,7 +1071,7 @@ fn vacuum_keeps_answers_and_shrinks_file() {
     let settings = database.settings().clone();
     drop(database);
     let had = std::fs::metadata(&path).unwrap().len();
-    let simdb::Vacuumed {
+    let simdb::maintenance::Vacuumed {
         before_bytes: before,
         after_bytes: after,
     } = Database::vacuum(&path).unwrap();

@@ -8,9 +8,8 @@ use std::time::Duration;
 use crate::history::{database_of, later_changes, steps};
 use crate::visits::stop_at_each_event;
 use proptest::prelude::*;
-use simdb::{
-    Change, Database, DocId, Document, Fingerprint, Pair, PairsEvent, Snapshot, Timestamp,
-};
+use simdb::pairs::{Pair, PairsEvent};
+use simdb::{Change, Database, DocId, Document, Fingerprint, Snapshot, Timestamp};
 use test_support::{Model, SplitMix, builder, document, documents, folder, planted, window};
 
 /// Two ids and their distance.

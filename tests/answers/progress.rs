@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use simdb::{Builder, Change, Clustering, Database, Error, Progress, Stage};
+use simdb::clusters::Clustering;
+use simdb::{Builder, Change, Database, Error, Progress, Stage};
 use test_support::{builder, documents, folder, names_in};
 
 const MEMORY_BYTES: u64 = 16 << 20;

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
+use simdb::clusters::{ClustersEvent, Keep};
 use simdb::containment::{Containment, Verdict, Weights};
-use simdb::{
-    ClustersEvent, Decision, DocId, Error, Keep, Likeness, Normaliser, SimilarJoin,
-    SimilarPairsEvent, Snapshot,
-};
+use simdb::join::{SimilarJoin, SimilarPairsEvent};
+use simdb::similarity::Likeness;
+use simdb::{Decision, DocId, Error, Normaliser, Snapshot};
 use test_support::folder;
 
 use crate::similar_join::{database, real_texts};

@@ -4,10 +4,11 @@
 use std::sync::Barrier;
 use std::time::{Duration, UNIX_EPOCH};
 
+use simdb::similarity::{Likeness, Resemblance};
 use simdb::similarity::{edit_similarity, shingle_jaccard};
 use simdb::{
-    Change, Database, Decision, DocId, Document, Error, Fingerprint, Likeness, Normaliser,
-    OnExtended, Outcome, Resemblance, Similar, SimilarRule, TextFingerprint,
+    Change, Database, Decision, DocId, Document, Error, Fingerprint, Normaliser, OnExtended,
+    Outcome, Similar, SimilarRule, TextFingerprint,
 };
 use test_support::{
     INSERTED, SplitMix, WORDS, assert_sound, builder, caught, copy_open, folder, window,

@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use simdb::clusters::{ClustersEvent, Keep};
 use simdb::containment::{Containment, Verdict, Weights};
-use simdb::{
-    Checkpoints, ClustersEvent, Database, Decision, DocId, Error, JoinCheckpoint, Keep, Likeness,
-    Normaliser, Resemblance, Scope, SimilarJoin, SimilarPairsEvent,
-};
+use simdb::join::{Checkpoints, JoinCheckpoint, Scope, SimilarJoin, SimilarPairsEvent};
+use simdb::similarity::{Likeness, Resemblance};
+use simdb::{Database, Decision, DocId, Error, Normaliser};
 use test_support::{SplitMix, builder, folder};
 
 /// Quotes and news.

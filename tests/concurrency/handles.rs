@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use simdb::{
-    Builder, Change, Database, DocId, Document, Error, Fingerprint, LockHolder, Timestamp,
-};
+use simdb::error::LockHolder;
+use simdb::{Builder, Change, Database, DocId, Document, Error, Fingerprint, Timestamp};
 use test_support::timing::wait_until;
 use test_support::{builder, document, documents, folder, names_in, window};
 

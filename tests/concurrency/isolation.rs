@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::thread::ScopedJoinHandle;
 
-use simdb::{Change, Database, DocId, Document, Error, Fingerprint, LockHolder, Outcome, Snapshot};
+use simdb::error::LockHolder;
+use simdb::{Change, Database, DocId, Document, Error, Fingerprint, Outcome, Snapshot};
 use test_support::timing::{SetWhenDropped, wait_until};
 use test_support::{
     Model, SplitMix, assert_holds, assert_sound, builder, document, documents, folder, planted,

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use simdb::{BulkLoad, Change, Database, DocId, Document, Error, Fingerprint, Progress};
+use simdb::bulk::BulkLoad;
+use simdb::{Change, Database, DocId, Document, Error, Fingerprint, Progress};
 use test_support::children::{child_task, kill_rounds, kills, report, reports, spawn};
 use test_support::engine::pages_of;
 use test_support::{
@@ -470,7 +471,7 @@ fn child_loads_in_bulk() {
     let Some((path, _)) = child_task() else {
         return;
     };
-    let load_all = |mut load: simdb::BulkLoad<'_>| {
+    let load_all = |mut load: simdb::bulk::BulkLoad<'_>| {
         documents(9, 1_000, LOADED)
             .into_iter()
             .for_each(|document| load.push(document).unwrap());

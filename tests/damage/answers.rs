@@ -4,10 +4,13 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use simdb::clusters::{Cluster, Clustering, ClustersEvent, Keep, Shape};
+use simdb::diagnosis::{DuplicateGroup, HotKey};
+use simdb::maintenance::TableStats;
+use simdb::pairs::{Pair, PairsEvent};
+use simdb::similarity::Likeness;
 use simdb::{
-    Cluster, Clustering, ClustersEvent, Database, DocId, Document, DuplicateGroup, Error,
-    Fingerprint, HotKey, Keep, Likeness, Match, Pair, PairsEvent, Shape, Similar, Snapshot,
-    TableStats, TextQuery, Timestamp,
+    Database, DocId, Document, Error, Fingerprint, Match, Similar, Snapshot, TextQuery, Timestamp,
 };
 
 use crate::corpus::{FIRST_ARRIVAL, words};

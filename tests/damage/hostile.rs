@@ -7,8 +7,9 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use simdb::similarity::Resemblance;
 use simdb::similarity::tokens;
-use simdb::{Fingerprinter, Normaliser, Recipe, Resemblance};
+use simdb::{Fingerprinter, Normaliser, Recipe};
 use test_support::hostile::{HOSTILE, ORDINARY};
 
 /// Length of a short text, and the ratio of the long one to it.

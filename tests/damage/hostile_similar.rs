@@ -11,9 +11,8 @@
 use std::time::{Duration, Instant};
 
 use simdb::containment::{Containment, Weights};
-use simdb::{
-    Change, Database, Decision, DocId, Likeness, Normaliser, Outcome, Resemblance, SimilarRule,
-};
+use simdb::similarity::{Likeness, Resemblance};
+use simdb::{Change, Database, Decision, DocId, Normaliser, Outcome, SimilarRule};
 use test_support::{SplitMix, WORDS, assert_sound, builder, folder};
 
 /// A query among many texts is compared with this many queries among as many fewer texts.

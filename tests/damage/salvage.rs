@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use redb::{TableDefinition, TableHandle};
-use simdb::{Change, DocId, Document, Error, Fingerprint, Retention, Salvage, Stage, Timestamp};
+use simdb::maintenance::Salvage;
+use simdb::{Change, DocId, Document, Error, Fingerprint, Retention, Stage, Timestamp};
 use tempfile::TempDir;
 use test_support::engine::with_engine;
 use test_support::{

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 
-use simdb::{Disk, DiskFile, FileInfo, SystemDisk};
+use simdb::disk::{Disk, DiskFile, FileInfo, SystemDisk};
 
 use crate::timing::PATIENCE;
 

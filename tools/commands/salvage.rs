@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use simdb::Salvage;
+use simdb::maintenance::Salvage;
 
 use super::DatabaseOptions;
 use crate::console::file::make_or_replace_database;

@@ -3,7 +3,8 @@
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
-use simdb::{Settings, Stats, TableStats};
+use simdb::Settings;
+use simdb::maintenance::{Stats, TableStats};
 
 use super::DatabaseOptions;
 use crate::console::rows::{cells, or_dash, yes_or_no};

@@ -3,7 +3,8 @@
 use std::error::Error as StdError;
 use std::sync::Arc;
 
-use simdb::{Advice, Error};
+use simdb::Error;
+use simdb::error::Advice;
 
 /// The text of an error. The advice of the library, which names functions, is replaced.
 pub fn error_text(error: &(dyn StdError + 'static)) -> String {

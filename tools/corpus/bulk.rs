@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 
 use anyhow::Result;
 use indicatif::ProgressBar;
-use simdb::{BulkLoad, BulkReport, Conflict, DocId, Document, Error, Fingerprint};
+use simdb::bulk::{BulkLoad, BulkReport, Conflict};
+use simdb::{DocId, Document, Error, Fingerprint};
 
 use super::pipeline::{Pipeline, PipelineRecord};
 use super::positions::RecordPositions;

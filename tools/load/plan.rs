@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use simdb::{BulkLoad, Database, Settings};
+use simdb::bulk::BulkLoad;
+use simdb::{Database, Settings};
 
 use super::exports::MadeWith;
 use super::options::Options;

@@ -2,7 +2,8 @@
 
 use anyhow::{Result, bail};
 use clap::Args;
-use simdb::{Decision, SimilarJoin};
+use simdb::Decision;
+use simdb::join::SimilarJoin;
 
 use super::LikenessOptions;
 

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use simdb::{Change, Decision, Document, Likeness, OnExtended, Settings, SimilarJoin, SimilarRule};
+use simdb::join::SimilarJoin;
+use simdb::similarity::Likeness;
+use simdb::{Change, Decision, Document, OnExtended, Settings, SimilarRule};
 
 use super::FieldNames;
 use crate::console::note;

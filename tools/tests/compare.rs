@@ -4,7 +4,7 @@ use crate::common::Folder;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
-use simdb::{NodeText, SearchKeys};
+use simdb::external::{NodeText, SearchKeys};
 
 const CAT: &str = "The cat sat on the mat.";
 const OTHER_CAT: &str = "the cat sat on a mat";

@@ -6,7 +6,7 @@ use crate::common::{Folder, TEXTS, raw_pairs};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, RowAccessor};
 use serde_json::Value;
-use simdb::SearchKeys;
+use simdb::external::SearchKeys;
 
 /// The path of a file of test data, valid from any folder.
 fn data(name: &str) -> String {

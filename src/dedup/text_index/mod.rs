@@ -71,7 +71,8 @@ const FEW_CANDIDATES: usize = 64;
 ///
 /// ```
 /// use std::ops::ControlFlow;
-/// use simdb::{Decision, Likeness, PreparedText, SimilarIndex};
+/// use simdb::similarity::Likeness;
+/// use simdb::{Decision, PreparedText, SimilarIndex};
 ///
 /// let texts = [
 ///     "The ferry to the islands was cancelled because of fog.",

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use simdb::{DiskFile, FileInfo};
+use simdb::disk::{DiskFile, FileInfo};
 
 use super::SimDisk;
 use super::chance::Chance;

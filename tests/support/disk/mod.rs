@@ -18,7 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use simdb::{Disk, DiskFile, FileInfo};
+use simdb::disk::{Disk, DiskFile, FileInfo};
 
 pub use chance::Chance;
 pub use file::Unsynced;

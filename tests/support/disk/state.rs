@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-use simdb::FileInfo;
+use simdb::disk::FileInfo;
 
 use super::chance::Chance;
 use super::file::File;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use simdb::{Disk, DiskFile, FileInfo};
+use simdb::disk::{Disk, DiskFile, FileInfo};
 
 /// No file grows beyond 64 MiB.
 const MOST_BYTES: u64 = 64 << 20;

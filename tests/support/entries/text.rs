@@ -3,11 +3,9 @@
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 
+use simdb::similarity::{Likeness, Resemblance};
 use simdb::similarity::{edit_similarity, edit_similarity_at_least, shingle_jaccard};
-use simdb::{
-    Database, DocId, Fingerprint, Fingerprinter, Likeness, Normaliser, Recipe, Resemblance,
-    SimilarRule,
-};
+use simdb::{Database, DocId, Fingerprint, Fingerprinter, Normaliser, Recipe, SimilarRule};
 
 use super::ask::{builder, path};
 use super::memory::MemoryDisk;

@@ -2,10 +2,8 @@
 
 use std::sync::OnceLock;
 
-use simdb::{
-    Decision, Likeness, Normaliser, OnExtended, Resemblance, SimilarRule, TextFingerprint,
-    TextQuery,
-};
+use simdb::similarity::{Likeness, Resemblance};
+use simdb::{Decision, Normaliser, OnExtended, SimilarRule, TextFingerprint, TextQuery};
 
 use super::settings::Settings;
 use crate::SplitMix;

@@ -2,7 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use simdb::{BulkReport, Change, DocId, Document, Error, Outcome, Result, Ticket, Timestamp};
+use simdb::bulk::BulkReport;
+use simdb::{Change, DocId, Document, Error, Outcome, Result, Ticket, Timestamp};
 
 use super::expected::Prediction;
 use super::pool::ALIKE;

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use simdb::{Database, Disk, Error, Result, Snapshot};
+use simdb::disk::Disk;
+use simdb::{Database, Error, Result, Snapshot};
 
 use super::expected::Expected;
 use super::pool::Pool;

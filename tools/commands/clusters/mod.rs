@@ -8,7 +8,8 @@ use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
-use simdb::{Cluster, ClustersEvent, Database, DocId, Snapshot};
+use simdb::clusters::{Cluster, ClustersEvent};
+use simdb::{Database, DocId, Snapshot};
 
 use self::options::{ClusterOptions, KeepRule};
 use super::DatabaseOptions;

@@ -2,7 +2,10 @@
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use simdb::{Clustering, Database, Decision, DocId, Keep, Likeness, Shape, SimilarJoin};
+use simdb::clusters::{Clustering, Keep, Shape};
+use simdb::join::SimilarJoin;
+use simdb::similarity::Likeness;
+use simdb::{Database, Decision, DocId};
 
 use crate::commands::STRICT_RADIUS;
 use crate::console::grouped;

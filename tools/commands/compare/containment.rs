@@ -5,7 +5,8 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use serde_json::{Map, Value, json};
 use simdb::containment::{Containment, Weights};
-use simdb::{Database, Likeness, Normaliser, PreparedText, Resemblance};
+use simdb::similarity::{Likeness, Resemblance};
+use simdb::{Database, Normaliser, PreparedText};
 
 use crate::commands::json_object::for_each_object;
 use crate::commands::open_to_read;

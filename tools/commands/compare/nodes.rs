@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
-use simdb::{NodeEntries, NodeText};
+use simdb::external::{NodeEntries, NodeText};
 
 use crate::console::Output;
 use crate::formats::MAX_LINE_BYTES;

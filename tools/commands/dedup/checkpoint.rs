@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
-use simdb::JoinCheckpoint;
+use simdb::join::JoinCheckpoint;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::console::file::replace_file;

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use anyhow::Result;
-use simdb::{Clustering, ClustersEvent, Database, Shape};
+use simdb::Database;
+use simdb::clusters::{Clustering, ClustersEvent, Shape};
 
 use super::options::Dedup;
 use crate::console::interrupt::Interrupt;

@@ -5,11 +5,10 @@ use std::ops::ControlFlow;
 
 use anyhow::{Result, bail};
 use rayon::prelude::*;
+use simdb::clusters::ClustersEvent;
 use simdb::containment::Verdict;
-use simdb::{
-    Change, Checkpoints, ClustersEvent, Database, DocId, Document, Error, Fingerprint,
-    JoinCheckpoint, Snapshot, TextFingerprint,
-};
+use simdb::join::{Checkpoints, JoinCheckpoint};
+use simdb::{Change, Database, DocId, Document, Error, Fingerprint, Snapshot, TextFingerprint};
 
 use super::checkpoint::CheckpointFile;
 use super::columns::Columns;

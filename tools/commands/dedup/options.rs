@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use simdb::{DocId, Scope, SimilarJoin};
+use simdb::DocId;
+use simdb::join::{Scope, SimilarJoin};
 
 use super::block_options::{BlockOptions, DECISION_OPTIONS};
 use crate::commands::clusters::options::{ClusterOptions, KeepRule};

@@ -1,7 +1,7 @@
 //! The findings of `simdb-cli doctor`: facts that need attention, each with advice.
 
 use serde::Serialize;
-use simdb::Diagnosis;
+use simdb::diagnosis::Diagnosis;
 
 use crate::console::{counted, grouped};
 

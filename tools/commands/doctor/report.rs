@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use simdb::{Bin, BlockDiagnosis, Diagnosis, DocId, Snapshot};
+use simdb::diagnosis::{Bin, BlockDiagnosis, Diagnosis};
+use simdb::{DocId, Snapshot};
 
 use super::findings::{Finding, findings, most_bias, percent, shares_of_ones};
 use crate::console::rows::{cells, or_dash};

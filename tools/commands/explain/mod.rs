@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use simdb::containment::{Alignment, Weights};
-use simdb::{Database, Fingerprinter, Normaliser, Recipe, Resemblance, Snapshot};
+use simdb::similarity::Resemblance;
+use simdb::{Database, Fingerprinter, Normaliser, Recipe, Snapshot};
 
 use self::features::FeatureComparison;
 use self::report::{Explanation, Side};

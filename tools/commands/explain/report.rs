@@ -4,7 +4,8 @@ use anyhow::Result;
 use serde::Serialize;
 use serde_json::{Value, json};
 use simdb::containment::{Alignment, Containment};
-use simdb::{Document, Fingerprinter, Likeness, Resemblance, TextFingerprint, UnreliableReason};
+use simdb::similarity::{Likeness, Resemblance};
+use simdb::{Document, Fingerprinter, TextFingerprint, UnreliableReason};
 
 use super::features::{BITS, FeatureComparison, SharedFeature};
 use crate::commands::STRICT_RADIUS;

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::Write;
 
 use anyhow::{Context, Result};
-use simdb::{Document, Recipe, SearchKeys};
+use simdb::external::SearchKeys;
+use simdb::{Document, Recipe};
 
 use crate::console::file::OutputFolder;
 use crate::formats::RELIABLE_FIELD;

@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use clap::Args;
-use simdb::{PairsEvent, SimilarPairsEvent, Snapshot};
+use simdb::Snapshot;
+use simdb::join::SimilarPairsEvent;
+use simdb::pairs::PairsEvent;
 
 use self::writer::{PairCounts, PairWriter};
 use super::results::{ResultOptions, ResultSink, ResultTable};

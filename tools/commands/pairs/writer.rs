@@ -6,7 +6,9 @@ use anyhow::Result;
 use serde::Serialize;
 use serde_json::json;
 use simdb::containment::Verdict;
-use simdb::{DocId, Fingerprint, Pair, SimilarPair};
+use simdb::join::SimilarPair;
+use simdb::pairs::Pair;
+use simdb::{DocId, Fingerprint};
 
 use crate::commands::results::ResultSink;
 

@@ -1,9 +1,8 @@
 //! The search for the documents that match one query.
 
 use anyhow::{Result, bail};
-use simdb::{
-    Database, Decision, DocId, Likeness, Match, Similar, Snapshot, TextFingerprint, TextQuery,
-};
+use simdb::similarity::Likeness;
+use simdb::{Database, Decision, DocId, Match, Similar, Snapshot, TextFingerprint, TextQuery};
 
 use super::file::QueryContent;
 

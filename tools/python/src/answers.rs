@@ -90,8 +90,8 @@ impl Resemblance {
     }
 }
 
-impl From<simdb::Resemblance> for Resemblance {
-    fn from(found: simdb::Resemblance) -> Self {
+impl From<simdb::similarity::Resemblance> for Resemblance {
+    fn from(found: simdb::similarity::Resemblance) -> Self {
         Self {
             same_wording: found.same_wording,
             edit_similarity: found.edit_similarity,

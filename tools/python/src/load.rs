@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyTuple};
 use pyo3_arrow::input::AnyRecordBatch;
 use rayon::prelude::*;
-use simdb::{BulkLoad, DocId, Document, Fingerprint};
+use simdb::bulk::BulkLoad;
+use simdb::{DocId, Document, Fingerprint};
 
 use crate::arguments::type_name;
 use crate::error::{Failure, invalid_argument};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, UInt8Array, UInt64Array};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use simdb::{
-    Clustering, ClustersEvent, Decision, DocId, Fingerprint, Likeness, Shape, Snapshot, TextQuery,
-};
+use simdb::clusters::{Clustering, ClustersEvent, Shape};
+use simdb::similarity::Likeness;
+use simdb::{Decision, DocId, Fingerprint, Snapshot, TextQuery};
 
 use crate::answers::{Document, Match, Similar};
 use crate::error::{Failure, invalid_argument};

@@ -2,7 +2,8 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use simdb::{Diagnosis, Stats};
+use simdb::diagnosis::Diagnosis;
+use simdb::maintenance::Stats;
 
 /// The counts and sizes of a database.
 pub fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>> {
