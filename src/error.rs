@@ -585,7 +585,8 @@ pub enum Error {
         path: PathBuf,
     },
 
-    /// The timeout of a call ended before its changes or its transaction began. Nothing was changed.
+    /// The timeout of [`Ticket::wait_timeout`](crate::Ticket::wait_timeout) ended before the commit
+    /// of the changes began. Nothing was changed.
     #[error(
         "the changes to {} did not begin in time, because other changes or a transaction were in \
          progress; nothing was changed, try again",

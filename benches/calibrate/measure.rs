@@ -7,7 +7,6 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use rayon::prelude::*;
-use simdb::similarity::Likeness;
 use simdb::{Database, Decision, DocId, Document, Fingerprinter, Recipe, Snapshot};
 
 use super::corpus::{LabelledCorpus, LabelledText, PairKey, key};

@@ -160,7 +160,8 @@ impl Builder {
     ///
     /// While the queue is full, [`Database::apply`] and [`Database::submit`] wait, and
     /// [`Database::try_submit`] returns [`Error::QueueFull`]. A call with more changes than the limit
-    /// waits for an empty queue.
+    /// waits for an empty queue. A short queue tells a server early that the disk is too slow; a
+    /// long one takes in a burst.
     pub fn queue_changes(mut self, changes: usize) -> Self {
         self.queue_limits.changes = changes.max(1);
         self
@@ -170,7 +171,8 @@ impl Builder {
     /// [`DEFAULT_QUEUE_BYTES`](Self::DEFAULT_QUEUE_BYTES) unless set. A full queue is that of
     /// [`queue_changes`](Self::queue_changes).
     ///
-    /// One commit takes all that waits, and needs several times this memory.
+    /// One commit takes all that waits, and needs several times this memory: a process with little
+    /// memory sets less.
     pub fn queue_bytes(mut self, bytes: usize) -> Self {
         self.queue_limits.bytes = bytes.max(1);
         self

@@ -19,7 +19,7 @@ impl Snapshot {
     /// `visitor` is called with each cluster, in order of their ids. `Break` ends the call with
     /// [`Error::Interrupted`](crate::Error::Interrupted). By
     /// default a cluster is a star: every member is within the radius of the document that is kept
-    /// ([`Shape`]). The order of inserts makes no difference.
+    /// ([`Shape`](crate::clusters::Shape)). The order of inserts makes no difference.
     ///
     /// With [`Clustering::likeness`], near-duplicates must also have similar texts. In a star, each
     /// candidate is compared with the keeper; in a connected component, along the chain. A document
@@ -30,7 +30,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// - [`Error::KeepsNoTexts`](crate::Error::KeepsNoTexts) if texts are compared or measured
-    /// - [`Error::NoArrivals`](crate::Error::NoArrivals) for [`Keep::Oldest`]
+    /// - [`Error::NoArrivals`](crate::Error::NoArrivals) for [`Keep::Oldest`](crate::clusters::Keep::Oldest)
     /// - [`Error::TooManyNear`](crate::Error::TooManyNear)
     /// - [`Error::InvalidLikeness`](crate::Error::InvalidLikeness)
     /// - those of [`pairs`](Self::pairs)
@@ -38,7 +38,7 @@ impl Snapshot {
     /// # Cost
     /// That of [`pairs`](Self::pairs), and some hundred nanoseconds for each pair of fingerprints.
     /// The diameter of a cluster of n distinct fingerprints takes n² / 2 comparisons, 2n from n =
-    /// 2,049 on. A comparison of short texts takes some ten microseconds. [`Keep::Longest`] reads
+    /// 2,049 on. A comparison of short texts takes some ten microseconds. [`Keep::Longest`](crate::clusters::Keep::Longest) reads
     /// the text of every document that has a near-duplicate.
     ///
     /// Memory, beside that of [`pairs`](Self::pairs): up to 120 bytes for each document that has a

@@ -6,10 +6,7 @@ use crate::api::snapshot::Snapshot;
 use crate::error::Result;
 use crate::ids::DocId;
 use crate::progress::refuse_break;
-use crate::query::{
-    self, Checkpoints, ClustersEvent, JoinCheckpoint, Keep, Priority, Scope, SimilarJoin,
-    SimilarPair, SimilarPairsEvent,
-};
+use crate::query::{self, ClustersEvent, Keep, Priority, SimilarJoin, SimilarPairsEvent};
 
 /// The approximate times of reading the texts, of comparing them and of selecting keepers.
 const STAGE_TIMES: [u64; 3] = [1, 8, 1];

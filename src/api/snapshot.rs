@@ -370,23 +370,6 @@ impl Snapshot {
         query::similar(&self.view, query)
     }
 
-    /// The answer of [`similar`](Self::similar) from texts that the caller stores. `text_of`
-    /// returns the text of a document, or `None` if it has none.
-    ///
-    /// `text_of` runs on the threads of the database. It must not write to this database, or wait
-    /// for a thread that does: the call would never end.
-    ///
-    /// # Errors
-    /// [`Error::InvalidLikeness`]; those of [`within`](Self::within).
-    pub fn similar_by(
-        &self,
-        query: &TextQuery,
-        text_of: impl Fn(DocId) -> Option<String> + Sync,
-    ) -> Result<Vec<Similar>> {
-        query.check()?;
-        query::similar_by(&self.view, query, text_of)
-    }
-
     /// The largest id; `None` if no document is stored.
     ///
     /// # Errors

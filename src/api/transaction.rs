@@ -3,7 +3,6 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::time::Instant;
 
 use crate::api::database::{Database, Handle};
 use crate::error::{Error, Result};
@@ -70,9 +69,9 @@ enum Stage {
 }
 
 impl Transaction<'_> {
-    /// Waits for other writers, at most until `deadline`.
-    pub(crate) fn begin(handle: Arc<Handle>, deadline: Option<Instant>) -> Result<Self> {
-        let write_guard = handle.store.lock_writes(deadline)?;
+    /// Waits for other writers.
+    pub(crate) fn begin(handle: Arc<Handle>) -> Result<Self> {
+        let write_guard = handle.store.lock_writes()?;
         let batch = Batch::new(handle.store.read()?);
         Ok(Self {
             handle,

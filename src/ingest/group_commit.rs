@@ -43,6 +43,13 @@ impl Default for QueueLimits {
     }
 }
 
+/// The reaction of [`GroupCommit::submit`] to a full queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum IfFull {
+    Wait,
+    Refuse,
+}
+
 /// A commit that takes longer than this is logged: the disk is slow, or a flush holds the writers back.
 const SLOW_COMMIT: Duration = Duration::from_secs(1);
 
@@ -133,12 +140,8 @@ impl GroupCommit {
             })
     }
 
-    /// Queues changes. Waits for room in the queue, at most until `deadline`.
-    pub(crate) fn submit(
-        &self,
-        changes: Vec<PreparedChange>,
-        deadline: Option<Instant>,
-    ) -> Result<Ticket> {
+    /// Queues changes.
+    pub(crate) fn submit(&self, changes: Vec<PreparedChange>, if_full: IfFull) -> Result<Ticket> {
         self.state.store.refuse_changes()?;
         self.start()?;
         let count = changes.len();
@@ -147,13 +150,11 @@ impl GroupCommit {
         let mut queue = self.state.queue.lock();
         // Checked under the lock of the queue: after `stop`, no thread would commit the request.
         while !queue.is_closing && !queue.has_room_for(count, bytes, self.state.limits) {
-            let has_room = &self.state.has_room;
-            match deadline {
+            match if_full {
+                IfFull::Refuse => return Err(self.queue_full()),
                 // The queue stays full until the transaction of this thread ends.
-                None if request.is_blocked() => return Err(request.transaction_open()),
-                None => has_room.wait(&mut queue),
-                Some(deadline) if deadline <= Instant::now() => return Err(request.timed_out()),
-                Some(deadline) => drop(has_room.wait_until(&mut queue, deadline)),
+                IfFull::Wait if request.is_blocked() => return Err(request.transaction_open()),
+                IfFull::Wait => self.state.has_room.wait(&mut queue),
             }
         }
         if queue.is_closing {
@@ -166,6 +167,11 @@ impl GroupCommit {
         drop(queue);
         self.state.not_empty.notify_one();
         Ok(Ticket::new(request))
+    }
+
+    fn queue_full(&self) -> Error {
+        let path = self.state.path.to_path_buf();
+        Error::QueueFull { path }
     }
 
     fn closed(&self) -> Error {
@@ -244,7 +250,7 @@ impl GroupCommitState {
         while self.wait_for_requests() {
             // Requests are claimed only under the write lock, which a transaction may hold for long:
             // until then requests can time out, and further requests join the group.
-            match self.store.lock_writes(None) {
+            match self.store.lock_writes() {
                 Ok(mut write_guard) => self.commit(&mut write_guard, &self.claim_group()),
                 Err(error) => self.refuse(&self.claim_group(), error),
             }

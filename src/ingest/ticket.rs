@@ -137,7 +137,7 @@ impl Request {
         self.write_holder.is_this_thread()
     }
 
-    pub(crate) fn timed_out(&self) -> Error {
+    fn timed_out(&self) -> Error {
         let path = self.path.clone();
         Error::TimedOut { path }
     }

@@ -587,7 +587,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = store_with_fingerprints(&folder, std::iter::empty());
         let copies = inserts((0..count).map(|_| CENTRE));
-        let mut write_guard = store.lock_writes(None).unwrap();
+        let mut write_guard = store.lock_writes().unwrap();
         store.commit(&mut write_guard, copies, None).unwrap();
         let view = store.read().unwrap();
         assert_eq!(view.unflushed_changes(), count);

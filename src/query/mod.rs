@@ -29,7 +29,5 @@ pub(crate) use limits::QueryLimits;
 pub(crate) use pairs::pairs;
 pub use pairs::{Pair, PairsEvent};
 pub use similar::{Similar, TextQuery};
-pub(crate) use similar::{
-    first_similar, similar, similar_by, similar_in_overlay, similar_sequential,
-};
+pub(crate) use similar::{first_similar, similar, similar_in_overlay, similar_sequential};
 pub(crate) use single::{nearest, within};

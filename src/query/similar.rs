@@ -321,18 +321,6 @@ fn compare_all(view: &View, query: &TextQuery, candidates: &[DocId]) -> Result<V
     Ok(found)
 }
 
-/// The answer of [`similar`] by texts that the caller stores.
-pub(crate) fn similar_by(
-    view: &View,
-    query: &TextQuery,
-    text_of: impl Fn(DocId) -> Option<String> + Sync,
-) -> Result<Vec<Similar>> {
-    let compare = |id: &DocId| compare(view, query, *id, text_of(*id));
-    let mut found = in_parallel(view, &candidates(view, query)?, compare)?;
-    found.sort_unstable_by(Similar::order);
-    Ok(found)
-}
-
 /// The answer of [`similar`] by the stored texts, on one thread, because the tables of a write
 /// transaction can be read by one thread only.
 pub(crate) fn similar_sequential(

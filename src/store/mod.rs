@@ -33,7 +33,6 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
 
 use crate::error::{Error, Result};
 use crate::ids::Timestamp;
@@ -205,10 +204,10 @@ impl Store {
         self.committer.read()
     }
 
-    /// Waits for the write lock, at most until `deadline`. [`Error::TransactionOpen`] if the calling
+    /// Waits for the write lock. [`Error::TransactionOpen`] if the calling
     /// thread holds the lock.
-    pub(crate) fn lock_writes(&self, deadline: Option<Instant>) -> Result<WriteGuard> {
-        self.committer.lock_writes(deadline)
+    pub(crate) fn lock_writes(&self) -> Result<WriteGuard> {
+        self.committer.lock_writes()
     }
 
     /// The thread that holds the write lock.
@@ -235,7 +234,7 @@ impl Store {
 
     /// Takes the write lock, flushes all memtables, and begins a transaction on the tables.
     pub(crate) fn begin_write(&self) -> Result<WriteTransaction> {
-        self.begin_write_with(self.lock_writes(None)?)
+        self.begin_write_with(self.lock_writes()?)
     }
 
     /// [`begin_write`](Self::begin_write) for a caller that has the write lock.

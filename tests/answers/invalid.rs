@@ -37,7 +37,6 @@ fn radius_above_64_is_refused_by_every_call() {
             radius,
         };
         let similar = snapshot.similar(&database.text_query("text").unwrap().radius(radius));
-        let query = database.text_query("text").unwrap().radius(radius);
         let refused = [
             database.within(FINGERPRINT, radius).map(drop),
             database.within_batch(&[], radius).map(drop),
@@ -50,7 +49,6 @@ fn radius_above_64_is_refused_by_every_call() {
             snapshot.clusters(&clustering(radius), |_| ControlFlow::Break(())),
             snapshot.clusters_by_score(&clustering(radius), |_| 0.0, |_| ControlFlow::Break(())),
             similar.map(drop),
-            snapshot.similar_by(&query, |_| None).map(drop),
             database
                 .insert_unique(Document::new(2, FINGERPRINT), radius)
                 .map(drop),
@@ -114,7 +112,6 @@ fn threshold_that_is_not_from_0_to_1_is_refused_by_every_call() {
             };
             for refused in [
                 snapshot.similar(&query).map(drop),
-                snapshot.similar_by(&query, |_| None).map(drop),
                 snapshot.clusters(&clustering, |_| ControlFlow::Break(())),
                 snapshot.clusters_by_score(&clustering, |_| 0.0, |_| ControlFlow::Break(())),
                 database.apply([change()]).map(drop),

@@ -141,15 +141,6 @@ fn queued_changes_are_withdrawn_whole_on_timeout() {
     let third = database.submit(inserts(&documents(3, 20, 10))).unwrap();
     let refused = second.wait_timeout(Duration::from_millis(20)).unwrap_err();
     assert!(matches!(refused, Error::TimedOut { .. }), "{refused:?}");
-    let fourth = inserts(&documents(4, 30, 10));
-    let refused = std::thread::scope(|scope| {
-        let timed_out = || database.apply_timeout(fourth, Duration::from_millis(20));
-        scope.spawn(timed_out).join().unwrap()
-    });
-    assert!(
-        matches!(refused, Err(Error::TimedOut { .. })),
-        "{refused:?}"
-    );
     assert!(!first.is_done() && !third.is_done());
     assert!(database.is_empty().unwrap());
     drop(transaction);
@@ -211,7 +202,7 @@ fn timeout_reports_exactly_the_changes_not_made() {
                         }
                         let change = Change::Insert(document(id, sequence.next()));
                         let patience = Duration::from_micros(sequence.below(2_000));
-                        match database.apply_timeout([change], patience) {
+                        match database.submit([change]).unwrap().wait_timeout(patience) {
                             Ok(outcomes) => {
                                 assert_eq!(outcomes, [INSERTED]);
                                 inserted.push(id);

@@ -3,14 +3,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
 
 use super::{Database, Handle};
 use crate::api::transaction::Transaction;
 use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::ids::{DocId, Timestamp};
-use crate::ingest::group_commit::GroupCommit;
+use crate::ingest::group_commit::{GroupCommit, IfFull};
 use crate::ingest::ticket::Ticket;
 use crate::ingest::{Change, Outcome, one, prepare_all};
 use crate::measure::decision::SimilarRule;
@@ -142,23 +141,6 @@ impl Database {
         self.submit(changes)?.wait()
     }
 
-    /// Makes changes like [`apply`](Self::apply), but withdraws them if their commit has not begun
-    /// within `timeout`.
-    ///
-    /// # Errors
-    /// [`Error::TimedOut`]: nothing is changed. Those of [`apply`](Self::apply).
-    pub fn apply_timeout(
-        &self,
-        changes: impl IntoIterator<Item = Change>,
-        timeout: Duration,
-    ) -> Result<Vec<Outcome>> {
-        self.handle()?.store.refuse_own_transaction()?;
-        let start = Instant::now();
-        let deadline = start.checked_add(timeout);
-        let ticket = self.submit_until(changes, deadline)?;
-        ticket.wait_timeout(timeout.saturating_sub(start.elapsed()))
-    }
-
     /// Queues changes and returns a [`Ticket`] for their outcomes. The changes are made in the
     /// order of the calls, even if the ticket is dropped. The call waits only while the queue is
     /// full. In the thread of a transaction, the changes wait for the end of the transaction.
@@ -186,18 +168,16 @@ impl Database {
     /// # Ok::<(), simdb::Error>(())
     /// ```
     pub fn submit(&self, changes: impl IntoIterator<Item = Change>) -> Result<Ticket> {
-        self.submit_until(changes, None)
+        self.submit_if_full(changes, IfFull::Wait)
     }
 
-    /// Queues changes like [`submit`](Self::submit), but returns an error if the queue is full.
+    /// Queues changes like [`submit`](Self::submit), but returns an error if the queue is full: a
+    /// server can answer that it is busy, instead of a thread that waits for each request.
     ///
     /// # Errors
-    /// [`Error::QueueFull`]: nothing is changed. Those of [`submit`](Self::submit).
+    /// As [`submit`](Self::submit), and [`Error::QueueFull`]: nothing is changed.
     pub fn try_submit(&self, changes: impl IntoIterator<Item = Change>) -> Result<Ticket> {
-        match self.submit_until(changes, Some(Instant::now())) {
-            Err(Error::TimedOut { path }) => Err(Error::QueueFull { path }),
-            other => other,
-        }
+        self.submit_if_full(changes, IfFull::Refuse)
     }
 
     /// Waits until all submitted changes are durable. Any error reports the changes that were refused
@@ -282,7 +262,7 @@ impl Database {
         // Not `flush`: earlier refused changes must not prevent the merge, and are for `flush` to report.
         self.apply([])?;
         let handle = self.handle()?;
-        let mut write_guard = handle.store.lock_writes(None)?;
+        let mut write_guard = handle.store.lock_writes()?;
         handle.store.flush_all(&mut write_guard)
     }
 
@@ -294,36 +274,23 @@ impl Database {
     /// - [`Error::ReadOnly`], [`Error::Frozen`], [`Error::Corrupt`], [`Error::Io`],
     ///   [`Error::Storage`], [`Error::Closed`]
     pub fn begin(&self) -> Result<Transaction<'_>> {
-        self.begin_until(None)
-    }
-
-    /// Begins a transaction like [`begin`](Self::begin), but waits for other writers at most
-    /// `timeout`.
-    ///
-    /// # Errors
-    /// [`Error::TimedOut`]; those of [`begin`](Self::begin).
-    pub fn begin_timeout(&self, timeout: Duration) -> Result<Transaction<'_>> {
-        self.begin_until(Instant::now().checked_add(timeout))
-    }
-
-    fn begin_until(&self, deadline: Option<Instant>) -> Result<Transaction<'_>> {
         let handle = self.handle()?;
         handle.store.refuse_changes()?;
         self.group_commit(&handle).start()?;
-        let transaction = Transaction::begin(Arc::clone(&handle), deadline)?;
+        let transaction = Transaction::begin(Arc::clone(&handle))?;
         // Race: another thread may have closed the database while this one waited for the lock.
         self.group_commit(&handle).start()?;
         Ok(transaction)
     }
 
-    fn submit_until(
+    fn submit_if_full(
         &self,
         changes: impl IntoIterator<Item = Change>,
-        deadline: Option<Instant>,
+        if_full: IfFull,
     ) -> Result<Ticket> {
         let handle = self.handle()?;
         let prepared = prepare_all(changes.into_iter().collect(), &handle.store)?;
-        self.group_commit(&handle).submit(prepared, deadline)
+        self.group_commit(&handle).submit(prepared, if_full)
     }
 
     pub(super) fn group_commit<'h>(&self, handle: &'h Handle) -> &'h GroupCommit {

@@ -286,7 +286,7 @@ mod tests {
                 text: TextEdit::Keep,
             })
             .collect();
-        let mut write_guard = store.lock_writes(None).unwrap();
+        let mut write_guard = store.lock_writes().unwrap();
         store.commit(&mut write_guard, edits, None).unwrap();
         let view = store.read().unwrap();
         let mut reported = Vec::new();

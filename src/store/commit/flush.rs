@@ -145,7 +145,7 @@ impl Committer {
         if self.tables.refuse_changes().is_err() {
             return Ok(());
         }
-        let mut write_guard = self.lock_writes(None)?;
+        let mut write_guard = self.lock_writes()?;
         self.flush_and_remove_journals(&mut write_guard)
     }
 

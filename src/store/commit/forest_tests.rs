@@ -212,7 +212,7 @@ impl CheckedStore {
             };
         }
         let latest = self.keeps_arrivals.then_some(Timestamp(self.latest));
-        let mut write_guard = self.store().lock_writes(None).unwrap();
+        let mut write_guard = self.store().lock_writes().unwrap();
         let edits = edits.into_values().collect();
         self.store()
             .commit(&mut write_guard, edits, latest)
@@ -279,7 +279,7 @@ impl CheckedStore {
                 self.commit(&flood);
             }
             Step::FlushAll => {
-                let mut write_guard = self.store().lock_writes(None).unwrap();
+                let mut write_guard = self.store().lock_writes().unwrap();
                 self.store().flush_all(&mut write_guard).unwrap();
             }
             Step::Kill => self.reopen(),

@@ -28,7 +28,6 @@ pub(crate) mod write_transaction;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::panicking;
-use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 
@@ -147,20 +146,16 @@ impl Committer {
         Ok(View::new(tables, memtables, counts, retention))
     }
 
-    /// Waits for the write lock, at most until `deadline`.
-    pub(super) fn lock_writes(&self, deadline: Option<Instant>) -> Result<WriteGuard> {
+    /// Waits for the write lock.
+    pub(super) fn lock_writes(&self) -> Result<WriteGuard> {
         self.tables.refuse_changes()?;
-        self.lock_for_maintenance(deadline)
+        self.lock_for_maintenance()
     }
 
     /// [`lock_writes`](Self::lock_writes), also for a database that takes no changes.
-    pub(super) fn lock_for_maintenance(&self, deadline: Option<Instant>) -> Result<WriteGuard> {
+    pub(super) fn lock_for_maintenance(&self) -> Result<WriteGuard> {
         self.refuse_own_transaction()?;
-        self.write_lock
-            .lock(deadline)
-            .ok_or_else(|| Error::TimedOut {
-                path: self.tables.db_path.path().to_path_buf(),
-            })
+        Ok(self.write_lock.lock())
     }
 
     pub(super) fn write_holder(&self) -> &Arc<WriteHolder> {

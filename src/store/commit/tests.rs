@@ -39,7 +39,7 @@ fn commit(store: &Store, stored: &mut Stored, changes: impl Iterator<Item = (u64
     });
     let edits = edits.collect();
     store
-        .commit(&mut store.lock_writes(None).unwrap(), edits, None)
+        .commit(&mut store.lock_writes().unwrap(), edits, None)
         .unwrap();
 }
 
@@ -91,7 +91,7 @@ fn without_second_journal_memtable_stays_bounded_and_commit_fails() {
     for round in 1..100_u64 {
         let ids = round * 1000..round * 1000 + 100;
         let edits: Vec<DocumentEdit> = ids.clone().map(insert).collect();
-        match store.commit(&mut store.lock_writes(None).unwrap(), edits, None) {
+        match store.commit(&mut store.lock_writes().unwrap(), edits, None) {
             Ok(()) => stored.extend(ids.map(|id| (id, id << 32))),
             Err(error) => {
                 failed = Some(error);
@@ -117,7 +117,7 @@ fn panic_within_commit_poisons_writes() {
     let mut stored = Stored::new();
     commit(&store, &mut stored, [(0, Some(0))].into_iter());
     let panicked = catch_unwind(AssertUnwindSafe(|| {
-        let _write_guard = store.lock_writes(None).unwrap();
+        let _write_guard = store.lock_writes().unwrap();
         let _guard = PoisonOnPanic::new(&store.committer);
         // `panic!` would print a message and a backtrace.
         resume_unwind(Box::new("on purpose"));
@@ -129,7 +129,7 @@ fn panic_within_commit_poisons_writes() {
         after: Some(state(1)),
         text: TextEdit::Keep,
     };
-    let refused = store.commit(&mut store.lock_writes(None).unwrap(), vec![next], None);
+    let refused = store.commit(&mut store.lock_writes().unwrap(), vec![next], None);
     assert!(
         matches!(refused, Err(Error::WritesFailed { .. })),
         "{refused:?}"
@@ -152,9 +152,7 @@ fn documents_of_interrupted_flush_can_be_changed_after_reopen() {
             &mut stored,
             (0..150).map(|id| (id, Some(fingerprint(id)))),
         );
-        store
-            .flush_all(&mut store.lock_writes(None).unwrap())
-            .unwrap();
+        store.flush_all(&mut store.lock_writes().unwrap()).unwrap();
         // Changed, inserted and removed documents, in the memtable only.
         let changed = (100..200).map(|id| (id, Some(fingerprint(id) ^ 1)));
         commit(

@@ -9,7 +9,6 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
 use parking_lot::lock_api::ArcMutexGuard;
 use parking_lot::{FairMutex, RawFairMutex};
@@ -58,17 +57,14 @@ impl WriteLock {
         &self.holder
     }
 
-    /// Waits for the lock, at most until `deadline`; `None` if the deadline passes.
-    pub(super) fn lock(&self, deadline: Option<Instant>) -> Option<WriteGuard> {
-        let state = match deadline {
-            None => self.state.lock_arc(),
-            Some(deadline) => self.state.try_lock_arc_until(deadline)?,
-        };
+    /// Waits for the lock.
+    pub(super) fn lock(&self) -> WriteGuard {
+        let state = self.state.lock_arc();
         self.holder.0.store(this_thread(), Ordering::Relaxed);
-        Some(WriteGuard {
+        WriteGuard {
             holder: Arc::clone(&self.holder),
             state,
-        })
+        }
     }
 }
 

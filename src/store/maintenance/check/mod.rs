@@ -44,7 +44,7 @@ pub(crate) fn check(store: &Store, progress: &ProgressHandler) -> Result<Vec<Str
         // Fails now if a snapshot is held, instead of at redb's own check at the end.
         store.refuse_held_snapshots()?;
     }
-    let mut write_guard = store.committer.lock_for_maintenance(None)?;
+    let mut write_guard = store.committer.lock_for_maintenance()?;
     // Cached buckets may hide damage that came after they were read.
     store.tables().buckets.clear();
     store.tables().wordings.iter().for_each(WordingCache::clear);
