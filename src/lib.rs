@@ -166,7 +166,7 @@ pub mod maintenance {
 /// [`Snapshot::diagnose`](crate::Snapshot::diagnose).
 pub mod diagnosis {
     pub use crate::store::maintenance::diagnosis::{
-        Bin, BlockDiagnosis, Diagnosis, DuplicateGroup, Duplicates, HotKey, QueryLoad,
+        BlockDiagnosis, Diagnosis, DuplicateGroup, Duplicates, HotKey, KeyCount,
     };
 }
 

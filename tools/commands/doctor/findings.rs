@@ -3,6 +3,7 @@
 use serde::Serialize;
 use simdb::diagnosis::Diagnosis;
 
+use super::query_load::query_load;
 use crate::console::{counted, grouped};
 
 /// A fact about a database that needs attention.
@@ -166,7 +167,7 @@ fn hot_keys(diagnosis: &Diagnosis) -> Option<String> {
 }
 
 fn slow_queries(diagnosis: &Diagnosis) -> Option<String> {
-    let load = diagnosis.query_load(1.0);
+    let load = query_load(diagnosis, 1.0);
     let times = load.candidates / load.candidates_if_random;
     (load.candidates >= SLOW_CANDIDATES && times >= SLOW_TIMES).then(|| {
         format!(

@@ -1,6 +1,8 @@
 //! `simdb-cli doctor`: findings about slow queries and their causes.
 
 mod findings;
+mod histogram;
+mod query_load;
 mod report;
 
 use anyhow::Result;

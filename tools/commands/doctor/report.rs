@@ -4,10 +4,12 @@ use std::collections::HashMap;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use simdb::diagnosis::{Bin, BlockDiagnosis, Diagnosis};
+use simdb::diagnosis::{BlockDiagnosis, Diagnosis};
 use simdb::{DocId, Snapshot};
 
 use super::findings::{Finding, findings, most_bias, percent, shares_of_ones};
+use super::histogram::{Bin, dispersion, fingerprints_per_key, histogram};
+use super::query_load::query_load;
 use crate::console::rows::{cells, or_dash};
 use crate::console::table::Align::{Left, Right};
 use crate::console::table::{Table, columns, one_line};
@@ -67,13 +69,13 @@ impl Examination {
     }
 
     fn block_json(&self, (block, found): (usize, &BlockDiagnosis)) -> Value {
-        let bins = found.histogram().into_iter().map(|bin| {
+        let counts = fingerprints_per_key(found);
+        let bins = histogram(&counts).into_iter().map(|bin| {
             let Bin {
                 from,
                 to,
                 keys,
                 keys_if_random,
-                ..
             } = bin;
             json!({"from": from, "to": to, "keys": keys, "keys_if_random": keys_if_random})
         });
@@ -88,7 +90,7 @@ impl Examination {
         json!({
             "block": block,
             "histogram": bins.collect::<Value>(),
-            "dispersion": found.dispersion(),
+            "dispersion": dispersion(&counts),
             "hottest": hottest.collect::<Value>(),
         })
     }
@@ -105,7 +107,7 @@ impl Examination {
             })
         });
         let queries = GROWTHS.into_iter().map(|growth| {
-            let load = diagnosis.query_load(growth);
+            let load = query_load(diagnosis, growth);
             json!({
                 "growth": growth,
                 "candidates": load.candidates,
@@ -180,7 +182,8 @@ impl Examination {
         let blocks = &self.diagnosis.blocks;
         let mut table = Table::new(&[Right; 6]);
         table.row("fingerprints a key|block 0|block 1|block 2|block 3|if random".split('|'));
-        let histograms = blocks.each_ref().map(BlockDiagnosis::histogram);
+        let counts = blocks.each_ref().map(fingerprints_per_key);
+        let histograms = counts.each_ref().map(|counts| histogram(counts));
         // All blocks have the same mean, so their histograms differ only in length.
         let longest = histograms.iter().max_by_key(|bins| bins.len());
         for (index, bin) in longest.into_iter().flatten().enumerate() {
@@ -193,7 +196,7 @@ impl Examination {
             let [a, b, c, d] = histograms.each_ref().map(keys);
             table.row([label, a, b, c, d, tenths(bin.keys_if_random)]);
         }
-        let dispersions = blocks.each_ref().map(BlockDiagnosis::dispersion);
+        let dispersions = counts.each_ref().map(|counts| dispersion(counts));
         let shown = |dispersion: f64| format!("{dispersion:.2}");
         let [a, b, c, d] = dispersions.map(|dispersion| or_dash(dispersion.map(shown)));
         table.row(cells!["variance / mean", a, b, c, d, "1.0"]);
@@ -241,7 +244,7 @@ impl Examination {
         let mut table = Table::new(&[Left, Right, Right, Right]);
         table.row(["a query at radius 3", "candidates", "if random", "look-ups"]);
         for growth in GROWTHS {
-            let load = self.diagnosis.query_load(growth);
+            let load = query_load(&self.diagnosis, growth);
             let name = match growth {
                 1.0 => "now".to_owned(),
                 growth => format!("with {growth} times as many documents"),

@@ -1,11 +1,9 @@
 //! The number of fingerprints per block key, compared with random fingerprints.
 
-use super::BlockDiagnosis;
-use crate::store::cache::buckets::KEYS_PER_BLOCK;
+use simdb::diagnosis::{BlockDiagnosis, KeyCount};
 
 /// One bin of a histogram: the block keys with a number of distinct fingerprints in a range.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct Bin {
     /// The least number of fingerprints.
     pub from: u64,
@@ -17,55 +15,54 @@ pub struct Bin {
     pub keys_if_random: f64,
 }
 
-impl BlockDiagnosis {
-    /// The number of keys by their number of fingerprints, beside the expected number if fingerprints
-    /// were random: a Poisson distribution.
-    ///
-    /// Bins are contiguous from 0 on. Below a mean of 16 fingerprints per key their bounds are powers
-    /// of two; above, standard deviations around the mean, then halves and doubles of the mean.
-    ///
-    /// # Cost
-    /// Reads the counts of all 65,536 keys.
-    pub fn histogram(&self) -> Vec<Bin> {
-        let counts = self.counts.iter().map(|count| count.distinct_fingerprints);
-        let mean = self.mean();
-        let starts = bin_starts(mean, counts.clone().max().unwrap_or(0));
-        let ends = starts.iter().skip(1).map(|next| Some(next - 1));
-        let mut bins: Vec<Bin> = starts
-            .iter()
-            .zip(ends.chain([None]))
-            .map(|(&from, to)| Bin {
-                from,
-                to,
-                keys: 0,
-                keys_if_random: KEYS_PER_BLOCK as f64 * poisson(mean, from, to.unwrap_or(u64::MAX)),
-            })
-            .collect();
-        for count in counts {
-            bins[starts.partition_point(|from| *from <= count) - 1].keys += 1;
-        }
-        bins
-    }
+/// The keys of a block: 65,536.
+pub const KEYS_PER_BLOCK: usize = 1 << 16;
 
-    /// The variance of the number of fingerprints per key, divided by its mean: 1 ± 0.0055 if
-    /// fingerprints are random, more if they crowd on some keys. `None` without fingerprints.
-    pub fn dispersion(&self) -> Option<f64> {
-        let mean = self.mean();
-        if mean == 0.0 {
-            return None;
-        }
-        let squares = self.counts.iter().map(|count| {
-            let difference = count.distinct_fingerprints as f64 - mean;
-            difference * difference
-        });
-        Some(squares.sum::<f64>() / (KEYS_PER_BLOCK - 1) as f64 / mean)
-    }
+/// The numbers of distinct fingerprints of the keys of a block.
+pub fn fingerprints_per_key(block: &BlockDiagnosis) -> Vec<u64> {
+    let count = |key: &KeyCount| key.distinct_fingerprints;
+    block.keys.iter().map(count).collect()
+}
 
-    fn mean(&self) -> f64 {
-        let counts = self.counts.iter();
-        let sum: f64 = counts.map(|count| count.distinct_fingerprints as f64).sum();
-        sum / KEYS_PER_BLOCK as f64
+/// The number of keys by their number of fingerprints, beside the expected number if fingerprints
+/// were random: a Poisson distribution.
+///
+/// Bins are contiguous from 0 on. Below a mean of 16 fingerprints per key their bounds are powers
+/// of two; above, standard deviations around the mean, then halves and doubles of the mean.
+pub fn histogram(counts: &[u64]) -> Vec<Bin> {
+    let mean = mean(counts);
+    let starts = bin_starts(mean, counts.iter().copied().max().unwrap_or(0));
+    let ends = starts.iter().skip(1).map(|next| Some(next - 1));
+    let mut bins: Vec<Bin> = starts
+        .iter()
+        .zip(ends.chain([None]))
+        .map(|(&from, to)| Bin {
+            from,
+            to,
+            keys: 0,
+            keys_if_random: KEYS_PER_BLOCK as f64 * poisson(mean, from, to.unwrap_or(u64::MAX)),
+        })
+        .collect();
+    for count in counts {
+        bins[starts.partition_point(|from| from <= count) - 1].keys += 1;
     }
+    bins
+}
+
+/// The variance of the number of fingerprints per key, divided by its mean: 1 ± 0.0055 if
+/// fingerprints are random, more if they crowd on some keys. `None` without fingerprints.
+pub fn dispersion(counts: &[u64]) -> Option<f64> {
+    let mean = mean(counts);
+    if mean == 0.0 {
+        return None;
+    }
+    let squares = counts.iter().map(|count| (*count as f64 - mean).powi(2));
+    Some(squares.sum::<f64>() / (KEYS_PER_BLOCK - 1) as f64 / mean)
+}
+
+fn mean(counts: &[u64]) -> f64 {
+    let sum: f64 = counts.iter().map(|count| *count as f64).sum();
+    sum / KEYS_PER_BLOCK as f64
 }
 
 /// From 16 fingerprints per key on, standard deviations show more than powers of two.
@@ -115,7 +112,6 @@ fn poisson(mean: f64, from: u64, to: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::maintenance::diagnosis::Count;
 
     #[test]
     fn poisson_probabilities_equal_their_definition() {
@@ -146,14 +142,9 @@ mod tests {
             (763, 1 << 20),
             (1 << 30, 0),
         ] {
-            let mut counts = vec![Count::default(); KEYS_PER_BLOCK].into_boxed_slice();
-            counts.fill(Count {
-                distinct_fingerprints: each,
-                documents: each,
-            });
-            counts[7].distinct_fingerprints = hot;
-            let block = BlockDiagnosis::from_counts(counts);
-            let bins = block.histogram();
+            let mut counts = vec![each; KEYS_PER_BLOCK];
+            counts[7] = hot;
+            let bins = histogram(&counts);
             assert_eq!(bins[0].from, 0);
             for (bin, next) in bins.iter().zip(&bins[1..]) {
                 assert!(
@@ -177,14 +168,7 @@ mod tests {
 
     #[test]
     fn dispersion_of_equal_counts_is_zero() {
-        let counts = |each| {
-            let count = Count {
-                distinct_fingerprints: each,
-                documents: each,
-            };
-            BlockDiagnosis::from_counts(vec![count; KEYS_PER_BLOCK].into_boxed_slice())
-        };
-        assert_eq!(counts(0).dispersion(), None);
-        assert_eq!(counts(5).dispersion(), Some(0.0));
+        assert_eq!(dispersion(&[0; KEYS_PER_BLOCK]), None);
+        assert_eq!(dispersion(&[5; KEYS_PER_BLOCK]), Some(0.0));
     }
 }

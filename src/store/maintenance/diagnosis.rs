@@ -1,8 +1,5 @@
 //! The distribution of the fingerprints of a database, and its cost for queries.
 
-mod histogram;
-mod query_load;
-
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -13,9 +10,6 @@ use crate::store::cache::buckets::KEYS_PER_BLOCK;
 use crate::store::tables::packed::VisitFlow;
 use crate::store::view::View;
 use crate::store::view::source::FingerprintSource;
-
-pub use histogram::Bin;
-pub use query_load::QueryLoad;
 
 /// At most 5 hot keys of a block, and 5 groups of duplicates, are reported.
 const MAX_REPORTED: usize = 5;
@@ -52,8 +46,18 @@ pub struct Diagnosis {
 pub struct BlockDiagnosis {
     /// The keys with the most distinct fingerprints, most first.
     pub hottest: Vec<HotKey>,
-    /// By key.
-    counts: Box<[Count]>,
+    /// The counts of all 65,536 keys, in order of keys.
+    pub keys: Box<[KeyCount]>,
+}
+
+/// The numbers of fingerprints and documents with one block key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KeyCount {
+    /// Distinct fingerprints with the key.
+    pub distinct_fingerprints: u64,
+    /// Documents with these fingerprints.
+    pub documents: u64,
 }
 
 /// A block key that many fingerprints have.
@@ -94,19 +98,13 @@ pub struct DuplicateGroup {
     pub samples: Vec<DocId>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Count {
-    distinct_fingerprints: u64,
-    documents: u64,
-}
-
 impl Diagnosis {
     /// The number of distinct fingerprints with a 1 in each bit; bit 0 is the least significant.
     pub fn ones(&self) -> [u64; 64] {
         let mut ones = [0; 64];
         for (block, diagnosis) in self.blocks.iter().enumerate() {
             let lowest = (BLOCKS - 1 - block) * BLOCK_BITS as usize;
-            for (key, count) in diagnosis.counts.iter().enumerate() {
+            for (key, count) in diagnosis.keys.iter().enumerate() {
                 for bit in 0..BLOCK_BITS as usize {
                     ones[lowest + bit] += (key >> bit & 1) as u64 * count.distinct_fingerprints;
                 }
@@ -128,7 +126,7 @@ pub(crate) fn diagnose(view: &View) -> Result<Diagnosis> {
         }
     }
     // Each fingerprint has one key of each block.
-    let counts = || blocks[0].counts.iter();
+    let counts = || blocks[0].keys.iter();
     Ok(Diagnosis {
         documents: counts().map(|count| count.documents).sum(),
         distinct_fingerprints: counts().map(|count| count.distinct_fingerprints).sum(),
@@ -140,9 +138,9 @@ pub(crate) fn diagnose(view: &View) -> Result<Diagnosis> {
 }
 
 /// The counts of each key of each block, and the groups of duplicates without samples.
-fn count_fingerprints(view: &View) -> Result<([Box<[Count]>; BLOCKS], Duplicates)> {
+fn count_fingerprints(view: &View) -> Result<([Box<[KeyCount]>; BLOCKS], Duplicates)> {
     let mut counts =
-        std::array::from_fn(|_| vec![Count::default(); KEYS_PER_BLOCK].into_boxed_slice());
+        std::array::from_fn(|_| vec![KeyCount::default(); KEYS_PER_BLOCK].into_boxed_slice());
     let mut duplicates = Duplicates::default();
     let mut add_group = |fingerprint: u64, documents: u64| {
         if documents == 0 {
@@ -199,7 +197,7 @@ impl Duplicates {
 }
 
 impl BlockDiagnosis {
-    fn from_counts(counts: Box<[Count]>) -> Self {
+    fn from_counts(counts: Box<[KeyCount]>) -> Self {
         let mut keys: Vec<usize> = (0..counts.len())
             .filter(|key| counts[*key].distinct_fingerprints > 0)
             .collect();
@@ -220,7 +218,7 @@ impl BlockDiagnosis {
         });
         Self {
             hottest: hottest.collect(),
-            counts,
+            keys: counts,
         }
     }
 }
