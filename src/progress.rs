@@ -120,7 +120,7 @@ pub(crate) struct ProgressHandler {
     function: Option<Arc<HandlerFn>>,
     /// The shortest time between two calls of the function.
     interval: Duration,
-    operation: Arc<Mutex<Operation>>,
+    operation: Arc<Mutex<OperationState>>,
 }
 
 impl Default for ProgressHandler {
@@ -137,7 +137,7 @@ type HandlerFn = dyn Fn(Progress) -> ControlFlow<()> + Send + Sync;
 
 /// The state of an operation that its stages share.
 #[derive(Default)]
-struct Operation {
+struct OperationState {
     /// The expected time of each stage, in any unit. Empty if the number of steps is unknown: the
     /// steps of a stage are then added to those before.
     stage_times: &'static [u64],
@@ -179,7 +179,7 @@ impl ProgressHandler {
         &self,
         path: &Path,
         is_end: bool,
-        position: impl FnOnce(&mut Operation) -> Progress,
+        position: impl FnOnce(&mut OperationState) -> Progress,
     ) -> Result<()> {
         let Some(function) = &self.function else {
             return Ok(());
@@ -204,9 +204,9 @@ impl ProgressHandler {
         Self {
             function: self.function.clone(),
             interval: self.interval,
-            operation: Arc::new(Mutex::new(Operation {
+            operation: Arc::new(Mutex::new(OperationState {
                 stage_times,
-                ..Operation::default()
+                ..OperationState::default()
             })),
         }
     }
@@ -223,7 +223,7 @@ impl fmt::Debug for ProgressHandler {
     }
 }
 
-impl Operation {
+impl OperationState {
     /// Maps the steps of a stage to the steps of the operation. `begun_at` is the value of `done`
     /// when the stage began.
     fn position(&mut self, stage: usize, begun_at: u64, progress: Progress) -> (u64, Option<u64>) {

@@ -20,9 +20,9 @@ macro_rules! as_string {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Text;
+                struct StringVisitor;
 
-                impl Visitor<'_> for Text {
+                impl Visitor<'_> for StringVisitor {
                     type Value = $name;
 
                     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -34,7 +34,7 @@ macro_rules! as_string {
                     }
                 }
 
-                deserializer.deserialize_str(Text)
+                deserializer.deserialize_str(StringVisitor)
             }
         }
     };

@@ -45,7 +45,7 @@
 //! (the method); G. S. Manku, A. Jain, A. Das Sarma, *Detecting near-duplicates for web crawling*,
 //! WWW 2007, section 2 (its use for documents, 64 bits and radius 3).
 
-use crate::feature::Weights;
+use crate::feature::FeatureWeights;
 
 /// 加权: the vote of one feature for each bit of the fingerprint: `weight` for a 1 in the hash,
 /// `-weight` for a 0.
@@ -95,10 +95,10 @@ pub fn sign<const BITS: usize>(sums: [i64; BITS]) -> u128 {
 
 /// [`weigh`], [`merge`] and [`sign`] for 64 bits, at some hundred million features a second.
 ///
-/// Weights are not negative. Most features of a text occur once, and have the base weight of their
+/// FeatureWeights are not negative. Most features of a text occur once, and have the base weight of their
 /// kind. So each kind adds its base weight to all its features by counting bits, and only the
 /// excess weights are added feature by feature.
-pub(crate) fn fingerprint_of(hashes: &[u64], weights: &Weights) -> u64 {
+pub(crate) fn fingerprint_of(hashes: &[u64], weights: &FeatureWeights) -> u64 {
     debug_assert!(
         weights.kinds.iter().all(|&(_, least)| least >= 0),
         "a feature cannot weigh less than nothing"
@@ -210,7 +210,7 @@ mod tests {
             .map(|&(hash, w)| (u128::from(hash), w))
             .collect();
         let hashes: Vec<_> = features.iter().map(|&(hash, _)| hash).collect();
-        let weights = Weights::new(features.iter().map(|&(_, weight)| weight));
+        let weights = FeatureWeights::new(features.iter().map(|&(_, weight)| weight));
         let fingerprint = fingerprint_of(&hashes, &weights);
         assert_eq!(u128::from(fingerprint), reference::<64>(&wide));
 
@@ -228,7 +228,7 @@ mod tests {
             (1.min(hashes.len()), least),
             (hashes.len().saturating_sub(1), least),
         ];
-        let weights = Weights { kinds, more };
+        let weights = FeatureWeights { kinds, more };
         assert_eq!(fingerprint_of(&hashes, &weights), fingerprint);
         fingerprint
     }

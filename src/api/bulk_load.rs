@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::api::builder::Builder;
-use crate::api::database::{Database, Handle};
+use crate::api::database::{Database, DatabaseHandle};
 use crate::document::Document;
 use crate::error::{LockHolder, Result};
 use crate::ids::Timestamp;
@@ -96,10 +96,10 @@ impl Database {
 }
 
 /// Names a bulk load as the holder of the database file while it runs.
-struct HolderName(Arc<Handle>);
+struct HolderName(Arc<DatabaseHandle>);
 
 impl HolderName {
-    fn new(handle: Arc<Handle>) -> Self {
+    fn new(handle: Arc<DatabaseHandle>) -> Self {
         handle.store.file_lock().set_holder(LockHolder::BulkLoad);
         Self(handle)
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use crate::api::database::{Database, Handle};
+use crate::api::database::{Database, DatabaseHandle};
 use crate::error::{Error, Result};
 use crate::ids::Timestamp;
 use crate::ingest::{Batch, Change, Outcome, one, prepare_next};
@@ -44,11 +44,11 @@ use crate::store::{DocumentEdit, WriteGuard, WriteTransaction};
 /// ```
 #[must_use = "a transaction that is dropped before it is committed changes nothing"]
 pub struct Transaction<'d> {
-    handle: Arc<Handle>,
+    handle: Arc<DatabaseHandle>,
     /// The pointer makes the transaction `!Send`: the write lock knows its thread.
     database: PhantomData<(&'d Database, *const ())>,
     /// `None` after an error.
-    stage: Option<Stage>,
+    stage: Option<TransactionStage>,
 }
 
 impl fmt::Debug for Transaction<'_> {
@@ -61,7 +61,7 @@ impl fmt::Debug for Transaction<'_> {
 }
 
 /// The storage of the edits so far.
-enum Stage {
+enum TransactionStage {
     /// The edits are in memory, and the commit appends them to the journal.
     Small(WriteGuard, Box<Batch>),
     /// The edits are in the tables, in a transaction that no reader sees before the commit.
@@ -70,13 +70,13 @@ enum Stage {
 
 impl Transaction<'_> {
     /// Waits for other writers.
-    pub(crate) fn begin(handle: Arc<Handle>) -> Result<Self> {
+    pub(crate) fn begin(handle: Arc<DatabaseHandle>) -> Result<Self> {
         let write_guard = handle.store.lock_writes()?;
         let batch = Batch::new(handle.store.read()?);
         Ok(Self {
             handle,
             database: PhantomData,
-            stage: Some(Stage::Small(write_guard, Box::new(batch))),
+            stage: Some(TransactionStage::Small(write_guard, Box::new(batch))),
         })
     }
 
@@ -92,7 +92,7 @@ impl Transaction<'_> {
         let mut changes = changes.into_iter();
         let mut outcomes = Vec::new();
         self.stage = Some(match stage {
-            Stage::Small(write_guard, mut batch) => {
+            TransactionStage::Small(write_guard, mut batch) => {
                 while let Some(part) = prepare_next(&mut changes, store)? {
                     batch.prefetch(&part);
                     batch.decide_all(&part, &mut outcomes)?;
@@ -101,12 +101,12 @@ impl Transaction<'_> {
                 if batch.is_large(store.limits()) {
                     let mut tables = store.begin_write_with(write_guard)?;
                     apply_batch(&mut tables, batch.into_edits())?;
-                    Stage::Large(Box::new(tables))
+                    TransactionStage::Large(Box::new(tables))
                 } else {
-                    Stage::Small(write_guard, batch)
+                    TransactionStage::Small(write_guard, batch)
                 }
             }
-            Stage::Large(mut tables) => {
+            TransactionStage::Large(mut tables) => {
                 // No prefetch: only this thread can read the tables of a write transaction.
                 let mut batch = Batch::new(store.view_of(&tables)?);
                 while let Some(part) = prepare_next(&mut changes, store)? {
@@ -114,7 +114,7 @@ impl Transaction<'_> {
                 }
                 let edits = batch.into_edits();
                 apply_batch(&mut tables, edits)?;
-                Stage::Large(tables)
+                TransactionStage::Large(tables)
             }
         });
         Ok(outcomes)
@@ -139,11 +139,11 @@ impl Transaction<'_> {
         let stage = self.stage.take().ok_or_else(|| self.has_failed())?;
         let store = &self.handle.store;
         match stage {
-            Stage::Small(mut write_guard, batch) => {
+            TransactionStage::Small(mut write_guard, batch) => {
                 let (edits, latest_arrival) = batch.into_edits();
                 store.commit(&mut write_guard, edits, latest_arrival)
             }
-            Stage::Large(tables) => tables.commit().inspect_err(|_| store.poison()),
+            TransactionStage::Large(tables) => tables.commit().inspect_err(|_| store.poison()),
         }
     }
 

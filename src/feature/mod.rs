@@ -1,6 +1,6 @@
 //! Tokens to weighted features: counts, weights, and the tests for unreliable fingerprints.
 //!
-//! Weights are integers in fixed point. This folder uses no other folder.
+//! FeatureWeights are integers in fixed point. This folder uses no other folder.
 
 mod counts;
 #[cfg(feature = "jieba")]
@@ -15,7 +15,7 @@ pub(crate) use idf::{STOP_WORDS, WORD_WEIGHTS};
 pub use unreliable::UnreliableReason;
 pub(crate) use unreliable::is_repetitive;
 
-/// The weight 1 in fixed point. Weights are integers, so sums are exact and do not depend on the
+/// The weight 1 in fixed point. FeatureWeights are integers, so sums are exact and do not depend on the
 /// order of the features.
 pub(crate) const WEIGHT_UNIT: i64 = 1024;
 
@@ -34,7 +34,7 @@ pub struct Feature {
     /// The shingle or word, in the form that the recipe hashes.
     pub token: String,
     /// The weight, above 0: 1 + ln tf (`ngram`), tf × idf (`jieba`, `cppjieba`), or the number of
-    /// occurrences. Weights of `ngram` and `jieba` are multiples of 1/1024, so their sums are
+    /// occurrences. FeatureWeights of `ngram` and `jieba` are multiples of 1/1024, so their sums are
     /// exact.
     pub weight: f64,
     /// The hash of the token, whose bits vote for the bits of the fingerprint.
@@ -47,14 +47,14 @@ pub struct Feature {
 /// has a base weight, and `more` lists the features that weigh more: `fingerprint_of` adds equal
 /// weights by counting bits, which is faster than adding one weight after another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Weights {
+pub(crate) struct FeatureWeights {
     /// Per kind of features, in the order of the features: their number and their base weight.
     pub(crate) kinds: Vec<(usize, i64)>,
     /// The index among all features of each heavier feature, and its weight above the base weight.
     pub(crate) more: Vec<(usize, i64)>,
 }
 
-impl Weights {
+impl FeatureWeights {
     /// One kind of features with base weight 0. The weights are not negative.
     pub(crate) fn new(weights: impl Iterator<Item = i64>) -> Self {
         let more: Vec<_> = weights.enumerate().collect();
@@ -140,7 +140,7 @@ impl LogWeights {
     }
 
     /// The weights of shingles of one kind with these counts, multiplied by `share` / 1024.
-    pub(crate) fn weights(&self, counts: &[u64], share: i64) -> Weights {
+    pub(crate) fn weights(&self, counts: &[u64], share: i64) -> FeatureWeights {
         // Rounded to the nearest, and part of the description of `ngram`.
         let part = |weight: i64| (weight * share + WEIGHT_UNIT / 2) / WEIGHT_UNIT;
         let mut more = vec![(0, 0); counts.len()];
@@ -156,7 +156,7 @@ impl LogWeights {
         for (_, count) in &mut more {
             *count = part(self.weight(*count as u64)) - base;
         }
-        Weights {
+        FeatureWeights {
             kinds: vec![(counts.len(), base)],
             more,
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Weights;
+use super::FeatureWeights;
 
 /// The reason why a fingerprint is not reliable.
 ///
@@ -53,7 +53,7 @@ impl UnreliableReason {
     }
 
     /// The reason that follows from the weights of the features, if any.
-    pub(crate) fn from_weights(weights: &Weights) -> Option<Self> {
+    pub(crate) fn from_weights(weights: &FeatureWeights) -> Option<Self> {
         let outweighs = weights.one_outweighs_the_rest();
         outweighs.then_some(Self::OneOutweighs)
     }

@@ -13,11 +13,11 @@ use super::feature_list::{FeatureList, Merging};
 use super::jieba::Jieba;
 use super::ngram::Ngram;
 #[cfg(not(feature = "jieba"))]
-use super::no_dictionary::{Cppjieba, Jieba};
+use super::no_dictionary::{NoCppjieba as Cppjieba, NoJieba as Jieba};
 use super::weighted_features::WeightedFeatures;
 use super::{Constants, Recipe, RecipeKind};
 use crate::error::{Error, Result};
-use crate::feature::{Feature, UnreliableReason, Weights};
+use crate::feature::{Feature, FeatureWeights, UnreliableReason};
 use crate::ids::{Fingerprint, Fingerprint128, TextFingerprint};
 use crate::simhash::fingerprint_of;
 
@@ -442,7 +442,7 @@ impl Fingerprinter {
     /// The fingerprint of integer weights. Recipes that imitate software with doubles get the bits of
     /// that software: their weights are counts of occurrences, whose sums are far below 2^53, and so
     /// exact in doubles too.
-    fn merge(&self, hashes: &[u64], weights: &Weights) -> u64 {
+    fn merge(&self, hashes: &[u64], weights: &FeatureWeights) -> u64 {
         if self.constants().merging == Merging::DoublesTiesOne {
             // `fingerprint_of` makes a tie a 0. With all votes inverted and the result inverted
             // again, a tie becomes a 1.

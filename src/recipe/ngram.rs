@@ -21,8 +21,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::weighted_features::WeightedFeatures;
 use super::{Constants, SIMHASH};
 use crate::feature::{
-    LogWeights, MIN_SHINGLES, REPETITIVE, TokenCounter, TokenCounts, UnreliableReason, WEIGHT_UNIT,
-    Weights,
+    FeatureWeights, LogWeights, MIN_SHINGLES, REPETITIVE, TokenCounter, TokenCounts,
+    UnreliableReason, WEIGHT_UNIT,
 };
 use crate::text::{
     CJK_SHINGLE, Normaliser, Traditional, count_non_cjk, has_letter, is_informative, shingles,
@@ -128,7 +128,7 @@ impl Ngram {
         // The order of the kinds does not matter for the fingerprint, since sums are exact. A CJK
         // character without CJK neighbours is a short pair and a single character, with equal
         // hashes: both vote.
-        let mut weights = Weights::default();
+        let mut weights = FeatureWeights::default();
         let mut hashes = Vec::with_capacity(distinct + single.hashes.len());
         let mut positions = Vec::with_capacity(distinct + single.hashes.len());
         for (counts, share) in [

@@ -1,5 +1,5 @@
-//! Replacements for [`Jieba`] and [`Cppjieba`] in a build without the feature `jieba`: types without
-//! a value, so that the dictionary, its model and its tables are not linked.
+//! Replacements for `Jieba` and `Cppjieba` in a build without the feature `jieba`: types without a
+//! value, so that the dictionary, its model and its tables are not linked.
 
 use std::ops::Range;
 
@@ -7,9 +7,9 @@ use super::weighted_features::WeightedFeatures;
 use super::word_files::WordFiles;
 use crate::text::{Normaliser, Traditional};
 
-pub(super) enum Jieba {}
+pub(super) enum NoJieba {}
 
-impl Jieba {
+impl NoJieba {
     pub(super) fn load(_traditional: Traditional, _files: &WordFiles) -> Option<Self> {
         None
     }
@@ -35,9 +35,9 @@ impl Jieba {
     }
 }
 
-pub(super) enum Cppjieba {}
+pub(super) enum NoCppjieba {}
 
-impl Cppjieba {
+impl NoCppjieba {
     pub(super) fn load(_top: Option<u32>, _files: &WordFiles) -> Option<Self> {
         None
     }

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use crate::feature::{UnreliableReason, Weights};
+use crate::feature::{FeatureWeights, UnreliableReason};
 
 /// The features of a text with integer weights. The lists have one entry per feature, in the same
 /// order.
 pub(super) struct WeightedFeatures<P = Range<usize>> {
     pub(super) normalised: String,
     pub(super) hashes: Vec<u64>,
-    pub(super) weights: Weights,
+    pub(super) weights: FeatureWeights,
     /// The first occurrence of each feature in the normalised text; `()` if not needed.
     pub(super) positions: Vec<P>,
     /// The reason why the fingerprint is not reliable, if any.

@@ -30,7 +30,7 @@ const MAX_ROUNDS: usize = 8;
 
 /// The result of normalisation for a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rule {
+enum CharacterRule {
     /// One letter or digit, mostly the character itself, independent of its neighbours.
     Becomes(char),
     /// A separator: white space, punctuation, a symbol, a control character.
@@ -111,7 +111,7 @@ impl Traditional {
 /// ```
 pub struct Normaliser {
     /// The rules of the basic multilingual plane, by code point.
-    basic: Box<[Rule; BASIC_PLANE]>,
+    basic: Box<[CharacterRule; BASIC_PLANE]>,
     /// The letter of each ASCII character, or 0 for a separator.
     ascii_letters: [u8; ASCII],
     /// The letter or connecting character of each ASCII character, or a space for a separator.
@@ -140,7 +140,7 @@ impl Normaliser {
         };
         debug_assert!(simplified.is_sorted(), "binary search needs a sorted table");
         let mut normaliser = Self {
-            basic: Box::new([Rule::Separates; BASIC_PLANE]),
+            basic: Box::new([CharacterRule::Separates; BASIC_PLANE]),
             ascii_letters: [0; ASCII],
             ascii_sentences: [b' '; ASCII],
             unchanged: Box::new([0; BASIC_PLANE / 64]),
@@ -157,11 +157,11 @@ impl Normaliser {
         }
         for code in 0..ASCII {
             match normaliser.basic[code] {
-                Rule::Becomes(letter) => {
+                CharacterRule::Becomes(letter) => {
                     normaliser.ascii_letters[code] = letter as u8;
                     normaliser.ascii_sentences[code] = letter as u8;
                 }
-                Rule::Connects => normaliser.ascii_sentences[code] = code as u8,
+                CharacterRule::Connects => normaliser.ascii_sentences[code] = code as u8,
                 _ => {}
             }
         }
@@ -212,9 +212,9 @@ impl Normaliser {
             } else {
                 end = at + c.len_utf8();
                 match self.rule(c) {
-                    Rule::Becomes(letter) => out.push(letter),
-                    Rule::Vanishes => {}
-                    Rule::Joins => {
+                    CharacterRule::Becomes(letter) => out.push(letter),
+                    CharacterRule::Vanishes => {}
+                    CharacterRule::Joins => {
                         // The letter before the run is already written, but belongs to it: `e` and
                         // a combining acute are one letter.
                         end = self.end_of_joining(text, at);
@@ -222,7 +222,7 @@ impl Normaliser {
                         is_stable &= self.push_run::<SEPARATED>(&text[start..end], &mut out);
                     }
                     separator if SEPARATED => push_separator(&mut out, c, separator),
-                    Rule::Separates | Rule::Connects => {}
+                    CharacterRule::Separates | CharacterRule::Connects => {}
                 }
             }
             at = end;
@@ -277,7 +277,7 @@ impl Normaliser {
     /// The end of the run of joining characters that starts at or before `end`.
     fn end_of_joining(&self, text: &str, end: usize) -> usize {
         let rest = text[end..].char_indices();
-        let mut others = rest.skip_while(|&(_, c)| self.rule(c) == Rule::Joins);
+        let mut others = rest.skip_while(|&(_, c)| self.rule(c) == CharacterRule::Joins);
         others.next().map_or(text.len(), |(offset, _)| end + offset)
     }
 
@@ -287,7 +287,7 @@ impl Normaliser {
         let Some(before) = text[..at].chars().next_back() else {
             return at;
         };
-        let Rule::Becomes(letter) = self.rule(before) else {
+        let CharacterRule::Becomes(letter) = self.rule(before) else {
             return at;
         };
         // The output ends with `letter`, because `before` was the last character read.
@@ -301,11 +301,11 @@ impl Normaliser {
         let mut is_stable = true;
         for c in self.normalise_run(run).chars() {
             match self.rule_by_category(c) {
-                Rule::Becomes(c) => {
+                CharacterRule::Becomes(c) => {
                     is_stable &= self.is_unchanged(c);
                     out.push(c);
                 }
-                Rule::Vanishes => {}
+                CharacterRule::Vanishes => {}
                 separator => {
                     if SEPARATED {
                         push_separator(out, c, separator);
@@ -356,35 +356,35 @@ impl Normaliser {
 
     #[inline]
     fn is_unchanged(&self, c: char) -> bool {
-        matches!(self.rule(c), Rule::Becomes(letter) if letter == c)
+        matches!(self.rule(c), CharacterRule::Becomes(letter) if letter == c)
     }
 
     #[inline]
-    fn rule(&self, c: char) -> Rule {
+    fn rule(&self, c: char) -> CharacterRule {
         match self.basic.get(c as usize) {
             Some(&rule) => rule,
             // Emoji, the most frequent characters outside the table. The test of all rules proves
             // that all code points of these ranges are separators.
             None if matches!(c, '\u{1f300}'..='\u{1f6d7}' | '\u{1f90c}'..='\u{1f9ff}') => {
-                Rule::Separates
+                CharacterRule::Separates
             }
             // Rare, but a hostile text may consist of such characters, and deriving a rule takes a
             // microsecond.
-            None if is_rare_han(c) => Rule::Becomes(self.simplify(c)),
+            None if is_rare_han(c) => CharacterRule::Becomes(self.simplify(c)),
             None => self.derive_rule(c),
         }
     }
 
     /// The rule of a character, from the Unicode tables.
-    fn derive_rule(&self, c: char) -> Rule {
+    fn derive_rule(&self, c: char) -> CharacterRule {
         let Some(first) = std::iter::once(c).nfkd().next() else {
-            return Rule::Vanishes;
+            return CharacterRule::Vanishes;
         };
         // NFKC may join the character with the preceding character, or move it before that character.
         if canonical_combining_class(first) != 0
             || is_nfc_quick(std::iter::once(first)) != IsNormalized::Yes
         {
-            return Rule::Joins;
+            return CharacterRule::Joins;
         }
         let normalised = self.normalise_run(c.encode_utf8(&mut [0; 4]));
         let mut chars = normalised.chars();
@@ -393,25 +393,27 @@ impl Normaliser {
             // Several characters without a letter: `…` becomes three points.
             _ if normalised
                 .chars()
-                .all(|c| !matches!(self.rule_by_category(c), Rule::Becomes(_))) =>
+                .all(|c| !matches!(self.rule_by_category(c), CharacterRule::Becomes(_))) =>
             {
-                Rule::Separates
+                CharacterRule::Separates
             }
-            _ => Rule::Joins,
+            _ => CharacterRule::Joins,
         }
     }
 
     /// The rule of a character that NFKC, folding and simplification do not change, by its Unicode
     /// category.
-    fn rule_by_category(&self, c: char) -> Rule {
+    fn rule_by_category(&self, c: char) -> CharacterRule {
         let category = c.general_category();
         match c.general_category_group() {
-            GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number => Rule::Becomes(c),
-            GeneralCategoryGroup::Mark if is_shared_mark(c) => Rule::Vanishes,
-            GeneralCategoryGroup::Mark => Rule::Becomes(c),
-            _ if category == GeneralCategory::Format => Rule::Vanishes,
-            _ if matches!(c, '+' | '#' | '&' | '.' | '_' | '%' | '-') => Rule::Connects,
-            _ => Rule::Separates,
+            GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number => {
+                CharacterRule::Becomes(c)
+            }
+            GeneralCategoryGroup::Mark if is_shared_mark(c) => CharacterRule::Vanishes,
+            GeneralCategoryGroup::Mark => CharacterRule::Becomes(c),
+            _ if category == GeneralCategory::Format => CharacterRule::Vanishes,
+            _ if matches!(c, '+' | '#' | '&' | '.' | '_' | '%' | '-') => CharacterRule::Connects,
+            _ => CharacterRule::Separates,
         }
     }
 }
@@ -481,8 +483,8 @@ fn is_shared_mark(mark: char) -> bool {
 
 /// Appends a separator for a segmenter: one space for a run of separators, or the connecting
 /// character.
-fn push_separator(out: &mut String, c: char, rule: Rule) {
-    if rule == Rule::Connects {
+fn push_separator(out: &mut String, c: char, rule: CharacterRule) {
+    if rule == CharacterRule::Connects {
         // The full-width, half-width and small forms all become one of seven ASCII characters.
         out.extend(std::iter::once(c).nfkc());
     } else if !out.ends_with(' ') {
@@ -554,7 +556,7 @@ mod tests {
             if c as u32 >= BASIC_PLANE as u32 {
                 assert_eq!(rule, normaliser.derive_rule(c), "{c:?}");
             }
-            if let Rule::Becomes(letter) = rule {
+            if let CharacterRule::Becomes(letter) = rule {
                 assert_eq!(normaliser.rule(letter), rule, "{c:?}");
             }
         }
@@ -608,9 +610,9 @@ mod tests {
         while let Some(c) = text[at..].chars().next() {
             let mut end = at + c.len_utf8();
             match normaliser.rule(c) {
-                Rule::Becomes(letter) => out.push(letter),
-                Rule::Vanishes => {}
-                Rule::Joins => {
+                CharacterRule::Becomes(letter) => out.push(letter),
+                CharacterRule::Vanishes => {}
+                CharacterRule::Joins => {
                     end = normaliser.end_of_joining(text, at);
                     let start = normaliser.pop_letter_before(text, at, &mut out);
                     normaliser.push_run::<SEPARATED>(&text[start..end], &mut out);

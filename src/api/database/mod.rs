@@ -62,7 +62,7 @@ pub struct Settings {
 /// ```
 #[derive(Debug)]
 pub struct Database {
-    state: RwLock<State>,
+    state: RwLock<HandleState>,
     path: PathBuf,
     settings: Settings,
     fingerprinter: Arc<LazyFingerprinter>,
@@ -75,15 +75,15 @@ pub struct Database {
 /// The open database. Calls, transactions and bulk loads share the handle, and the last to drop it
 /// closes the file.
 #[derive(Debug)]
-pub(crate) struct Handle {
+pub(crate) struct DatabaseHandle {
     pub(crate) store: Arc<Store>,
     /// Made by the first change.
     group_commit: OnceLock<GroupCommit>,
 }
 
 #[derive(Debug)]
-enum State {
-    Open(Arc<Handle>),
+enum HandleState {
+    Open(Arc<DatabaseHandle>),
     /// Closed, but the file is locked while snapshots are held, which are counted.
     Held(LockId, Arc<AtomicUsize>),
     Closed,
@@ -117,7 +117,7 @@ impl Database {
         };
         Ok(Self {
             path: store.path().to_path_buf(),
-            state: RwLock::new(State::Open(Arc::new(Handle {
+            state: RwLock::new(HandleState::Open(Arc::new(DatabaseHandle {
                 store: Arc::new(store),
                 group_commit: OnceLock::new(),
             }))),
@@ -150,10 +150,10 @@ impl Database {
     }
 
     /// The open database; [`Error::Closed`] after [`close`](Self::close).
-    pub(crate) fn handle(&self) -> Result<Arc<Handle>> {
+    pub(crate) fn handle(&self) -> Result<Arc<DatabaseHandle>> {
         match &*self.state.read() {
-            State::Open(handle) => Ok(Arc::clone(handle)),
-            State::Held(..) | State::Closed => Err(self.closed()),
+            HandleState::Open(handle) => Ok(Arc::clone(handle)),
+            HandleState::Held(..) | HandleState::Closed => Err(self.closed()),
         }
     }
 
@@ -213,13 +213,13 @@ impl Database {
     pub fn close(&self) -> Result<()> {
         let (lock, held_snapshots) = {
             let mut state = self.state.write();
-            if let State::Open(handle) = &*state {
+            if let HandleState::Open(handle) = &*state {
                 handle.store.refuse_own_transaction()?;
             }
-            match std::mem::replace(&mut *state, State::Closed) {
-                State::Closed => return Err(self.closed()),
-                State::Held(lock, held_snapshots) => (lock, held_snapshots),
-                State::Open(handle) => {
+            match std::mem::replace(&mut *state, HandleState::Closed) {
+                HandleState::Closed => return Err(self.closed()),
+                HandleState::Held(lock, held_snapshots) => (lock, held_snapshots),
+                HandleState::Open(handle) => {
                     let (lock, held_snapshots) =
                         (handle.store.file_lock().id(), handle.store.held_snapshots());
                     // Unlocked: the other threads get `Closed` meanwhile, also from `close`.
@@ -237,13 +237,13 @@ impl Database {
         let is_released = snapshots == 0 && wait_until_released(lock, MAX_WAIT_FOR_QUERIES);
         let mut state = self.state.write();
         if !is_released {
-            *state = State::Held(lock, held_snapshots);
+            *state = HandleState::Held(lock, held_snapshots);
             return Err(Error::SnapshotHeld {
                 path: self.path.clone(),
                 snapshots: snapshots.max(1),
             });
         }
-        *state = State::Closed;
+        *state = HandleState::Closed;
         drop(state);
         self.report_refused()
     }
@@ -363,7 +363,7 @@ impl Database {
     }
 }
 
-impl Handle {
+impl DatabaseHandle {
     /// Commits the submitted changes and stops the group commit. Returns `true` if there was one.
     fn stop_writing(&self) -> bool {
         self.group_commit
@@ -375,7 +375,7 @@ impl Handle {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        if let State::Open(handle) = self.state.get_mut()
+        if let HandleState::Open(handle) = self.state.get_mut()
             && handle.stop_writing()
         {
             // A drop cannot return the error. The journal keeps the changes that were not merged.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::{Database, Handle};
+use super::{Database, DatabaseHandle};
 use crate::api::transaction::Transaction;
 use crate::document::Document;
 use crate::error::{Error, Result};
@@ -293,7 +293,7 @@ impl Database {
         self.group_commit(&handle).submit(prepared, if_full)
     }
 
-    pub(super) fn group_commit<'h>(&self, handle: &'h Handle) -> &'h GroupCommit {
+    pub(super) fn group_commit<'h>(&self, handle: &'h DatabaseHandle) -> &'h GroupCommit {
         handle.group_commit.get_or_init(|| {
             let (store, has_refused) = (Arc::clone(&handle.store), Arc::clone(&self.has_refused));
             GroupCommit::new(store, has_refused, self.queue_limits)

@@ -18,7 +18,7 @@ pub(super) struct CopyScan<'p> {
 }
 
 /// A fingerprint that several documents have, and the documents in order of their ids.
-pub(super) type CopyGroup = (Fingerprint, Vec<DocId>);
+pub(super) type FingerprintCopies = (Fingerprint, Vec<DocId>);
 
 impl<'p> CopyScan<'p> {
     pub(super) fn new(postings: &'p PostingLists<'p>, limits: &'p QueryLimits) -> Self {
@@ -46,7 +46,7 @@ impl<'p> CopyScan<'p> {
     }
 
     /// Runs one turn: reads the next ranges on all cores, and returns their copies.
-    pub(super) fn run_next(&mut self) -> Result<Vec<CopyGroup>> {
+    pub(super) fn run_next(&mut self) -> Result<Vec<FingerprintCopies>> {
         let (postings, max_documents) = (self.postings, self.limits.documents_per_turn);
         let scanned = run_concurrently(&postings.view.tables, &mut self.pending, |range| {
             scan_range(postings, range, max_documents)
@@ -64,7 +64,7 @@ fn scan_range(
     postings: &PostingLists<'_>,
     range: RangeInclusive<u64>,
     max_documents: usize,
-) -> Result<(Vec<CopyGroup>, Option<RangeInclusive<u64>>)> {
+) -> Result<(Vec<FingerprintCopies>, Option<RangeInclusive<u64>>)> {
     let (from, mut to) = range.into_inner();
     let mut entries: Vec<(u64, DocId)> = Vec::new();
     let mut rest = None;

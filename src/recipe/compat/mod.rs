@@ -33,7 +33,7 @@ use std::ops::Range;
 
 use super::Constants;
 use super::weighted_features::WeightedFeatures;
-use crate::feature::{TokenCounts, UnreliableReason, Weights};
+use crate::feature::{FeatureWeights, TokenCounts, UnreliableReason};
 
 pub(super) use character_class::CharacterClass;
 pub(super) use numpy::numpy_sums;
@@ -52,7 +52,7 @@ fn weigh_by_counts(
         total,
         ..
     } = counts;
-    let weights = Weights::new(counts.iter().map(|&count| count as i64));
+    let weights = FeatureWeights::new(counts.iter().map(|&count| count as i64));
     let (distinct, least) = (positions.len(), constants.min_features);
     // The tokens were counted by xxh3_64, and only distinct tokens are hashed with the slow or weak
     // hash of the recipe.

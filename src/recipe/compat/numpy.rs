@@ -3,13 +3,13 @@
 /// Whole numbers above 50 are not batched: the package's constant `large_weight_cutoff`.
 const LARGE_WEIGHT_CUTOFF: f64 = 50.0;
 
-/// Weights per batch: the package's constant `batch_size`.
+/// FeatureWeights per batch: the package's constant `batch_size`.
 const BATCH: usize = 200;
 
 /// For each bit, least significant first, the sum of the weights of hashes with this bit; and the
 /// sum of all weights.
 ///
-/// Sums are doubles in the order of the list. Weights that are whole numbers up to 50 are summed in
+/// Sums are doubles in the order of the list. FeatureWeights that are whole numbers up to 50 are summed in
 /// batches of 200, and the sum of a batch is added at its end. Beside fractions this changes the
 /// last bit of a sum.
 pub(in crate::recipe) fn numpy_sums<const BITS: usize>(

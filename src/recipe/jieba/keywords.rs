@@ -5,7 +5,9 @@ use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{CONSTANTS, KEYWORDS};
-use crate::feature::{Idf, TokenCounter, TokenCounts, UnreliableReason, WEIGHT_UNIT, Weights};
+use crate::feature::{
+    FeatureWeights, Idf, TokenCounter, TokenCounts, UnreliableReason, WEIGHT_UNIT,
+};
 use crate::recipe::weighted_features::WeightedFeatures;
 use crate::recipe::word_files::WordFiles;
 use crate::text::{Normaliser, Traditional, WordSegmenter};
@@ -94,7 +96,7 @@ impl Jieba {
             keywords.truncate(KEYWORDS);
         }
         // The order of the keywords does not matter here: sums are exact.
-        let weights = Weights::new(keywords.iter().map(|&(weight, _)| weight));
+        let weights = FeatureWeights::new(keywords.iter().map(|&(weight, _)| weight));
         let distinct = keywords.len();
         let least = CONSTANTS.min_features;
         WeightedFeatures {
