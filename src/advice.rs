@@ -16,8 +16,8 @@ pub enum Advice {
     OtherProgram,
     /// Use a newer version of simdb, or rebuild the database.
     Upgrade,
-    /// Use the version of simdb that created the file, or export its documents with that version and load them
-    /// into a new database.
+    /// Use the version of simdb that created the file, or export its documents with that version
+    /// and load them into a new database.
     Rebuild,
     /// Find out how much is damaged; then save what is left, or restore a backup.
     Salvage,

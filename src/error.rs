@@ -252,8 +252,8 @@ pub enum Error {
         recipe: String,
     },
 
-    /// A text was given to a recipe that needs the dictionary of jieba, and this build of simdb does
-    /// not have the dictionary.
+    /// A text was given to a recipe that needs the dictionary of jieba, and this build of simdb
+    /// does not have the dictionary.
     #[error(
         "the recipe {recipe} needs the dictionary of jieba, which this build of simdb leaves out; \
          build simdb with its feature `jieba`"
@@ -322,7 +322,7 @@ pub enum Error {
     SnapshotHeld {
         /// The file.
         path: PathBuf,
-        /// The number of snapshots, including those of iterators and of running calls.
+        /// The number of snapshots, including the snapshots of iterators and running calls.
         snapshots: usize,
     },
 
@@ -413,8 +413,8 @@ pub enum Error {
         radius: u32,
     },
 
-    /// A threshold of a [`Likeness`](crate::similarity::Likeness) is not a number from 0 to 1. Nothing was
-    /// changed.
+    /// A threshold of a [`Likeness`](crate::similarity::Likeness) is not a number from 0 to 1.
+    /// Nothing was changed.
     #[error("the threshold {value} of {measure} is not possible; give a number from 0 to 1")]
     InvalidLikeness {
         /// The field of the likeness: `edit_similarity` or `jaccard`.
@@ -423,8 +423,9 @@ pub enum Error {
         value: f64,
     },
 
-    /// [`SimilarJoin::contained_up_to`](crate::join::SimilarJoin::contained_up_to) is not a number from 1 on, or
-    /// more than 1 with [`Decision::Alike`](crate::Decision::Alike), which finds no contained texts.
+    /// [`SimilarJoin::contained_up_to`](crate::join::SimilarJoin::contained_up_to) is not a number
+    /// from 1 on, or more than 1 with [`Decision::Alike`](crate::Decision::Alike), which finds no
+    /// contained texts.
     #[error(
         "contained_up_to {ratio} is not possible; give a number from 1 on, and 1 if thresholds alone decide"
     )]
@@ -433,8 +434,8 @@ pub enum Error {
         ratio: f64,
     },
 
-    /// The checkpoint of [`SimilarJoin::resume`](crate::join::SimilarJoin::resume) is one of other documents, texts or
-    /// rules, or of another version of simdb.
+    /// The checkpoint of [`SimilarJoin::resume`](crate::join::SimilarJoin::resume) is one of other
+    /// documents, texts or rules, or of another version of simdb.
     #[error(
         "{}: the checkpoint is of other documents, texts or rules, or of another version of simdb; give the \
          same again, or no checkpoint",

@@ -69,8 +69,8 @@ fn push_pairs_with(a: u64, others: &[u64], radius: u32, found: &mut Vec<(u64, u6
     }
 }
 
-/// Appends the indices of the fingerprints whose low 32 bits differ in at most `radius` bits from those of
-/// `query`. `low` has the low 32 bits of each fingerprint.
+/// Appends the indices of the fingerprints whose low 32 bits differ in at most `radius` bits from
+/// the low bits of `query`. `low` has the low 32 bits of each fingerprint.
 #[multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512vl+avx512vpopcntdq",
     "x86_64+avx2+popcnt+bmi1+bmi2",

@@ -24,10 +24,10 @@ const SHARES: u64 = 10_000;
 /// database inherits the handler of its builder; a snapshot and a bulk load inherit the handler of
 /// their database. [`Database::check`], [`Database::backup`], [`Builder::vacuum`],
 /// [`Builder::salvage`], [`BulkLoad::finish`], [`Snapshot::within_batch`], [`Snapshot::pairs`],
-/// [`Snapshot::clusters`] and their variants call the handler on the thread that called the operation: at
-/// once, then at most ten times a second ([`Builder::progress_interval`] sets another rate), and at the end.
-/// [`BulkLoad::push`] calls it while it waits for a sort.
-/// `done` never falls during an operation, and at the end equals `total`. If the handler returns `Break`, the
+/// [`Snapshot::clusters`] and their variants call the handler on the thread that called the
+/// operation: at once, then at most ten times a second ([`Builder::progress_interval`] sets another
+/// rate), and at the end. [`BulkLoad::push`] calls it while it waits for a sort. `done` never falls
+/// during an operation, and at the end equals `total`. If the handler returns `Break`, the
 /// operation ends with [`Error::Interrupted`] and changes nothing.
 ///
 /// ```
@@ -78,8 +78,8 @@ pub struct Progress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stage {
-    /// Waiting for a sort while documents are pushed to a bulk load: no step is done, and `total` is
-    /// `None`.
+    /// Waiting for a sort while documents are pushed to a bulk load: no step is done, and `total`
+    /// is `None`.
     Sort,
     /// Sorting and writing the documents of a bulk load, or of a salvage.
     Load,
@@ -163,7 +163,8 @@ impl ProgressHandler {
         self.interval = interval;
     }
 
-    /// Repeats the last report of an operation that waits; before the first, reports [`Stage::Sort`].
+    /// Repeats the last report of an operation that waits; before the first, reports
+    /// [`Stage::Sort`].
     pub(crate) fn report_waiting(&self, path: &Path) -> Result<()> {
         let progress = self.operation.lock().last.unwrap_or(Progress {
             stage: Stage::Sort,
@@ -349,8 +350,8 @@ impl ProgressReporter {
     }
 }
 
-/// Returns [`Error::Interrupted`] if a callback has returned `Break`: all operations end in the same
-/// way.
+/// Returns [`Error::Interrupted`] if a callback has returned `Break`: all operations end in the
+/// same way.
 pub(crate) fn refuse_break(flow: ControlFlow<()>, path: &Path) -> Result<()> {
     match flow {
         ControlFlow::Continue(()) => Ok(()),

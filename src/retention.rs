@@ -51,10 +51,11 @@ pub struct Retention {
     /// expires while none arrives.
     pub by_clock: bool,
     /// The longest time by which an arrival may lie ahead of both the system clock and the latest
-    /// arrival; 1 day by default. The arrivals of stored documents count, and those of duplicates if
-    /// [`sliding`](Self::sliding) is set. A document that arrives farther ahead is refused with
+    /// arrival; 1 day by default. The arrivals of stored documents count, and the arrivals of
+    /// duplicates if [`sliding`](Self::sliding) is set. A document that arrives farther ahead is
+    /// refused with
     /// [`Error::ArrivalAhead`]: in microseconds instead of milliseconds, its time would expire every
-    /// other document. `None` accepts any time, for feeds whose times are not those of this machine.
+    /// other document. `None` accepts any time, for feeds whose times come from other machines.
     /// Stored in milliseconds, rounded down.
     pub max_ahead: Option<Duration>,
 }

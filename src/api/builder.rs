@@ -51,7 +51,8 @@ pub struct Builder {
     pub(crate) progress: ProgressHandler,
 }
 
-/// 1.25 GiB: enough for the fingerprints of 50 million documents, and for the pages of their matches.
+/// 1.25 GiB: enough for the fingerprints of 50 million documents, and for the pages of their
+/// matches.
 const DEFAULT_CACHE_BYTES: usize = 5 << 28;
 
 impl Builder {
@@ -64,18 +65,18 @@ impl Builder {
 
     /// Sets the size of the cache in bytes; 1.25 GiB unless set.
     ///
-    /// One half is for pages of the file, the other half for the fingerprints that queries compare. If the
-    /// file is larger than the cache, fingerprints get more, at most 15/16; pages get no more than one and a half
-    /// times the length of the file, or 256 MiB if that is more. In a database with a forest, 2/16 of the other
-    /// part are for fingerprints, 7/16 for the sketches and letters of texts that similar queries compare, some
-    /// 250 bytes for each text of one line, and 7/16 for the forest, some 200 bytes. If the texts do not fit,
-    /// they get more, at most 13/16, and the forest less. A sketch takes up to 100 bytes, but 32 if the id is at most
-    /// five quarters of the number of texts; while there are no other ids, the letters have the rest. The shares are
-    /// set when the database is opened: after it has grown tenfold, open it again.
-    /// A cache of 26 bytes a document and 32 MiB holds all fingerprints that queries compare; a match reads
-    /// a page too.
-    /// Bookkeeping takes up to 12 MiB more, and up to another 12 MiB in a database with a forest if the cache has
-    /// less than 128 MiB.
+    /// One half is for pages of the file, the other half for the fingerprints that queries compare.
+    /// If the file is larger than the cache, fingerprints get more, at most 15/16; pages get no
+    /// more than one and a half times the length of the file, or 256 MiB if that is more. In a
+    /// database with a forest, 2/16 of the other part are for fingerprints, 7/16 for the sketches
+    /// and letters of texts that similar queries compare, some 250 bytes for each text of one line,
+    /// and 7/16 for the forest, some 200 bytes. If the texts do not fit, they get more, at most
+    /// 13/16, and the forest less. A sketch takes up to 100 bytes, but 32 if the id is at most five
+    /// quarters of the number of texts; while there are no other ids, the letters have the rest.
+    /// The shares are set when the database is opened: after it has grown tenfold, open it again. A
+    /// cache of 26 bytes a document and 32 MiB holds all fingerprints that queries compare; a match
+    /// reads a page too. Bookkeeping takes up to 12 MiB more, and up to another 12 MiB in a
+    /// database with a forest if the cache has less than 128 MiB.
     pub fn cache_bytes(mut self, bytes: usize) -> Self {
         self.cache_bytes = Some(bytes);
         // A transaction in a small cache must not hold more texts than the cache.
@@ -97,13 +98,14 @@ impl Builder {
         self
     }
 
-    /// Stores texts and a *forest* of them, by which [`Snapshot::similar`](crate::Snapshot::similar)
-    /// finds edited and short texts; off unless set. The forest has 24 trees, which order texts by minima of
-    /// their shingles (MinHash), so that similar texts are neighbours in some of them.
+    /// Stores texts and a *forest* of them, by which
+    /// [`Snapshot::similar`](crate::Snapshot::similar) finds edited and short texts; off unless
+    /// set. The forest has 24 trees, which order texts by minima of their shingles (MinHash), so
+    /// that similar texts are neighbours in some of them.
     ///
-    /// With dense ids, the forest takes about 130 bytes a text in a frozen database and 170 in others; with
-    /// random ids, 270 and 340. Each text also has a sketch of 16 bytes. An insert writes about three times as
-    /// many bytes as without a forest.
+    /// With dense ids, the forest takes about 130 bytes a text in a frozen database and 170 in
+    /// others; with random ids, 270 and 340. Each text also has a sketch of 16 bytes. An insert
+    /// writes about three times as many bytes as without a forest.
     pub fn similar(mut self, similar: bool) -> Self {
         self.similar = similar;
         self
@@ -159,17 +161,17 @@ impl Builder {
     /// [`DEFAULT_QUEUE_CHANGES`](Self::DEFAULT_QUEUE_CHANGES) unless set.
     ///
     /// While the queue is full, [`Database::apply`] and [`Database::submit`] wait, and
-    /// [`Database::try_submit`] returns [`Error::QueueFull`]. A call with more changes than the limit
-    /// waits for an empty queue. A short queue tells a server early that the disk is too slow; a
-    /// long one takes in a burst.
+    /// [`Database::try_submit`] returns [`Error::QueueFull`]. A call with more changes than the
+    /// limit waits for an empty queue. A short queue tells a server early that the disk is too
+    /// slow; a long one takes in a burst.
     pub fn queue_changes(mut self, changes: usize) -> Self {
         self.queue_limits.changes = changes.max(1);
         self
     }
 
     /// Sets the bytes of texts that wait for their commit, with their forest keys and queries;
-    /// [`DEFAULT_QUEUE_BYTES`](Self::DEFAULT_QUEUE_BYTES) unless set. A full queue is that of
-    /// [`queue_changes`](Self::queue_changes).
+    /// [`DEFAULT_QUEUE_BYTES`](Self::DEFAULT_QUEUE_BYTES) unless set. A full queue acts
+    /// as for [`queue_changes`](Self::queue_changes).
     ///
     /// One commit takes all that waits, and needs several times this memory: a process with little
     /// memory sets less.
@@ -197,8 +199,9 @@ impl Builder {
 
     /// Sets the shortest time between two calls of the progress handler; 100 ms unless set.
     ///
-    /// A handler that returns `Break` interrupts an operation after about this time. The steps between two
-    /// calls take a few milliseconds, so a much shorter interval calls the handler no more often.
+    /// A handler that returns `Break` interrupts an operation after about this time. The steps
+    /// between two calls take a few milliseconds, so a much shorter interval calls the handler no
+    /// more often.
     pub fn progress_interval(mut self, interval: Duration) -> Self {
         self.progress.set_interval(interval);
         self
@@ -242,7 +245,7 @@ impl Builder {
     /// Opens a database, or creates it if nothing is at `path`.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open) and [`create`](Self::create).
+    /// As [`open`](Self::open) and [`create`](Self::create).
     pub fn open_or_create(self, path: impl AsRef<Path>) -> Result<Database> {
         match self.clone().open(path.as_ref()) {
             Err(Error::NotFound { .. }) => match self.clone().create(path.as_ref()) {
@@ -259,7 +262,7 @@ impl Builder {
     /// file may be on a read-only medium.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open).
+    /// As [`open`](Self::open).
     pub fn open_read_only(self, path: impl AsRef<Path>) -> Result<Database> {
         let store = Store::open_read_only(&self.db_path(path), self.cache(), self.limits)?;
         self.opened(store)
@@ -272,8 +275,8 @@ impl Builder {
     /// ignored.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open), mismatches of recipe and settings excepted; [`Error::Io`] if
-    /// there is no room for the new file; [`Error::Interrupted`].
+    /// As [`open`](Self::open), except for mismatches of recipe and settings. [`Error::Io`] if
+    /// there is no room for the new file. [`Error::Interrupted`].
     pub fn vacuum(self, path: impl AsRef<Path>) -> Result<Vacuumed> {
         store::maintenance::copy::vacuum(&self.db_path(path), &self.progress)
     }
@@ -283,8 +286,8 @@ impl Builder {
     ///
     /// Most entries are stored twice, so a single damaged page often loses nothing. If the storage
     /// engine cannot open the file, every page is read by itself; documents that were changed or
-    /// removed last may then come back. If the settings cannot be read, those of this builder
-    /// count, and the builder must name the recipe.
+    /// removed last may then come back. If the settings cannot be read, the settings of this
+    /// builder count, and the builder must name the recipe.
     ///
     /// Sorting takes up to twice `memory_bytes`, at least 16 MiB each; more goes to temporary files
     /// beside `target`.
@@ -294,7 +297,9 @@ impl Builder {
     /// - [`Error::Corrupt`] if the recipe is lost, and the builder names none
     /// - [`Error::RecipeMismatch`], [`Error::RecipeFiles`] as for [`open`](Self::open)
     /// - [`Error::NothingToSalvage`] if no page can be read
-    /// - those of [`create`](Self::create) for the new file; [`Error::Interrupted`]
+    /// - [`Error::AlreadyExists`], [`Error::RetentionWindow`], [`Error::Io`], [`Error::Storage`]
+    ///   for the new file
+    /// - [`Error::Interrupted`]
     ///
     /// # Cost
     /// One or two reads of the file, and a bulk load.
@@ -379,7 +384,7 @@ impl Builder {
         })
     }
 
-    /// Returns `true` if the builder asks for no retention, or for that of the file.
+    /// Returns `true` if the builder asks for no retention, or for the retention of the file.
     fn has_retention(&self, stored: Option<Retention>) -> bool {
         match (self.retention, stored) {
             (None, _) => true,

@@ -25,8 +25,8 @@ use crate::store::bulk::{BulkReport, Conflict, Load};
 /// A load stays in its thread: like a [`Transaction`](crate::Transaction), it is not `Send`.
 ///
 /// Sorting takes the memory given, at least 16 MiB. More goes to temporary files in the folder of
-/// the database: up to 40 bytes a document, 80 with arrival times, and 400 more for the forest keys of a
-/// text. A load without texts into a new file is fastest if ids ascend.
+/// the database: up to 40 bytes a document, 80 with arrival times, and 400 more for the forest keys
+/// of a text. A load without texts into a new file is fastest if ids ascend.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -66,8 +66,9 @@ impl Builder {
     /// [`cache_bytes`](Self::cache_bytes) is ignored.
     ///
     /// # Errors
-    /// Those of [`create`](Self::create), [`Error::FrozenEmpty`](crate::Error::FrozenEmpty)
-    /// excepted.
+    /// [`Error::AlreadyExists`](crate::Error::AlreadyExists),
+    /// [`Error::RetentionWindow`](crate::Error::RetentionWindow), [`Error::Io`](crate::Error::Io),
+    /// [`Error::Storage`](crate::Error::Storage).
     pub fn bulk_create(
         self,
         path: impl AsRef<Path>,
@@ -84,7 +85,7 @@ impl Database {
     /// dropped. The load also removes the expired documents, so that their ids are free.
     ///
     /// # Errors
-    /// Those of [`merge`](Self::merge).
+    /// As [`merge`](Self::merge), and
     /// [`Error::TransactionOpen`](crate::Error::TransactionOpen) if this thread has a transaction
     /// or another bulk load.
     pub fn bulk_load(&self, memory_bytes: u64) -> Result<BulkLoad<'_>> {
@@ -144,15 +145,16 @@ impl BulkLoad<'_> {
 
     /// Adds a document. Of several documents with one id, the first counts. If arrival times are
     /// kept, a document without one gets the time at which the load began. The latest arrival that
-    /// the next one may lie ahead of counts all documents pushed. While a push waits for a sort, the
-    /// progress handler is called with [`Stage::Sort`](crate::Stage::Sort).
+    /// the next one may lie ahead of counts all documents pushed. While a push waits for a sort,
+    /// the progress handler is called with [`Stage::Sort`](crate::Stage::Sort).
     ///
     /// # Errors
-    /// - [`Error::Interrupted`](crate::Error::Interrupted) if the progress handler returned `Break`:
-    ///   each further call returns [`Error::TransactionFailed`](crate::Error::TransactionFailed)
+    /// - [`Error::Interrupted`](crate::Error::Interrupted) if the progress handler returned
+    ///   `Break`: each further call returns
+    ///   [`Error::TransactionFailed`](crate::Error::TransactionFailed)
     /// - [`Error::TextTooLong`](crate::Error::TextTooLong),
-    ///   [`Error::ArrivalAhead`](crate::Error::ArrivalAhead): the document is left out, and the load
-    ///   can go on
+    ///   [`Error::ArrivalAhead`](crate::Error::ArrivalAhead): the document is left out, and the
+    ///   load can go on
     /// - [`Error::Io`](crate::Error::Io), [`Error::Storage`](crate::Error::Storage) if a file
     ///   cannot be written: each further call returns
     ///   [`Error::TransactionFailed`](crate::Error::TransactionFailed)
@@ -169,7 +171,11 @@ impl BulkLoad<'_> {
     ///   returned `Break`
     /// - [`Error::AlreadyExists`](crate::Error::AlreadyExists) if another file has taken the path
     ///   meanwhile
-    /// - those of [`push`](Self::push) and [`Database::apply`]
+    /// - [`Error::Corrupt`](crate::Error::Corrupt), [`Error::Io`](crate::Error::Io),
+    ///   [`Error::Storage`](crate::Error::Storage): nothing is changed
+    /// - [`Error::CommitUnknown`](crate::Error::CommitUnknown): all documents are loaded, or none
+    /// - [`Error::TransactionFailed`](crate::Error::TransactionFailed) after a failed
+    ///   [`push`](Self::push)
     ///
     /// # Cost
     /// Four sorts of n records of 8 or 16 bytes; two more of 16 bytes for arrival times; and a sort

@@ -30,19 +30,23 @@ impl Snapshot {
     ///
     /// # Errors
     /// - [`Error::KeepsNoTexts`](crate::Error::KeepsNoTexts) if texts are compared or measured
-    /// - [`Error::NoArrivals`](crate::Error::NoArrivals) for [`Keep::Oldest`](crate::clusters::Keep::Oldest)
+    /// - [`Error::NoArrivals`](crate::Error::NoArrivals) for
+    ///   [`Keep::Oldest`](crate::clusters::Keep::Oldest)
     /// - [`Error::TooManyNear`](crate::Error::TooManyNear)
     /// - [`Error::InvalidLikeness`](crate::Error::InvalidLikeness)
-    /// - those of [`pairs`](Self::pairs)
+    /// - [`Error::InvalidRadius`](crate::Error::InvalidRadius),
+    ///   [`Error::Corrupt`](crate::Error::Corrupt), [`Error::Storage`](crate::Error::Storage),
+    ///   [`Error::Interrupted`](crate::Error::Interrupted)
     ///
     /// # Cost
-    /// That of [`pairs`](Self::pairs), and some hundred nanoseconds for each pair of fingerprints.
-    /// The diameter of a cluster of n distinct fingerprints takes n² / 2 comparisons, 2n from n =
-    /// 2,049 on. A comparison of short texts takes some ten microseconds. [`Keep::Longest`](crate::clusters::Keep::Longest) reads
-    /// the text of every document that has a near-duplicate.
+    /// As [`pairs`](Self::pairs), and some hundred nanoseconds for each pair of fingerprints. The
+    /// diameter of a cluster of n distinct fingerprints takes n² / 2 comparisons, 2n from n = 2,049
+    /// on. A comparison of short texts takes some ten microseconds.
+    /// [`Keep::Longest`](crate::clusters::Keep::Longest) reads the text of every document that has
+    /// a near-duplicate.
     ///
-    /// Memory, beside that of [`pairs`](Self::pairs): up to 120 bytes for each document that has a
-    /// near-duplicate, and 24 for each pair of distinct fingerprints.
+    /// Memory, beside the memory of [`pairs`](Self::pairs): up to 120 bytes for each document that
+    /// has a near-duplicate, and 24 for each pair of distinct fingerprints.
     ///
     /// # Source
     /// Stars: Aslam, Pelekhov, Rus, *The star clustering algorithm for static and dynamic
@@ -103,7 +107,7 @@ impl Snapshot {
     /// the lowest score.
     ///
     /// # Errors
-    /// Those of [`clusters`](Self::clusters).
+    /// As [`clusters`](Self::clusters).
     ///
     /// ```
     /// use std::ops::ControlFlow;

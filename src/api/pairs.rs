@@ -24,7 +24,9 @@ impl Snapshot {
     /// The visitor runs on the calling thread. It may query this snapshot and change the database.
     ///
     /// # Errors
-    /// Those of [`within`](Self::within), and [`Error::Interrupted`](crate::Error::Interrupted).
+    /// - [`Error::InvalidRadius`](crate::Error::InvalidRadius) if the radius is above 64
+    /// - [`Error::Corrupt`](crate::Error::Corrupt), [`Error::Storage`](crate::Error::Storage)
+    /// - [`Error::Interrupted`](crate::Error::Interrupted)
     ///
     /// # Cost
     /// One read of each block table, two of `block0`, and two look-ups for each pair, on all cores.
@@ -34,7 +36,7 @@ impl Snapshot {
     /// document of the largest group; 60 for each change in the journal.
     ///
     /// # Source
-    /// That of [`within`](Self::within).
+    /// As [`within`](Self::within).
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -78,10 +80,10 @@ impl Snapshot {
     /// order. `Break` ends the call with [`Error::Interrupted`](crate::Error::Interrupted).
     ///
     /// # Errors
-    /// Those of [`pairs`](Self::pairs).
+    /// As [`pairs`](Self::pairs).
     ///
     /// # Cost
-    /// That of [`pairs`](Self::pairs), and a call for each pair: a million copies of one
+    /// As [`pairs`](Self::pairs), and a call for each pair: a million copies of one
     /// fingerprint make 500 billion. Memory: 8 bytes more for each document that shares its
     /// fingerprint, and 60 for each shared fingerprint.
     ///

@@ -1,4 +1,5 @@
-//! [`Snapshot::similar_pairs`] and [`Snapshot::similar_clusters`]: all texts compared with each other.
+//! [`Snapshot::similar_pairs`] and [`Snapshot::similar_clusters`]: all texts compared with each
+//! other.
 
 use std::ops::ControlFlow;
 
@@ -12,16 +13,17 @@ use crate::query::{self, ClustersEvent, Keep, Priority, SimilarJoin, SimilarPair
 const STAGE_TIMES: [u64; 3] = [1, 8, 1];
 
 impl Snapshot {
-    /// Finds the pairs of documents with similar texts: those that a query for one of both texts, with the
-    /// thresholds of the join, answers with the other document. The database needs texts, and no forest.
+    /// Finds the pairs of documents with similar texts: those that a query for one of both texts,
+    /// with the thresholds of the join, answers with the other document. The database needs texts,
+    /// and no forest.
     ///
     /// `visitor` is called with the pairs as they are found. `Break` ends the call with
-    /// [`Error::Interrupted`](crate::Error::Interrupted). Documents with equal texts come as one group
-    /// ([`SimilarPairsEvent::Copies`]), because n copies make n² / 2 pairs.
+    /// [`Error::Interrupted`](crate::Error::Interrupted). Documents with equal texts come as one
+    /// group ([`SimilarPairsEvent::Copies`]), because n copies make n² / 2 pairs.
     ///
-    /// Candidates come from a [`SimilarIndex`](crate::SimilarIndex), which says what it may miss. With
-    /// [`SimilarJoin::contained_up_to`] a pair is also a text and a longer text that quotes it; its
-    /// resemblance may be below the thresholds.
+    /// Candidates come from a [`SimilarIndex`](crate::SimilarIndex), which says what it may miss.
+    /// With [`SimilarJoin::contained_up_to`] a pair is also a text and a longer text that quotes
+    /// it; its resemblance may be below the thresholds.
     ///
     /// # Errors
     /// - [`Error::KeepsNoTexts`](crate::Error::KeepsNoTexts)
@@ -30,9 +32,9 @@ impl Snapshot {
     /// - [`Error::TooManyTexts`](crate::Error::TooManyTexts)
     ///
     /// # Cost
-    /// Two reads of each text, and a search in the index for each distinct text, on all cores. Texts of
-    /// one template are all compared with each other. Memory: 48 bytes for each document, and
-    /// [`SimilarJoin::memory_bytes`].
+    /// Two reads of each text, and a search in the index for each distinct text, on all cores.
+    /// Texts of one template are all compared with each other. Memory: 48 bytes for each document,
+    /// and [`SimilarJoin::memory_bytes`].
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -71,27 +73,28 @@ impl Snapshot {
         refuse_break(flow, self.view().path())
     }
 
-    /// Finds the texts that other texts say, and the text that says them: the *keeper* of a star. Each
-    /// document is in at most one star.
+    /// Finds the texts that other texts say, and the text that says them: the *keeper* of a star.
+    /// Each document is in at most one star.
     ///
-    /// Texts are decided from the longest to the shortest. A text that a kept text contains joins its
-    /// star; another text is kept. So each member is contained in its keeper directly, and no kept text
-    /// is contained in a longer kept text. With [`Decision::Alike`](crate::Decision::Alike), a member is
-    /// alike to its keeper. Of the documents of a star whose texts contain all others, `keep` selects the
-    /// keeper; at most eight others are tried before the longest text stays. The
-    /// order of inserts makes no difference otherwise.
+    /// Texts are decided from the longest to the shortest. A text that a kept text contains joins
+    /// its star; another text is kept. So each member is contained in its keeper directly, and no
+    /// kept text is contained in a longer kept text. With
+    /// [`Decision::Alike`](crate::Decision::Alike), a member is alike to its keeper. Of the
+    /// documents of a star whose texts contain all others, `keep` selects the keeper; at most eight
+    /// others are tried before the longest text stays. The order of inserts makes no difference
+    /// otherwise.
     ///
-    /// `visitor` is called with each star, in order of their ids. The distances of members are those of
-    /// their fingerprints, and may be large. Unreliable documents take part: those that say too little are
-    /// members of documents with the same wording.
+    /// `visitor` is called with each star, in order of their ids. The distance of a member is the
+    /// distance of its fingerprint, and may be large. Unreliable documents take part: a document
+    /// with too little content is a member only of a document with the same wording.
     ///
     /// # Errors
-    /// Those of [`similar_pairs`](Self::similar_pairs), [`Error::NoArrivals`](crate::Error::NoArrivals)
-    /// for [`Keep::Oldest`], and [`Error::OtherCheckpoint`](crate::Error::OtherCheckpoint) for a checkpoint
-    /// ([`SimilarJoin::resume`]) of another join.
+    /// As [`similar_pairs`](Self::similar_pairs). [`Error::NoArrivals`](crate::Error::NoArrivals)
+    /// for [`Keep::Oldest`]. [`Error::OtherCheckpoint`](crate::Error::OtherCheckpoint) for a
+    /// checkpoint ([`SimilarJoin::resume`]) of another join.
     ///
     /// # Cost
-    /// Less than that of [`similar_pairs`](Self::similar_pairs): the search for a text ends at the first
+    /// Less than [`similar_pairs`](Self::similar_pairs): the search for a text ends at the first
     /// text that contains it, and removed texts are not compared.
     ///
     /// ```
@@ -130,12 +133,12 @@ impl Snapshot {
         self.stars(join, Priority::Keep(keep), visitor)
     }
 
-    /// Finds stars like [`similar_clusters`](Self::similar_clusters), and keeps the document with the
-    /// highest `score` that says all. `score` is called once for each document of a star. NaN is the
-    /// lowest score.
+    /// Finds stars like [`similar_clusters`](Self::similar_clusters), and keeps the document with
+    /// the highest `score` that says all. `score` is called once for each document of a star. NaN
+    /// is the lowest score.
     ///
     /// # Errors
-    /// Those of [`similar_clusters`](Self::similar_clusters).
+    /// As [`similar_clusters`](Self::similar_clusters).
     pub fn similar_clusters_by_score(
         &self,
         join: &SimilarJoin<'_>,

@@ -84,7 +84,7 @@ impl Snapshot {
     /// Returns `true` if a document with this id is stored and not expired. No text is read.
     ///
     /// # Errors
-    /// Those of [`get`](Self::get).
+    /// [`Error::Corrupt`], [`Error::Storage`].
     ///
     /// ```
     /// use simdb::{Database, DocId, Document, Fingerprint};
@@ -104,8 +104,8 @@ impl Snapshot {
     /// bits, nearest first, then smallest id. Exact: equal to a comparison with every document.
     ///
     /// # Errors
-    /// [`Error::InvalidRadius`] if the radius is above 64; [`Error::Corrupt`] if a page that the query
-    /// needs is damaged; [`Error::Storage`].
+    /// [`Error::InvalidRadius`] if the radius is above 64; [`Error::Corrupt`] if a page that the
+    /// query needs is damaged; [`Error::Storage`].
     ///
     /// # Cost
     /// For n documents and radius 3: the comparison with four *buckets* of n / 65,536 fingerprints,
@@ -144,12 +144,13 @@ impl Snapshot {
 
     /// The answer of [`within`](Self::within) to the fingerprint of a text.
     ///
-    /// Empty if that fingerprint is not [reliable](crate::TextFingerprint::reliable), even if a copy
-    /// of the text is stored: the fingerprints of such texts are near each other by chance.
+    /// Empty if that fingerprint is not [reliable](crate::TextFingerprint::reliable), even if a
+    /// copy of the text is stored: the fingerprints of such texts are near each other by chance.
     /// [`similar`](Self::similar) compares the texts themselves.
     ///
     /// # Errors
-    /// [`Error::NoTexts`] if the recipe is `weighted`; those of [`within`](Self::within).
+    /// [`Error::NoTexts`] if the recipe is `weighted`; [`Error::InvalidRadius`],
+    /// [`Error::Corrupt`], [`Error::Storage`].
     pub fn within_text(&self, text: &str, radius: u32) -> Result<Vec<Match>> {
         let made = self.fingerprinter.get().fingerprint(text)?;
         if !made.reliable {
@@ -158,11 +159,11 @@ impl Snapshot {
         self.within(made.fingerprint, radius)
     }
 
-    /// The first `limit` documents of the answer of [`within`](Self::within). Further documents are not
-    /// read.
+    /// The first `limit` documents of the answer of [`within`](Self::within). Further documents are
+    /// not read.
     ///
     /// # Errors
-    /// [`Error::ZeroLimit`]; those of [`within`](Self::within).
+    /// [`Error::ZeroLimit`], [`Error::InvalidRadius`], [`Error::Corrupt`], [`Error::Storage`].
     pub fn within_limit(
         &self,
         fingerprint: Fingerprint,
@@ -177,7 +178,7 @@ impl Snapshot {
     /// The answer of [`within`](Self::within) to each query, in the order of the queries.
     ///
     /// # Errors
-    /// Those of [`within`](Self::within).
+    /// [`Error::InvalidRadius`], [`Error::Corrupt`], [`Error::Storage`].
     ///
     /// # Cost
     /// Each bucket is read once for all queries, on all cores. A million queries cost about one
@@ -207,14 +208,15 @@ impl Snapshot {
     }
 
     /// Calls `visitor` with the index of each query, in order, and the first `limit` documents of
-    /// its answer. `Break` ends the call with [`Error::Interrupted`]; so does a `Break` of the progress
-    /// handler, after some tens of milliseconds.
+    /// its answer. `Break` ends the call with [`Error::Interrupted`]; so does a `Break` of the
+    /// progress handler, after some tens of milliseconds.
     ///
     /// # Errors
-    /// Those of [`within_limit`](Self::within_limit); [`Error::Interrupted`].
+    /// [`Error::ZeroLimit`], [`Error::InvalidRadius`], [`Error::Corrupt`], [`Error::Storage`],
+    /// [`Error::Interrupted`].
     ///
     /// # Cost
-    /// That of [`within_batch`](Self::within_batch). Memory: up to half a GiB, and the matches of
+    /// As [`within_batch`](Self::within_batch). Memory: up to half a GiB, and the matches of
     /// one query.
     pub fn within_batch_with(
         &self,
@@ -238,10 +240,10 @@ impl Snapshot {
     /// The `count` nearest reliable documents, then smallest id; fewer if the database has fewer.
     ///
     /// # Errors
-    /// [`Error::ZeroLimit`] if `count` is 0; those of [`within`](Self::within).
+    /// [`Error::ZeroLimit`] if `count` is 0; [`Error::Corrupt`], [`Error::Storage`].
     ///
     /// # Cost
-    /// That of [`within`](Self::within) at radius 3, 7, 11 and so on, until `count` are found.
+    /// As [`within`](Self::within) at radius 3, 7, 11 and so on, until `count` are found.
     pub fn nearest(&self, fingerprint: Fingerprint, count: usize) -> Result<Vec<Match>> {
         check_limit(count)?;
         query::nearest(&self.view, fingerprint, count)
@@ -251,7 +253,7 @@ impl Snapshot {
     /// [`documents`](Self::documents) returns.
     ///
     /// # Errors
-    /// Those of [`within`](Self::within).
+    /// [`Error::Corrupt`], [`Error::Storage`].
     ///
     /// # Cost
     /// None without a [window](crate::Retention::window); otherwise a read of the arrival times of
@@ -264,7 +266,7 @@ impl Snapshot {
     /// Returns `true` if [`len`](Self::len) is 0.
     ///
     /// # Errors
-    /// Those of [`len`](Self::len).
+    /// [`Error::Corrupt`], [`Error::Storage`].
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.len()? == 0)
     }
@@ -321,31 +323,33 @@ impl Snapshot {
         with_texts.take_while(move |document| !std::mem::replace(&mut failed, document.is_err()))
     }
 
-    /// Every candidate whose text is like that of the query by [`Likeness`](crate::similarity::Likeness) and,
-    /// unless the query [decides](TextQuery::decision) otherwise, says all that the query says, or
-    /// nothing that the query does not say. Not exact: a document that is no candidate is not found.
+    /// Every candidate whose text is like the text of the query by
+    /// [`Likeness`](crate::similarity::Likeness) and, unless the query
+    /// [decides](TextQuery::decision) otherwise, says all that the query says, or nothing that the
+    /// query does not say. Not exact: a document that is no candidate is not found.
     ///
-    /// The order is that of [`Similar`]: the texts that make the query redundant come first. Each
-    /// answer has the verdict and the missing words of both texts.
+    /// The order is the order of [`Similar`]: the texts that make the query redundant come first.
+    /// Each answer has the verdict and the missing words of both texts.
     ///
     /// | database | candidates | finds |
     /// |---|---|---|
     /// | with a forest ([`Builder::similar`](crate::Builder::similar)) | same wording; neighbours in the forest; within 3 bits | of a million real texts of one line, 99.9 % with a [score](crate::similarity::Resemblance::score) above 0.75, and 98 % of all |
     /// | with texts only | within 12 bits | lightly edited texts; about half of short ones |
     ///
-    /// All candidates are compared, however many they are. Neighbours in the forest depend on the number of
-    /// other texts nearby, those included that were stored or removed after this snapshot: a text with a low
-    /// score may be a candidate in one call and not in the next.
+    /// All candidates are compared, however many they are. Neighbours in the forest depend on the
+    /// number of other texts nearby, those included that were stored or removed after this
+    /// snapshot: a text with a low score may be a candidate in one call and not in the next.
     ///
     /// # Errors
-    /// [`Error::KeepsNoTexts`]; [`Error::InvalidLikeness`]; those of [`within`](Self::within).
+    /// [`Error::KeepsNoTexts`], [`Error::InvalidLikeness`], [`Error::InvalidRadius`],
+    /// [`Error::Corrupt`], [`Error::Storage`].
     ///
     /// # Cost
     /// 48 look-ups in the forest, 72 for texts of about a hundred characters; then less than a
     /// microsecond for each candidate with a short text whose letters are
-    /// [cached](crate::Builder::cache_bytes), and some twenty microseconds for any other, and for each
-    /// that is alike. Memory: some 30 bytes for each candidate. A text of which a million copies are stored
-    /// has a million candidates.
+    /// [cached](crate::Builder::cache_bytes), and some twenty microseconds for any other, and for
+    /// each that is alike. Memory: some 30 bytes for each candidate. A text of which a million
+    /// copies are stored has a million candidates.
     ///
     /// ```
     /// use simdb::{Database, Decision, DocId};
@@ -373,7 +377,7 @@ impl Snapshot {
     /// The largest id; `None` if no document is stored.
     ///
     /// # Errors
-    /// Those of [`within`](Self::within).
+    /// [`Error::Corrupt`], [`Error::Storage`].
     ///
     /// # Cost
     /// A look-up for each of 64 bits, some hundred microseconds.
@@ -400,7 +404,7 @@ impl Snapshot {
     /// The number of documents that arrived before `older_than`, without expired ones.
     ///
     /// # Errors
-    /// [`Error::NoArrivals`]; those of [`within`](Self::within).
+    /// [`Error::NoArrivals`], [`Error::Corrupt`], [`Error::Storage`].
     ///
     /// # Cost
     /// A read of their arrival times.
@@ -463,7 +467,7 @@ impl Snapshot {
     /// The counts and sizes of the database.
     ///
     /// # Errors
-    /// Those of [`within`](Self::within); [`Error::Io`].
+    /// [`Error::Corrupt`], [`Error::Storage`], [`Error::Io`].
     ///
     /// # Cost
     /// A read of every page of the packed tables.
@@ -477,7 +481,7 @@ impl Snapshot {
     /// Changes in the journal are only counted. Expired documents count until they are removed.
     ///
     /// # Errors
-    /// Those of [`within`](Self::within).
+    /// [`Error::Corrupt`], [`Error::Storage`].
     ///
     /// # Cost
     /// A read of table `block0`. Memory: 4 MiB.

@@ -13,9 +13,9 @@ use crate::store::{DocumentEdit, WriteGuard, WriteTransaction};
 /// Many calls of [`apply`](Self::apply) and one commit. A transaction that is dropped before
 /// [`commit`](Self::commit) changes nothing.
 ///
-/// The thread that began the transaction makes its changes through the transaction: other changes of
-/// this thread return [`Error::TransactionOpen`], because they would wait for the transaction. So a
-/// transaction is not `Send`, like a guard of a [`Mutex`](std::sync::Mutex):
+/// The thread that began the transaction makes its changes through the transaction: other changes
+/// of this thread return [`Error::TransactionOpen`], because they would wait for the transaction.
+/// So a transaction is not `Send`, like a guard of a [`Mutex`](std::sync::Mutex):
 ///
 /// ```compile_fail,E0277
 /// # let folder = tempfile::tempdir().unwrap();
@@ -84,7 +84,7 @@ impl Transaction<'_> {
     /// needed for the changes of one call, however many calls there are.
     ///
     /// # Errors
-    /// Those of [`Database::apply`](crate::Database::apply). After an error, each further call
+    /// As [`Database::apply`](crate::Database::apply). After an error, each further call
     /// returns [`Error::TransactionFailed`], and the transaction can only be dropped.
     pub fn apply(&mut self, changes: impl IntoIterator<Item = Change>) -> Result<Vec<Outcome>> {
         let stage = self.stage.take().ok_or_else(|| self.has_failed())?;
@@ -123,7 +123,7 @@ impl Transaction<'_> {
     /// Makes one change, and returns its outcome.
     ///
     /// # Errors
-    /// Those of [`apply`](Self::apply).
+    /// As [`apply`](Self::apply).
     pub fn apply_one(&mut self, change: Change) -> Result<Outcome> {
         Ok(one(self.apply([change])?))
     }

@@ -15,8 +15,8 @@ pub(crate) use idf::{STOP_WORDS, WORD_WEIGHTS};
 pub use unreliable::UnreliableReason;
 pub(crate) use unreliable::is_repetitive;
 
-/// The weight 1 in fixed point. FeatureWeights are integers, so sums are exact and do not depend on the
-/// order of the features.
+/// The weight 1 in fixed point. FeatureWeights are integers, so sums are exact and do not depend on
+/// the order of the features.
 pub(crate) const WEIGHT_UNIT: i64 = 1024;
 
 /// The weight of a word that is not in the table: the median of the table, as in jieba.
@@ -34,8 +34,8 @@ pub struct Feature {
     /// The shingle or word, in the form that the recipe hashes.
     pub token: String,
     /// The weight, above 0: 1 + ln tf (`ngram`), tf × idf (`jieba`, `cppjieba`), or the number of
-    /// occurrences. FeatureWeights of `ngram` and `jieba` are multiples of 1/1024, so their sums are
-    /// exact.
+    /// occurrences. FeatureWeights of `ngram` and `jieba` are multiples of 1/1024, so their sums
+    /// are exact.
     pub weight: f64,
     /// The hash of the token, whose bits vote for the bits of the fingerprint.
     pub hash: u64,
@@ -43,9 +43,9 @@ pub struct Feature {
 
 /// The weights of the features of a text.
 ///
-/// Most features of a text occur once, and those of one kind then have the same weight. So a kind
-/// has a base weight, and `more` lists the features that weigh more: `fingerprint_of` adds equal
-/// weights by counting bits, which is faster than adding one weight after another.
+/// Most features of a text occur once, and the features of one kind then have the same weight. So a
+/// kind has a base weight, and `more` lists the features that weigh more: `fingerprint_of` adds
+/// equal weights by counting bits, which is faster than adding one weight after another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FeatureWeights {
     /// Per kind of features, in the order of the features: their number and their base weight.
@@ -171,7 +171,7 @@ impl LogWeights {
     }
 }
 
-/// 1 + ln count in fixed point, rounded. The logarithm is that of the package `libm`: the logarithm
+/// 1 + ln count in fixed point, rounded. The logarithm comes from the package `libm`: the logarithm
 /// of the standard library may differ between platforms in the last bit, and so may then
 /// fingerprints.
 fn log_weight(count: u64) -> i64 {

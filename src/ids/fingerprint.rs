@@ -52,8 +52,9 @@ pub struct TextFingerprint {
     /// - without a letter, or without two different words (`ngram`): numbers and single words that
     ///   differ in one place are no near-duplicates.
     ///
-    /// [`Fingerprinter::unreliable_reason`](crate::Fingerprinter::unreliable_reason) returns the reason. An unreliable fingerprint is
-    /// deterministic, but should never make its text a near-duplicate of another text.
+    /// [`Fingerprinter::unreliable_reason`](crate::Fingerprinter::unreliable_reason) returns the
+    /// reason. An unreliable fingerprint is deterministic, but should never make its text a
+    /// near-duplicate of another text.
     pub reliable: bool,
 }
 

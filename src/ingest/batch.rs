@@ -23,8 +23,8 @@ pub(crate) struct Batch<T = SnapshotTables> {
     view: View<T>,
     /// The net edit of each document that a change has looked up.
     edits: HashMap<DocId, DocumentEdit>,
-    /// Documents edited since the last query. The next query adds their edits to the overlay, so a batch
-    /// of one change needs no overlay.
+    /// Documents edited since the last query. The next query adds their edits to the overlay, so a
+    /// batch of one change needs no overlay.
     pending: Vec<DocId>,
     prefetch_cache: PrefetchCache,
     /// The latest arrival among the stored documents and the refreshed ones.
@@ -82,7 +82,8 @@ impl<T: FingerprintSource> Batch<T> {
         self.edits.values().any(DocumentEdit::changes_something)
     }
 
-    /// Returns `true` if the changes should be made in the tables, not in the journal and the memtable.
+    /// Returns `true` if the changes should be made in the tables, not in the journal and the
+    /// memtable.
     pub(crate) fn is_large(&self, limits: Limits) -> bool {
         self.len() > limits.flush_changes(self.view.keeps_forest())
             || self.text_bytes > limits.max_transaction_bytes
@@ -128,15 +129,17 @@ impl<T: FingerprintSource> Batch<T> {
             self.latest_arrival = self.latest_arrival.max(prepared.arrival);
         } else {
             // The next batch will not know an arrival that is not stored. If the arrival expired
-            // documents for the rest of this batch, outcomes would depend on the grouping of changes.
+            // documents for the rest of this batch, outcomes would depend on the grouping of
+            // changes.
             self.view.set_expiry(expiry);
         }
         outcome
     }
 
-    /// Refuses an arrival that is too far ahead of the clock and of the latest arrival that is stored
-    /// or refreshed, by a commit or by this batch. The arrival of a duplicate that refreshes no document
-    /// does not count, so a decision depends neither on the grouping of changes nor on their history.
+    /// Refuses an arrival that is too far ahead of the clock and of the latest arrival that is
+    /// stored or refreshed, by a commit or by this batch. The arrival of a duplicate that refreshes
+    /// no document does not count, so a decision depends neither on the grouping of changes nor on
+    /// their history.
     fn check_arrival(&self, prepared: &PreparedChange) -> Result<()> {
         let (Some(retention), Some(arrival)) = (self.view.retention(), prepared.arrival) else {
             return Ok(());
@@ -161,8 +164,8 @@ impl<T: FingerprintSource> Batch<T> {
                 Ok(removal_outcome(stored))
             }
             Change::RemoveOlder { than, .. } => {
-                // An expired document is removed too, so that a bulk load after a prune finds its id
-                // free. The outcome is `Missing`, because queries no longer find the document.
+                // An expired document is removed too, so that a bulk load after a prune finds its
+                // id free. The outcome is `Missing`, because queries no longer find the document.
                 let arrival = self.latest_state(id).and_then(|state| state.arrival);
                 let is_older = arrival.is_some_and(|arrival| arrival < *than);
                 if is_older {
@@ -209,8 +212,8 @@ impl<T: FingerprintSource> Batch<T> {
         (prepared.arrival? < cutoff).then_some(Outcome::Expired { cutoff })
     }
 
-    /// The stored document that a new document duplicates or extends, and the outcome that names it.
-    /// Removes the documents that a new document supersedes.
+    /// The stored document that a new document duplicates or extends, and the outcome that names
+    /// it. Removes the documents that a new document supersedes.
     fn duplicate_of(&mut self, prepared: &PreparedChange) -> Result<Option<(DocId, Outcome)>> {
         match (&prepared.change, &prepared.query) {
             (Change::InsertUnique { document, radius }, _) if document.reliable => {
@@ -238,7 +241,8 @@ impl<T: FingerprintSource> Batch<T> {
     }
 
     /// Removes the documents whose texts are contained in the text of a query that no stored text
-    /// contains. A removal for each new document keeps the stored texts free of contained texts that are near.
+    /// contains. A removal for each new document keeps the stored texts free of contained texts
+    /// that are near.
     fn remove_extended(&mut self, query: &TextQuery) -> Result<Vec<Similar>> {
         // The prefetched answer has the first documents only.
         let extended = query::similar_sequential(&self.view, query)?;
@@ -316,9 +320,10 @@ impl<T: FingerprintSource> Batch<T> {
         };
         self.text_bytes += text.len_bytes();
         edit.text = match text {
-            // `Keep` means that the database stores no texts, so `Remove` is harmless. A document that
-            // is edited and then restored has equal states. With `Keep`, the commit would drop the edit
-            // and its arrival, and documents that expired by this arrival would be current again.
+            // `Keep` means that the database stores no texts, so `Remove` is harmless. A document
+            // that is edited and then restored has equal states. With `Keep`, the commit would drop
+            // the edit and its arrival, and documents that expired by this arrival would be current
+            // again.
             TextEdit::Keep if edit.after != edit.before => TextEdit::Remove,
             text => text,
         };
@@ -368,15 +373,15 @@ impl<T: FingerprintSource> Batch<T> {
         Ok(found.into_iter().next())
     }
 
-    /// The first document of a prefetched answer that is still valid. `Some(None)` if no document of a
-    /// complete answer is valid, `None` if the query must run again.
+    /// The first document of a prefetched answer that is still valid. `Some(None)` if no document
+    /// of a complete answer is valid, `None` if the query must run again.
     fn first_valid<A: PrefetchedDocument>(
         &self,
         answer: &PrefetchedAnswer<A>,
     ) -> Result<Option<Option<A>>> {
         let cutoff = self.view.expiry().cutoff();
-        // The cutoff went back after a change that was not stored: the answer may lack documents that
-        // were expired at its cutoff and are current now.
+        // The cutoff went back after a change that was not stored: the answer may lack documents
+        // that were expired at its cutoff and are current now.
         if answer.cutoff > cutoff {
             return Ok(None);
         }

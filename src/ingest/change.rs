@@ -39,16 +39,16 @@ pub enum Change {
     /// ([`OnExtended::Replace`](crate::OnExtended::Replace), [`Outcome::Supersedes`]).
     ///
     /// Unless a copy of its text is stored, the document is compared with all candidates of
-    /// [`Snapshot::similar`](crate::Snapshot::similar), so an insert into a collection of many texts of one template
-    /// takes longer.
+    /// [`Snapshot::similar`](crate::Snapshot::similar), so an insert into a collection of many
+    /// texts of one template takes longer.
     InsertUnlessSimilar {
         /// The document, with its text.
         document: Document,
         /// The rule by which another text is a duplicate.
         rule: SimilarRule,
     },
-    /// Stores the document, and replaces a stored document with its id. The text is replaced too: if
-    /// the new document has no text, the stored text is removed.
+    /// Stores the document, and replaces a stored document with its id. The text is replaced too:
+    /// if the new document has no text, the stored text is removed.
     Upsert(Document),
     /// Removes the document with this id.
     Remove(DocId),
@@ -98,8 +98,9 @@ impl Change {
 
 /// The result of a [`Change`]. `Display` writes a short sentence without the id of the change.
 ///
-/// A document whose id is taken is [`Exists`](Self::Exists), even if the document is also expired or a
-/// duplicate. An expired document is [`Expired`](Self::Expired), even if it is also a duplicate.
+/// A document whose id is taken is [`Exists`](Self::Exists), even if the document is also expired
+/// or a duplicate. An expired document is [`Expired`](Self::Expired), even if it is also a
+/// duplicate.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -111,8 +112,8 @@ pub enum Outcome {
         /// [`Document::reliable`]: if `false`, no query by fingerprint finds the document.
         reliable: bool,
     },
-    /// The id is taken; nothing changed. If `stored` is the fingerprint of the change, the change was
-    /// a repetition.
+    /// The id is taken; nothing changed. If `stored` is the fingerprint of the change, the change
+    /// was a repetition.
     Exists {
         /// The fingerprint stored under the id.
         stored: Fingerprint,
@@ -121,9 +122,9 @@ pub enum Outcome {
     /// smallest id.
     Duplicate(Match),
     /// The document was not stored: a stored text says the same or more or, with
-    /// [`Decision::Alike`](crate::Decision::Alike), is like its text. The first such document in the
-    /// order of [`Similar`]. From [`Change::InsertUnlessSimilar`], and from [`Change::InsertUnique`]
-    /// of an unreliable document whose wording is stored.
+    /// [`Decision::Alike`](crate::Decision::Alike), is like its text. The first such document in
+    /// the order of [`Similar`]. From [`Change::InsertUnlessSimilar`], and from
+    /// [`Change::InsertUnique`] of an unreliable document whose wording is stored.
     Similar(Similar),
     /// The document is new and stored, and says more than stored texts, which stay. The first such
     /// document in the order of [`Similar`]. From [`Change::InsertUnlessSimilar`] with
@@ -148,8 +149,8 @@ pub enum Outcome {
         /// The fingerprint of the removed document.
         stored: Fingerprint,
     },
-    /// No document has the id, or for [`Change::RemoveOlder`] the document did not arrive before the
-    /// time. An expired document counts as missing.
+    /// No document has the id, or for [`Change::RemoveOlder`] the document did not arrive before
+    /// the time. An expired document counts as missing.
     Missing,
 }
 

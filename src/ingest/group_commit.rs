@@ -1,7 +1,7 @@
 //! [`GroupCommit`]: one thread commits the small changes of many threads, in groups.
 //!
-//! The changes that arrive during a commit are the next group. They are decided in order, each as of
-//! the changes before it, and one commit makes all of them durable. So only one of several
+//! The changes that arrive during a commit are the next group. They are decided in order, each as
+//! of the changes before it, and one commit makes all of them durable. So only one of several
 //! near-duplicates that arrive at the same moment is stored, and all callers share one sync.
 
 use std::collections::VecDeque;
@@ -50,13 +50,14 @@ pub(crate) enum IfFull {
     Refuse,
 }
 
-/// A commit that takes longer than this is logged: the disk is slow, or a flush holds the writers back.
+/// A commit that takes longer than this is logged: the disk is slow, or a flush holds the writers
+/// back.
 const SLOW_COMMIT: Duration = Duration::from_secs(1);
 
 /// Arrivals examined for expiry in each commit.
 const EXPIRY_BASE: usize = 256;
-/// Further arrivals examined for each change of a commit. More are examined than the changes can add,
-/// so expired documents do not pile up.
+/// Further arrivals examined for each change of a commit. More are examined than the changes can
+/// add, so expired documents do not pile up.
 const EXPIRY_PER_CHANGE: usize = 4;
 
 /// The queue of small changes, the thread that commits them, and the flush thread of the store.
@@ -79,8 +80,8 @@ impl std::fmt::Debug for GroupCommit {
 }
 
 impl GroupCommit {
-    /// Creates a group commit without threads. `has_refused` is set when changes are refused, before
-    /// their caller has the error.
+    /// Creates a group commit without threads. `has_refused` is set when changes are refused,
+    /// before their caller has the error.
     pub(crate) fn new(
         store: Arc<Store>,
         has_refused: Arc<AtomicBool>,
@@ -211,8 +212,8 @@ struct GroupCommitState {
     /// Notified when the queue is emptied.
     has_room: Condvar,
     expiry_cursor: Mutex<ExpiryCursor>,
-    /// Reported by `Database::flush` and `Database::close`, because the ticket of refused changes may
-    /// have been dropped.
+    /// Reported by `Database::flush` and `Database::close`, because the ticket of refused changes
+    /// may have been dropped.
     has_refused: Arc<AtomicBool>,
 }
 
@@ -240,16 +241,16 @@ impl Queue {
 struct ExpiryCursor {
     /// The arrival time and the document id of the next arrival.
     next: (u64, DocId),
-    /// The generation of the memtable at that time. Later generations may have flushed documents with
-    /// arrivals before the cursor.
+    /// The generation of the memtable at that time. Later generations may have flushed documents
+    /// with arrivals before the cursor.
     generation: u64,
 }
 
 impl GroupCommitState {
     fn commit_loop(&self) {
         while self.wait_for_requests() {
-            // Requests are claimed only under the write lock, which a transaction may hold for long:
-            // until then requests can time out, and further requests join the group.
+            // Requests are claimed only under the write lock, which a transaction may hold for
+            // long: until then requests can time out, and further requests join the group.
             match self.store.lock_writes() {
                 Ok(mut write_guard) => self.commit(&mut write_guard, &self.claim_group()),
                 Err(error) => self.refuse(&self.claim_group(), error),
@@ -297,7 +298,8 @@ impl GroupCommitState {
             );
         }
         let answers = committed.unwrap_or_else(|_| {
-            // It is unknown if the record of the group is in the journal, so no further commit is safe.
+            // It is unknown if the record of the group is in the journal, so no further commit is
+            // safe.
             self.store.poison();
             let path = self.path.to_path_buf();
             Err(Error::WritesFailed { path })
@@ -371,8 +373,9 @@ impl GroupCommitState {
                 return Ok((batch, answers.collect()));
             }
             // Some requests failed after their first change and have edited the batch: decide again
-            // without any failed request. A pass finds all failures, because thousands of requests may
-            // meet one damaged page: with a pass for each, some thousands of requests took minutes.
+            // without any failed request. A pass finds all failures, because thousands of requests
+            // may meet one damaged page: with a pass for each, some thousands of requests took
+            // minutes.
         }
     }
 
@@ -398,8 +401,8 @@ impl GroupCommitState {
         }
     }
 
-    /// Copies the error of a group for one of its requests. Variants that callers handle are kept; any
-    /// other error becomes the source of [`Error::Storage`].
+    /// Copies the error of a group for one of its requests. Variants that callers handle are kept;
+    /// any other error becomes the source of [`Error::Storage`].
     fn clone_error(&self, error: &Arc<Error>) -> Error {
         let path = self.path.to_path_buf();
         let source = Box::new(Arc::clone(error));
@@ -418,8 +421,8 @@ impl GroupCommitState {
             } => Error::Io {
                 action,
                 path: path.clone(),
-                // `io::Error` is not `Clone`. The code of the operating system tells a full disk from
-                // other failures, and must not be lost.
+                // `io::Error` is not `Clone`. The code of the operating system tells a full disk
+                // from other failures, and must not be lost.
                 source: match cause.raw_os_error() {
                     Some(code) => io::Error::from_raw_os_error(code),
                     None => io::Error::new(cause.kind(), cause.to_string()),

@@ -2,11 +2,12 @@
 //!
 //! One thread decides a batch while other writers wait, so the queries run before, in parallel.
 //!
-//! A prefetched answer lists the first matching documents in order. Later edits and later expiry only
-//! remove documents from the list, because a document that the batch stores is in the overlay of the
-//! view. So the first listed document that is neither edited nor expired precedes all other documents
-//! outside the overlay, and the change is decided by that document or by the first document of the
-//! overlay. If no listed document is left and the list is incomplete, the query runs again.
+//! A prefetched answer lists the first matching documents in order. Later edits and later expiry
+//! only remove documents from the list, because a document that the batch stores is in the overlay
+//! of the view. So the first listed document that is neither edited nor expired precedes all other
+//! documents outside the overlay, and the change is decided by that document or by the first
+//! document of the overlay. If no listed document is left and the list is incomplete, the query
+//! runs again.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,8 +25,8 @@ use crate::store::{DocumentEdit, FingerprintSource, TextEdit, View};
 const MAX_SEQUENTIAL_QUERIES: usize = 3;
 /// From 4,096 queries on, one walk through the tables answers all of them.
 const MIN_BATCH_QUERIES: usize = 4096;
-/// At most 8 documents of the answer to a text query are kept. Thousands of documents may be like one
-/// text, and tens of thousands of texts wait together: complete answers took gigabytes.
+/// At most 8 documents of the answer to a text query are kept. Thousands of documents may be like
+/// one text, and tens of thousands of texts wait together: complete answers took gigabytes.
 const MAX_SIMILAR_KEPT: usize = 8;
 
 /// The prefetched answers of a batch.
@@ -79,7 +80,8 @@ impl PrefetchedAnswer<Match> {
     pub(super) fn from_nearest(nearest: Option<Match>, cutoff: Option<Timestamp>) -> Self {
         Self {
             documents: nearest.into_iter().collect(),
-            // Only one match is kept. If an edit or the expiry removes it, the next match is unknown.
+            // Only one match is kept. If an edit or the expiry removes it, the next match is
+            // unknown.
             is_complete: nearest.is_none(),
             cutoff,
         }
@@ -101,8 +103,8 @@ impl PrefetchedAnswer<Similar> {
 }
 
 impl PrefetchCache {
-    /// Looks up the answers that these changes need, on all cores. A query that fails is left out, and
-    /// fails again when its change is decided.
+    /// Looks up the answers that these changes need, on all cores. A query that fails is left out,
+    /// and fails again when its change is decided.
     pub(super) fn fill<'c>(
         &mut self,
         view: &View,
@@ -120,8 +122,8 @@ impl PrefetchCache {
                     let queries = queries.entry(*radius).or_default();
                     queries.push(document.fingerprint);
                 }
-                // Answers are kept by document id, so two texts with one id would be confused: neither
-                // is looked up.
+                // Answers are kept by document id, so two texts with one id would be confused:
+                // neither is looked up.
                 (
                     Change::InsertUnlessSimilar { document, .. }
                     | Change::InsertUnique { document, .. },
@@ -154,7 +156,8 @@ impl PrefetchCache {
             }
         }
         let similar = |(id, query): (DocId, Option<&TextQuery>)| {
-            // If the changes before remove the copies of a text, its query would run again on one thread.
+            // If the changes before remove the copies of a text, its query would run again on one
+            // thread.
             let found = match may_remove {
                 true => query::similar(view, query?).map(|found| (found, true)),
                 false => query::first_similar(view, query?),
@@ -180,8 +183,8 @@ impl PrefetchCache {
         self.nearest.get(&(query, radius))
     }
 
-    /// Keeps an answer for later changes. Otherwise each of these changes would skip the same removed
-    /// or expired documents again: 30,000 removed copies and 2,000 inserts took minutes.
+    /// Keeps an answer for later changes. Otherwise each of these changes would skip the same
+    /// removed or expired documents again: 30,000 removed copies and 2,000 inserts took minutes.
     pub(super) fn insert_nearest(
         &mut self,
         query: Fingerprint,

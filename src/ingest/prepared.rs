@@ -8,8 +8,8 @@ use crate::ids::Timestamp;
 use crate::query::TextQuery;
 use crate::store::{Store, TextEdit, refuse_too_long};
 
-/// A change with everything that does not depend on the changes before it: arrival, text, forest keys
-/// and text query. Callers of a group commit prepare in parallel, outside the write lock.
+/// A change with everything that does not depend on the changes before it: arrival, text, forest
+/// keys and text query. Callers of a group commit prepare in parallel, outside the write lock.
 pub(crate) struct PreparedChange {
     /// The change, without the text of its document.
     pub(super) change: Change,
@@ -17,8 +17,8 @@ pub(crate) struct PreparedChange {
     pub(super) arrival: Option<Timestamp>,
     /// The edit of the stored text.
     pub(super) text: TextEdit,
-    /// The query that decides a [`Change::InsertUnlessSimilar`], or a [`Change::InsertUnique`] of an
-    /// unreliable text.
+    /// The query that decides a [`Change::InsertUnlessSimilar`], or a [`Change::InsertUnique`] of
+    /// an unreliable text.
     pub(super) query: Option<Box<TextQuery>>,
 }
 
@@ -45,7 +45,8 @@ impl PreparedChange {
             refuse_too_long(document.id, text)?;
         }
         let arrival = document.arrival;
-        // The fingerprint of the document need not be that of its text, if it was made elsewhere.
+        // The fingerprint of the document may not be the fingerprint of its text, if it was made
+        // elsewhere.
         let query = match (&change, &text) {
             (Change::InsertUnlessSimilar { document, rule }, Some(text)) => {
                 let query = TextQuery::new(text, Some(document.text_fingerprint()));
@@ -128,8 +129,8 @@ pub(crate) fn prepare_next(
     }
 }
 
-/// From 16 changes on, texts are prepared on all cores. The forest keys, or the text query, of a text take some
-/// ten microseconds, so fewer changes are not worth waking other threads.
+/// From 16 changes on, texts are prepared on all cores. The forest keys, or the text query, of a
+/// text take some ten microseconds, so fewer changes are not worth waking other threads.
 const MIN_PARALLEL_CHANGES: usize = 16;
 
 pub(crate) fn prepare_all(changes: Vec<Change>, store: &Store) -> Result<Vec<PreparedChange>> {

@@ -36,18 +36,18 @@ impl Ticket {
     /// transaction the wait would not end: the changes are withdrawn.
     ///
     /// # Errors
-    /// Those of [`Database::apply`](crate::Database::apply).
+    /// As [`Database::apply`](crate::Database::apply).
     pub fn wait(self) -> Result<Vec<Outcome>> {
         self.request.wait(None)
     }
 
-    /// Waits until the changes are durable, and returns their outcomes. Changes whose commit has not
-    /// begun within `timeout` are withdrawn. A commit that has begun is waited for, even beyond
+    /// Waits until the changes are durable, and returns their outcomes. Changes whose commit has
+    /// not begun within `timeout` are withdrawn. A commit that has begun is waited for, even beyond
     /// `timeout`.
     ///
     /// # Errors
-    /// [`Error::TimedOut`] if the changes were withdrawn; nothing was changed. Those of
-    /// [`wait`](Self::wait).
+    /// [`Error::TimedOut`] if the changes were withdrawn; nothing was changed. Otherwise
+    /// as [`wait`](Self::wait).
     pub fn wait_timeout(self, timeout: Duration) -> Result<Vec<Outcome>> {
         self.request.wait(Instant::now().checked_add(timeout))
     }
@@ -68,7 +68,8 @@ pub(crate) struct Request {
     is_answered: Condvar,
 }
 
-/// The state of a request: `Queued`, then either `Withdrawn`, or `Claimed`, `Answered` and `Collected`.
+/// The state of a request: `Queued`, then either `Withdrawn`, or `Claimed`, `Answered` and
+/// `Collected`.
 enum RequestState {
     Queued,
     /// The deadline of the caller passed before the commit thread claimed the request.

@@ -18,7 +18,8 @@
 //! [`edit_similarity`] and [`shingle_jaccard`] take texts as they are, with case and punctuation.
 //! The recipes ignore width, case, punctuation, white space, and the difference between traditional
 //! and simplified characters. To compare texts in this way, normalise both first: with
-//! [`Normaliser::letters`] for characters, with [`Normaliser::sentences`] for tokens.
+//! [`Normaliser::letters`](crate::Normaliser::letters) for characters, with
+//! [`Normaliser::sentences`](crate::Normaliser::sentences) for tokens.
 //! [`Resemblance`] normalises its texts.
 //!
 //! # Examples

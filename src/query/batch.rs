@@ -26,28 +26,29 @@ use crate::store::{
 const MIN_QUERIES: usize = 32;
 /// At most 1,048,576 queries are answered together.
 const MAX_QUERIES: usize = 1 << 20;
-/// At most 8 Mi matching fingerprints, 128 MiB, are in memory. If queries have more matches together,
-/// fewer queries are answered together.
+/// At most 8 Mi matching fingerprints, 128 MiB, are in memory. If queries have more matches
+/// together, fewer queries are answered together.
 const MAX_MATCHES: usize = 8 << 20;
 /// Up to 4,096 answers are assembled together on all cores, and then passed to the visitor.
 const QUERIES_PER_ROUND: usize = 4096;
-/// At most 4,096 queries are compared in one scan. A scan holds the lock of a part of the bucket cache while it compares
-/// eight buckets, with so many queries some milliseconds.
+/// At most 4,096 queries are compared in one scan. A scan holds the lock of a part of the bucket
+/// cache while it compares eight buckets, with so many queries some milliseconds.
 const QUERIES_PER_SCAN: usize = 4096;
-/// Block keys, some milliseconds at radius 3 in a database of ten million documents, that are looked up
-/// between two reports of the progress. Fewer at a larger radius, at which each key has more queries.
+/// Block keys, some milliseconds at radius 3 in a database of ten million documents, that are
+/// looked up between two reports of the progress. Fewer at a larger radius, at which each key has
+/// more queries.
 const KEYS_PER_REPORT: usize = 4096;
 /// Enough keys for all cores.
 const MIN_KEYS_PER_REPORT: usize = 256;
-/// Matching fingerprints, some tens of milliseconds, whose documents are looked up between two reports of
-/// the progress.
+/// Matching fingerprints, some tens of milliseconds, whose documents are looked up between two
+/// reports of the progress.
 const FINGERPRINTS_PER_REPORT: usize = 1 << 16;
-/// The approximate share of the time that the search for matching fingerprints takes, for the reported
-/// progress.
+/// The approximate share of the time that the search for matching fingerprints takes, for the
+/// reported progress.
 const SEARCH_SHARE: f64 = 0.75;
 
-/// Calls `visitor` with the index of each query, in order, and the answer of [`within`] to it, until
-/// the visitor returns `false`.
+/// Calls `visitor` with the index of each query, in order, and the answer of [`within`] to it,
+/// until the visitor returns `false`.
 pub(crate) fn within_batch(
     view: &View,
     queries: &[Fingerprint],
@@ -74,7 +75,7 @@ struct BatchQuery<'v> {
     limits: QueryLimits,
 }
 
-/// A stored fingerprint within the radius of a query. The derived order is that of the answers: by
+/// A stored fingerprint within the radius of a query. The derived order is the order of answers: by
 /// query, then by distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct BatchMatch {
@@ -111,8 +112,8 @@ impl BatchQuery<'_> {
                 next += part.len();
                 progress.advance_to(next as u64)?;
             } else {
-                // Shrinks at once, and doubles with each part that succeeds. At the full length, each
-                // part would be searched in vain first.
+                // Shrinks at once, and doubles with each part that succeeds. At the full length,
+                // each part would be searched in vain first.
                 max_len = part.len() / 8;
                 continue;
             }
@@ -121,8 +122,8 @@ impl BatchQuery<'_> {
         progress.finish()
     }
 
-    /// Finds the matching fingerprints of all queries, sorted; `None` if they exceed [`MAX_MATCHES`]. `first`
-    /// is the index of the first query.
+    /// Finds the matching fingerprints of all queries, sorted; `None` if they exceed
+    /// [`MAX_MATCHES`]. `first` is the index of the first query.
     fn find(
         &self,
         first: usize,
@@ -163,8 +164,9 @@ impl BatchQuery<'_> {
         Ok(Some(matches))
     }
 
-    /// Finds the matching fingerprints that `block` owns. Adds their number to `count`, and stops early
-    /// if `count` exceeds [`MAX_MATCHES`]. Calls `advance` with the share of the block that is done.
+    /// Finds the matching fingerprints that `block` owns. Adds their number to `count`, and stops
+    /// early if `count` exceeds [`MAX_MATCHES`]. Calls `advance` with the share of the block that
+    /// is done.
     fn probe(
         &self,
         queries: &[Fingerprint],
@@ -185,8 +187,8 @@ impl BatchQuery<'_> {
                              matches: &mut Vec<BatchMatch>|
          -> Result<()> {
             let mut near = Vec::new();
-            // Moves the matches that this block owns from `near` to `matches`. The other matches are
-            // found again, in the block that owns them.
+            // Moves the matches that this block owns from `near` to `matches`. The other matches
+            // are found again, in the block that owns them.
             let mut keep_owned = |query_index, rotated, near: &mut Vec<u64>| {
                 if near.is_empty() {
                     return;
@@ -200,8 +202,8 @@ impl BatchQuery<'_> {
                 }));
                 count.fetch_add(matches.len() - before, Ordering::Relaxed);
             };
-            // Queries that need all of a bucket that is too large for the cache. One walk through the
-            // bucket serves all of them, instead of a walk for each query.
+            // Queries that need all of a bucket that is too large for the cache. One walk through
+            // the bucket serves all of them, instead of a walk for each query.
             let mut whole_bucket_queries = Vec::new();
             let near_queries = differences
                 .iter()
@@ -311,7 +313,8 @@ impl BatchQuery<'_> {
         Ok(true)
     }
 
-    /// Calls `visitor` with the answers to a range of queries, given the documents of their matches.
+    /// Calls `visitor` with the answers to a range of queries, given the documents of their
+    /// matches.
     fn deliver_rounds(
         &self,
         (first, queries): (usize, &[Fingerprint]),
@@ -371,8 +374,8 @@ impl BatchQuery<'_> {
         max: usize,
         count: &AtomicUsize,
     ) -> Result<Option<Vec<Match>>> {
-        // Checked before the memtables are read: a round has thousands of queries, and each may find
-        // thousands of documents in the memtables.
+        // Checked before the memtables are read: a round has thousands of queries, and each may
+        // find thousands of documents in the memtables.
         if count.load(Ordering::Relaxed) > max {
             return Ok(None);
         }
@@ -409,8 +412,8 @@ impl BatchQuery<'_> {
             }
         }
         result?;
-        // Tables and memtables have up to `limit` documents each: only the sorted union shows which of
-        // them are within the limit.
+        // Tables and memtables have up to `limit` documents each: only the sorted union shows which
+        // of them are within the limit.
         if !in_memtables.is_empty() {
             found.extend(in_memtables);
             found.sort_unstable();
@@ -442,8 +445,8 @@ impl BatchMatch {
 struct QueriesByKey {
     /// The index of each query and its rotated fingerprint.
     queries: Vec<(u32, u64)>,
-    /// The position in `queries` of the first query with each key or a larger key; then the length of
-    /// `queries`.
+    /// The position in `queries` of the first query with each key or a larger key; then the length
+    /// of `queries`.
     starts: Vec<u32>,
 }
 
@@ -454,7 +457,8 @@ impl QueriesByKey {
             .map(|(query_index, query)| (query_index, block::rotate(*query, block)))
             .collect();
         queries.par_sort_unstable_by_key(|(_, rotated)| *rotated);
-        // Prefix sums turn the number of queries with each key into the position of the first of them.
+        // Prefix sums turn the number of queries with each key into the position of the first of
+        // them.
         let mut starts = vec![0; (1 << BLOCK_BITS) + 1];
         for (_, rotated) in &queries {
             starts[usize::from(block::front_key(*rotated)) + 1] += 1;
@@ -553,8 +557,8 @@ mod tests {
         }
     }
 
-    /// A hundred queries for a fingerprint with a thousand documents, more together than are held in
-    /// memory.
+    /// A hundred queries for a fingerprint with a thousand documents, more together than are held
+    /// in memory.
     #[test]
     fn answers_above_the_held_limit_are_delivered_in_rounds() {
         let copies = QueryLimits::small().documents_held as u64 + 10;

@@ -51,15 +51,15 @@ fn probe<S: FingerprintSource>(
             &mut near,
         )?;
         let matches = near.into_iter().map(|bits| block::unrotate(bits, block));
-        // Several blocks may find a match. Only the block that owns the match keeps it, so no set of
-        // the fingerprints found so far is needed.
+        // Several blocks may find a match. Only the block that owns the match keeps it, so no set
+        // of the fingerprints found so far is needed.
         found.extend(matches.filter(|each| probes.owner(query, *each) == Some(block)));
         Ok(())
     })
 }
 
-/// A bucket that is too large for the cache is read in parts, the ranges that can hold matches owned
-/// by the block. If more than 1,024 parts are needed, the bucket is read whole.
+/// A bucket that is too large for the cache is read in parts, the ranges that can hold matches
+/// owned by the block. If more than 1,024 parts are needed, the bucket is read whole.
 const MAX_BUCKET_PARTS: u64 = 1024;
 
 /// Appends the fingerprints of a bucket within the radius to `near`. Skips some fingerprints that
@@ -86,8 +86,8 @@ fn push_near(
     }
 }
 
-/// The parts of a bucket that hold all matches owned by the block, in order; `None` if the whole bucket
-/// must be read.
+/// The parts of a bucket that hold all matches owned by the block, in order; `None` if the whole
+/// bucket must be read.
 pub(super) fn parts_to_read(
     probes: &Probes,
     block: usize,
@@ -97,8 +97,8 @@ pub(super) fn parts_to_read(
     probes.parts(block, rotated, key, MAX_BUCKET_PARTS)
 }
 
-/// Up to 4 chunks between two parts of a bucket are read rather than skipped, because a skip costs a
-/// descent from the root of the table.
+/// Up to 4 chunks between two parts of a bucket are read rather than skipped, because a skip costs
+/// a descent from the root of the table.
 const MAX_CHUNKS_BETWEEN: u64 = 4;
 
 /// Appends the fingerprints within the radius in these parts of a bucket to `near`. One walk visits
@@ -140,8 +140,8 @@ fn scan(
     query: Fingerprint,
     radius: u32,
 ) -> Result<Vec<Fingerprint>> {
-    // The scanned table holds rotated fingerprints. A rotation keeps distances, so the query is rotated
-    // once rather than each fingerprint.
+    // The scanned table holds rotated fingerprints. A rotation keeps distances, so the query is
+    // rotated once rather than each fingerprint.
     let rotated = block::rotate(query, SCAN_BLOCK);
     let near = source.scan(|fingerprints, near| {
         fingerprints.push_within(rotated, radius, near);
@@ -170,8 +170,8 @@ pub(super) fn is_probing_cheaper(
     for block in probes.blocks() {
         let probed = probes.count(block) as f64 * queries as f64;
         let chunks_per_key = source.chunks(block)? as f64 / keys_per_block;
-        // Queries share buckets, so at most all keys of the block are read. Each read takes one chunk
-        // more, because the chunks at both ends of a bucket also hold other keys.
+        // Queries share buckets, so at most all keys of the block are read. Each read takes one
+        // chunk more, because the chunks at both ends of a bucket also hold other keys.
         let reading = probed.min(keys_per_block) * (DESCENT_COST + 1.0 + chunks_per_key);
         probing += reading + probed * (PAIR_COST + chunks_per_key * COMPARISON_COST);
     }

@@ -8,8 +8,8 @@ use crate::error::Result;
 use crate::ids::{DocId, Fingerprint};
 use crate::store::{DocumentLookup, FingerprintSource};
 
-/// Calls `visitor` with the documents of these ascending fingerprints, in order of ids, until `visitor`
-/// returns `false`. Returns `false` if `visitor` did.
+/// Calls `visitor` with the documents of these ascending fingerprints, in order of ids, until
+/// `visitor` returns `false`. Returns `false` if `visitor` did.
 pub(super) fn for_each_document(
     source: &impl FingerprintSource,
     fingerprints: &[u64],
@@ -18,8 +18,8 @@ pub(super) fn for_each_document(
     for_each_in_order(source, source.documents_of(fingerprints)?, visitor)
 }
 
-/// Calls `visitor` like [`for_each_document`], with documents that were looked up before. A fingerprint
-/// in `others` may have millions of documents: they are read while they are visited.
+/// Calls `visitor` like [`for_each_document`], with documents that were looked up before. A
+/// fingerprint in `others` may have millions of documents: they are read while they are visited.
 pub(super) fn for_each_in_order(
     source: &impl FingerprintSource,
     DocumentLookup {

@@ -2,23 +2,23 @@
 
 /// The sizes at which a query splits its work or pauses. No limit changes which documents match.
 ///
-/// The search for all pairs runs in *turns*. After each turn, control returns to the loop that calls
-/// the visitor and reports progress.
+/// The search for all pairs runs in *turns*. After each turn, control returns to the loop that
+/// calls the visitor and reports progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueryLimits {
-    /// Matching fingerprints of a batch of queries whose documents are looked up in one walk through
-    /// `block0`.
+    /// Matching fingerprints of a batch of queries whose documents are looked up in one walk
+    /// through `block0`.
     pub(crate) matches_per_lookup: usize,
-    /// Documents that the answers to several queries hold together. The answer to a single query may
-    /// hold more.
+    /// Documents that the answers to several queries hold together. The answer to a single query
+    /// may hold more.
     pub(crate) documents_held: usize,
     /// Ranges of fingerprints into which the search for copies is split at first.
     pub(crate) copy_ranges: u64,
     /// Documents, 512 KiB, after which the search for copies in a range pauses. The pause keeps two
     /// fingerprints with half a million copies each from being in memory together.
     pub(crate) documents_per_turn: usize,
-    /// Pairs of fingerprints, 4 MiB, whose documents are looked up together. A larger number decodes
-    /// fewer chunks of `block0` twice.
+    /// Pairs of fingerprints, 4 MiB, whose documents are looked up together. A larger number
+    /// decodes fewer chunks of `block0` twice.
     pub(crate) pairs_per_lookup: usize,
     /// Expected fingerprints above which a range is split without being read.
     pub(crate) expected_range_length: u64,

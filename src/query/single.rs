@@ -10,9 +10,9 @@ use crate::store::{FingerprintSource, View};
 /// The radius within which all fingerprints lie.
 const MAX_RADIUS: u32 = 64;
 
-/// The radii tried in turn for the nearest documents. Radii 3, 7, 11 and 15 are the largest that probe
-/// block keys with up to 0, 1, 2 and 3 differing bits. At larger radii a query scans, and larger steps
-/// save scans.
+/// The radii tried in turn for the nearest documents. Radii 3, 7, 11 and 15 are the largest that
+/// probe block keys with up to 0, 1, 2 and 3 differing bits. At larger radii a query scans, and
+/// larger steps save scans.
 const GROWING_RADII: [u32; 6] = [3, 7, 11, 15, 23, 31];
 
 /// The first `limit` documents within the radius, nearest first, ties by smallest id. Reads no more
@@ -27,8 +27,8 @@ pub(crate) fn within(
     if limit == 0 {
         return Ok(matches);
     }
-    // Merges the sorted matches of the memtables into those of the tables. The tables are read step by
-    // step, so that the reads end as soon as the limit is reached.
+    // Merges the sorted matches of the memtables into the matches of the tables. The tables are
+    // read step by step, so that the reads end as soon as the limit is reached.
     let in_memtables = view.in_memtables(query, radius, limit);
     let mut in_memtables = in_memtables.into_iter().peekable();
     for_each_in_tables(view, query, radius, |found| {
@@ -59,9 +59,9 @@ pub(crate) fn nearest(view: &View, query: Fingerprint, count: usize) -> Result<V
     within(view, query, MAX_RADIUS, count)
 }
 
-/// Calls `visitor` with the documents of the tables within the radius, nearest first, ties by smallest
-/// id, until `visitor` returns `false`. Skips expired documents and documents with an edit in a
-/// memtable.
+/// Calls `visitor` with the documents of the tables within the radius, nearest first, ties by
+/// smallest id, until `visitor` returns `false`. Skips expired documents and documents with an edit
+/// in a memtable.
 fn for_each_in_tables(
     view: &View<impl FingerprintSource>,
     query: Fingerprint,
@@ -87,7 +87,8 @@ fn for_each_in_tables(
             };
             match view.answers_from_tables(id) {
                 Ok(answers) => !answers || visitor(found),
-                // The visitor of `for_each_document` cannot return an error: stop, and return it below.
+                // The visitor of `for_each_document` cannot return an error: stop, and return it
+                // below.
                 Err(error) => {
                     result = Err(error);
                     false

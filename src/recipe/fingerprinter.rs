@@ -132,8 +132,8 @@ impl Fingerprinter {
     ///
     /// # Errors
     /// [`Error::NoTexts`] for the recipe `weighted`; [`Error::NoDictionary`] for `jieba`,
-    /// `jieba-traditional` and `cppjieba` if simdb was built without its feature `jieba`. No text is
-    /// refused by another recipe.
+    /// `jieba-traditional` and `cppjieba` if simdb was built without its feature `jieba`. No text
+    /// is refused by another recipe.
     pub fn fingerprint(&self, text: &str) -> Result<TextFingerprint> {
         // The weights of `cppjieba` are doubles, whose sums depend on their order. `weigh` returns
         // integer weights, so `cppjieba` takes the way of given tokens.
@@ -155,7 +155,7 @@ impl Fingerprinter {
     /// [`Error::NoTexts`] for the recipe `weighted`.
     ///
     /// # Cost
-    /// About that of [`fingerprint`](Self::fingerprint).
+    /// About as [`fingerprint`](Self::fingerprint).
     ///
     /// ```
     /// use simdb::{Fingerprinter, Recipe, UnreliableReason};
@@ -179,14 +179,16 @@ impl Fingerprinter {
         Ok(self.weigh(text, |_| ())?.unreliable)
     }
 
-    /// The fingerprint of 128 bits, from the same features and weights as that of 64 bits.
+    /// The fingerprint of 128 bits, from the same features and weights as the fingerprint of 64
+    /// bits.
     ///
     /// With `ngram` and `jieba` a feature votes with its `xxh3_128`. Neither half of the result is
     /// the fingerprint of 64 bits, which comes from `xxh3_64`. With `python-simhash` and
     /// `java-string-hash` the lower half is the fingerprint of 64 bits.
     ///
     /// # Errors
-    /// [`Error::Only64Bits`] for the recipe `cppjieba`; those of [`fingerprint`](Self::fingerprint).
+    /// [`Error::Only64Bits`] for the recipe `cppjieba`; [`Error::NoTexts`],
+    /// [`Error::NoDictionary`].
     pub fn fingerprint128(&self, text: &str) -> Result<Fingerprint128> {
         let features = self.weigh(text, |range| range)?;
         let hash128 = self.hash_function128()?;
@@ -211,7 +213,7 @@ impl Fingerprinter {
     /// neighbour is listed as a pair and as a single character.
     ///
     /// # Errors
-    /// Those of [`fingerprint`](Self::fingerprint).
+    /// [`Error::NoTexts`], [`Error::NoDictionary`].
     ///
     /// ```
     /// use simdb::{Fingerprinter, Recipe};
@@ -411,8 +413,9 @@ impl Fingerprinter {
         }
     }
 
-    /// The features of a text. `position_of` converts the byte range of the first occurrence of each
-    /// feature. A caller that needs no positions returns `()`, and the positions take no memory.
+    /// The features of a text. `position_of` converts the byte range of the first occurrence of
+    /// each feature. A caller that needs no positions returns `()`, and the positions take no
+    /// memory.
     fn weigh<P>(
         &self,
         text: &str,
@@ -439,9 +442,9 @@ impl Fingerprinter {
         }
     }
 
-    /// The fingerprint of integer weights. Recipes that imitate software with doubles get the bits of
-    /// that software: their weights are counts of occurrences, whose sums are far below 2^53, and so
-    /// exact in doubles too.
+    /// The fingerprint of integer weights. Recipes that imitate software with doubles get the bits
+    /// of that software: their weights are counts of occurrences, whose sums are far below 2^53,
+    /// and so exact in doubles too.
     fn merge(&self, hashes: &[u64], weights: &FeatureWeights) -> u64 {
         if self.constants().merging == Merging::DoublesTiesOne {
             // `fingerprint_of` makes a tie a 0. With all votes inverted and the result inverted

@@ -63,9 +63,10 @@ pub(crate) use fingerprinter::LazyFingerprinter;
 ///
 /// `weighted` takes no texts, but features with weights.
 ///
-/// `jieba`, `jieba-traditional` and `cppjieba` need the dictionary of jieba. A build of simdb without
-/// its default feature `jieba` leaves the dictionary out. These recipes then open databases and take
-/// [tokens](Fingerprinter::fingerprint_tokens), but refuse texts with [`Error::NoDictionary`].
+/// `jieba`, `jieba-traditional` and `cppjieba` need the dictionary of jieba. A build of simdb
+/// without its default feature `jieba` leaves the dictionary out. These recipes then open databases
+/// and take [tokens](Fingerprinter::fingerprint_tokens), but refuse texts with
+/// [`Error::NoDictionary`].
 ///
 /// # Examples
 ///
@@ -205,7 +206,7 @@ impl Recipe {
     ///
     /// The text is put in lower case, and all characters except letters, digits and `_` are
     /// removed. Each window of four characters votes with its MD5 once per occurrence. A tie gives
-    /// a 0. The letters are those of Unicode 18; an older Python knows fewer letters of rare
+    /// a 0. The letters are the letters of Unicode 18; an older Python knows fewer letters of rare
     /// scripts.
     ///
     /// Lists of features are merged as the package does with numpy: in doubles, in the order of the
@@ -306,7 +307,7 @@ impl Recipe {
     /// [`with_dictionary`](Self::with_dictionary).
     ///
     /// # Errors
-    /// Those of [`with_dictionary`](Self::with_dictionary).
+    /// [`Error::WordFile`]; [`Error::RecipeOption`] if the recipe has no dictionary.
     pub fn with_idf(mut self, name: &str, bytes: &[u8]) -> Result<Self> {
         self.check_takes_files("idf values")?;
         self.files.idf = Some(WordFile::read_idf(name, bytes)?);
@@ -318,7 +319,7 @@ impl Recipe {
     /// Each line of the file is a word. See [`with_dictionary`](Self::with_dictionary).
     ///
     /// # Errors
-    /// Those of [`with_dictionary`](Self::with_dictionary).
+    /// [`Error::WordFile`]; [`Error::RecipeOption`] if the recipe has no dictionary.
     pub fn with_stop_words(mut self, name: &str, bytes: &[u8]) -> Result<Self> {
         self.check_takes_files("stop words")?;
         self.files.stop_words = Some(WordFile::read_stop_words(name, bytes)?);

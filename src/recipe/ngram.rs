@@ -109,8 +109,8 @@ impl Ngram {
         let short = count::<0, SHORT_SHINGLE, P>(&normalised, max_short, &position_of);
         let long = count::<0, LONG_SHINGLE, P>(&normalised, max_long, &position_of);
 
-        // The reliability is computed from one kind of shingle for each script. Long shingles repeat
-        // where short shingles repeat, and single characters where pairs repeat.
+        // The reliability is computed from one kind of shingle for each script. Long shingles
+        // repeat where short shingles repeat, and single characters where pairs repeat.
         let others = if max_short > 0 { &short } else { &long };
         let distinct = pairs.hashes.len() + others.hashes.len();
         let total = pairs.total + others.total;

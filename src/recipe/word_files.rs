@@ -15,7 +15,7 @@ use crate::text::DictionaryWord;
 const MAX_FILE_BYTES: usize = 64 << 20;
 
 /// At most 1 KiB per word of a dictionary. The segmenter tries all words at each position of a
-/// text. If the words are prefixes of each other, their number is that of the letters of the
+/// text. If the words are prefixes of each other, their number is the number of letters of the
 /// longest word, so long words would make segmentation slow.
 const MAX_WORD_BYTES: usize = 1 << 10;
 

@@ -14,7 +14,7 @@ use super::table_lines;
 /// description that a database stores.
 const SIMPLIFIED: &str = include_str!("simplified.txt");
 
-/// The number of characters with a rule in the table: those of the basic multilingual plane.
+/// The number of characters with a rule in the table: the basic multilingual plane.
 const BASIC_PLANE: usize = 0x1_0000;
 
 /// The number of ASCII characters, the length of the byte tables.
@@ -23,9 +23,9 @@ const ASCII: usize = 128;
 /// Bytes of ASCII text that are normalised at a time, in a buffer on the stack.
 const ASCII_BLOCK: usize = 64;
 
-/// At most 8 rounds after the first, until the text is a fixed point. The bound limits the time of a
-/// hostile text. The result of a text that needs more rounds would not be a fixed point; the property
-/// tests have found no such text.
+/// At most 8 rounds after the first, until the text is a fixed point. The bound limits the time of
+/// a hostile text. The result of a text that needs more rounds would not be a fixed point; the
+/// property tests have found no such text.
 const MAX_ROUNDS: usize = 8;
 
 /// The result of normalisation for a character.
@@ -201,9 +201,9 @@ impl Normaliser {
         let mut at = 0;
         while let Some(c) = text[at..].chars().next() {
             // Two fast paths cover nearly all text. Runs of common Han characters are copied, and
-            // ASCII goes through a table of bytes. With the byte table, English takes a third of the
-            // time that one rule for each character takes. Chinese gains little, since punctuation
-            // breaks the runs.
+            // ASCII goes through a table of bytes. With the byte table, English takes a third of
+            // the time that one rule for each character takes. Chinese gains little, since
+            // punctuation breaks the runs.
             let mut end = self.end_of_unchanged(text, at);
             if end > at {
                 out.push_str(&text[at..end]);
@@ -245,8 +245,8 @@ impl Normaliser {
             let Some(&letter) = table.get(usize::from(byte)) else {
                 break;
             };
-            // The byte is always written. A dropped byte does not count in `length`, and the next byte
-            // overwrites it. A branch instead would be mispredicted at most ends of words.
+            // The byte is always written. A dropped byte does not count in `length`, and the next
+            // byte overwrites it. A branch instead would be mispredicted at most ends of words.
             block[length] = letter;
             length += usize::from(if SEPARATED {
                 letter != b' ' || !after_space
@@ -380,7 +380,8 @@ impl Normaliser {
         let Some(first) = std::iter::once(c).nfkd().next() else {
             return CharacterRule::Vanishes;
         };
-        // NFKC may join the character with the preceding character, or move it before that character.
+        // NFKC may join the character with the preceding character, or move it before that
+        // character.
         if canonical_combining_class(first) != 0
             || is_nfc_quick(std::iter::once(first)) != IsNormalized::Yes
         {

@@ -93,7 +93,7 @@ enum HandleState {
 const MAX_WAIT_FOR_QUERIES: Duration = Duration::from_secs(1);
 
 impl Database {
-    /// `asked` is the recipe that the caller named; it must be that of the file.
+    /// `asked` is the recipe that the caller named; it must be the recipe of the file.
     pub(crate) fn new(
         store: Store,
         asked: Option<&Recipe>,
@@ -189,8 +189,8 @@ impl Database {
         })
     }
 
-    /// Commits the submitted changes, merges the journal into the tables, and closes the file. Every
-    /// later call that reads or changes the database returns [`Error::Closed`].
+    /// Commits the submitted changes, merges the journal into the tables, and closes the file.
+    /// Every later call that reads or changes the database returns [`Error::Closed`].
     ///
     /// Waits for transactions and bulk loads of other threads.
     ///
@@ -209,7 +209,7 @@ impl Database {
     /// - [`Error::Closed`] after an earlier call, which may still be running in another thread
     ///
     /// # Cost
-    /// That of [`merge`](Self::merge).
+    /// A [merge](Self::merge).
     pub fn close(&self) -> Result<()> {
         let (lock, held_snapshots) = {
             let mut state = self.state.write();
@@ -224,8 +224,8 @@ impl Database {
                         (handle.store.file_lock().id(), handle.store.held_snapshots());
                     // Unlocked: the other threads get `Closed` meanwhile, also from `close`.
                     drop(state);
-                    // Made if there is none, so that a first change in another thread cannot start it
-                    // after it was stopped.
+                    // Made if there is none, so that a first change in another thread cannot start
+                    // it after it was stopped.
                     self.group_commit(&handle).stop();
                     handle.store.close()?;
                     (lock, held_snapshots)
@@ -339,7 +339,8 @@ impl Database {
     /// structures are verified.
     ///
     /// # Errors
-    /// - [`Error::SnapshotHeld`] if snapshots are held, unless the database is open for reading only
+    /// - [`Error::SnapshotHeld`] if snapshots are held, unless the database is open for reading
+    ///   only
     /// - [`Error::TransactionOpen`] if this thread has a transaction or a bulk load
     /// - [`Error::Storage`], [`Error::Interrupted`], [`Error::Closed`]
     ///

@@ -21,7 +21,7 @@ impl Database {
     /// [`document`](Self::document) makes a document of a text.
     ///
     /// # Errors
-    /// Those of [`apply`](Self::apply).
+    /// As [`apply`](Self::apply).
     pub fn insert(&self, document: Document) -> Result<Outcome> {
         self.apply_one(Change::Insert(document))
     }
@@ -29,7 +29,7 @@ impl Database {
     /// Stores a document in place of the document with the same id, or under a new id.
     ///
     /// # Errors
-    /// Those of [`apply`](Self::apply).
+    /// As [`apply`](Self::apply).
     pub fn upsert(&self, document: Document) -> Result<Outcome> {
         self.apply_one(Change::Upsert(document))
     }
@@ -44,7 +44,7 @@ impl Database {
     /// wording, and returns [`Outcome::Similar`].
     ///
     /// # Errors
-    /// Those of [`apply`](Self::apply).
+    /// As [`apply`](Self::apply).
     ///
     /// ```
     /// use simdb::{Database, DocId, Outcome};
@@ -65,11 +65,11 @@ impl Database {
     /// Stores a document under a new id, unless a stored text says the same or more: see
     /// [`Change::InsertUnlessSimilar`]. Query and insert are one transaction.
     ///
-    /// Without a forest ([`Builder::similar`](crate::Builder::similar)), a text whose fingerprint is
-    /// not reliable is always stored.
+    /// Without a forest ([`Builder::similar`](crate::Builder::similar)), a text whose fingerprint
+    /// is not reliable is always stored.
     ///
     /// # Errors
-    /// [`Error::KeepsNoTexts`], [`Error::TextMissing`]; those of [`apply`](Self::apply).
+    /// [`Error::KeepsNoTexts`], [`Error::TextMissing`]; otherwise as [`apply`](Self::apply).
     ///
     /// ```
     /// use simdb::{Database, DocId, Outcome, SimilarRule};
@@ -103,7 +103,7 @@ impl Database {
     /// document.
     ///
     /// # Errors
-    /// Those of [`apply`](Self::apply).
+    /// As [`apply`](Self::apply).
     pub fn remove(&self, id: DocId) -> Result<Outcome> {
         self.apply_one(Change::Remove(id))
     }
@@ -111,7 +111,7 @@ impl Database {
     /// Makes one change, and returns its outcome.
     ///
     /// # Errors
-    /// Those of [`apply`](Self::apply).
+    /// As [`apply`](Self::apply).
     pub fn apply_one(&self, change: Change) -> Result<Outcome> {
         Ok(one(self.apply([change])?))
     }
@@ -149,8 +149,8 @@ impl Database {
     /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`], [`Error::KeepsNoTexts`],
     /// [`Error::TextMissing`], [`Error::InvalidRadius`], [`Error::InvalidLikeness`],
     /// [`Error::Closed`]; [`Error::TransactionOpen`] if the queue is full in the thread of a
-    /// transaction; [`Error::Io`] if the commit thread cannot be started. All other errors are those
-    /// of [`Ticket::wait`], [`Error::ArrivalAhead`] among them.
+    /// transaction; [`Error::Io`] if the commit thread cannot be started. [`Ticket::wait`] returns all
+    /// other errors, [`Error::ArrivalAhead`] among them.
     ///
     /// ```
     /// use simdb::{Change, Database, DocId, Document, Fingerprint, Outcome};
@@ -180,11 +180,12 @@ impl Database {
         self.submit_if_full(changes, IfFull::Refuse)
     }
 
-    /// Waits until all submitted changes are durable. Any error reports the changes that were refused
-    /// since the last call: no later call of `flush` or [`close`](Self::close) reports them again.
+    /// Waits until all submitted changes are durable. Any error reports the changes that were
+    /// refused since the last call: no later call of `flush` or [`close`](Self::close) reports them
+    /// again.
     ///
     /// # Errors
-    /// Those of [`apply`](Self::apply); [`Error::NotAllWritten`] if changes were refused since the
+    /// As [`apply`](Self::apply), and [`Error::NotAllWritten`] if changes were refused since the
     /// last call, even if their own calls returned the error.
     pub fn flush(&self) -> Result<()> {
         let flushed = self.apply([]);
@@ -198,10 +199,10 @@ impl Database {
     /// with a [`window`](crate::Retention::window) removes expired documents without this call.
     ///
     /// # Errors
-    /// [`Error::NoArrivals`]; those of [`apply`](Self::apply).
+    /// [`Error::NoArrivals`]; otherwise as [`apply`](Self::apply).
     ///
     /// # Cost
-    /// That of the removals. Documents that stay are not read.
+    /// A commit for each thousand removals. Documents that stay are not read.
     pub fn prune(&self, older_than: Timestamp) -> Result<u64> {
         let store = &self.handle()?.store;
         store.refuse_changes()?;
@@ -228,22 +229,24 @@ impl Database {
     }
 
     /// Sets the clock of the retention window back after a document with a bad arrival time: the
-    /// latest arrival becomes that of the stored documents whose arrival is not ahead of the system
+    /// latest arrival becomes the latest stored arrival that is not ahead of the system
     /// clock by more than [`max_ahead`](crate::Retention::max_ahead) (1 day if that is `None`).
     ///
     /// Documents that only the bad time had expired are found again, unless a later write or a bulk
     /// load has removed them. Documents that arrived later than that limit are removed and counted:
-    /// they would never expire. Until the reset, [`Snapshot::documents`](crate::Snapshot::documents)
-    /// returns them, to be inserted again with the right time.
+    /// they would never expire. Until the reset,
+    /// [`Snapshot::documents`](crate::Snapshot::documents) returns them, to be inserted again with
+    /// the right time.
     ///
-    /// Snapshots that were taken before do not change. A database with a right clock stays as it is,
-    /// except that the clock goes back to the latest stored document if a later one was removed.
+    /// Snapshots that were taken before do not change. A database with a right clock stays as it
+    /// is, except that the clock goes back to the latest stored document if a later one was
+    /// removed.
     ///
     /// # Errors
-    /// [`Error::NoArrivals`]; those of [`merge`](Self::merge).
+    /// [`Error::NoArrivals`]; otherwise as [`merge`](Self::merge).
     ///
     /// # Cost
-    /// That of a [merge](Self::merge) and of the removals.
+    /// A [merge](Self::merge) and the removals.
     pub fn reset_clock(&self) -> Result<ClockReset> {
         reset_clock::reset_clock(&self.handle()?.store, Timestamp::now())
     }
@@ -259,7 +262,8 @@ impl Database {
     /// A page in each of five tables for each change; changes of one page share it. Seconds for a
     /// million changes and tens of millions of documents. Other writers wait, readers do not.
     pub fn merge(&self) -> Result<()> {
-        // Not `flush`: earlier refused changes must not prevent the merge, and are for `flush` to report.
+        // Not `flush`: earlier refused changes must not prevent the merge, and are for `flush` to
+        // report.
         self.apply([])?;
         let handle = self.handle()?;
         let mut write_guard = handle.store.lock_writes()?;

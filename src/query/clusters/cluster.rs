@@ -91,8 +91,9 @@ fn diameter(centre: Fingerprint, fingerprints: &[Fingerprint], limits: &QueryLim
             .unwrap_or_default();
         return (largest, largest);
     }
-    // Two passes instead of a quadratic comparison. Twice the largest distance from the centre bounds
-    // each distance (triangle inequality), so the lower bound is at least half the true diameter.
+    // Two passes instead of a quadratic comparison. Twice the largest distance from the centre
+    // bounds each distance (triangle inequality), so the lower bound is at least half the true
+    // diameter.
     let (radius, end) = farthest(centre, fingerprints);
     let (other, _) = farthest(Fingerprint::from_bits(end), fingerprints);
     (other.max(radius), (2 * radius).min(u64::BITS))

@@ -25,8 +25,8 @@ pub(super) struct GraphBuilder {
     pairs: Vec<(u32, u32)>,
 }
 
-/// The documents, numbered in order of their ids, and the near nodes of each node. Takes 16 bytes for
-/// each document, 8 for each pair of fingerprints and 24 for each fingerprint.
+/// The documents, numbered in order of their ids, and the near nodes of each node. Takes 16 bytes
+/// for each document, 8 for each pair of fingerprints and 24 for each fingerprint.
 pub(super) struct Graph {
     /// The id of each document, in order.
     pub(super) ids: Vec<DocId>,
@@ -49,7 +49,8 @@ pub(super) struct CompressedRows {
 }
 
 impl GraphBuilder {
-    /// Adds all documents of a fingerprint. Each fingerprint is added at most once, before all pairs.
+    /// Adds all documents of a fingerprint. Each fingerprint is added at most once, before all
+    /// pairs.
     pub(super) fn add_copies(&mut self, fingerprint: Fingerprint, documents: &[DocId]) {
         let node = self.nodes.len() as u32;
         self.nodes.insert(fingerprint.bits(), node);
@@ -64,7 +65,8 @@ impl GraphBuilder {
         self.pairs.push(nodes);
     }
 
-    /// Returns the node of a fingerprint; creates the node of a new fingerprint with the document `id`.
+    /// Returns the node of a fingerprint; creates the node of a new fingerprint with the document
+    /// `id`.
     fn node(&mut self, fingerprint: Fingerprint, id: DocId) -> u32 {
         let next = self.nodes.len() as u32;
         let node = *self.nodes.entry(fingerprint.bits()).or_insert(next);
@@ -81,8 +83,8 @@ impl GraphBuilder {
     }
 
     pub(super) fn build(mut self) -> Graph {
-        // Numbers the nodes again, in the order of their smallest document id: the order in which pairs
-        // were added depends on the number of cores.
+        // Numbers the nodes again, in the order of their smallest document id: the order in which
+        // pairs were added depends on the number of cores.
         self.documents.sort_unstable_by_key(|(id, _)| *id);
         let count = self.nodes.len();
         let mut numbers = vec![NONE; count];
@@ -134,13 +136,14 @@ impl Graph {
 }
 
 impl CompressedRows {
-    /// Creates `count` rows from entries of a row and an item. Keeps the order of the items of a row.
+    /// Creates `count` rows from entries of a row and an item. Keeps the order of the items of a
+    /// row.
     pub(super) fn new<Entries: Iterator<Item = (u32, u32)>>(
         count: usize,
         entries: impl Fn() -> Entries,
     ) -> Self {
-        // Two passes over the entries, which are counted and then placed: no list grows, and no second
-        // copy of the entries is in memory.
+        // Two passes over the entries, which are counted and then placed: no list grows, and no
+        // second copy of the entries is in memory.
         let mut starts = vec![0; count + 1];
         for (row, _) in entries() {
             starts[row as usize] += 1;

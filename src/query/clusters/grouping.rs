@@ -16,7 +16,8 @@ use crate::progress::ProgressReporter;
 use crate::query::limits::QueryLimits;
 
 /// After 1,024 comparisons with texts that are not alike, a document joins no cluster as a member.
-/// Without this limit, n documents with one fingerprint and different texts would take n² comparisons.
+/// Without this limit, n documents with one fingerprint and different texts would take n²
+/// comparisons.
 const MAX_REFUSALS: u16 = 1024;
 
 /// The keepers of the documents of a graph.
@@ -24,10 +25,11 @@ pub(super) struct Grouping<'g> {
     graph: &'g Graph,
     text_filter: Option<TextFilter<'g>>,
     limits: &'g QueryLimits,
-    /// The keeper of each document: a keeper has itself, a document that is not grouped yet [`NONE`].
+    /// The keeper of each document: a keeper has itself, a document that is not grouped yet
+    /// [`NONE`].
     keepers: Vec<u32>,
-    /// The documents of each node. The first `candidate_counts` of a node may still be taken, the rest
-    /// may not.
+    /// The documents of each node. The first `candidate_counts` of a node may still be taken, the
+    /// rest may not.
     candidates: Vec<u32>,
     /// The number of candidates of each node; some may have been taken since the last visit.
     candidate_counts: Vec<u32>,
@@ -78,8 +80,8 @@ impl<'g> Grouping<'g> {
         &self.keepers
     }
 
-    /// The documents of each keeper, including the keeper, in order of their ids. The row of a document
-    /// that is not a keeper is empty.
+    /// The documents of each keeper, including the keeper, in order of their ids. The row of a
+    /// document that is not a keeper is empty.
     pub(super) fn members(&self) -> CompressedRows {
         CompressedRows::new(self.keepers.len(), || self.keepers.iter().copied().zip(0..))
     }
@@ -125,8 +127,9 @@ impl<'g> Grouping<'g> {
             }
             if matches!(shape, Shape::Connected { .. }) {
                 if self.text_filter.is_none() {
-                    // All candidates of a node were taken together and have the same neighbours, so one
-                    // visit for each node is enough. With a text filter, texts make neighbours differ.
+                    // All candidates of a node were taken together and have the same neighbours, so
+                    // one visit for each node is enough. With a text filter, texts make neighbours
+                    // differ.
                     taken.dedup_by_key(|document| self.graph.node(*document));
                 }
                 frontier.extend(taken);
@@ -145,8 +148,9 @@ impl<'g> Grouping<'g> {
             let node_documents = &mut self.candidates[graph.documents.range(node)];
             let mut count = self.candidate_counts[node as usize] as usize;
             let mut index = 0;
-            // Documents that were taken or refused too often since the last visit are moved behind the
-            // candidates for good. Otherwise each document of a large node would read the whole node.
+            // Documents that were taken or refused too often since the last visit are moved behind
+            // the candidates for good. Otherwise each document of a large node would read the whole
+            // node.
             while index < count {
                 let candidate = node_documents[index] as usize;
                 let refusals = self.refusals.get(candidate).copied().unwrap_or(0);

@@ -40,12 +40,13 @@ pub struct Clustering {
     pub shape: Shape,
     /// The document of a cluster that is kept; [`Keep::First`] by default.
     pub keep: Keep,
-    /// The least likeness of the texts of two near documents; `None`, the default, compares no texts.
-    /// With a likeness, a document without a text is near no document.
+    /// The least likeness of the texts of two near documents; `None`, the default, compares no
+    /// texts. With a likeness, a document without a text is near no document.
     pub likeness: Option<Likeness>,
     /// With a likeness, the measure that decides about texts which are alike. With
-    /// [`Decision::Contained`], the default, a document joins a cluster only if its text is contained
-    /// in that of the keeper or, in a connected cluster, of the member that it is near to.
+    /// [`Decision::Contained`], the default, a document joins a cluster only if its text is
+    /// contained in the text of the keeper or, in a connected cluster, of the member that it is
+    /// near to.
     pub decision: Decision,
 }
 
@@ -70,12 +71,12 @@ pub enum Shape {
     /// takes all near documents that have no cluster yet. So every member is within the radius of
     /// its keeper, and two members are within twice the radius of each other.
     Star,
-    /// All documents that are connected by a chain of near documents, even if the ends of the chain are
-    /// far from each other.
+    /// All documents that are connected by a chain of near documents, even if the ends of the chain
+    /// are far from each other.
     Connected {
-        /// A component of more documents is reported ([`ClustersEvent::Split`]) and split into stars,
-        /// because long chains connect documents that have nothing in common. 0 for no limit; 1,000 is
-        /// usual.
+        /// A component of more documents is reported ([`ClustersEvent::Split`]) and split into
+        /// stars, because long chains connect documents that have nothing in common. 0 for no
+        /// limit; 1,000 is usual.
         most_documents: u64,
     },
 }
@@ -164,8 +165,8 @@ pub(crate) fn clusters(
     grouping.run(&order, clustering.shape, &mut progress)?;
     let mut members = grouping.members();
 
-    // The documents of a component that is too large lose their keeper, and are grouped again as stars.
-    // All other documents keep their keeper, so no star takes them.
+    // The documents of a component that is too large lose their keeper, and are grouped again as
+    // stars. All other documents keep their keeper, so no star takes them.
     let max_documents = match clustering.shape {
         Shape::Connected { most_documents } if most_documents > 0 => most_documents,
         _ => u64::MAX,
@@ -200,7 +201,8 @@ pub(crate) fn clusters(
     Ok(())
 }
 
-/// Returns each keeper and the documents of its cluster, in order of the smallest id of each cluster.
+/// Returns each keeper and the documents of its cluster, in order of the smallest id of each
+/// cluster.
 fn by_first_document<'m>(
     keepers: &'m [u32],
     members: &'m CompressedRows,
@@ -302,7 +304,8 @@ mod tests {
         let mut bits = 0_u64;
         let documents: Vec<(Fingerprint, String)> = (0..600_u64)
             .map(|number| {
-                // A chain of near fingerprints with copies. Every fortieth document starts a new chain.
+                // A chain of near fingerprints with copies. Every fortieth document starts a new
+                // chain.
                 bits ^= match number % 40 {
                     0 => number.wrapping_mul(0x9e37_79b9_7f4a_7c15),
                     1..30 => 0,

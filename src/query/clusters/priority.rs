@@ -27,13 +27,15 @@ impl Priority<'_> {
         }
     }
 
-    /// The score of a document. Of two documents with equal scores, the smaller id has the priority.
+    /// The score of a document. Of two documents with equal scores, the smaller id has the
+    /// priority.
     pub(in crate::query) fn score(&mut self, view: &View, id: DocId) -> Result<u64> {
         Ok(match self {
             Self::Keep(Keep::First) => 0,
             Self::Keep(Keep::Oldest) => {
                 let arrival = view.stored(id)?.and_then(|state| state.arrival);
-                // The earliest arrival has the highest score; a document without an arrival comes last.
+                // The earliest arrival has the highest score; a document without an arrival comes
+                // last.
                 arrival.map_or(0, |Timestamp(ms)| u64::MAX - ms)
             }
             Self::Keep(Keep::Longest) => {
@@ -52,8 +54,8 @@ fn sort_key(score: f64) -> u64 {
     }
     // `-0.0 + 0.0` is `0.0`: the two zeros are equal scores.
     let bits = (score + 0.0).to_bits();
-    // Without their sign, the bits of positive numbers ascend with the score, and the bits of negative
-    // numbers descend.
+    // Without their sign, the bits of positive numbers ascend with the score, and the bits of
+    // negative numbers descend.
     if bits >> 63 == 0 {
         bits | 1 << 63
     } else {

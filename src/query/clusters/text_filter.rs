@@ -39,8 +39,8 @@ impl<'v> TextFilter<'v> {
         }
     }
 
-    /// Sets the largest ratio of the words of a text to those of a text that it quotes; 1, the default, for
-    /// no quotations.
+    /// Sets the largest ratio of the words of a text to the words of a text that it quotes; 1, the
+    /// default, for no quotations.
     pub(in crate::query) fn with_quotations(self, contained_up_to: f64) -> Self {
         Self {
             contained_up_to,

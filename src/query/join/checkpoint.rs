@@ -111,7 +111,7 @@ impl JoinCheckpoint {
     /// Writes the checkpoint. It takes 4 bytes for each distinct text, and 48 bytes.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// The errors of the writer.
     pub fn write_to(&self, writer: &mut dyn Write) -> io::Result<()> {
         let Position {
             first,

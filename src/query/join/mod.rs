@@ -67,7 +67,7 @@ pub struct SimilarJoin<'g> {
     pub checkpoints: Option<Checkpoints<'g>>,
     /// The checkpoint from which [`Snapshot::similar_clusters`](crate::Snapshot::similar_clusters) continues;
     /// `None`, the default, to compare all texts. The documents, the texts and the rules of the join must be
-    /// those of the checkpoint.
+    /// as they were for the checkpoint.
     pub resume: Option<&'g JoinCheckpoint>,
 }
 

@@ -58,8 +58,8 @@ impl<'p> CopyScan<'p> {
     }
 }
 
-/// Returns the copies of a range, and the rest of the range if it has more than `max_documents`. All
-/// documents of a fingerprint are read in one turn, even if they are more.
+/// Returns the copies of a range, and the rest of the range if it has more than `max_documents`.
+/// All documents of a fingerprint are read in one turn, even if they are more.
 fn scan_range(
     postings: &PostingLists<'_>,
     range: RangeInclusive<u64>,
@@ -90,13 +90,15 @@ fn scan_range(
     }
     let mut groups = Vec::new();
     for group in entries.chunk_by(|a, b| a.0 == b.0) {
-        // Nearly every fingerprint has one document, and the check below would look up each of them.
+        // Nearly every fingerprint has one document, and the check below would look up each of
+        // them.
         if group.len() == 1 {
             continue;
         }
         let mut documents = Vec::new();
         for entry in group {
-            // An entry of the tables may be outdated: the document was changed, removed or has expired.
+            // An entry of the tables may be outdated: the document was changed, removed or has
+            // expired.
             if memtable.binary_search(entry).is_ok() || view.answers_from_tables(entry.1)? {
                 documents.push(entry.1);
             }

@@ -1,17 +1,18 @@
 //! The join of two ranges of fingerprints: their pairs that a chain may own.
 //!
-//! A sorted table or list of rotated fingerprints is a trie: a *range* holds the fingerprints with one
-//! prefix. A [`Chain`] brings one block to the front and bounds the differing bits of a pair up to each
-//! following block. To join two ranges, [`RangePair::split`] splits both by their next bits, and keeps
-//! the pairs of parts whose prefixes differ in no more bits than the chain allows.
+//! A sorted table or list of rotated fingerprints is a trie: a *range* holds the fingerprints with
+//! one prefix. A [`Chain`] brings one block to the front and bounds the differing bits of a pair up
+//! to each following block. To join two ranges, [`RangePair::split`] splits both by their next
+//! bits, and keeps the pairs of parts whose prefixes differ in no more bits than the chain allows.
 //!
-//! Ranges of a table that are too long to be read are split by this rule, and so are lists in memory
-//! ([`ListJoin`]). Short parts of a list are compared all with all, with vector instructions, at small radii
-//! first in their [low halves](LowHalves). The rule
-//! also bounds the work in a crowded prefix, because the next bits separate its fingerprints.
+//! Ranges of a table that are too long to be read are split by this rule, and so are lists in
+//! memory ([`ListJoin`]). Short parts of a list are compared all with all, with vector
+//! instructions, at small radii first in their [low halves](LowHalves). The rule also bounds the
+//! work in a crowded prefix, because the next bits separate its fingerprints.
 //!
-//! In a table of 50 million random fingerprints, a block key has 763 of them. At radius 3, a comparison
-//! of all with all would compare each fingerprint with 381 others; the split leaves some sixty.
+//! In a table of 50 million random fingerprints, a block key has 763 of them. At radius 3, a
+//! comparison of all with all would compare each fingerprint with 381 others; the split leaves some
+//! sixty.
 
 use std::ops::Range;
 
@@ -27,28 +28,28 @@ const MAX_SPLIT_PARTS: usize = 1 << MAX_SPLIT_BITS;
 /// Two ranges to be joined, or a range to be joined with itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RangePair<R> {
-    /// A range of a table is given by the smallest possible fingerprint of the range, a range of a list
-    /// by its indices.
+    /// A range of a table is given by the smallest possible fingerprint of the range, a range of a
+    /// list by its indices.
     pub(super) a: R,
     pub(super) b: R,
     /// The length of both prefixes.
     pub(super) prefix_bits: u32,
-    /// The number of bits in which the prefixes differ; 0 if a range is joined with itself, which finds
-    /// each pair once.
+    /// The number of bits in which the prefixes differ; 0 if a range is joined with itself, which
+    /// finds each pair once.
     pub(super) differing_bits: u32,
 }
 
 impl<R: Clone> RangePair<R> {
-    /// Returns the number of further bits in which two fingerprints may differ, up to the end of the
-    /// block that holds the next bit; `None` if the chain owns no pair of these ranges.
+    /// Returns the number of further bits in which two fingerprints may differ, up to the end of
+    /// the block that holds the next bit; `None` if the chain owns no pair of these ranges.
     pub(super) fn spare_bits(&self, chain: &Chain) -> Option<u32> {
         let max_differing = chain.max_distance_up_to(self.prefix_bits);
         max_differing.checked_sub(self.differing_bits)
     }
 
-    /// Splits both ranges by their next `split_bits` bits, which are in one block. Appends to `pending`
-    /// each pair of parts whose prefixes differ in at most `spare_bits` of these bits. A part function
-    /// returns `None` if the part with these bits is empty.
+    /// Splits both ranges by their next `split_bits` bits, which are in one block. Appends to
+    /// `pending` each pair of parts whose prefixes differ in at most `spare_bits` of these bits. A
+    /// part function returns `None` if the part with these bits is empty.
     pub(super) fn split(
         &self,
         split_bits: u32,
@@ -158,8 +159,8 @@ impl ListJoin {
                 continue;
             }
             comparisons += product;
-            // The kernels compare whole fingerprints and know no chain, so they may append pairs that the
-            // chain does not own. The caller drops them.
+            // The kernels compare whole fingerprints and know no chain, so they may append pairs
+            // that the chain does not own. The caller drops them.
             if radius <= low_halves::MAX_RADIUS {
                 near.clear();
                 next.push_near(&self.a, list_b, radius, &mut near);
@@ -178,7 +179,8 @@ impl ListJoin {
 }
 
 impl RangePair<Range<usize>> {
-    /// Appends the indices of the fingerprints that are within `radius` of each other in their low halves.
+    /// Appends the indices of the fingerprints that are within `radius` of each other in their low
+    /// halves.
     fn push_near(&self, a: &List, b: &List, radius: u32, near: &mut Vec<(usize, usize)>) {
         if self.differing_bits == 0 {
             a.low.push_near_among(self.a.clone(), radius, near);
@@ -207,7 +209,8 @@ impl RangePair<Range<usize>> {
         // joined with many parts is compared faster than it is split further.
         let length = if spare_bits == 0 { 1 } else { length };
         let parts = a.len().max(b.len()) / length;
-        // A split stays within one block, because `spare_bits` is a bound up to the end of that block.
+        // A split stays within one block, because `spare_bits` is a bound up to the end of that
+        // block.
         let bits_left = BLOCK_BITS - self.prefix_bits % BLOCK_BITS;
         let split_bits = parts.max(2).ilog2().min(MAX_SPLIT_BITS).min(bits_left);
         let shift = u64::BITS - self.prefix_bits - split_bits;

@@ -1,8 +1,8 @@
 //! [`LowHalves`]: the low halves of fingerprints, for a first comparison of all with all.
 //!
-//! The number of differing bits in the low halves is a lower bound of the distance. A vector has twice as many
-//! low halves as fingerprints. Of random fingerprints, one pair in 18,000 is within 5 bits in the low halves,
-//! and one in 800,000 within 3.
+//! The number of differing bits in the low halves is a lower bound of the distance. A vector has
+//! twice as many low halves as fingerprints. Of random fingerprints, one pair in 18,000 is within 5
+//! bits in the low halves, and one in 800,000 within 3.
 
 use std::ops::Range;
 
@@ -28,7 +28,8 @@ impl LowHalves {
         }
     }
 
-    /// Appends the indices of each two of a range that are within `radius` of each other in their low halves.
+    /// Appends the indices of each two of a range that are within `radius` of each other in their
+    /// low halves.
     pub(super) fn push_near_among(
         &self,
         range: Range<usize>,
@@ -38,8 +39,8 @@ impl LowHalves {
         push_near_among(&self.padded, range, radius, near);
     }
 
-    /// Appends each index of a range and index of a range of `other` that are within `radius` of each other in
-    /// their low halves.
+    /// Appends each index of a range and index of a range of `other` that are within `radius` of
+    /// each other in their low halves.
     pub(super) fn push_near_between(
         &self,
         range: Range<usize>,
@@ -101,8 +102,8 @@ fn push_near_among_portable(
 ) {
     for start in range.clone().step_by(LANES) {
         let lanes = lanes_at(padded, start);
-        // The lanes are compared with themselves, shifted by one index more at a time. So each two indices are
-        // compared once, and no index with itself.
+        // The lanes are compared with themselves, shifted by one index more at a time. So each two
+        // indices are compared once, and no index with itself.
         let mut least = [u32::BITS; LANES];
         for shifted in padded[start + 1..range.end + LANES - 1].windows(LANES) {
             for lane in 0..LANES {

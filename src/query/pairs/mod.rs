@@ -1,9 +1,9 @@
 //! All pairs of documents within a radius.
 //!
-//! Copies are documents with the same fingerprint. [`copies`] finds them in one walk through `block0`.
-//! [`tasks`] and [`join`] find the pairs of distinct fingerprints in the table of each block: up to radius 3
-//! in one walk, at larger radii with several reads of a range. [`postings`] finds the documents of these
-//! fingerprints.
+//! Copies are documents with the same fingerprint. [`copies`] finds them in one walk through
+//! `block0`. [`tasks`] and [`join`] find the pairs of distinct fingerprints in the table of each
+//! block: up to radius 3 in one walk, at larger radii with several reads of a range. [`postings`]
+//! finds the documents of these fingerprints.
 //!
 //! The threads of the database do the work in turns. Between two turns these threads are idle, so a
 //! visitor may use the database.
@@ -35,8 +35,8 @@ const TASKS_AT_ONCE_PER_CORE: usize = 4;
 /// The approximate share of the time that the search for copies takes, for the reported progress.
 const COPIES_SHARE: f64 = 0.15;
 
-/// Two documents whose fingerprints differ in few bits, but in at least one: a claim about bits, not
-/// about meaning.
+/// Two documents whose fingerprints differ in few bits, but in at least one: a claim about bits,
+/// not about meaning.
 ///
 /// Pairs are ordered by the first document, then by the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,8 +78,8 @@ pub enum PairsEvent<'p> {
     Copies {
         /// The fingerprint.
         fingerprint: Fingerprint,
-        /// All documents with the fingerprint, two or more, in order of their ids. Pairs name only the
-        /// first of these documents.
+        /// All documents with the fingerprint, two or more, in order of their ids. Pairs name only
+        /// the first of these documents.
         documents: &'p [DocId],
     },
     /// Some pairs of documents with different fingerprints, sorted within the event; the order of
@@ -88,8 +88,8 @@ pub enum PairsEvent<'p> {
     Pairs(&'p [Pair]),
 }
 
-/// Calls `visitor` with all copies and pairs within the radius, until `visitor` breaks. Returns `Break`
-/// if `visitor` did.
+/// Calls `visitor` with all copies and pairs within the radius, until `visitor` breaks. Returns
+/// `Break` if `visitor` did.
 pub(crate) fn pairs(
     view: &View,
     radius: u32,
@@ -126,8 +126,8 @@ pub(crate) fn pairs(
     let mut found = Vec::new();
     while !queue.is_done() {
         queue.run_next(&mut found)?;
-        // Pairs are gathered over several turns: a look-up of many fingerprints descends to each chunk
-        // of `block0` once, a look-up of a single pair descends twice.
+        // Pairs are gathered over several turns: a look-up of many fingerprints descends to each
+        // chunk of `block0` once, a look-up of a single pair descends twice.
         if found.len() >= limits.pairs_per_lookup || queue.is_done() {
             let pairs = document_pairs(&postings, &found)?;
             found.clear();
@@ -150,8 +150,8 @@ fn document_pairs(postings: &PostingLists<'_>, found: &[FingerprintPair]) -> Res
         .collect();
     tables.in_parallel(|| fingerprints.par_sort_unstable());
     fingerprints.dedup();
-    // Pairs without a document on each side are left out: the block tables keep the fingerprint of a
-    // removed document until the next flush, and also the fingerprints of expired documents.
+    // Pairs without a document on each side are left out: the block tables keep the fingerprint of
+    // a removed document until the next flush, and also the fingerprints of expired documents.
     let first_documents = postings.first_documents(&fingerprints)?;
     let with_document = |fingerprint: Fingerprint| {
         let index = first_documents.binary_search_by_key(&fingerprint.bits(), |(bits, _)| *bits);
@@ -169,8 +169,8 @@ fn document_pairs(postings: &PostingLists<'_>, found: &[FingerprintPair]) -> Res
     }))
 }
 
-/// Runs one turn: removes tasks from the end of `pending`, and runs these tasks on the threads of the
-/// database. Returns their outcomes in the order of the tasks.
+/// Runs one turn: removes tasks from the end of `pending`, and runs these tasks on the threads of
+/// the database. Returns their outcomes in the order of the tasks.
 fn run_concurrently<T: Send, O: Send>(
     tables: &SnapshotTables,
     pending: &mut Vec<T>,

@@ -56,7 +56,8 @@ impl<'v> PostingLists<'v> {
         })
     }
 
-    /// Returns the smallest document id of a fingerprint, given the documents `stored` in the tables.
+    /// Returns the smallest document id of a fingerprint, given the documents `stored` in the
+    /// tables.
     fn first_document(&self, bits: u64, stored: &DocumentLookup) -> Result<Option<DocId>> {
         let first_in_memtable = self.in_memtable(bits, bits).first().map(|(_, id)| *id);
         let start = stored.documents.partition_point(|(other, _)| *other < bits);
@@ -64,8 +65,8 @@ impl<'v> PostingLists<'v> {
             .iter()
             .take_while(|(other, _)| *other == bits)
             .map(|(_, id)| Ok(*id));
-        // The look-up leaves out fingerprints whose documents may fill several chunks. Their documents
-        // are read only up to the first that answers queries.
+        // The look-up leaves out fingerprints whose documents may fill several chunks. Their
+        // documents are read only up to the first that answers queries.
         let is_left_out = stored.others.binary_search(&bits).is_ok();
         let left_out = is_left_out
             .then(|| self.view.tables.documents_with(bits))

@@ -15,8 +15,8 @@ use crate::ids::Fingerprint;
 use crate::query::limits::QueryLimits;
 use crate::store::{FingerprintSource, SnapshotTables, VisitFlow};
 
-/// Ranges of a table are split by 4 bits at a time, into 16 parts. Divides the 16 bits of a block, so a
-/// split never crosses a block.
+/// Ranges of a table are split by 4 bits at a time, into 16 parts. Divides the 16 bits of a block,
+/// so a split never crosses a block.
 const TABLE_SPLIT_BITS: u32 = 4;
 
 /// Two distinct fingerprints within the radius.
@@ -108,7 +108,8 @@ impl<'v> JoinQueue<'v> {
         Ok(())
     }
 
-    /// Runs one turn of a task. Returns the pairs found and the tasks that remain, the next task last.
+    /// Runs one turn of a task. Returns the pairs found and the tasks that remain, the next task
+    /// last.
     fn run(&self, mut task: JoinTask) -> Result<(Vec<FingerprintPair>, Vec<JoinTask>)> {
         let chain = task.chain;
         if task.join.is_none() {
@@ -117,7 +118,8 @@ impl<'v> JoinQueue<'v> {
         let Some(join) = &mut task.join else {
             return Ok((Vec::new(), split(&task)));
         };
-        // Chains overlap, and a join may find pairs beyond its chain: only the owner reports a pair.
+        // Chains overlap, and a join may find pairs beyond its chain: only the owner reports a
+        // pair.
         let mut rotated = Vec::new();
         join.run(&chain, self.radius, self.limits, &mut rotated);
         let unrotate = |rotated| block::unrotate(rotated, chain.block);
@@ -136,8 +138,8 @@ impl<'v> JoinQueue<'v> {
         let join = |a, b| ListJoin::new(a, b, ranges.prefix_bits, ranges.differing_bits);
         let is_empty = |range: &Option<Vec<u64>>| range.as_ref().is_some_and(Vec::is_empty);
         let a = read_range(ranges.a)?;
-        // An empty range has no pairs, so the other range is neither read nor split: at large radii, a
-        // crowded prefix would be split into thousands of joins with empty ranges.
+        // An empty range has no pairs, so the other range is neither read nor split: at large
+        // radii, a crowded prefix would be split into thousands of joins with empty ranges.
         if ranges.differing_bits == 0 || is_empty(&a) {
             return Ok(a.map(|a| join(a, None)));
         }
@@ -151,8 +153,8 @@ impl<'v> JoinQueue<'v> {
     /// Returns the fingerprints that begin with the first `prefix_bits` bits of `from`, sorted;
     /// `None` if they are too many.
     fn read_range(&self, block: usize, from: u64, prefix_bits: u32) -> Result<Option<Vec<u64>>> {
-        // The expected length saves the read of most long ranges. Fingerprints may crowd in one prefix,
-        // so the true length is checked during the read.
+        // The expected length saves the read of most long ranges. Fingerprints may crowd in one
+        // prefix, so the true length is checked during the read.
         let expected_length = self.fingerprint_count.checked_shr(prefix_bits).unwrap_or(0);
         if expected_length > self.limits.expected_range_length {
             return Ok(None);
@@ -176,7 +178,8 @@ impl<'v> JoinQueue<'v> {
             return Ok(None);
         }
         if start < end {
-            // The stable sort merges two sorted runs in one pass. A fingerprint may be in both runs.
+            // The stable sort merges two sorted runs in one pass. A fingerprint may be in both
+            // runs.
             range.sort();
             range.dedup();
         }

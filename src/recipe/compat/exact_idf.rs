@@ -134,7 +134,7 @@ mod tests {
             sum += exact;
             count += 1;
         });
-        // Not equal: the order of this sum is not that of cppjieba's file.
+        // Not equal: this sum has another order than cppjieba's file.
         assert!((sum / f64::from(count) - MEAN).abs() < 1e-9);
     }
 

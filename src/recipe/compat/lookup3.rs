@@ -8,7 +8,8 @@ const BLOCK_BYTES: usize = 12;
 
 /// `hashlittle2` of lookup3: a 64-bit hash of bytes, with the first output in the upper half.
 ///
-/// On every machine the result is that of a little-endian machine. Collisions can be constructed.
+/// On every machine the result equals the result on a little-endian machine. Collisions can be
+/// constructed.
 ///
 /// # Source
 /// Bob Jenkins, `lookup3.c`, May 2006, public domain: `hashlittle2` with `pc` and `pb`.

@@ -14,8 +14,8 @@ const SEPARATORS: [char; 5] = [' ', '\t', '\n', '，', '。'];
 /// The segmenter: the most probable path through the dictionary, and a hidden Markov model for runs
 /// of single characters on that path.
 ///
-/// The rules are those of cppjieba's `MixSegment`. Dictionary and model are those of jieba-rs. The
-/// words may differ from those of cppjieba for two reasons: the dictionary of cppjieba has some
+/// The rules equal cppjieba's `MixSegment`. Dictionary and model come from jieba-rs. The
+/// words may differ from the words of cppjieba for two reasons: the dictionary of cppjieba has some
 /// sixty words less, and a logarithm with another last bit may decide between equal paths.
 ///
 /// Unlike a [`WordSegmenter`](crate::text::WordSegmenter), this segmenter may join single
@@ -59,8 +59,8 @@ impl MixSegmenter {
         }
     }
 
-    /// The words of a part without separators: those on the most probable path, and those of the
-    /// model in the single characters between.
+    /// The words of a part without separators: the words on the most probable path, and the words
+    /// of the model in the single characters between.
     fn cut(&self, text: &str, part: Range<usize>, word: &mut impl FnMut(Range<usize>)) {
         let mut singles = part.start..part.start;
         for token in self.jieba.cut(&text[part.clone()], false) {

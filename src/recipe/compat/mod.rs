@@ -1,12 +1,12 @@
 //! Recipes that imitate other software: the same fingerprints, bit for bit.
 //!
-//! Odd rules in this folder, such as an unstable order of ties or a sum in batches, are those of
+//! Odd rules in this folder, such as an unstable order of ties or a sum in batches, come from
 //! the imitated software. A cleaner rule would give other fingerprints.
 //!
 //! | recipe | what it imitates | exact |
 //! |---|---|---|
 //! | `python-simhash` | the Python package simhash 2.1.2, `Simhash(text)` and `Simhash(features)`, with numpy 2.4 on Python 3.11 | everything, for characters that Python's Unicode tables know |
-//! | `cppjieba` | <https://github.com/yanyiwu/simhash> at commit 30c243be with cppjieba b3602bef, and gosimhash | hashes, weights, choice of keywords and sums; words nearly always, since dictionary and model are those of jieba-rs 0.11.0 |
+//! | `cppjieba` | <https://github.com/yanyiwu/simhash> at commit 30c243be with cppjieba b3602bef, and gosimhash | hashes, weights, choice of keywords and sums; words nearly always, since dictionary and model come from jieba-rs 0.11.0 |
 //! | `java-string-hash` | the class `SimHash` of Chinese articles about SimHash, on OpenJDK 17, with 64 and 128 bits | everything |
 //!
 //! Fingerprints that were made by this software are in `tests/data/vectors`. Code and tables for

@@ -9,9 +9,9 @@ const BATCH: usize = 200;
 /// For each bit, least significant first, the sum of the weights of hashes with this bit; and the
 /// sum of all weights.
 ///
-/// Sums are doubles in the order of the list. FeatureWeights that are whole numbers up to 50 are summed in
-/// batches of 200, and the sum of a batch is added at its end. Beside fractions this changes the
-/// last bit of a sum.
+/// Sums are doubles in the order of the list. FeatureWeights that are whole numbers up to 50 are
+/// summed in batches of 200, and the sum of a batch is added at its end. Beside fractions this
+/// changes the last bit of a sum.
 pub(in crate::recipe) fn numpy_sums<const BITS: usize>(
     features: &[(u128, f64)],
 ) -> ([f64; BITS], f64) {

@@ -22,8 +22,8 @@ pub(in crate::recipe) struct Jieba {
 }
 
 impl Jieba {
-    /// Loads the tables; `None` only in a build without the dictionary. Words of given files are normalised like a text: otherwise no normalised
-    /// text would contain them.
+    /// Loads the tables; `None` only in a build without the dictionary. Words of given files are
+    /// normalised like a text: otherwise no normalised text would contain them.
     pub(in crate::recipe) fn load(traditional: Traditional, files: &WordFiles) -> Option<Self> {
         let normaliser = Normaliser::with_traditional(traditional);
         let normalised = |word: &str| normaliser.sentences(word).trim().to_owned();
