@@ -14,6 +14,7 @@ pub mod input;
 pub mod jsonl;
 pub mod lines;
 pub mod npy;
+pub mod npy_header;
 pub mod parquet;
 pub mod raw;
 pub mod score;

@@ -1,13 +1,13 @@
 //! Documents as two arrays of NumPy in one order: ids and fingerprints.
 
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{self, BufWriter, Seek, Write};
 
 use anyhow::{Context, Result};
-use npyz::{DType, NpyWriter, TypeStr, WriterBuilder};
 use simdb::Document;
 
 use crate::console::file::OutputFolder;
+use crate::formats::npy_header::header_of_u64;
 
 /// The files `ids.npy` and `fingerprints.npy` of a folder.
 pub struct NpyFolder([NpyFile; 2]);
@@ -32,41 +32,41 @@ impl NpyFolder {
     }
 }
 
-/// The NumPy name of the type of both arrays.
-const LITTLE_ENDIAN_U64: &str = "<u8";
-
 struct NpyFile {
     name: &'static str,
-    /// A second handle of the file of `writer`, to sync it.
-    file: File,
-    writer: NpyWriter<u64, BufWriter<File>>,
+    writer: BufWriter<File>,
+    len: u64,
 }
 
 impl NpyFile {
     fn new(folder: &OutputFolder, name: &'static str) -> Result<Self> {
-        let kind: TypeStr = LITTLE_ENDIAN_U64.parse()?;
         let start = || {
-            let file = folder.file(name)?;
-            let buffered = BufWriter::new(file.try_clone()?);
-            let writer = npyz::WriteOptions::<u64>::new()
-                .dtype(DType::new_scalar(kind))
-                .writer(buffered)
-                .begin_1d()?;
-            Ok::<_, std::io::Error>((file, writer))
+            let mut writer = BufWriter::new(folder.file(name)?);
+            // Replaced when the number of documents is known.
+            writer.write_all(&header_of_u64(0))?;
+            Ok::<_, io::Error>(writer)
         };
-        let (file, writer) = start().with_context(|| format!("cannot write {name}"))?;
-        Ok(Self { name, file, writer })
+        let writer = start().with_context(|| format!("cannot write {name}"))?;
+        let len = 0;
+        Ok(Self { name, writer, len })
     }
 
     fn push(&mut self, word: u64) -> Result<()> {
-        let written = self.writer.push(&word);
+        self.len += 1;
+        let written = self.writer.write_all(&word.to_le_bytes());
         written.with_context(|| format!("cannot write {}", self.name))
     }
 
     fn finish(self) -> Result<()> {
-        self.writer
-            .finish()
-            .and_then(|()| self.file.sync_all())
-            .with_context(|| format!("cannot write {}", self.name))
+        let Self { name, writer, len } = self;
+        let finish = || {
+            let mut file = writer
+                .into_inner()
+                .map_err(io::IntoInnerError::into_error)?;
+            file.rewind()?;
+            file.write_all(&header_of_u64(len))?;
+            file.sync_all()
+        };
+        finish().with_context(|| format!("cannot write {name}"))
     }
 }
