@@ -384,7 +384,7 @@ mod tests {
     use crate::formats::input::Source;
     use crate::formats::parquet::write::{NewColumn, ParquetWriter};
 
-    const FIXTURES: [&str; 5] = ["snappy", "zstd_v2", "gzip", "brotli", "lz4"];
+    const FIXTURES: [&str; 3] = ["snappy", "zstd_v2", "gzip"];
 
     fn fixture(name: &str) -> PathBuf {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/parquet");

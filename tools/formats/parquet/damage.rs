@@ -62,7 +62,7 @@ fn with_fixtures(work: impl Fn(&str, &[u8], &Path)) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("damaged.parquet");
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/parquet");
-    for name in ["snappy", "zstd_v2", "gzip", "brotli", "lz4"] {
+    for name in ["snappy", "zstd_v2", "gzip"] {
         let bytes = std::fs::read(fixtures.join(format!("{name}.parquet"))).unwrap();
         std::fs::write(&path, &bytes).unwrap();
         assert_eq!(read(&path).unwrap(), [7, 1], "{name}");

@@ -11,6 +11,9 @@
 //! a copy would change types. Arrow refuses a batch of a thousand rows for one string that is not
 //! UTF-8, which here is one bad row.
 //!
+//! zstd, gzip and Snappy are read, the compressions that files have. LZ4 and Brotli would add five
+//! crates. A file with one of them is refused when it is opened.
+//!
 //! A hostile file may make the crate allocate much memory. A panic of the crate becomes an error.
 
 pub mod columns;
@@ -28,6 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, bail, ensure};
+use parquet::basic::Compression as ColumnCompression;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::schema::types::SchemaDescriptor;
@@ -65,6 +69,7 @@ impl ParquetFile {
             );
             let reader = SerializedFileReader::new(file);
             let reader = reader.context("it is no Parquet file, or is cut or damaged")?;
+            check_compression(reader.metadata())?;
             Ok((reader, metadata.len()))
         });
         let (reader, len_bytes) = opened.with_context(|| format!("cannot read {name}"))?;
@@ -113,4 +118,26 @@ impl ParquetFile {
         let bytes = self.len_bytes as f64 * rows as f64 / all as f64;
         self.bytes_read.fetch_add(bytes as u64, Ordering::Relaxed);
     }
+}
+
+/// Refuses a file with a compression that simdb is built without, before the first row.
+fn check_compression(metadata: &ParquetMetaData) -> Result<()> {
+    for column in metadata
+        .row_groups()
+        .iter()
+        .flat_map(|group| group.columns())
+    {
+        match column.compression() {
+            ColumnCompression::UNCOMPRESSED
+            | ColumnCompression::SNAPPY
+            | ColumnCompression::GZIP(_)
+            | ColumnCompression::ZSTD(_) => {}
+            other => bail!(
+                "column {:?} is compressed with {other:?}; zstd, gzip and Snappy can be read: write the \
+                 file again with compression zstd",
+                column.column_path().string(),
+            ),
+        }
+    }
+    Ok(())
 }
