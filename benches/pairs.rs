@@ -1,6 +1,6 @@
 //! The cost of all pairs of a database, and of its clusters.
 //!
-//! `cargo bench --bench pairs -- [DOCUMENTS] [--radius R] [--planted-one-in N] [--cache-mib N]
+//! `cargo bench --features peers --bench pairs -- [DOCUMENTS] [--radius R] [--planted-one-in N] [--cache-mib N]
 //! [--skew]`, by default 1,000,000 documents and radius 3. One document in a hundred is planted: it
 //! differs by at least one bit, and at most the radius, from the document before it.
 //!
@@ -43,7 +43,7 @@ use simdb::pairs::PairsEvent;
 use simdb::{Database, Snapshot};
 
 const USAGE: Usage = Usage {
-    line: "cargo bench --bench pairs -- [DOCUMENTS] [--radius R] [--planted-one-in N] \
+    line: "cargo bench --features peers --bench pairs -- [DOCUMENTS] [--radius R] [--planted-one-in N] \
            [--cache-mib N] [--skew]",
     flags: &["--skew"],
     options: &["--radius", "--planted-one-in", "--cache-mib"],

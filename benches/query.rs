@@ -1,7 +1,7 @@
 //! The latency of a query, beside other indexes.
 //!
 //! `cargo bench --features peers --bench query -- [DOCUMENTS] [--radius R,R,…] [--row-per-entry]
-//! [--without-radii]`, by default 1,000,000 documents. Without the feature `gaoya` is left out.
+//! [--without-radii]`, by default 1,000,000 documents.
 //!
 //! The first table is for radius 3. Each contender is measured in turns with the floor, a search by
 //! blocks in sorted arrays in memory; a row gives the median turn. Contenders on disk are warm:
@@ -41,7 +41,7 @@ use peers::variants::{StoredVariants, VariantLookups};
 use simdb::{Database, Snapshot};
 
 const USAGE: Usage = Usage {
-    line: "cargo bench --bench query -- [DOCUMENTS] [--radius R,R,...] [--row-per-entry] \
+    line: "cargo bench --features peers --bench query -- [DOCUMENTS] [--radius R,R,...] [--row-per-entry] \
            [--without-radii]",
     flags: &["--row-per-entry", "--without-radii"],
     options: &["--radius"],
@@ -180,12 +180,6 @@ impl<'k> Comparison<'k> {
         self.gaoya();
     }
 
-    #[cfg(not(feature = "peers"))]
-    fn gaoya(&self) {
-        self.row_not_measured("gaoya", "--features peers");
-    }
-
-    #[cfg(feature = "peers")]
     fn gaoya(&mut self) {
         use peers::gaoya_index::GaoyaIndex;
         let documents = self.keys.len() as u64;

@@ -1,6 +1,5 @@
 //! Other indexes for queries within a radius.
 
-#[cfg(feature = "peers")]
 pub mod gaoya_index;
 pub mod multi_index;
 pub mod row_per_entry;

@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use cpu_time::ProcessTime;
+
 /// Turns per measurement. Odd, so that the median is a turn.
 pub const TURNS: usize = 5;
 
@@ -49,22 +51,11 @@ pub fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     (result, started.elapsed())
 }
 
-/// The result of `work`, and the CPU time of all threads of this process meanwhile. The elapsed time on
-/// systems other than Unix.
+/// The result of `work`, and the CPU time of all threads of this process meanwhile.
 pub fn cpu_timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
-    #[cfg(unix)]
-    {
-        use rustix::time::{ClockId, clock_gettime};
-        let used = || {
-            let used = clock_gettime(ClockId::ProcessCPUTime);
-            Duration::new(used.tv_sec.unsigned_abs(), used.tv_nsec as u32)
-        };
-        let before = used();
-        let result = work();
-        (result, used() - before)
-    }
-    #[cfg(not(unix))]
-    timed(work)
+    let before = ProcessTime::now();
+    let result = work();
+    (result, before.elapsed())
 }
 
 /// A time as a multiple of `floor`.

@@ -1,6 +1,5 @@
 //! The recipe `python-simhash`: the features of the Python package simhash.
 
-use md5::{Digest, Md5};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::character_class::CharacterClass;
@@ -59,7 +58,7 @@ pub(in crate::recipe) fn described_characters(description: &str) -> Option<Chara
 
 /// The 128-bit hash of a token. The lower half is the 64-bit hash.
 fn md5(token: &str) -> u128 {
-    u128::from_be_bytes(Md5::digest(token.as_bytes()).into())
+    u128::from_be_bytes(md5::compute(token).0)
 }
 
 pub(in crate::recipe) struct PythonSimhash {
