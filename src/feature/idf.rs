@@ -197,8 +197,8 @@ mod tests {
     #[test]
     fn weights_are_those_of_jieba() {
         let idf = Idf::new(None, None);
-        // From `idf.txt` of jieba-rs 0.11.0. Its feature `tfidf` has the file, and packs the file anew in
-        // each build.
+        // From `idf.txt` of jieba-rs 0.11.0. Its feature `tfidf` has the file, but packs the file
+        // anew in each build.
         for (word, expected) in [
             ("美国", 4.15659623166),
             ("飞碟", 10.6818018271),
