@@ -341,14 +341,18 @@ fn sorted_jaccard(sorted: &[u64], others: &[u64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use std::num::NonZeroUsize;
+    use std::sync::LazyLock;
 
     use proptest::prelude::*;
 
     use super::jaccard::shingle_jaccard;
     use super::*;
 
+    /// Its tables take longer to load than a comparison takes.
+    static NORMALISER: LazyLock<Normaliser> = LazyLock::new(Normaliser::new);
+
     fn measured(a: &str, b: &str) -> Resemblance {
-        Resemblance::new(&Normaliser::new(), a, b)
+        Resemblance::new(&NORMALISER, a, b)
     }
 
     fn is_enough(a: &str, b: &str) -> bool {
@@ -461,8 +465,7 @@ mod tests {
             (a, b) in pairs(),
             least in (0.0..=1.0, 0.0..=1.0),
         ) {
-            let normaliser = Normaliser::new();
-            let wording = Wording::new(&normaliser, &a);
+            let wording = Wording::new(&NORMALISER, &a);
             let likenesses = [
                 Likeness::default(),
                 Likeness { edit_similarity: least.0, jaccard: least.1 },
@@ -471,13 +474,13 @@ mod tests {
                 Likeness { edit_similarity: 0.0, jaccard: 1.0 },
             ];
             for other in [&a, &b, &b.to_uppercase()] {
-                let Some(packed) = Wording::new(&normaliser, other).pack() else {
+                let Some(packed) = Wording::new(&NORMALISER, other).pack() else {
                     continue;
                 };
                 let packed = PackedWording::new(&packed).unwrap();
                 for likeness in &likenesses {
                     let comparison = PackedComparison::new(&wording, likeness);
-                    let expected = wording.compare(&normaliser, other, likeness);
+                    let expected = wording.compare(&NORMALISER, other, likeness);
                     prop_assert_eq!(comparison.compare(packed), expected);
                     let size = packed.size();
                     prop_assert!(expected.is_none() || comparison.may_be_alike_by_size(size));
@@ -499,19 +502,18 @@ mod tests {
                 }
             }
             let (a, b) = (words.join(" "), edited.join(" "));
-            let normaliser = Normaliser::new();
-            let measured = Resemblance::new(&normaliser, &a, &b);
-            prop_assert_eq!(measured, Resemblance::new(&normaliser, &b, &a));
+            let measured = Resemblance::new(&NORMALISER, &a, &b);
+            prop_assert_eq!(measured, Resemblance::new(&NORMALISER, &b, &a));
             if !measured.same_wording {
                 let three = NonZeroUsize::new(3).unwrap();
                 prop_assert_eq!(measured.jaccard, shingle_jaccard(&a, &b, three));
             }
 
             let likeness = Likeness::default();
-            let wording = Wording::new(&normaliser, &a);
-            let index = || wording.shingle_jaccard(&normaliser.letters(&b));
+            let wording = Wording::new(&NORMALISER, &a);
+            let index = || wording.shingle_jaccard(&NORMALISER.letters(&b));
             let has_little = wording.is_long() && index() < MIN_SHINGLE_JACCARD;
-            let compared = wording.compare(&normaliser, &b, &likeness);
+            let compared = wording.compare(&NORMALISER, &b, &likeness);
             match compared {
                 Some(found) => {
                     prop_assert!(measured.is_enough(&likeness));

@@ -207,8 +207,8 @@ fn invalid_comparison_is_an_error() {
 #[test]
 fn long_texts_are_compared_without_edit_similarity() {
     let folder = Folder::new();
-    folder.write("one.txt", "一二三四五六七八九十".repeat(40_000));
-    folder.write("other.txt", "一二三四五六七八九百".repeat(40_000));
+    folder.write("one.txt", "一二三四五六七八九十".repeat(1_000));
+    folder.write("other.txt", "一二三四五六七八九百".repeat(1_000));
     let line = folder
         .cli(&["compare", "--files", "one.txt", "other.txt", "--json"])
         .ends(0)
