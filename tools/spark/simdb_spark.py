@@ -1577,7 +1577,7 @@ Examples:
                            "meet in it (default: 4096); a process beside each task holds the wordings of a cell")
     made.add_argument("--narrow", action="store_true",
                       help="fewer trees and smaller nodes, as inserts search and `simdb-cli query --similar --narrow`: "
-                           "of 64,000 summaries 99 % of the pairs, in less time")
+                           "of 64,000 summaries 99 %% of the pairs, in less time")
     made.set_defaults(radius=SEARCH_RADIUS, blocks="auto")
     common(made)
     made = verb("similar-clusters", "Groups documents around the texts that say all of them",
