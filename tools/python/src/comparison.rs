@@ -7,8 +7,9 @@ use pyo3::prelude::*;
 use simdb::Normaliser;
 use simdb::containment::{AlignedWord, Alignment, Containment, Weights};
 
-use crate::answers::{Resemblance, number_or_none, words};
-use crate::operation::call;
+use crate::interruptible::call;
+use crate::matches::{Resemblance, words};
+use crate::repr::number_or_none;
 
 /// Made once: a normaliser loads its tables.
 static NORMALISER: LazyLock<Normaliser> = LazyLock::new(Normaliser::new);

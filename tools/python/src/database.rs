@@ -8,15 +8,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use simdb::{DocId, Error};
 
-use crate::answers::{Document, Match, Outcome, Similar};
 use crate::arguments::{Arrival, id_of, possible_id, radius_of};
-use crate::documents::{DocumentIterator, IdIterator, Snapshot};
+use crate::documents::{Document, DocumentIterator, IdIterator, Snapshot};
 use crate::error::{Failure, invalid_argument};
-use crate::handle::Handle;
+use crate::interruptible::{call, run};
 use crate::load::{BulkReport, Records, load_all};
-use crate::operation::{call, run};
+use crate::matches::{Match, Similar};
+use crate::outcome::Outcome;
 use crate::recipe::RecipeArgument;
 use crate::settings::{Asked, Settings};
+use crate::shared_database::SharedDatabase;
 use crate::source::{BatchAnswer, SimilarOptions, Source, clustering};
 use crate::statistics;
 use crate::table::Table;
@@ -76,7 +77,7 @@ pub fn open(
         })
     })?;
     Ok(Database(Source {
-        handle: Arc::new(Handle::new(database)),
+        shared: Arc::new(SharedDatabase::new(database)),
         snapshot: None,
     }))
 }
@@ -153,20 +154,20 @@ impl Database {
 
     /// Removes a document.
     fn remove(&self, py: Python<'_>, #[pyo3(from_py_with = id_of)] id: u64) -> PyResult<Outcome> {
-        let outcome = call(py, || Ok(self.0.handle.database()?.remove(DocId(id))?))?;
+        let outcome = call(py, || Ok(self.0.shared.database()?.remove(DocId(id))?))?;
         Ok(outcome.into())
     }
 
     /// An empty batch of changes: the end of its with statement writes them in one commit.
     fn write_batch(&self, py: Python<'_>) -> PyResult<WriteBatch> {
         call(py, || self.0.get().map(|_| ()))?;
-        Ok(WriteBatch::new(Arc::clone(&self.0.handle)))
+        Ok(WriteBatch::new(Arc::clone(&self.0.shared)))
     }
 
     /// Removes every document that arrived before a time, a datetime or milliseconds since 1970, and
     /// returns their number. The database must have a retention.
     fn prune(&self, py: Python<'_>, older_than: Arrival) -> PyResult<u64> {
-        call(py, || Ok(self.0.handle.database()?.prune(older_than.0)?))
+        call(py, || Ok(self.0.shared.database()?.prune(older_than.0)?))
     }
 
     /// Loads records into this database in one transaction: see simdb.bulk_load. Other writers wait.
@@ -185,7 +186,7 @@ impl Database {
     ) -> PyResult<BulkReport> {
         let records = Records::new(records, id, text)?;
         run(py, progress, || {
-            let database = self.0.handle.database()?;
+            let database = self.0.shared.database()?;
             let load = database.bulk_load(memory_bytes)?;
             let keeps_texts = database.settings().keep_texts;
             load_all(load, records, database.fingerprinter(), keeps_texts)
@@ -323,9 +324,9 @@ impl Database {
 
     /// The database as of now, which later changes do not affect.
     fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
-        let snapshot = call(py, || self.0.handle.snapshot())?;
+        let snapshot = call(py, || self.0.shared.snapshot())?;
         Ok(Snapshot(Source {
-            handle: Arc::clone(&self.0.handle),
+            shared: Arc::clone(&self.0.shared),
             snapshot: Some(snapshot),
         }))
     }
@@ -346,20 +347,20 @@ impl Database {
     /// Verifies every byte. Returns a sentence for each damage found; none if the file is sound.
     #[pyo3(signature = (*, progress=None))]
     fn check(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<Vec<String>> {
-        run(py, progress, || Ok(self.0.handle.database()?.check()?))
+        run(py, progress, || Ok(self.0.shared.database()?.check()?))
     }
 
     /// Writes a copy of the database to a new file, while reads and writes continue.
     #[pyo3(signature = (path, *, progress=None))]
     fn backup(&self, py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<()> {
         run(py, progress, || {
-            Ok(self.0.handle.database()?.backup(path)?)
+            Ok(self.0.shared.database()?.backup(path)?)
         })
     }
 
     /// Waits until all changes of other threads are durable.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        call(py, || Ok(self.0.handle.database()?.flush()?))
+        call(py, || Ok(self.0.shared.database()?.flush()?))
     }
 
     /// Closes the database and its snapshots. Every later call raises ClosedError, except another
@@ -368,7 +369,7 @@ impl Database {
         call(py, || {
             let deadline = Instant::now() + MAX_WAIT;
             loop {
-                match self.0.handle.close() {
+                match self.0.shared.close() {
                     Err(Failure::Library(Error::Closed { .. })) => return Ok(()),
                     // The queries of other threads.
                     Err(Failure::Library(Error::SnapshotHeld { .. }))
@@ -394,17 +395,17 @@ impl Database {
     /// The path under which the database was opened.
     #[getter]
     fn path(&self) -> PathBuf {
-        self.0.handle.settings().path().to_path_buf()
+        self.0.shared.settings().path().to_path_buf()
     }
 
     /// The settings fixed at creation.
     #[getter]
     fn settings(&self) -> Settings {
-        self.0.handle.settings().settings().into()
+        self.0.shared.settings().settings().into()
     }
 
     fn __repr__(&self) -> String {
-        let path = self.0.handle.settings().path();
+        let path = self.0.shared.settings().path();
         format!("<simdb.Database {:?}>", path.display().to_string())
     }
 }
@@ -420,7 +421,7 @@ impl Database {
     ) -> PyResult<Outcome> {
         let content = content.borrow();
         let outcome = call(py, || {
-            let database = self.0.handle.database()?;
+            let database = self.0.shared.database()?;
             Ok(database.apply_one(rule.change(database, id, content, arrival)?)?)
         })?;
         Ok(outcome.into())

@@ -13,10 +13,10 @@ use rayon::prelude::*;
 use simdb::containment::Verdict;
 use simdb::{Decision, PreparedText, SimilarIndex, SimilarText};
 
-use crate::answers::words;
 use crate::error::{Failure, invalid_argument};
 use crate::fingerprinter::part_length;
-use crate::operation::{call, check, pool, run};
+use crate::interruptible::{call, check, pool, run};
+use crate::matches::words;
 use crate::source::SimilarOptions;
 use crate::table::Table;
 use crate::texts::Texts;

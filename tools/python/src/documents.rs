@@ -1,6 +1,7 @@
-//! Snapshots, and the iterators and tables of all documents.
+//! The classes `Document` and `Snapshot`, and the iterators and the table of all documents.
 
 use std::collections::VecDeque;
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{
@@ -11,14 +12,90 @@ use arrow_schema::{ArrowError, DataType, SchemaRef, TimeUnit};
 use pyo3::prelude::*;
 use simdb::DocId;
 
-use crate::answers::{Document, Match, Similar};
 use crate::arguments::{id_of, possible_id, radius_of};
 use crate::error::Failure;
-use crate::operation::call;
+use crate::interruptible::call;
+use crate::matches::{Match, Similar};
 use crate::settings::Settings;
 use crate::source::{BatchAnswer, SimilarOptions, Source, clustering};
 use crate::table::{Table, schema};
 use crate::texts::Content;
+
+/// A stored document.
+#[pyclass(frozen, get_all, eq, module = "simdb")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// The id.
+    pub id: u64,
+    /// The fingerprint.
+    pub fingerprint: u64,
+    /// False if the text has too little content to be found by its fingerprint.
+    pub reliable: bool,
+    /// The arrival time in milliseconds since 1970; None if no arrival times are kept.
+    pub arrival: Option<u64>,
+    /// The text; None if no texts are kept.
+    pub text: Option<String>,
+}
+
+/// Characters of a text in the `repr` of a document.
+const SHOWN_CHARACTERS: usize = 40;
+
+#[pymethods]
+impl Document {
+    #[new]
+    fn new(
+        id: u64,
+        fingerprint: u64,
+        reliable: bool,
+        arrival: Option<u64>,
+        text: Option<String>,
+    ) -> Self {
+        Self {
+            id,
+            fingerprint,
+            reliable,
+            arrival,
+            text,
+        }
+    }
+
+    fn __getnewargs__(&self) -> (u64, u64, bool, Option<u64>, Option<&str>) {
+        let text = self.text.as_deref();
+        (self.id, self.fingerprint, self.reliable, self.arrival, text)
+    }
+
+    fn __repr__(&self) -> String {
+        let mut shown = format!(
+            "Document(id={}, fingerprint=0x{:016x}",
+            self.id, self.fingerprint
+        );
+        // To write into a string cannot fail.
+        if !self.reliable {
+            shown.push_str(", reliable=False");
+        }
+        if let Some(arrival) = self.arrival {
+            write!(shown, ", arrival={arrival}").unwrap_or_default();
+        }
+        if let Some(text) = &self.text {
+            let start: String = text.chars().take(SHOWN_CHARACTERS).collect();
+            let rest = if start.len() < text.len() { "..." } else { "" };
+            write!(shown, ", text={start:?}{rest}").unwrap_or_default();
+        }
+        shown + ")"
+    }
+}
+
+impl From<simdb::Document> for Document {
+    fn from(document: simdb::Document) -> Self {
+        Self {
+            id: document.id.0,
+            fingerprint: document.fingerprint.bits(),
+            reliable: document.reliable,
+            arrival: document.arrival.map(|arrival| arrival.0),
+            text: document.text,
+        }
+    }
+}
 
 /// Documents that an iterator reads at once.
 const DOCUMENTS_PER_PAGE: usize = 1024;
@@ -38,7 +115,7 @@ impl Pages {
     fn new(source: &Source, first: u64, page_length: usize) -> Result<Self, Failure> {
         let mut source = source.clone();
         if source.snapshot.is_none() {
-            source.snapshot = Some(source.handle.snapshot()?);
+            source.snapshot = Some(source.shared.snapshot()?);
         }
         Ok(Self {
             source,
@@ -137,7 +214,7 @@ impl Source {
     /// All documents as a table, which is read from the database in batches.
     pub fn to_arrow(&self, py: Python<'_>) -> PyResult<Table> {
         call(py, || self.get().map(|_| ()))?;
-        let settings = self.handle.settings().settings();
+        let settings = self.shared.settings().settings();
         let mut columns = vec![
             ("id", DataType::UInt64, false),
             ("fingerprint", DataType::UInt64, false),
@@ -352,11 +429,11 @@ impl Snapshot {
     /// The settings of the database.
     #[getter]
     fn settings(&self) -> Settings {
-        self.0.handle.settings().settings().into()
+        self.0.shared.settings().settings().into()
     }
 
     fn __repr__(&self) -> String {
-        let path = self.0.handle.settings().path();
+        let path = self.0.shared.settings().path();
         format!("<simdb.Snapshot of {:?}>", path.display().to_string())
     }
 

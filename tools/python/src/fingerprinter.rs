@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use rayon::prelude::*;
 
 use crate::error::Failure;
-use crate::operation::{call, check, pool, run};
+use crate::interruptible::{call, check, pool, run};
 use crate::recipe::{Recipe, RecipeArgument};
 use crate::texts::Texts;
 

@@ -3,10 +3,9 @@
 //! Each file is one part of the API. The Python package re-exports all names, and adds what is
 //! easier in Python: the errors, the deduplication of data sets, the façade of datasketch.
 //!
-//! All work of the library runs through [`operation::run`], which releases the interpreter lock, and
+//! All work of the library runs through [`interruptible::run`], which releases the interpreter lock, and
 //! turns errors and panics into exceptions.
 
-mod answers;
 mod arguments;
 mod comparison;
 mod database;
@@ -14,12 +13,15 @@ mod deduplicator;
 mod documents;
 mod error;
 mod fingerprinter;
-mod handle;
+mod interruptible;
 mod load;
 mod maintenance;
-mod operation;
+mod matches;
+mod outcome;
 mod recipe;
+mod repr;
 mod settings;
+mod shared_database;
 mod source;
 mod statistics;
 mod table;
@@ -33,21 +35,23 @@ mod _simdb {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::answers::{Document, Match, Outcome, Resemblance, Similar};
-    #[pymodule_export]
     use crate::comparison::{Comparison, Explanation, compare, explain};
     #[pymodule_export]
     use crate::database::{Database, open};
     #[pymodule_export]
     use crate::deduplicator::{Deduplicator, removal_table, similar_pairs};
     #[pymodule_export]
-    use crate::documents::{DocumentIterator, IdIterator, Snapshot};
+    use crate::documents::{Document, DocumentIterator, IdIterator, Snapshot};
     #[pymodule_export]
     use crate::fingerprinter::Fingerprinter;
     #[pymodule_export]
     use crate::load::{BulkReport, bulk_load};
     #[pymodule_export]
     use crate::maintenance::{salvage, vacuum};
+    #[pymodule_export]
+    use crate::matches::{Match, Resemblance, Similar};
+    #[pymodule_export]
+    use crate::outcome::Outcome;
     #[pymodule_export]
     use crate::recipe::{Recipe, recipes};
     #[pymodule_export]

@@ -15,7 +15,7 @@ use simdb::{DocId, Document, Fingerprint};
 use crate::arguments::type_name;
 use crate::error::{Failure, invalid_argument};
 use crate::fingerprinter::part_length;
-use crate::operation::{check, pool, run};
+use crate::interruptible::{check, pool, run};
 use crate::recipe::RecipeArgument;
 use crate::settings::Asked;
 use crate::texts::{Content, ContentRef, is_arrow, numbers_of, optional_strings, strings_of};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::operation::run;
+use crate::interruptible::run;
 use crate::recipe::RecipeArgument;
 use crate::settings::Asked;
 

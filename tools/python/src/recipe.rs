@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use crate::operation::call;
+use crate::interruptible::call;
 
 /// The named way from text to fingerprint, which a database stores.
 #[pyclass(frozen, eq, module = "simdb")]

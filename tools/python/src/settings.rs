@@ -5,10 +5,10 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use simdb::{Builder, Database, Retention};
 
-use crate::answers::python_bool;
 use crate::error::Failure;
-use crate::operation::{SIGNAL_INTERVAL, on_progress};
+use crate::interruptible::{SIGNAL_INTERVAL, on_progress};
 use crate::recipe::RecipeArgument;
+use crate::repr::python_bool;
 
 /// The settings of a database, fixed at creation.
 #[pyclass(frozen, get_all, eq, module = "simdb")]

@@ -10,17 +10,18 @@ use simdb::clusters::{Clustering, ClustersEvent, Shape};
 use simdb::similarity::Likeness;
 use simdb::{Decision, DocId, Fingerprint, Snapshot, TextQuery};
 
-use crate::answers::{Document, Match, Similar};
+use crate::documents::Document;
 use crate::error::{Failure, invalid_argument};
-use crate::handle::{Handle, HeldSnapshot};
-use crate::operation::{call, run};
+use crate::interruptible::{call, run};
+use crate::matches::{Match, Similar};
+use crate::shared_database::{HeldSnapshot, SharedDatabase};
 use crate::table::Table;
 use crate::texts::{Content, ContentRef, fingerprints_of};
 
 /// The state that a query reads.
 #[derive(Clone)]
 pub struct Source {
-    pub handle: Arc<Handle>,
+    pub shared: Arc<SharedDatabase>,
     /// `None` for the state as of each call.
     pub snapshot: Option<Arc<HeldSnapshot>>,
 }
@@ -92,8 +93,8 @@ impl Source {
     /// The snapshot of a call.
     pub fn get(&self) -> Result<Arc<Snapshot>, Failure> {
         match &self.snapshot {
-            Some(snapshot) => snapshot.get(&self.handle),
-            None => Ok(Arc::new(self.handle.database()?.snapshot()?)),
+            Some(snapshot) => snapshot.get(&self.shared),
+            None => Ok(Arc::new(self.shared.database()?.snapshot()?)),
         }
     }
 
@@ -134,7 +135,7 @@ impl Source {
     fn fingerprint(&self, query: ContentRef<'_>) -> Result<Option<Fingerprint>, Failure> {
         Ok(match query {
             ContentRef::Text(text) => {
-                let made = self.handle.database()?.fingerprint(text)?;
+                let made = self.shared.database()?.fingerprint(text)?;
                 made.reliable.then_some(made.fingerprint)
             }
             ContentRef::Fingerprint(bits) => Some(Fingerprint::from_bits(bits)),
@@ -148,7 +149,7 @@ impl Source {
         options: &SimilarOptions,
     ) -> PyResult<Vec<Similar>> {
         let found = call(py, || {
-            let query = options.apply(self.handle.database()?.text_query(text)?);
+            let query = options.apply(self.shared.database()?.text_query(text)?);
             Ok(self.get()?.similar(&query)?)
         })?;
         Ok(found.into_iter().map(Similar::from).collect())

@@ -7,11 +7,11 @@ use pyo3::types::PyTuple;
 use rayon::prelude::*;
 use simdb::{Change, DocId, OnExtended, SimilarRule};
 
-use crate::answers::Outcome;
 use crate::arguments::{Arrival, id_of, radius_of};
 use crate::error::Failure;
-use crate::handle::Handle;
-use crate::operation::{call, pool};
+use crate::interruptible::{call, pool};
+use crate::outcome::Outcome;
+use crate::shared_database::SharedDatabase;
 use crate::source::SimilarOptions;
 use crate::texts::{Content, ContentRef};
 
@@ -73,7 +73,7 @@ impl Rule {
 /// many times as fast as single changes of one thread.
 #[pyclass(frozen, module = "simdb")]
 pub struct WriteBatch {
-    handle: Arc<Handle>,
+    shared: Arc<SharedDatabase>,
     state: Mutex<State>,
 }
 
@@ -109,9 +109,9 @@ impl Gathered {
 }
 
 impl WriteBatch {
-    pub fn new(handle: Arc<Handle>) -> Self {
+    pub fn new(shared: Arc<SharedDatabase>) -> Self {
         Self {
-            handle,
+            shared,
             state: Mutex::default(),
         }
     }
@@ -222,7 +222,7 @@ impl WriteBatch {
             return Ok(());
         }
         let outcomes = call(py, || {
-            let database = self.handle.database()?;
+            let database = self.shared.database()?;
             let made: simdb::Result<Vec<Change>> = pool().install(|| {
                 let documents = changes.par_iter().with_min_len(16);
                 documents.map(|change| change.change(database)).collect()

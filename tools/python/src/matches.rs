@@ -1,9 +1,9 @@
-//! The frozen classes of answers: matches, documents and outcomes.
-
-use std::fmt::Write as _;
+//! The frozen classes of the documents that a query finds: `Match`, `Similar` and `Resemblance`.
 
 use pyo3::prelude::*;
 use simdb::containment::Missing;
+
+use crate::repr::{number_or_none, python_bool};
 
 /// A document within a radius of a query.
 #[pyclass(frozen, get_all, eq, hash, module = "simdb")]
@@ -33,7 +33,7 @@ impl Match {
         (self.id, self.distance, self.fingerprint)
     }
 
-    fn __repr__(&self) -> String {
+    pub fn __repr__(&self) -> String {
         let Self {
             id,
             distance,
@@ -157,7 +157,7 @@ impl Similar {
         )
     }
 
-    fn __repr__(&self) -> String {
+    pub fn __repr__(&self) -> String {
         let verdict = (self.verdict.as_ref()).map_or("None".to_owned(), |name| format!("'{name}'"));
         let distance = self
             .distance
@@ -207,186 +207,4 @@ pub fn words(missing: Vec<Missing>) -> Vec<(String, f64)> {
         .into_iter()
         .map(|missing| (missing.word, missing.weight))
         .collect()
-}
-
-/// A stored document.
-#[pyclass(frozen, get_all, eq, module = "simdb")]
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Document {
-    /// The id.
-    pub id: u64,
-    /// The fingerprint.
-    pub fingerprint: u64,
-    /// False if the text has too little content to be found by its fingerprint.
-    pub reliable: bool,
-    /// The arrival time in milliseconds since 1970; None if no arrival times are kept.
-    pub arrival: Option<u64>,
-    /// The text; None if no texts are kept.
-    pub text: Option<String>,
-}
-
-/// Characters of a text in the `repr` of a document.
-const SHOWN_CHARACTERS: usize = 40;
-
-#[pymethods]
-impl Document {
-    #[new]
-    fn new(
-        id: u64,
-        fingerprint: u64,
-        reliable: bool,
-        arrival: Option<u64>,
-        text: Option<String>,
-    ) -> Self {
-        Self {
-            id,
-            fingerprint,
-            reliable,
-            arrival,
-            text,
-        }
-    }
-
-    fn __getnewargs__(&self) -> (u64, u64, bool, Option<u64>, Option<&str>) {
-        let text = self.text.as_deref();
-        (self.id, self.fingerprint, self.reliable, self.arrival, text)
-    }
-
-    fn __repr__(&self) -> String {
-        let mut shown = format!(
-            "Document(id={}, fingerprint=0x{:016x}",
-            self.id, self.fingerprint
-        );
-        // To write into a string cannot fail.
-        if !self.reliable {
-            shown.push_str(", reliable=False");
-        }
-        if let Some(arrival) = self.arrival {
-            write!(shown, ", arrival={arrival}").unwrap_or_default();
-        }
-        if let Some(text) = &self.text {
-            let start: String = text.chars().take(SHOWN_CHARACTERS).collect();
-            let rest = if start.len() < text.len() { "..." } else { "" };
-            write!(shown, ", text={start:?}{rest}").unwrap_or_default();
-        }
-        shown + ")"
-    }
-}
-
-impl From<simdb::Document> for Document {
-    fn from(document: simdb::Document) -> Self {
-        Self {
-            id: document.id.0,
-            fingerprint: document.fingerprint.bits(),
-            reliable: document.reliable,
-            arrival: document.arrival.map(|arrival| arrival.0),
-            text: document.text,
-        }
-    }
-}
-
-/// The result of a change. True if the database was changed.
-#[pyclass(frozen, eq, module = "simdb")]
-#[derive(Clone, Debug, PartialEq)]
-pub struct Outcome(simdb::Outcome);
-
-impl From<simdb::Outcome> for Outcome {
-    fn from(outcome: simdb::Outcome) -> Self {
-        Self(outcome)
-    }
-}
-
-#[pymethods]
-impl Outcome {
-    /// "inserted", "exists", "duplicate", "similar", "extends", "supersedes", "expired", "replaced",
-    /// "removed" or "missing".
-    #[getter]
-    fn kind(&self) -> &'static str {
-        use simdb::Outcome::*;
-        match self.0 {
-            Inserted { .. } => "inserted",
-            Exists { .. } => "exists",
-            Duplicate(_) => "duplicate",
-            Similar(_) => "similar",
-            Extends(_) => "extends",
-            Supersedes(_) => "supersedes",
-            Expired { .. } => "expired",
-            Replaced { .. } => "replaced",
-            Removed { .. } => "removed",
-            Missing => "missing",
-            _ => "unknown",
-        }
-    }
-
-    /// True if the document is new and stored.
-    #[getter]
-    fn inserted(&self) -> bool {
-        self.0.is_inserted()
-    }
-
-    /// The document that decided: a Match for "duplicate", a Similar for "similar" and "extends";
-    /// otherwise None.
-    #[getter]
-    fn of(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        use simdb::Outcome as O;
-        Ok(match &self.0 {
-            O::Duplicate(found) => Some(Py::new(py, Match::from(*found))?.into_any()),
-            O::Similar(found) | O::Extends(found) => {
-                Some(Py::new(py, Similar::from(found.clone()))?.into_any())
-            }
-            _ => None,
-        })
-    }
-
-    /// The documents that were removed because the new document says more ("supersedes").
-    #[getter]
-    fn superseded(&self) -> Vec<Similar> {
-        match &self.0 {
-            simdb::Outcome::Supersedes(removed) => {
-                removed.iter().cloned().map(Similar::from).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    /// The fingerprint that is or was stored under the id ("exists", "replaced", "removed").
-    #[getter]
-    fn stored(&self) -> Option<u64> {
-        use simdb::Outcome::*;
-        match &self.0 {
-            Exists { stored } | Replaced { stored } | Removed { stored } => Some(stored.bits()),
-            _ => None,
-        }
-    }
-
-    fn __bool__(&self) -> bool {
-        use simdb::Outcome::*;
-        self.0.is_inserted() || matches!(self.0, Replaced { .. } | Removed { .. })
-    }
-
-    fn __str__(&self) -> String {
-        self.0.to_string()
-    }
-
-    fn __repr__(&self) -> String {
-        let of = match &self.0 {
-            simdb::Outcome::Duplicate(found) => Some(Match::from(*found).__repr__()),
-            simdb::Outcome::Similar(found) | simdb::Outcome::Extends(found) => {
-                Some(Similar::from(found.clone()).__repr__())
-            }
-            _ => None,
-        };
-        match of {
-            Some(of) => format!("Outcome('{}', of={of})", self.kind()),
-            None => format!("Outcome('{}')", self.kind()),
-        }
-    }
-}
-
-pub fn python_bool(value: bool) -> &'static str {
-    if value { "True" } else { "False" }
-}
-
-pub fn number_or_none(value: Option<f64>) -> String {
-    value.map_or("None".to_owned(), |value| format!("{value:.3}"))
 }

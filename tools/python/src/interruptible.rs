@@ -1,4 +1,4 @@
-//! An operation of the library: the interpreter lock is released, signals and progress are handled.
+//! Work of the library without the interpreter lock, interruptible by signals and progress functions.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;

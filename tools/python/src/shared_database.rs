@@ -1,4 +1,4 @@
-//! [`Handle`]: an open database that its Python objects share.
+//! [`SharedDatabase`]: an open database that the Python objects of it share.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -8,8 +8,8 @@ use simdb::{Database, Error, Snapshot};
 use crate::error::Failure;
 
 /// An open database, shared by `Database`, its iterators and its tables.
-pub struct Handle {
-    /// `None` only while the handle is dropped.
+pub struct SharedDatabase {
+    /// `None` only while the database is dropped.
     database: Option<Database>,
     /// The process that opened the database.
     process: u32,
@@ -17,7 +17,7 @@ pub struct Handle {
     snapshots: Mutex<Vec<Weak<HeldSnapshot>>>,
 }
 
-impl Handle {
+impl SharedDatabase {
     pub fn new(database: Database) -> Self {
         Self {
             database: Some(database),
@@ -82,7 +82,7 @@ impl Handle {
     }
 }
 
-impl Drop for Handle {
+impl Drop for SharedDatabase {
     fn drop(&mut self) {
         let Some(database) = self.database.take() else {
             return;
@@ -103,10 +103,10 @@ pub struct HeldSnapshot(Mutex<Option<Arc<Snapshot>>>);
 
 impl HeldSnapshot {
     /// The snapshot, which stays alive during the call.
-    pub fn get(&self, handle: &Handle) -> Result<Arc<Snapshot>, Failure> {
-        handle.database()?;
+    pub fn get(&self, shared: &SharedDatabase) -> Result<Arc<Snapshot>, Failure> {
+        shared.database()?;
         let snapshot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(snapshot.clone().ok_or_else(|| handle.closed())?)
+        Ok(snapshot.clone().ok_or_else(|| shared.closed())?)
     }
 
     /// Drops the snapshot when the running calls end.
