@@ -8,19 +8,17 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use simdb::{DocId, Error};
 
-use crate::arguments::{Arrival, id_of, possible_id, radius_of};
-use crate::documents::{Document, DocumentIterator, IdIterator, Snapshot};
+use crate::arguments::{Arrival, id_of, radius_of};
 use crate::error::{Failure, invalid_argument};
 use crate::interruptible::{call, run};
 use crate::load::{BulkReport, Records, load_all};
-use crate::matches::{Match, Similar};
 use crate::outcome::Outcome;
 use crate::recipe::RecipeArgument;
-use crate::settings::{Asked, Settings};
+use crate::settings::Asked;
 use crate::shared_database::SharedDatabase;
-use crate::source::{BatchAnswer, SimilarOptions, Source, clustering};
+use crate::snapshot::Snapshot;
+use crate::source::{SimilarOptions, Source};
 use crate::statistics;
-use crate::table::Table;
 use crate::texts::Content;
 use crate::write_batch::{Rule, WriteBatch};
 
@@ -28,7 +26,7 @@ use crate::write_batch::{Rule, WriteBatch};
 ///
 /// A change is durable when its method returns. Use it in a with statement, or call close.
 #[pyclass(frozen, module = "simdb", weakref)]
-pub struct Database(Source);
+pub struct Database(pub Source);
 
 /// Opens a database.
 ///
@@ -126,11 +124,11 @@ impl Database {
         self.store(py, Rule::InsertUnique { radius }, id, &content, arrival)
     }
 
-    /// Stores a document under a new id, unless a stored text says the same or more. The database
-    /// must keep texts.
+    /// Stores a document under a new id, unless a stored text covers its text. The database must
+    /// keep texts.
     ///
     /// decision "alike" refuses every text that is alike by the thresholds. replace=True removes the
-    /// stored documents of which the new document says more.
+    /// stored documents that the new document covers.
     #[pyo3(signature = (
         id, text, *, edit_similarity=None, jaccard=None, decision="contained", replace=false,
         arrival=None,
@@ -193,133 +191,9 @@ impl Database {
         })
     }
 
-    /// Every document within a radius of a text or a fingerprint, nearest first, then smallest id.
-    /// Empty for a text with too little content, such as a single word: use similar.
-    #[pyo3(signature = (query, radius=3, *, limit=None))]
-    fn within(
-        &self,
-        py: Python<'_>,
-        query: Content,
-        #[pyo3(from_py_with = radius_of)] radius: u32,
-        limit: Option<usize>,
-    ) -> PyResult<Vec<Match>> {
-        self.0.within(py, &query, radius, limit)
-    }
-
-    /// The answers of within to many fingerprints, on all cores. queries is a NumPy or Arrow array of
-    /// uint64.
-    ///
-    /// Returns three NumPy arrays (offsets, ids, distances): the matches of query i are
-    /// ids[offsets[i]:offsets[i + 1]], with their distances.
-    #[pyo3(signature = (queries, radius=3, *, limit=None, progress=None))]
-    fn within_batch(
-        &self,
-        queries: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = radius_of)] radius: u32,
-        limit: Option<usize>,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<BatchAnswer> {
-        self.0.within_batch(queries, radius, limit, progress)
-    }
-
-    /// The nearest documents to a text or a fingerprint, then smallest id.
-    #[pyo3(signature = (query, count=1))]
-    fn nearest(&self, py: Python<'_>, query: Content, count: usize) -> PyResult<Vec<Match>> {
-        self.0.nearest(py, &query, count)
-    }
-
-    /// The documents whose texts are like a text, and of which one says all that the other says; with
-    /// decision "alike" all whose texts are alike by the thresholds. The database must keep texts.
-    #[pyo3(signature = (text, *, edit_similarity=None, jaccard=None, decision="contained"))]
-    fn similar(
-        &self,
-        py: Python<'_>,
-        text: &str,
-        edit_similarity: Option<f64>,
-        jaccard: Option<f64>,
-        decision: &str,
-    ) -> PyResult<Vec<Similar>> {
-        let options = SimilarOptions::new(py, edit_similarity, jaccard, decision)?;
-        self.0.similar(py, text, &options)
-    }
-
-    /// The document with an id; None if there is no such document.
-    fn get(
-        &self,
-        py: Python<'_>,
-        #[pyo3(from_py_with = id_of)] id: u64,
-    ) -> PyResult<Option<Document>> {
-        self.0.document(py, id)
-    }
-
-    fn __contains__(&self, id: &Bound<'_, PyAny>) -> PyResult<bool> {
-        match possible_id(id)? {
-            Some(possible) => self.0.contains(id.py(), possible),
-            None => Ok(false),
-        }
-    }
-
-    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        self.0.len(py)
-    }
-
     /// A database is true even if it is empty.
     fn __bool__(&self) -> bool {
         true
-    }
-
-    /// The ids of all documents, in order, as of now.
-    fn __iter__(&self, py: Python<'_>) -> PyResult<IdIterator> {
-        self.0.ids(py)
-    }
-
-    /// All documents from an id on, in order of their ids, as of now.
-    #[pyo3(signature = (first=0))]
-    fn documents(
-        &self,
-        py: Python<'_>,
-        #[pyo3(from_py_with = id_of)] first: u64,
-    ) -> PyResult<DocumentIterator> {
-        self.0.documents(py, first)
-    }
-
-    /// All documents as a table: id, fingerprint, reliable, arrival and text if they are kept. The
-    /// table reads the database in batches, each time as of then.
-    fn to_arrow(&self, py: Python<'_>) -> PyResult<Table> {
-        self.0.to_arrow(py)
-    }
-
-    /// All pairs of documents within a radius, in no order, as a table with the columns a, b and
-    /// distance. Takes 17 bytes for each pair.
-    #[pyo3(signature = (radius=3, *, max_pairs=100_000_000, progress=None))]
-    fn pairs(
-        &self,
-        py: Python<'_>,
-        #[pyo3(from_py_with = radius_of)] radius: u32,
-        max_pairs: usize,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<Table> {
-        self.0.pairs(py, radius, max_pairs, progress)
-    }
-
-    /// The groups of near-duplicates as a table with the columns cluster, keeper, id and distance, a
-    /// row for each document that has a near-duplicate.
-    ///
-    /// shape "star": each member is within the radius of the keeper; "connected": of another member.
-    /// keep "first", "oldest" or "longest" selects the keeper. compare_texts=True requires that the
-    /// text of the keeper says all that the text of the member says.
-    #[pyo3(signature = (radius=3, *, shape="star", keep="first", compare_texts=false, progress=None))]
-    fn clusters(
-        &self,
-        py: Python<'_>,
-        #[pyo3(from_py_with = radius_of)] radius: u32,
-        shape: &str,
-        keep: &str,
-        compare_texts: bool,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<Table> {
-        let rules = clustering(py, radius, shape, keep, compare_texts)?;
-        self.0.clusters(py, &rules, progress)
     }
 
     /// The database as of now, which later changes do not affect.
@@ -383,10 +257,6 @@ impl Database {
         })
     }
 
-    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
-    }
-
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
         self.close(py)
@@ -396,12 +266,6 @@ impl Database {
     #[getter]
     fn path(&self) -> PathBuf {
         self.0.shared.settings().path().to_path_buf()
-    }
-
-    /// The settings fixed at creation.
-    #[getter]
-    fn settings(&self) -> Settings {
-        self.0.shared.settings().settings().into()
     }
 
     fn __repr__(&self) -> String {

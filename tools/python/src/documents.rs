@@ -1,4 +1,4 @@
-//! The classes `Document` and `Snapshot`, and the iterators and the table of all documents.
+//! The class `Document`, and the iterators and the table of all documents.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -12,14 +12,10 @@ use arrow_schema::{ArrowError, DataType, SchemaRef, TimeUnit};
 use pyo3::prelude::*;
 use simdb::DocId;
 
-use crate::arguments::{id_of, possible_id, radius_of};
 use crate::error::Failure;
 use crate::interruptible::call;
-use crate::matches::{Match, Similar};
-use crate::settings::Settings;
-use crate::source::{BatchAnswer, SimilarOptions, Source, clustering};
+use crate::source::Source;
 use crate::table::{Table, schema};
-use crate::texts::Content;
 
 /// A stored document.
 #[pyclass(frozen, get_all, eq, module = "simdb")]
@@ -304,152 +300,4 @@ fn to_batch(schema: &SchemaRef, page: &[simdb::Document]) -> Result<RecordBatch,
         }
     });
     RecordBatch::try_new(Arc::clone(schema), columns.collect())
-}
-
-/// The database as of one commit. Later changes do not affect the answers.
-///
-/// While a snapshot lives, the file does not reuse the pages that it reads. To close the database
-/// closes its snapshots.
-#[pyclass(frozen, module = "simdb")]
-pub struct Snapshot(pub Source);
-
-#[pymethods]
-impl Snapshot {
-    /// Every document within a radius of a text or a fingerprint, nearest first, then smallest id.
-    #[pyo3(signature = (query, radius=3, *, limit=None))]
-    fn within(
-        &self,
-        py: Python<'_>,
-        query: Content,
-        #[pyo3(from_py_with = radius_of)] radius: u32,
-        limit: Option<usize>,
-    ) -> PyResult<Vec<Match>> {
-        self.0.within(py, &query, radius, limit)
-    }
-
-    /// The answers to many fingerprints, on all cores: see Database.within_batch.
-    #[pyo3(signature = (queries, radius=3, *, limit=None, progress=None))]
-    fn within_batch(
-        &self,
-        queries: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = radius_of)] radius: u32,
-        limit: Option<usize>,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<BatchAnswer> {
-        self.0.within_batch(queries, radius, limit, progress)
-    }
-
-    /// The nearest documents, then smallest id.
-    #[pyo3(signature = (query, count=1))]
-    fn nearest(&self, py: Python<'_>, query: Content, count: usize) -> PyResult<Vec<Match>> {
-        self.0.nearest(py, &query, count)
-    }
-
-    /// The documents whose texts are like a text: see Database.similar.
-    #[pyo3(signature = (text, *, edit_similarity=None, jaccard=None, decision="contained"))]
-    fn similar(
-        &self,
-        py: Python<'_>,
-        text: &str,
-        edit_similarity: Option<f64>,
-        jaccard: Option<f64>,
-        decision: &str,
-    ) -> PyResult<Vec<Similar>> {
-        let options = SimilarOptions::new(py, edit_similarity, jaccard, decision)?;
-        self.0.similar(py, text, &options)
-    }
-
-    /// The document with an id; None if there is no such document.
-    fn get(
-        &self,
-        py: Python<'_>,
-        #[pyo3(from_py_with = id_of)] id: u64,
-    ) -> PyResult<Option<Document>> {
-        self.0.document(py, id)
-    }
-
-    fn __contains__(&self, id: &Bound<'_, PyAny>) -> PyResult<bool> {
-        match possible_id(id)? {
-            Some(possible) => self.0.contains(id.py(), possible),
-            None => Ok(false),
-        }
-    }
-
-    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        self.0.len(py)
-    }
-
-    /// The ids of all documents, in order.
-    fn __iter__(&self, py: Python<'_>) -> PyResult<IdIterator> {
-        self.0.ids(py)
-    }
-
-    /// All documents from an id on, in order of their ids.
-    #[pyo3(signature = (first=0))]
-    fn documents(
-        &self,
-        py: Python<'_>,
-        #[pyo3(from_py_with = id_of)] first: u64,
-    ) -> PyResult<DocumentIterator> {
-        self.0.documents(py, first)
-    }
-
-    /// All documents as a table: see Database.to_arrow.
-    fn to_arrow(&self, py: Python<'_>) -> PyResult<Table> {
-        self.0.to_arrow(py)
-    }
-
-    /// All pairs within a radius: see Database.pairs.
-    #[pyo3(signature = (radius=3, *, max_pairs=100_000_000, progress=None))]
-    fn pairs(
-        &self,
-        py: Python<'_>,
-        #[pyo3(from_py_with = radius_of)] radius: u32,
-        max_pairs: usize,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<Table> {
-        self.0.pairs(py, radius, max_pairs, progress)
-    }
-
-    /// The groups of near-duplicates: see Database.clusters.
-    #[pyo3(signature = (radius=3, *, shape="star", keep="first", compare_texts=false, progress=None))]
-    fn clusters(
-        &self,
-        py: Python<'_>,
-        #[pyo3(from_py_with = radius_of)] radius: u32,
-        shape: &str,
-        keep: &str,
-        compare_texts: bool,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<Table> {
-        let rules = clustering(py, radius, shape, keep, compare_texts)?;
-        self.0.clusters(py, &rules, progress)
-    }
-
-    /// The settings of the database.
-    #[getter]
-    fn settings(&self) -> Settings {
-        self.0.shared.settings().settings().into()
-    }
-
-    fn __repr__(&self) -> String {
-        let path = self.0.shared.settings().path();
-        format!("<simdb.Snapshot of {:?}>", path.display().to_string())
-    }
-
-    /// Releases the pages of the snapshot. Later calls raise ClosedError.
-    fn close(&self) {
-        if let Some(snapshot) = &self.0.snapshot {
-            snapshot.close();
-        }
-    }
-
-    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-        slf
-    }
-
-    #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, _exception: &Bound<'_, pyo3::types::PyTuple>) {
-        self.close();
-    }
 }

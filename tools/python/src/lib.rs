@@ -18,10 +18,12 @@ mod load;
 mod maintenance;
 mod matches;
 mod outcome;
+mod queries;
 mod recipe;
 mod repr;
 mod settings;
 mod shared_database;
+mod snapshot;
 mod source;
 mod statistics;
 mod table;
@@ -41,7 +43,7 @@ mod _simdb {
     #[pymodule_export]
     use crate::deduplicator::{Deduplicator, removal_table, similar_pairs};
     #[pymodule_export]
-    use crate::documents::{Document, DocumentIterator, IdIterator, Snapshot};
+    use crate::documents::{Document, DocumentIterator, IdIterator};
     #[pymodule_export]
     use crate::fingerprinter::Fingerprinter;
     #[pymodule_export]
@@ -56,6 +58,8 @@ mod _simdb {
     use crate::recipe::{Recipe, recipes};
     #[pymodule_export]
     use crate::settings::Settings;
+    #[pymodule_export]
+    use crate::snapshot::Snapshot;
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]
