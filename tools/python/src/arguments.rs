@@ -21,7 +21,7 @@ pub fn possible_id(object: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
     }
 }
 
-/// A number of 64 bits. Errors name it, and say what is expected in place of another type.
+/// A number of 64 bits. An error has its name and the expected type.
 pub fn whole_number(object: &Bound<'_, PyAny>, name: &str, expected: &str) -> PyResult<u64> {
     let py = object.py();
     object.extract().map_err(|error: PyErr| {

@@ -20,9 +20,9 @@ static NORMALISER: LazyLock<Normaliser> = LazyLock::new(Normaliser::new);
 pub struct Comparison {
     /// "same", "a_in_b", "b_in_a", "template" or "different".
     pub verdict: &'static str,
-    /// The words of a that b does not say, with their weights in nats.
+    /// The words of a that b lacks, with their weights in nats.
     pub missing_in_b: Vec<(String, f64)>,
-    /// The words of b that a does not say, with their weights in nats.
+    /// The words of b that a lacks, with their weights in nats.
     pub missing_in_a: Vec<(String, f64)>,
     /// The similarity of the texts.
     pub resemblance: Resemblance,
@@ -62,8 +62,8 @@ pub fn compare(py: Python<'_>, a: &str, b: &str) -> PyResult<Comparison> {
     })
 }
 
-/// A word of a text: the word, its weight in nats if the other text does not say it, and the index of
-/// the word of the other text that says the same.
+/// A word of a text: the word, its weight in nats if the other text lacks it, and the index of the
+/// word of the other text with which it is aligned.
 type Word = (String, f64, Option<usize>);
 
 /// The alignment of two texts. str() writes both texts, with the missing words in brackets.

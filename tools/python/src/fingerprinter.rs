@@ -56,7 +56,7 @@ impl Fingerprinter {
 
     /// The fingerprints of many texts, on all cores: a NumPy array of uint64, and one of bool that
     /// is True where the fingerprint is reliable. The texts are a list, a NumPy array or an Arrow
-    /// array of strings; those of an Arrow array are not copied.
+    /// array of strings. The strings of an Arrow array are not copied.
     ///
     /// progress is a progress bar of tqdm, or a function of (stage, done, total).
     #[pyo3(signature = (texts, *, progress=None))]

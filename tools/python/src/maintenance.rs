@@ -34,8 +34,8 @@ pub fn vacuum(
 /// Writes everything that can be read of a damaged database into a new one. The damaged file is not
 /// changed, and target appears when it is complete and durable.
 ///
-/// The settings are those of the damaged database. If they cannot be read, those given here count:
-/// see simdb.open. Returns the number of documents saved, what was lost, and a sentence for each part
+/// The new database has the settings of the damaged database. If they cannot be read, it has the
+/// settings given here: see simdb.open. Returns the number of documents saved, what was lost, and a sentence for each part
 /// that could not be read (damage).
 #[pyfunction]
 #[pyo3(signature = (

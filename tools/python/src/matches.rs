@@ -28,7 +28,7 @@ impl Match {
         }
     }
 
-    /// For pickle, by which processes exchange answers.
+    /// For pickle, by which processes exchange matches.
     fn __getnewargs__(&self) -> (u64, u32, u64) {
         (self.id, self.distance, self.fingerprint)
     }
@@ -115,9 +115,9 @@ pub struct Similar {
     /// "same", "a_in_b" or "b_in_a": a is the text of the query, b the text of this document. None if
     /// the thresholds alone decided.
     pub verdict: Option<String>,
-    /// The words of the query that this document does not say, with their weights in nats.
+    /// The words of the query that this document lacks, with their weights in nats.
     pub missing_in_b: Vec<(String, f64)>,
-    /// The words of this document that the query does not say, with their weights in nats.
+    /// The words of this document that the query lacks, with their weights in nats.
     pub missing_in_a: Vec<(String, f64)>,
 }
 

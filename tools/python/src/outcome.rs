@@ -57,7 +57,7 @@ impl Outcome {
         })
     }
 
-    /// The documents that were removed because the new document says more ("supersedes").
+    /// The documents that were removed because the new document covers them ("supersedes").
     #[getter]
     fn superseded(&self) -> Vec<Similar> {
         match &self.0 {

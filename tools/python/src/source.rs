@@ -36,7 +36,8 @@ pub struct SimilarOptions {
 }
 
 impl SimilarOptions {
-    /// The options of queries and inserts. Those that are not given have the defaults of the library.
+    /// The options of queries and inserts. Options that are not given have the defaults of the
+    /// library.
     pub fn new(
         py: Python<'_>,
         edit_similarity: Option<f64>,
@@ -131,7 +132,7 @@ impl Source {
         Ok(found.into_iter().map(Match::from).collect())
     }
 
-    /// The fingerprint of a query; `None` if that of its text is not reliable.
+    /// The fingerprint of a query; `None` for a text without a reliable fingerprint.
     fn fingerprint(&self, query: ContentRef<'_>) -> Result<Option<Fingerprint>, Failure> {
         Ok(match query {
             ContentRef::Text(text) => {

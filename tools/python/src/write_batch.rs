@@ -25,8 +25,8 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// The rule of `insert_unless_similar`. `replace` removes the documents of which the new text says
-    /// more.
+    /// The rule of `insert_unless_similar`. `replace` removes the documents that the new text
+    /// covers.
     pub fn unless_similar(options: &SimilarOptions, replace: bool) -> Self {
         Self::InsertUnlessSimilar(SimilarRule {
             decision: options.decision,
