@@ -52,7 +52,7 @@ use crate::options::RecipeOptions;
 /// alike, and one contains the other. This is faster, and fastest if consecutive lines have the same A.
 ///
 /// --nodes compares the texts that meet in nodes of an LSH forest, which another system makes of
-/// `simdb-cli export --similar` (tools/spark/simdb_spark.py does), and prints {"query": id, "document": id} for each
+/// `simdb-cli export --similar` (tools/spark/simdb_spark does), and prints {"query": id, "document": id} for each
 /// candidate that is a near-duplicate. A line is an object with the columns of an export sketch_1, sketch_2,
 /// other_1, other_2, classes and max_sketch_distance, with wording in Base64, and with document (an id, signed as in
 /// the export), class (the lowest 4 bits of the keys), node, cell (a part of a large node), is_entry, is_query, and

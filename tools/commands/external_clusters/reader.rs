@@ -58,7 +58,7 @@ impl ClusterRow {
     }
 }
 
-/// The files that `simdb_spark.py` writes first and last into a folder.
+/// The files that `simdb_spark` writes first and last into a folder.
 const SPARK_MANIFEST: &str = "_simdb_manifest.json";
 const SPARK_SUCCESS: &str = "_SUCCESS";
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Tests tools/spark/simdb_spark.py on a real cluster: a master, two workers, executors that are killed.
+"""Tests tools/spark/simdb_spark on a real cluster: a master, two workers, executors that are killed.
 
     tools/tests/spark/check.py --simdb-cli target/release/simdb-cli --simdb-load target/release/simdb-load
 
-A database of 50,000 documents (copies, neighbours at distances 0 to 4, a clique, chains, a hot block,
-ids on both sides of 2^63, unreliable documents) is exported as Parquet. The answers of Spark must equal
-those of simdb. Similar pairs of 6,800 texts must be those that one machine finds by a search for each of them,
-and their clusters those of the plain rule. All processes listen on 127.0.0.1 only and end with this program.
+A database of 50,000 documents (copies, neighbours at distances 0 to 4, a clique, chains, a hot
+block, ids on both sides of 2^63, unreliable documents) is exported as Parquet. The answers of Spark
+must equal the answers of simdb. Similar pairs of 6,800 texts must be the pairs that one machine
+finds by a search for each text, and their clusters the clusters of the plain rule. The workers
+cannot start Python. All processes listen on 127.0.0.1 only and end with this program.
 
 Needs Linux, Java 17 or later, and Python 3.9 or later; pyspark comes from requirements.txt into a
 virtual environment of its own (--venv; pip must reach its index). Takes about three minutes on two
@@ -34,13 +35,14 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SCRIPT = os.path.join(HERE, "..", "..", "spark", "simdb_spark.py")
+SOURCES = os.path.join(HERE, "..", "..", "spark")
+PROGRAM = os.path.join(SOURCES, "simdb_spark")
 LABELLED = os.path.join(HERE, "..", "..", "..", "tests", "data", "labelled")
-sys.path[:0] = [HERE, os.path.dirname(SCRIPT)]
+sys.path[:0] = [HERE, SOURCES]
 sys.dont_write_bytecode = True
 
 import cluster as standalone  # noqa: E402
-import simdb_spark  # noqa: E402
+from simdb_spark import cli, forest, job, pairs, similar  # noqa: E402
 
 TOP = 1 << 63
 ALL = (1 << 64) - 1
@@ -112,7 +114,8 @@ def signed(number):
 
 
 def plain_star(pairs):
-    """(document, keeper, distance) by the plain rule: in order of id, a document without keeper becomes one."""
+    """(document, keeper, distance) by the plain rule: in order of id, a document without keeper
+    becomes one."""
     neighbours = {}
     for a, b, distance in pairs:
         neighbours.setdefault(a, []).append((b, distance))
@@ -175,7 +178,7 @@ class Checks:
 
 
 def ownership(checks):
-    """Without Spark: every pair within the radius belongs to exactly one join, and one part of it."""
+    """Without Spark: every pair within the radius belongs to one join, and to one part of it."""
     rng = random.Random(7)
 
     def owners(cuts, x):
@@ -183,17 +186,17 @@ def ownership(checks):
                 if x & c.mask == 0 and all(x & mask for mask in c.differ)]
 
     for radius, more in itertools.product(range(1, 7), (1, 2, 3)):
-        joins = list(simdb_spark.joins(radius, radius + more))
+        joins = list(pairs.joins(radius, radius + more))
         good = True
         for _ in range(400):
             x = flipped(0, rng.randint(0, radius), rng)
             found = owners(joins, x)
-            for _ in range(simdb_spark.CUTS + 1):
+            for _ in range(pairs.CUTS + 1):
                 good &= len(found) == 1
-                found = owners([a for c in found for a in simdb_spark.cut_again(c, radius)], x)
+                found = owners([a for c in found for a in pairs.cut_again(c, radius)], x)
         checks.that(f"one join owns each pair: radius {radius}, {radius + more} blocks", good)
     for fingerprints, wanted in ((10**6, 4), (10**8, 5), (10**9, 5), (10**11, 6)):
-        got = simdb_spark.cheapest_blocks(fingerprints, 3)
+        got = pairs.cheapest_blocks(fingerprints, 3)
         checks.that(f"{fingerprints} fingerprints are cut into {wanted} blocks", got == wanted, got)
 
 
@@ -235,7 +238,7 @@ class Run:
         """Runs a verb in this process: (summary, standard error)."""
         out, error = io.StringIO(), io.StringIO()
         with redirect_stdout(out), redirect_stderr(error):
-            got = simdb_spark.main([*map(str, arguments), "--json", "--debug"])
+            got = cli.run([*map(str, arguments), "--json", "--debug"])
         said = error.getvalue()
         self.checks.that(f"`{' '.join(os.path.basename(str(a)) for a in arguments)}` exits with {code}",
                          got == code, f"got {got}: {said}")
@@ -274,13 +277,23 @@ def wait_for_step(folder, step, goes_on=lambda: True, seconds=900):
     return False
 
 
+def helps(checks):
+    """Without Spark: the package runs as a folder, and has help for each verb."""
+    for verb in cli.VERBS:
+        done = subprocess.run([sys.executable, "-B", PROGRAM, verb, "--help"], stdout=subprocess.PIPE,
+                              timeout=60, text=True)
+        checks.that(f"`{verb} --help` shows its options", done.returncode == 0 and "--partitions" in done.stdout)
+
+
 def killed_driver(run, cluster):
-    """`pairs` with 5 blocks in a process whose driver is killed; then repeats it."""
-    checks, out = run.checks, run.at("pairs-5")
-    command = [sys.executable, SCRIPT, "pairs", run.at("corpus-files"), out, "--blocks", "5",
-               "--hot", "256", "--master", cluster.url]
+    """`pairs` with 5 blocks by spark-submit, in one file, until its driver is killed. The steps
+    that it finished."""
+    checks, out, one_file = run.checks, run.at("pairs-5"), run.at("simdb_spark.py")
+    run.simdb(sys.executable, "-m", "zipapp", SOURCES, "-m", "simdb_spark.cli:main", "-o", one_file)
+    command = [f"{cluster.home}/bin/spark-submit", "--master", cluster.url]
     for key, value in SETTINGS.items():
         command += ["--conf", f"{key}={value}"]
+    command += [one_file, "pairs", run.at("corpus-files"), out, "--blocks", "5", "--hot", "256"]
     with open(run.at("driver.log"), "wb") as log:
         driver = subprocess.Popen(command, stdout=log, stderr=log, env=cluster.environment())
         try:
@@ -300,7 +313,8 @@ def killed_driver(run, cluster):
 
 @contextmanager
 def killed_executor(run, spark, cluster, folder, step, piping=None):
-    """Kills an executor in the job after a step, or while one of its tasks pipes rows through this command."""
+    """Kills an executor in the job after a step, or while one of its tasks pipes rows through this
+    command."""
     killed, ended = [], threading.Event()
 
     def is_piping(executor):
@@ -369,7 +383,7 @@ def check_clusters(run, spark, everything):
                                  ("connected", 500_000, components)):
         out = run.at(f"{shape}-{edges}")
         run.spark("clusters", run.at("pairs-4"), out, "--shape", shape, "--driver-edges", edges)
-        checks.equal(f"{shape} clusters, {edges} edges at most in the driver, are those of the rule",
+        checks.equal(f"{shape} clusters, {edges} edges at most in the driver, are the clusters of the rule",
                      rows(spark, out, columns), wanted)
         if shape == "star":
             steps = json.load(open(f"{out}/_simdb_manifest.json"))["finished"]
@@ -379,7 +393,7 @@ def check_clusters(run, spark, everything):
     text = run.simdb(cli, "clusters", run.at("corpus.simdb"), "--format", "csv")
     lines = [tuple(int(line[name]) for name in ("id", "keeper", "distance"))
              for line in csv.DictReader(io.StringIO(text))]
-    checks.equal("star clusters are those of `simdb-cli clusters`", lines, stars)
+    checks.equal("star clusters are the clusters of `simdb-cli clusters`", lines, stars)
     run.simdb(cli, "backup", run.at("corpus.simdb"), run.at("kept.simdb"))
     told = run.simdb(cli, "remove", run.at("kept.simdb"), "--clusters", run.at("star-10"), "--json")
     left_out = [document for document, keeper, _ in stars if document != keeper]
@@ -392,8 +406,8 @@ def check_clusters(run, spark, everything):
 
 
 def make_texts(rng):
-    """(id, text): real texts and edited ones, a template, copies, more of them than a small node has entries, with
-    edits, and texts that say too little."""
+    """(id, text): real texts and edited ones, a template, copies, more of them than a small node
+    has entries, with edits, and texts with too little content."""
     texts = []
     for name in ("edits_en", "edits_zh"):
         with gzip.open(os.path.join(LABELLED, f"{name}.docs.jsonl.gz"), "rt", encoding="utf-8") as lines:
@@ -402,7 +416,7 @@ def make_texts(rng):
     texts += [f"Dataclass for boto3 {''.join(rng.choices('abcdefgh', k=5))}, generated" for _ in range(1000)]
     copied = ("The ferry to the islands was cancelled because of fog, and the harbour stays closed until "
               "noon; trains and buses run as usual")
-    texts += [copied] * (simdb_spark.WIDE.deep_entries + 100)
+    texts += [copied] * (forest.WIDE.deep_entries + 100)
     words = copied.split()
     for at in range(len(words)):
         texts += [" ".join(words[:at] + words[at + 1:]), " ".join([*words[:at], "slowly", *words[at:]]),
@@ -412,9 +426,9 @@ def make_texts(rng):
 
 
 def found_by_searches(run, documents, *more):
-    """What one machine finds by a search for each text, a row for two texts, named by their smallest ids:
-    (a, b, distance, verdict, edit similarity, jaccard). A search that does not find all copies of a text is a
-    row of its own."""
+    """What one machine finds by a search for each text, a row for two texts, named by their
+    smallest ids: (a, b, distance, verdict, edit similarity, jaccard). A search that does not find
+    all copies of a text is a row of its own."""
     copies = {}
     for id, text in sorted(documents):
         copies.setdefault(text, []).append(id)
@@ -447,18 +461,19 @@ def found_by_searches(run, documents, *more):
 
 
 def plain_similar_clusters(pairs, letters):
-    """(document, keeper, cluster): the most letters first, a text joins the smallest kept id that says it."""
-    sayers, keeper = {}, {}
+    """(document, keeper, cluster): the most letters first, a text joins the smallest kept id that
+    covers it."""
+    covers, keeper = {}, {}
     for a, b, _, verdict, _, _, is_copy, _ in pairs:
         if not is_copy:
             if verdict != "a_in_b":
-                sayers.setdefault(b, []).append(a)
+                covers.setdefault(b, []).append(a)
             if verdict != "b_in_a":
-                sayers.setdefault(a, []).append(b)
+                covers.setdefault(a, []).append(b)
     order = {document: (-letters[document], document) for pair in pairs for document in pair[:2]}
     for document in sorted({d for a, b, *_, is_copy, _ in pairs for d in ((a,) if is_copy else (a, b))},
                            key=order.get):
-        kept = [other for other in sayers.get(document, ())
+        kept = [other for other in covers.get(document, ())
                 if order[other] < order[document] and keeper[other] == other]
         keeper[document] = min(kept, default=document)
     for first, copy, *_, is_copy, _ in pairs:
@@ -486,7 +501,7 @@ def check_similar(run, spark, cluster, rng):
         wide, _ = run.spark("similar-pairs", run.at("texts"), out, "--simdb-cli", f"./{name}", "--hot", 128)
     columns = ("a", "b", "distance", "verdict", "edit_similarity", "jaccard", "is_copy", "a_first")
     found = rows(spark, out, columns)
-    checks.equal("similar pairs, after an executor was killed, are those of a search for each text",
+    checks.equal("similar pairs, after an executor was killed, are the pairs of a search for each text",
                  [pair[:6] for pair in found if not pair[6]], found_by_searches(run, documents))
     smallest = {}
     for id, text in sorted(documents):
@@ -504,14 +519,14 @@ def check_similar(run, spark, cluster, rng):
     text_bytes, wording_bytes = (facts[f"mean-{column}-bytes"]["value"] for column in ("text", "wording"))
     cores = spark.sparkContext.defaultParallelism
     step_bytes = facts["found"]["value"] * text_bytes / 2
-    tree_bytes = len(documents) * (wording_bytes + simdb_spark.ROW_BYTES)
-    with (mock.patch.object(simdb_spark, "BYTES_OF_A_STEP", step_bytes / cores),
-          mock.patch.object(simdb_spark, "ROWS_OF_A_TREE", step_bytes / tree_bytes / 5),
+    tree_bytes = len(documents) * (wording_bytes + similar.ROW_BYTES)
+    with (mock.patch.object(job, "BYTES_OF_A_STEP", step_bytes / cores),
+          mock.patch.object(similar, "ROWS_OF_A_TREE", step_bytes / tree_bytes / 5),
           killed_executor(run, spark, cluster, narrow, "hot-node-count-trees=04", "compare --nodes")):
         few, _ = run.spark("similar-pairs", run.at("texts"), narrow, "--simdb-cli", f"./{name}", "--narrow",
                            "--hot", 128)
     narrow_found = rows(spark, narrow, columns)
-    checks.equal("similar pairs of narrow searches are those of one such search for each text",
+    checks.equal("similar pairs of narrow searches are the pairs of a narrow search for each text",
                  [pair[:6] for pair in narrow_found if not pair[6]], found_by_searches(run, documents, "--narrow"))
     checks.that("narrow searches find fewer pairs, and no others",
                 {pair[:2] for pair in narrow_found} < {pair[:2] for pair in found}, (len(narrow_found), len(found)))
@@ -523,7 +538,7 @@ def check_similar(run, spark, cluster, rng):
     run.spark("similar-clusters", out, run.at("similar-stars-driver"))
     stars = plain_similar_clusters(found, letters)
     for name in ("similar-stars", "similar-stars-driver"):
-        checks.equal(f"{name} are those of the rule",
+        checks.equal(f"{name} are the clusters of the rule",
                      rows(spark, run.at(name), ("doc_id", "keeper", "cluster")), stars)
     _, said = run.spark("similar-pairs", run.at("corpus-files"), run.at("new"), code=2)
     checks.that("an export without texts is refused", "--similar" in said, said)
@@ -569,7 +584,8 @@ def session(cluster):
 
 
 def export_all(run, cluster, names):
-    """The databases as Parquet, written by simdb, or by Spark from CSV if this simdb-cli cannot write Parquet."""
+    """The databases as Parquet, written by simdb, or by Spark from CSV if this simdb-cli cannot
+    write Parquet."""
     with_metadata = "parquet" in run.simdb(run.options.simdb_cli, "export", "--help")
     spark = None if with_metadata else session(cluster)
     for name in names:
@@ -600,6 +616,7 @@ def check(options, folder):
     checks = Checks()
     run = Run(options, folder, checks)
     ownership(checks)
+    helps(checks)
     rng = random.Random(options.seed)
     documents = make_documents(options.documents, rng)
     rng.shuffle(documents)

@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 
 
@@ -40,9 +41,11 @@ class Cluster:
         self._wait("master", "Registering worker", self.count)
 
     def environment(self):
+        # Workers cannot start Python, so a program that needs it there fails.
         return dict(
             os.environ, SPARK_HOME=self.home, SPARK_LOCAL_IP="127.0.0.1", SPARK_NO_DAEMONIZE="1",
             SPARK_MASTER_HOST="127.0.0.1", SPARK_DAEMON_MEMORY="256m", SPARK_LOCAL_DIRS=self.folder,
+            PYSPARK_PYTHON="/no/python", PYSPARK_DRIVER_PYTHON=sys.executable,
             SPARK_DAEMON_JAVA_OPTS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
             "-Dspark.master.rest.enabled=false")
 

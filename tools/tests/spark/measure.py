@@ -3,10 +3,10 @@
 
     tools/tests/spark/measure.py 1000000 --simdb-cli target/release/simdb-cli --simdb-load target/release/simdb-load
 
-Random fingerprints: one in 25 is another one with up to 3 flipped bits, a hundred form a clique, one in
-a hundred shares a hot block. The driver is killed half way (not with --whole) and the command repeated.
-The answer must equal that of `simdb-cli pairs`. Prints the elapsed time and the CPU seconds of the tasks
-and of all processes. Needs the virtual environment of check.py.
+Random fingerprints: one in 25 is another one with up to 3 flipped bits, a hundred form a clique,
+one in a hundred shares a hot block. The driver is killed half way (not with --whole) and the
+command repeated. The answer must equal the answer of `simdb-cli pairs`. Prints the elapsed time and
+the CPU seconds of the tasks and of all processes. Needs the virtual environment of check.py.
 """
 
 import argparse
@@ -96,7 +96,7 @@ def measure(options, folder):
         size = sum(os.path.getsize(name) for name in glob.glob(run.at("corpus-files/*.parquet")))
         print(f"{time.time() - began:.0f} s  exported, {size / options.count:.1f} bytes a document",
               flush=True)
-        command = [sys.executable, check.SCRIPT, "pairs", run.at("corpus-files"), out, "--master",
+        command = [sys.executable, "-B", check.PROGRAM, "pairs", run.at("corpus-files"), out, "--master",
                    cluster.url, "--json", "--blocks", options.blocks]
         for key, value in {**SETTINGS, "spark.eventLog.dir": f"file://{events}"}.items():
             command += ["--conf", f"{key}={value}"]
