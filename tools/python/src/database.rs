@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use simdb::{DocId, Error};
 
-use crate::arguments::{Arrival, id_of, radius_of};
+use crate::arguments::{Arrival, id_of};
 use crate::error::{Failure, invalid_argument};
 use crate::interruptible::{call, run};
 use crate::load::{BulkReport, Records, load_all};
@@ -17,7 +17,7 @@ use crate::recipe::RecipeArgument;
 use crate::settings::Asked;
 use crate::shared_database::SharedDatabase;
 use crate::snapshot::Snapshot;
-use crate::source::{SimilarOptions, Source};
+use crate::source::Source;
 use crate::statistics;
 use crate::texts::Content;
 use crate::write_batch::{Rule, WriteBatch};
@@ -85,71 +85,6 @@ const MAX_WAIT: Duration = Duration::from_secs(1);
 
 #[pymethods]
 impl Database {
-    /// Stores a document under a new id. content is a text or a fingerprint; arrival a datetime or
-    /// milliseconds since 1970.
-    #[pyo3(signature = (id, content, *, arrival=None))]
-    fn insert(
-        &self,
-        py: Python<'_>,
-        #[pyo3(from_py_with = id_of)] id: u64,
-        content: Content,
-        arrival: Option<Arrival>,
-    ) -> PyResult<Outcome> {
-        self.store(py, Rule::Insert, id, &content, arrival)
-    }
-
-    /// Stores a document, in place of the document with its id if there is one.
-    #[pyo3(signature = (id, content, *, arrival=None))]
-    fn upsert(
-        &self,
-        py: Python<'_>,
-        #[pyo3(from_py_with = id_of)] id: u64,
-        content: Content,
-        arrival: Option<Arrival>,
-    ) -> PyResult<Outcome> {
-        self.store(py, Rule::Upsert, id, &content, arrival)
-    }
-
-    /// Stores a document under a new id, unless a document lies within the radius. Query and insert
-    /// are one transaction: of two near-duplicates that arrive together, one is stored.
-    #[pyo3(signature = (id, content, radius=3, *, arrival=None))]
-    fn insert_unique(
-        &self,
-        py: Python<'_>,
-        #[pyo3(from_py_with = id_of)] id: u64,
-        content: Content,
-        #[pyo3(from_py_with = radius_of)] radius: u32,
-        arrival: Option<Arrival>,
-    ) -> PyResult<Outcome> {
-        self.store(py, Rule::InsertUnique { radius }, id, &content, arrival)
-    }
-
-    /// Stores a document under a new id, unless a stored text covers its text. The database must
-    /// keep texts.
-    ///
-    /// decision "alike" refuses every text that is alike by the thresholds. replace=True removes the
-    /// stored documents that the new document covers.
-    #[pyo3(signature = (
-        id, text, *, edit_similarity=None, jaccard=None, decision="contained", replace=false,
-        arrival=None,
-    ))]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
-    fn insert_unless_similar(
-        &self,
-        py: Python<'_>,
-        #[pyo3(from_py_with = id_of)] id: u64,
-        text: Content,
-        edit_similarity: Option<f64>,
-        jaccard: Option<f64>,
-        decision: &str,
-        replace: bool,
-        arrival: Option<Arrival>,
-    ) -> PyResult<Outcome> {
-        let options = SimilarOptions::new(py, edit_similarity, jaccard, decision)?;
-        let rule = Rule::unless_similar(&options, replace);
-        self.store(py, rule, id, &text, arrival)
-    }
-
     /// Removes a document.
     fn remove(&self, py: Python<'_>, #[pyo3(from_py_with = id_of)] id: u64) -> PyResult<Outcome> {
         let outcome = call(py, || Ok(self.0.shared.database()?.remove(DocId(id))?))?;
@@ -275,12 +210,12 @@ impl Database {
 }
 
 impl Database {
-    fn store(
+    pub fn store(
         &self,
         py: Python<'_>,
         rule: Rule,
         id: u64,
-        content: &Content,
+        content: Content,
         arrival: Option<Arrival>,
     ) -> PyResult<Outcome> {
         let content = content.borrow();

@@ -7,6 +7,7 @@
 //! turns errors and panics into exceptions.
 
 mod arguments;
+mod changes;
 mod comparison;
 mod database;
 mod deduplicator;

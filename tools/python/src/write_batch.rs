@@ -7,7 +7,7 @@ use pyo3::types::PyTuple;
 use rayon::prelude::*;
 use simdb::{Change, DocId, OnExtended, SimilarRule};
 
-use crate::arguments::{Arrival, id_of, radius_of};
+use crate::arguments::{Arrival, id_of};
 use crate::error::Failure;
 use crate::interruptible::{call, pool};
 use crate::outcome::Outcome;
@@ -67,10 +67,11 @@ impl Rule {
 
 /// Changes that are written together, in order, in one commit: all of them or none.
 ///
-/// Database.write_batch makes one. Changes are gathered in memory, and written at the end of the
-/// with statement; after an exception nothing is written. outcomes then has the outcome of each
-/// change. The fingerprints are made on all cores, and the batch is synced once, so that a batch is
-/// many times as fast as single changes of one thread.
+/// Database.write_batch makes one. Each method adds a change, for which earlier changes of the
+/// batch count as stored. Changes are gathered in memory, and written at the end of the with
+/// statement; after an exception nothing is written. outcomes then has the outcome of each change.
+/// The fingerprints are made on all cores, and the batch is synced once, so that a batch is many
+/// times as fast as single changes of one thread.
 #[pyclass(frozen, module = "simdb")]
 pub struct WriteBatch {
     shared: Arc<SharedDatabase>,
@@ -121,74 +122,26 @@ impl WriteBatch {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn store(&self, rule: Rule, id: u64, content: Content, arrival: Option<Arrival>) {
+    pub fn store(
+        &self,
+        _py: Python<'_>,
+        rule: Rule,
+        id: u64,
+        content: Content,
+        arrival: Option<Arrival>,
+    ) -> PyResult<()> {
         self.state().changes.push(Gathered::Store {
             rule,
             id,
             content,
             arrival,
         });
+        Ok(())
     }
 }
 
 #[pymethods]
 impl WriteBatch {
-    /// Adds the change of Database.insert.
-    #[pyo3(signature = (id, content, *, arrival=None))]
-    fn insert(
-        &self,
-        #[pyo3(from_py_with = id_of)] id: u64,
-        content: Content,
-        arrival: Option<Arrival>,
-    ) {
-        self.store(Rule::Insert, id, content, arrival);
-    }
-
-    /// Adds the change of Database.upsert.
-    #[pyo3(signature = (id, content, *, arrival=None))]
-    fn upsert(
-        &self,
-        #[pyo3(from_py_with = id_of)] id: u64,
-        content: Content,
-        arrival: Option<Arrival>,
-    ) {
-        self.store(Rule::Upsert, id, content, arrival);
-    }
-
-    /// Adds the change of Database.insert_unique. Earlier changes of the batch count as stored.
-    #[pyo3(signature = (id, content, radius=3, *, arrival=None))]
-    fn insert_unique(
-        &self,
-        #[pyo3(from_py_with = id_of)] id: u64,
-        content: Content,
-        #[pyo3(from_py_with = radius_of)] radius: u32,
-        arrival: Option<Arrival>,
-    ) {
-        self.store(Rule::InsertUnique { radius }, id, content, arrival);
-    }
-
-    /// Adds the change of Database.insert_unless_similar. Earlier changes of the batch count as stored.
-    #[pyo3(signature = (
-        id, text, *, edit_similarity=None, jaccard=None, decision="contained", replace=false,
-        arrival=None,
-    ))]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
-    fn insert_unless_similar(
-        &self,
-        py: Python<'_>,
-        #[pyo3(from_py_with = id_of)] id: u64,
-        text: Content,
-        edit_similarity: Option<f64>,
-        jaccard: Option<f64>,
-        decision: &str,
-        replace: bool,
-        arrival: Option<Arrival>,
-    ) -> PyResult<()> {
-        let options = SimilarOptions::new(py, edit_similarity, jaccard, decision)?;
-        self.store(Rule::unless_similar(&options, replace), id, text, arrival);
-        Ok(())
-    }
-
     /// Adds the removal of a document.
     fn remove(&self, #[pyo3(from_py_with = id_of)] id: u64) {
         self.state().changes.push(Gathered::Remove(id));

@@ -1,0 +1,87 @@
+//! The Python methods that `Database` and `WriteBatch` have in common.
+
+use pyo3::prelude::*;
+
+use crate::arguments::{Arrival, id_of, radius_of};
+use crate::database::Database;
+use crate::outcome::Outcome;
+use crate::source::SimilarOptions;
+use crate::texts::Content;
+use crate::write_batch::{Rule, WriteBatch};
+
+/// Gives a class with a method `store` the methods that store documents. `store` returns `answer`.
+macro_rules! changes {
+    ($class:ident, $answer:ty) => {
+        #[pymethods]
+        impl $class {
+            /// Stores a document under a new id. content is a text or a fingerprint; arrival a
+            /// datetime or milliseconds since 1970.
+            #[pyo3(signature = (id, content, *, arrival=None))]
+            fn insert(
+                &self,
+                py: Python<'_>,
+                #[pyo3(from_py_with = id_of)] id: u64,
+                content: Content,
+                arrival: Option<Arrival>,
+            ) -> PyResult<$answer> {
+                self.store(py, Rule::Insert, id, content, arrival)
+            }
+
+            /// Stores a document, in place of the document with its id if there is one.
+            #[pyo3(signature = (id, content, *, arrival=None))]
+            fn upsert(
+                &self,
+                py: Python<'_>,
+                #[pyo3(from_py_with = id_of)] id: u64,
+                content: Content,
+                arrival: Option<Arrival>,
+            ) -> PyResult<$answer> {
+                self.store(py, Rule::Upsert, id, content, arrival)
+            }
+
+            /// Stores a document under a new id, unless a document lies within the radius. Query
+            /// and insert are one transaction: of two near-duplicates that arrive together, one is
+            /// stored.
+            #[pyo3(signature = (id, content, radius=3, *, arrival=None))]
+            fn insert_unique(
+                &self,
+                py: Python<'_>,
+                #[pyo3(from_py_with = id_of)] id: u64,
+                content: Content,
+                #[pyo3(from_py_with = radius_of)] radius: u32,
+                arrival: Option<Arrival>,
+            ) -> PyResult<$answer> {
+                self.store(py, Rule::InsertUnique { radius }, id, content, arrival)
+            }
+
+            /// Stores a document under a new id, unless a stored text covers its text. The database
+            /// must keep texts.
+            ///
+            /// decision "alike" refuses every text that is alike by the thresholds. replace=True
+            /// removes the stored documents that the new document covers.
+            #[pyo3(signature = (
+                id, text, *, edit_similarity=None, jaccard=None, decision="contained", replace=false,
+                arrival=None,
+            ))]
+            #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+            fn insert_unless_similar(
+                &self,
+                py: Python<'_>,
+                #[pyo3(from_py_with = id_of)] id: u64,
+                text: Content,
+                edit_similarity: Option<f64>,
+                jaccard: Option<f64>,
+                decision: &str,
+                replace: bool,
+                arrival: Option<Arrival>,
+            ) -> PyResult<$answer> {
+                let options = SimilarOptions::new(py, edit_similarity, jaccard, decision)?;
+                let rule = Rule::unless_similar(&options, replace);
+                self.store(py, rule, id, text, arrival)
+            }
+        }
+    };
+}
+
+changes!(Database, Outcome);
+changes!(WriteBatch, ());
