@@ -18,7 +18,7 @@ use crate::source::Source;
 use crate::table::{Table, schema};
 
 /// A stored document.
-#[pyclass(frozen, get_all, eq, module = "simdb")]
+#[pyclass(frozen, get_all, eq, module = "simdb", new = "from_fields")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
     /// The id.
@@ -38,23 +38,6 @@ const SHOWN_CHARACTERS: usize = 40;
 
 #[pymethods]
 impl Document {
-    #[new]
-    fn new(
-        id: u64,
-        fingerprint: u64,
-        reliable: bool,
-        arrival: Option<u64>,
-        text: Option<String>,
-    ) -> Self {
-        Self {
-            id,
-            fingerprint,
-            reliable,
-            arrival,
-            text,
-        }
-    }
-
     fn __getnewargs__(&self) -> (u64, u64, bool, Option<u64>, Option<&str>) {
         let text = self.text.as_deref();
         (self.id, self.fingerprint, self.reliable, self.arrival, text)

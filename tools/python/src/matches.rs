@@ -6,7 +6,7 @@ use simdb::containment::Missing;
 use crate::repr::{number_or_none, python_bool};
 
 /// A document within a radius of a query.
-#[pyclass(frozen, get_all, eq, hash, module = "simdb")]
+#[pyclass(frozen, get_all, eq, hash, module = "simdb", new = "from_fields")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Match {
     /// The id of the document.
@@ -19,15 +19,6 @@ pub struct Match {
 
 #[pymethods]
 impl Match {
-    #[new]
-    fn new(id: u64, distance: u32, fingerprint: u64) -> Self {
-        Self {
-            id,
-            distance,
-            fingerprint,
-        }
-    }
-
     /// For pickle, by which processes exchange matches.
     fn __getnewargs__(&self) -> (u64, u32, u64) {
         (self.id, self.distance, self.fingerprint)
@@ -54,7 +45,14 @@ impl From<simdb::Match> for Match {
 }
 
 /// The similarity of two texts after normalisation.
-#[pyclass(frozen, get_all, eq, module = "simdb")]
+#[pyclass(
+    frozen,
+    from_py_object,
+    get_all,
+    eq,
+    module = "simdb",
+    new = "from_fields"
+)]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resemblance {
     /// True if the normalised letters and digits are equal.
@@ -67,15 +65,6 @@ pub struct Resemblance {
 
 #[pymethods]
 impl Resemblance {
-    #[new]
-    fn new(same_wording: bool, edit_similarity: Option<f64>, jaccard: f64) -> Self {
-        Self {
-            same_wording,
-            edit_similarity,
-            jaccard,
-        }
-    }
-
     fn __getnewargs__(&self) -> (bool, Option<f64>, f64) {
         (self.same_wording, self.edit_similarity, self.jaccard)
     }
@@ -101,7 +90,7 @@ impl From<simdb::similarity::Resemblance> for Resemblance {
 }
 
 /// A document whose text is like the text of a query.
-#[pyclass(frozen, get_all, eq, module = "simdb")]
+#[pyclass(frozen, get_all, eq, module = "simdb", new = "from_fields")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Similar {
     /// The id of the document.
@@ -123,27 +112,6 @@ pub struct Similar {
 
 #[pymethods]
 impl Similar {
-    #[new]
-    fn new(
-        id: u64,
-        fingerprint: u64,
-        distance: Option<u32>,
-        resemblance: &Bound<'_, Resemblance>,
-        verdict: Option<String>,
-        missing_in_b: Vec<(String, f64)>,
-        missing_in_a: Vec<(String, f64)>,
-    ) -> Self {
-        Self {
-            id,
-            fingerprint,
-            distance,
-            resemblance: resemblance.get().clone(),
-            verdict,
-            missing_in_b,
-            missing_in_a,
-        }
-    }
-
     fn __getnewargs__(&self) -> SimilarArguments {
         let own = self.clone();
         (
