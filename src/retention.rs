@@ -92,6 +92,7 @@ impl Retention {
         let Some(max_ahead) = self.max_ahead else {
             return Ok(());
         };
+        // The later of both: a feed that lies ahead of the clock goes on from its latest arrival.
         let reference = Some(clock).max(latest);
         if Some(arrival) <= reference.map(|time| later_by(time, max_ahead)) {
             return Ok(());

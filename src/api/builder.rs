@@ -336,6 +336,8 @@ impl Builder {
         let progress = self.progress.for_operation(&[]);
         let found = DamagedFile::open(&db_path, &target, memory_bytes, &progress)?;
         let header = match (&found.header, &self.recipe) {
+            // The settings of the file win over the settings of the builder: texts and arrivals are
+            // saved as they were stored.
             (Some(header), _) => header.clone(),
             (None, Some(_)) => self.header()?,
             (None, None) => {
@@ -350,6 +352,7 @@ impl Builder {
             db_path.path().display(),
             target.path().display()
         );
+        // Made when the first fingerprint is lost: a dictionary takes a tenth of a second to load.
         let fingerprinter = OnceLock::new();
         let fingerprint = |text: &str| {
             let fingerprinter = fingerprinter.get_or_init(|| Fingerprinter::new(recipe.clone()));
@@ -372,12 +375,15 @@ impl Builder {
     }
 
     pub(crate) fn header(&self) -> Result<Header> {
+        // Checked before a file is made: a refused window leaves no empty database behind.
         if let Some(retention) = &self.retention {
             retention.window_ms()?;
         }
         Ok(Header {
             recipe: self.recipe.clone().unwrap_or_default().description(),
+            // Candidates of the forest are compared by their texts, so a forest needs the texts.
             keep_texts: self.keep_texts || self.similar,
+            // Stored, so that a version with other keys refuses the file instead of missing texts.
             forest: self.similar.then(ForestKeys::description),
             frozen: self.frozen,
             retention: self.retention,
@@ -388,6 +394,7 @@ impl Builder {
     fn has_retention(&self, stored: Option<Retention>) -> bool {
         match (self.retention, stored) {
             (None, _) => true,
+            // A file stores whole milliseconds: a finer window would never be equal.
             (Some(asked), Some(stored)) => asked.equals_when_stored(&stored),
             (Some(_), None) => false,
         }
@@ -397,6 +404,8 @@ impl Builder {
     fn opened(&self, store: Store) -> Result<Database> {
         let (recipe, progress) = (self.recipe.as_ref(), self.progress.clone());
         let database = Database::new(store, recipe, progress, self.queue_limits)?;
+        // A setting that the builder does not ask for is taken from the file, so a builder without
+        // settings opens every file.
         let has = database.settings();
         let asked = [
             ("keep_texts", self.keep_texts && !has.keep_texts),

@@ -91,6 +91,8 @@ impl Database {
     pub fn bulk_load(&self, memory_bytes: u64) -> Result<BulkLoad<'_>> {
         let handle = self.handle()?;
         let load = Load::into_existing(&handle.store, memory_bytes)?;
+        // Named after the write lock is held. While this load waits, another load may be the
+        // holder.
         let holder = HolderName::new(handle);
         Ok(BulkLoad::new(load, self.progress.clone(), Some(holder)))
     }
@@ -108,12 +110,14 @@ impl HolderName {
 
 impl Drop for HolderName {
     fn drop(&mut self) {
+        // The lock stays with the open database.
         self.0.store.file_lock().set_holder(LockHolder::Database);
     }
 }
 
 impl BulkLoad<'_> {
     fn new(load: Load, progress: ProgressHandler, holder: Option<HolderName>) -> Self {
+        // Without times of stages: the number of documents is known at the end only.
         load.set_progress(&progress.for_operation(&[]));
         Self {
             load,
@@ -159,6 +163,7 @@ impl BulkLoad<'_> {
     ///   cannot be written: each further call returns
     ///   [`Error::TransactionFailed`](crate::Error::TransactionFailed)
     pub fn push(&mut self, document: Document) -> Result<()> {
+        // Checked before the document is sorted, so that the load can go on without the document.
         self.load.check_arrival(&document)?;
         self.load.push(document)
     }

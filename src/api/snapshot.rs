@@ -227,6 +227,8 @@ impl Snapshot {
     ) -> Result<()> {
         check_radius(radius)?;
         check_limit(limit)?;
+        // The search ends in the same way at a `false` of the visitor and at its own end; `flow`
+        // tells them apart.
         let mut flow = ControlFlow::Continue(());
         let mut visitor = |number, matches| {
             flow = visitor(number, matches);
@@ -320,6 +322,7 @@ impl Snapshot {
             document.text = self.view.text(document.id)?;
             Ok(document)
         });
+        // The first error is the last item: the documents behind a damaged page are not known.
         with_texts.take_while(move |document| !std::mem::replace(&mut failed, document.is_err()))
     }
 

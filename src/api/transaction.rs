@@ -72,6 +72,8 @@ impl Transaction<'_> {
     /// Waits for other writers.
     pub(crate) fn begin(handle: Arc<DatabaseHandle>) -> Result<Self> {
         let write_guard = handle.store.lock_writes()?;
+        // Read while the lock is held: no commit of another thread comes between this state and the
+        // changes of the transaction.
         let batch = Batch::new(handle.store.read()?);
         Ok(Self {
             handle,
@@ -87,6 +89,8 @@ impl Transaction<'_> {
     /// As [`Database::apply`](crate::Database::apply). After an error, each further call
     /// returns [`Error::TransactionFailed`], and the transaction can only be dropped.
     pub fn apply(&mut self, changes: impl IntoIterator<Item = Change>) -> Result<Vec<Outcome>> {
+        // An error below leaves `None`: a transaction that has made a part of a batch must not be
+        // committed.
         let stage = self.stage.take().ok_or_else(|| self.has_failed())?;
         let store = &self.handle.store;
         let mut changes = changes.into_iter();
@@ -143,6 +147,8 @@ impl Transaction<'_> {
                 let (edits, latest_arrival) = batch.into_edits();
                 store.commit(&mut write_guard, edits, latest_arrival)
             }
+            // After a failed commit it is unknown what the tables hold, so later writes are
+            // refused.
             TransactionStage::Large(tables) => tables.commit().inspect_err(|_| store.poison()),
         }
     }

@@ -67,6 +67,7 @@ impl Chains {
             let mut allowed = 0;
             let max_distances = std::array::from_fn(|next| {
                 allowed += probes.allowance((block + next) % BLOCKS);
+                // Less than the sum of the allowances.
                 allowed.saturating_sub(1)
             });
             Chain {
@@ -87,6 +88,7 @@ impl Chains {
     /// join may also find a pair in a chain that does not own it.
     pub(crate) fn is_owner(&self, chain: &Chain, a: Fingerprint, b: Fingerprint) -> bool {
         let differing = Fingerprint::from_bits(a.bits() ^ b.bits());
+        // Several blocks may satisfy all bounds; the first of them reports the pair.
         let owner = self.chains.iter().find(|chain| chain.contains(differing));
         owner == Some(chain)
     }

@@ -76,6 +76,7 @@ impl Probes {
         let (share, more) = (radius / BLOCKS as u32, radius as usize % BLOCKS);
         let mut shares = [None; BLOCKS];
         for (rank, block) in PROBE_ORDER.into_iter().enumerate() {
+            // r = 4a + b: the first b + 1 blocks have the share a, the others a - 1.
             shares[block] = if rank <= more {
                 Some(share)
             } else {

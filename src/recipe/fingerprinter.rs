@@ -425,6 +425,8 @@ impl Fingerprinter {
             RecipeTables::Ngram(ngram) => Ok(ngram.weigh(text, position_of)),
             RecipeTables::Jieba(jieba) => Ok(jieba.weigh(text, position_of)),
             RecipeTables::PythonSimhash(python) => {
+                // Positions are needed for the hashes of the imitated software, so they are made in
+                // any case.
                 Ok(python.weigh(text).map_positions(position_of))
             }
             RecipeTables::JavaStringHash => {

@@ -346,6 +346,7 @@ impl Recipe {
                 self.option_refused("a number of keywords; the recipe cppjieba does".to_owned())
             );
         }
+        // Without keywords every text would have the fingerprint 0.
         if keywords == 0 {
             return Err(self.option_refused("a top of 0; give 1 or more".to_owned()));
         }
@@ -449,6 +450,7 @@ impl Recipe {
         if let Some(recipe) = Self::by_description(description) {
             return Described::Recipe(recipe);
         }
+        // From the right: a class of characters may contain the separator.
         let given = description.rsplit_once(WORD_FILES_START);
         match given.and_then(|(own, needed)| Some((Self::by_description(own)?, needed))) {
             Some((recipe, needed)) => Described::NeedsFiles {
@@ -468,6 +470,8 @@ impl FromStr for Recipe {
     fn from_str(name: &str) -> Result<Self> {
         let displayed = Self::all()
             .into_iter()
+            // A name with an older version is refused: this version of simdb cannot make its
+            // fingerprints.
             .find(|recipe| recipe.to_string() == name);
         displayed.map_or_else(|| Self::by_name(name), Ok)
     }

@@ -121,6 +121,8 @@ impl Database {
                 store: Arc::new(store),
                 group_commit: OnceLock::new(),
             }))),
+            // Made at the first text: a database that only looks up fingerprints needs no
+            // dictionary.
             fingerprinter: Arc::new(LazyFingerprinter::new(settings.recipe.clone())),
             settings,
             queue_limits,
@@ -216,11 +218,15 @@ impl Database {
             if let HandleState::Open(handle) = &*state {
                 handle.store.refuse_own_transaction()?;
             }
+            // Closed before the writers are stopped: a change that comes later is refused, and does
+            // not start them again.
             match std::mem::replace(&mut *state, HandleState::Closed) {
                 HandleState::Closed => return Err(self.closed()),
                 HandleState::Held(lock, held_snapshots) => (lock, held_snapshots),
                 HandleState::Open(handle) => {
                     let (lock, held_snapshots) =
+                        // Both outlive the handle, so that a later call finds out when the file is
+                        // released.
                         (handle.store.file_lock().id(), handle.store.held_snapshots());
                     // Unlocked: the other threads get `Closed` meanwhile, also from `close`.
                     drop(state);

@@ -205,12 +205,16 @@ impl Database {
     /// A commit for each thousand removals. Documents that stay are not read.
     pub fn prune(&self, older_than: Timestamp) -> Result<u64> {
         let store = &self.handle()?.store;
+        // Refused even if no document is old enough, so that the answer does not depend on the
+        // content.
         store.refuse_changes()?;
         store.refuse_own_transaction()?;
         let snapshot = self.transient_snapshot()?;
         snapshot.refuse_without_arrivals()?;
         let mut removed = 0;
         let mut remove = |ids: &[DocId]| -> Result<()> {
+            // Decided again under the write lock: a document may have been replaced by a newer one
+            // since the snapshot.
             let changes = ids.iter().map(|id| Change::RemoveOlder {
                 id: *id,
                 than: older_than,
@@ -280,6 +284,8 @@ impl Database {
     pub fn begin(&self) -> Result<Transaction<'_>> {
         let handle = self.handle()?;
         handle.store.refuse_changes()?;
+        // Starts the merge thread too: without the thread, journals would grow until the database
+        // is closed.
         self.group_commit(&handle).start()?;
         let transaction = Transaction::begin(Arc::clone(&handle))?;
         // Race: another thread may have closed the database while this one waited for the lock.

@@ -154,8 +154,11 @@ pub(crate) fn clusters(
     progress: &ProgressHandler,
     visitor: &mut dyn FnMut(ClustersEvent<'_>) -> ControlFlow<()>,
 ) -> Result<()> {
+    // Refused before the search for pairs, which reads every block table.
     refuse_if_not_kept(view, clustering, &priority)?;
     let graph = build_graph(view, clustering.radius, limits, progress)?;
+    // The first document in this order keeps its neighbours, so the answer does not depend on the
+    // order of inserts.
     let order = priority_order(view, &graph, priority)?;
     let mut progress = ProgressReporter::new_shares(progress, Stage::Clusters, view.path());
     let text_filter = clustering
@@ -210,6 +213,7 @@ fn by_first_document<'m>(
     (0..)
         .zip(keepers)
         .map(|(document, keeper)| (document, *keeper, members.row(*keeper)))
+        // Each cluster is listed once, at its smallest id, which is the first of its row.
         .filter(|(document, _, documents)| documents.first() == Some(document))
         .map(|(_, keeper, documents)| (keeper, documents))
 }

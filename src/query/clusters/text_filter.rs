@@ -77,7 +77,9 @@ impl<'v> TextFilter<'v> {
                 found.is_some_and(|found| found.verdict.is_b_in_a())
             };
             Ok(match resemblance {
+                // Words are compared only of texts that are alike, since they take longer.
                 Some(_) => self.decision == Decision::Alike || is_said(),
+                // A text that a much longer text quotes is never alike: its words are a small part.
                 None => self.is_quoted(&other, text.text()),
             })
         };

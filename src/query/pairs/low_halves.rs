@@ -131,6 +131,8 @@ fn push_near_between_portable(
 ) {
     for start in a.clone().step_by(LANES) {
         let lanes = lanes_at(padded_a, start);
+        // Only the least distance of a lane is kept: nearly all lanes have no near pair, and so
+        // need no branch for each pair.
         let mut least = [u32::BITS; LANES];
         for low in &padded_b[b.clone()] {
             for lane in 0..LANES {
@@ -158,6 +160,7 @@ fn lanes_at(padded: &[u32], start: usize) -> [u32; LANES] {
 fn near_lanes(least: &[u32; LANES], radius: u32) -> impl Iterator<Item = usize> {
     let mut lanes = 0_u32;
     for (lane, least) in least.iter().enumerate() {
+        // Without a branch: the lanes become bits, and only set bits are visited.
         lanes |= u32::from(*least <= radius) << lane;
     }
     std::iter::from_fn(move || {
