@@ -56,6 +56,16 @@
 //!
 //! The [`guide`] explains how texts match, what is promised, and how to run a database.
 //!
+//! # Examples
+//!
+//! Programs in `tools/examples`; each takes a file such as `tests/data/quotes_and_news.jsonl`:
+//!
+//! | `cargo run --release --example` | |
+//! |---|---|
+//! | `crawler` | many threads store pages, each unless a near-duplicate is stored |
+//! | `feed` | a news feed whose documents expire after two days |
+//! | `batch` | a bulk load of a file, then one batch of queries on all cores |
+//!
 //! # Features
 //!
 //! | feature | |

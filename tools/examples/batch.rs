@@ -1,7 +1,7 @@
 //! Bulk load: all texts of a file, then one batch of queries on all cores.
 //!
 //! ```sh
-//! cargo run --release -p simdb-tools --example batch -- tests/data/quotes_and_news.jsonl
+//! cargo run --release --example batch -- tests/data/quotes_and_news.jsonl
 //! ```
 
 #![allow(clippy::print_stdout)]

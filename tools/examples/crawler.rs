@@ -1,7 +1,7 @@
 //! Crawler: many threads store pages, each in a transaction, unless a near-duplicate is stored.
 //!
 //! ```sh
-//! cargo run --release -p simdb-tools --example crawler -- tests/data/quotes_and_news.jsonl
+//! cargo run --release --example crawler -- tests/data/quotes_and_news.jsonl
 //! ```
 
 #![allow(clippy::print_stdout)]

@@ -2,7 +2,7 @@
 //! article has expired.
 //!
 //! ```sh
-//! cargo run --release -p simdb-tools --example feed -- tests/data/quotes_and_news.jsonl
+//! cargo run --release --example feed -- tests/data/quotes_and_news.jsonl
 //! ```
 
 #![allow(clippy::print_stdout)]
