@@ -2,8 +2,9 @@
 //!
 //! Every query by fingerprint answers exactly as a comparison with every stored fingerprint would.
 //! `candidates` finds the fingerprints within a radius, `documents` the documents of fingerprints.
-//! `single` answers one query by fingerprint, `batch` many at once, `similar` a query by text.
-//! `pairs` and `clusters` compare all fingerprints with each other, `join` all texts.
+//! `single` answers one query by fingerprint, `batch` many at once (sorted in `queries_by_key`),
+//! `similar` a query by text. `pairs` and `clusters` compare all fingerprints with each other,
+//! `join` all texts.
 //!
 //! This folder reads a `View` of `store` and writes nothing. `limits` has the sizes that bound the
 //! memory of long queries.
@@ -17,6 +18,7 @@ mod fixtures;
 mod join;
 mod limits;
 mod pairs;
+mod queries_by_key;
 mod similar;
 mod single;
 
