@@ -4,7 +4,6 @@
 //! - `load`: `simdb-load`, from the options to the summary
 //! - `corpus`: from files to documents to a bulk load
 //! - `formats`: the formats of corpora
-//! - `measures`: measures of two texts, for `compare`
 //! - `options`: the options of several commands
 //! - `console`: exit codes, errors, results, progress
 
@@ -13,7 +12,6 @@ mod console;
 mod corpus;
 pub mod formats;
 mod load;
-mod measures;
 mod options;
 
 use std::any::TypeId;

@@ -8,9 +8,7 @@ mod clusters;
 mod compare;
 mod completions;
 mod dedup;
-mod distance;
 mod doctor;
-mod explain;
 mod export;
 mod external_clusters;
 mod get;
@@ -90,9 +88,7 @@ verbs! {
     Dedup(dedup::Dedup),
     Hash(hash::Hash),
     Recipe(recipe::RecipeVerb),
-    Distance(distance::Distance),
     Compare(compare::Compare),
-    Explain(explain::Explain),
     Insert(insert::Insert),
     Remove(remove::Remove),
     Prune(prune::Prune),

@@ -13,15 +13,15 @@ pub fn rows(missing: &[Missing]) -> Value {
 
 /// The verdict in words, and the weights that each text would lose.
 pub fn verdict_line(found: &Containment) -> String {
-    let says = match found.verdict {
-        Verdict::Same => "each text says what the other says",
-        Verdict::AInB => "B says what A says, and more",
-        Verdict::BInA => "A says what B says, and more",
-        Verdict::Template => "each text says something of its own in a common frame",
-        Verdict::Different => "each text says something of its own",
+    let meaning = match found.verdict {
+        Verdict::Same => "each text covers the other",
+        Verdict::AInB => "B covers A and has more",
+        Verdict::BInA => "A covers B and has more",
+        Verdict::Template => "each text has words of its own in a common frame",
+        Verdict::Different => "each text has words of its own",
     };
     format!(
-        "{}: {says}; A would lose {:.1} nats, B {:.1}, where {MAX_MISSING} may go",
+        "{}: {meaning}; A would lose {:.1} nats, B {:.1}, where {MAX_MISSING} may go",
         found.verdict.name(),
         found.weight_missing_in_b(),
         found.weight_missing_in_a(),
@@ -44,10 +44,10 @@ fn weighed(word: &str, weight: f64) -> String {
     format!("{word} {weight:.1}")
 }
 
-/// Longer runs of words that both texts say are shortened in the middle, to at most 40 columns.
+/// Longer runs of words that both texts have are shortened in the middle, to at most 40 columns.
 const MAX_RUN_COLUMNS: usize = 40;
 
-/// Two lines, one for each text. Words that the other text says stand below each other; missing words
+/// Two lines, one for each text. Words that the other text has stand below each other; missing words
 /// are in brackets, with their weights.
 pub fn picture(alignment: &Alignment) -> [String; 2] {
     let (a, b) = (&alignment.a, &alignment.b);
@@ -98,7 +98,7 @@ fn cell(words: &[AlignedWord]) -> String {
     runs.collect::<Vec<_>>().join(" ")
 }
 
-/// The words, without those in the middle of a long run.
+/// The words, without the middle of a long run.
 fn shortened(words: Vec<&str>) -> String {
     let columns = |words: &[&str]| words.iter().map(|word| word.width() + 1).sum::<usize>();
     let is_in_half = |columns: usize| columns <= MAX_RUN_COLUMNS / 2;

@@ -12,7 +12,6 @@ mod csv;
 mod dedup;
 mod doctor;
 mod every_verb;
-mod explain;
 mod fuzzing;
 mod hostile_files;
 mod inputs;

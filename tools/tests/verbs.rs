@@ -427,7 +427,7 @@ fn hash_explain_shows_features_and_weights() {
     assert_eq!(weights[0], 2149.0 / 1024.0);
     assert_eq!(weights.last(), Some(&1.0));
     let explained = folder
-        .cli(&["explain", text, text, "--json"])
+        .cli(&["compare", text, text, "--features", "--json"])
         .ends(0)
         .one_json();
     let heaviest = &explained["features"]["both"]["heaviest"];
@@ -502,34 +502,6 @@ fn progress_is_monotonic() {
         assert!(!percents.is_empty(), "{ran:#?}");
         assert!(percents.is_sorted() && percents[0] == 0, "{ran:#?}");
     }
-}
-
-#[test]
-fn distance_counts_differing_bits() {
-    let folder = Folder::new();
-    assert_eq!(
-        folder
-            .cli(&["distance", &hex(0b10101), &hex(0b00110)])
-            .ends(0)
-            .stdout,
-        "3\n"
-    );
-    let (zeros, ones) = ("0".repeat(32), "F".repeat(32));
-    assert_eq!(
-        folder.cli(&["distance", &zeros, &ones]).ends(0).stdout,
-        "128\n"
-    );
-    let line = folder
-        .cli(&["distance", &hex(0), &hex(1), "--json"])
-        .ends(0)
-        .one_json();
-    assert_eq!(line, json!({"distance": 1, "bits": 64}));
-    folder
-        .cli(&["distance", &hex(0), &zeros])
-        .fails(&["same width"]);
-    folder
-        .cli(&["distance", &hex(0), "ff"])
-        .fails(&["16 hexadecimal digits"]);
 }
 
 #[test]

@@ -1,21 +1,10 @@
-//! `simdb-cli explain`: output, exit codes, errors.
+//! The decisions of `simdb-cli compare`, and the bits and features behind them.
 
+use super::{MUM, OTHER_MUM, assert_near};
 use crate::common::{Folder, TEXTS};
 use serde_json::{Value, json};
 
-const MUM: &str = "你妈妈喊你回家吃饭哦，回家罗回家罗";
-const OTHER_MUM: &str = "你妈妈叫你回家吃饭啦，回家罗回家罗";
 const SHIPS: &str = "Three ships sailed past the lighthouse, and nobody saw them go.";
-
-/// Asserts that two numbers are equal up to rounding.
-#[track_caller]
-fn assert_near(found: &Value, expected: f64) {
-    let number = found.as_f64().expect("a number");
-    assert!(
-        (number - expected).abs() < 1e-9,
-        "{number} is not {expected}"
-    );
-}
 
 /// A folder with a database `a.simdb` of [`TEXTS`], created with these options.
 fn database(options: &[&str]) -> Folder {
@@ -31,38 +20,29 @@ fn list<'l>(line: &'l Value, name: &str) -> &'l Vec<Value> {
 }
 
 #[test]
-fn help_has_examples() {
-    let help = Folder::new().cli(&["explain", "--help"]).ends(0).stdout;
-    assert!(
-        help.contains("Examples:\n  simdb-cli explain \"the cat"),
-        "{help}"
-    );
-}
-
-#[test]
-fn wording_of_worked_example_equals_hand_count() {
+fn decisions_and_features_of_worked_example_equal_hand_count() {
     let folder = Folder::new();
-    let line = folder.cli(&["explain", MUM, OTHER_MUM, "--json"]);
-    let line = line.ends(0).one_json();
-    assert_eq!(line["containment"]["verdict"], json!("same"));
-    assert_eq!(line["containment"]["missing_in_b"], json!([]));
+    let compare = |arguments: &[&str]| {
+        let line = folder.cli(&[&["compare", MUM, OTHER_MUM, "--json"], arguments].concat());
+        line.ends(0).one_json()
+    };
+    let line = compare(&[]);
+    assert_eq!(line["verdict"], json!("same"));
+    assert_eq!(line["missing_in_b"], json!([]));
     assert_eq!(
         line["similar"]["because"],
         json!("the edit similarity is 0.875, and 0.65 is enough; the verdict is same")
     );
-    let line = folder.cli(&["explain", MUM, OTHER_MUM, "--json", "--decide", "alike"]);
-    let line = line.ends(0).one_json();
-    // 2 of 16 characters; 7 of 13 phrases are in both, and each text has 6 others.
-    assert_near(&line["wording"]["edit_similarity"], 14.0 / 16.0);
-    assert_near(&line["wording"]["jaccard"], 7.0 / 19.0);
-    assert_eq!(line["wording"]["same_wording"], json!(false));
-    assert_eq!(line["wording"]["comparable"], json!(true));
+    assert_eq!((line.get("features"), line.get("bits")), (None, None));
+
+    let line = compare(&["--decide", "alike", "--features"]);
+    assert_eq!(line["measures"]["same_wording"], json!(false));
+    assert_eq!(line["measures"]["comparable"], json!(true));
     assert_eq!(line["strict"]["near_duplicates"], json!(false));
-    assert_eq!(line["similar"]["near_duplicates"], json!(true));
     assert_eq!(line["near_duplicates"], json!(true));
     assert_eq!(
-        line["similar"]["because"],
-        json!("the edit similarity is 0.875, and 0.65 is enough")
+        line["similar"],
+        json!({"near_duplicates": true, "because": "the edit similarity is 0.875, and 0.65 is enough"})
     );
     // 9 pairs and 6 characters are in both; each text has 4 more pairs and 2 more characters.
     let counts = ["both", "only_a", "only_b"].map(|group| line["features"][group]["count"].clone());
@@ -80,14 +60,10 @@ fn wording_of_worked_example_equals_hand_count() {
 #[test]
 fn bits_and_sums_follow_from_features() {
     let folder = Folder::new();
-    for recipe in [
-        "ngram",
-        "jieba",
-        "python-simhash",
-        "cppjieba",
-        "java-string-hash",
-    ] {
-        let arguments = ["explain", MUM, SHIPS, "--recipe", recipe, "--json"];
+    for recipe in ["ngram", "jieba", "java-string-hash"] {
+        let arguments = [
+            "compare", MUM, SHIPS, "--recipe", recipe, "--json", "--bits",
+        ];
         let line = folder.cli(&arguments).ends(1).one_json();
         let hashes = [MUM, SHIPS].map(|text| {
             let arguments = ["hash", text, "--recipe", recipe, "--explain", "--json"];
@@ -153,44 +129,45 @@ fn unreliable_fingerprint_is_explained_and_matches_nothing() {
         (&phrase, "repetitive"),
     ] {
         let line = folder
-            .cli(&["explain", text, text, "--json"])
+            .cli(&["compare", text, text, "--json"])
             .ends(0)
             .one_json();
         assert_eq!(line["a"]["doubt"], json!(doubt));
         assert!(line["a"]["because"].as_str().expect("a reason").len() > 10);
         assert_eq!(line["distance"], json!(0));
-        assert_eq!(line["found_from_radius"], json!(null));
         assert_eq!(line["strict"]["near_duplicates"], json!(false));
         // The texts are equal after normalisation.
         assert_eq!(line["near_duplicates"], json!(true));
     }
-    let said = folder.cli(&["explain", "ok", SHIPS]).ends(1).stdout;
+    let said = folder
+        .cli(&["compare", "ok", SHIPS, "--bits"])
+        .ends(1)
+        .stdout;
     for part in [
         "unreliable: it has 1 distinct features where 5 are needed",
-        "found at no radius",
+        "means nothing: unreliable fingerprints match no other",
         "strict   no  the fingerprint of A is unreliable",
-        "similar  no  a text says so little",
+        "similar  no  a text has so little content",
     ] {
         assert!(said.contains(part), "{part:?} is not said: {said}");
     }
 }
 
 #[test]
-fn report_has_blocks_features_bits_wording_and_decisions() {
+fn report_has_bits_and_features_on_request() {
     let folder = Folder::new();
-    let said = folder.cli(&["explain", MUM, OTHER_MUM]).ends(0).stdout;
+    let said = folder.cli(&["compare", MUM, OTHER_MUM, "--bits", "--features"]);
+    let said = said.ends(0).stdout;
     for part in [
         "bits that differ",
         "(recipe ngram)",
         "found from radius",
         "in both       15",
         "in A only      6",
-        "bits are to be expected to differ",
+        "bits are expected to differ",
         "sum in A",
         "叫你 1.00 B",
         "chance",
-        "edit similarity   0.875  0.65 is enough",
-        "phrases, Jaccard  0.368  0.55 is enough",
         "strict   no ",
         "similar  yes  the edit similarity is 0.875",
     ] {
@@ -198,10 +175,10 @@ fn report_has_blocks_features_bits_wording_and_decisions() {
     }
     // The texts are equal after normalisation: nothing differs.
     let same = folder
-        .cli(&["explain", SHIPS, &SHIPS.to_uppercase()])
+        .cli(&["compare", SHIPS, &SHIPS.to_uppercase(), "--bits"])
         .ends(0)
         .stdout;
-    assert!(same.contains("blocks 0, 1, 2, 3 are equal"), "{same}");
+    assert!(same.contains("4 of 4 blocks are equal"), "{same}");
     assert!(
         same.contains("strict   yes  the fingerprints differ in 0 bits"),
         "{same}"
@@ -212,9 +189,9 @@ fn report_has_blocks_features_bits_wording_and_decisions() {
 #[test]
 fn similarity_options_set_the_thresholds() {
     let folder = Folder::new();
-    let explain = |edits: &str, phrases: &str| {
+    let compare = |edits: &str, phrases: &str| {
         folder.cli(&[
-            "explain",
+            "compare",
             MUM,
             OTHER_MUM,
             "--edit-similarity",
@@ -226,8 +203,8 @@ fn similarity_options_set_the_thresholds() {
             "alike",
         ])
     };
-    explain("0.875", "1").ends(0);
-    let refused = explain("0.9", "0.5").ends(1).one_json();
+    compare("0.875", "1").ends(0);
+    let refused = compare("0.9", "0.5").ends(1).one_json();
     assert_eq!(
         refused["similar"]["because"],
         json!(
@@ -235,51 +212,60 @@ fn similarity_options_set_the_thresholds() {
              in both, where 0.5 would"
         )
     );
-    explain("0.9", "0.36").ends(0);
-    assert_eq!(explain("2", "0.5").ends(2).stdout, "");
+    compare("0.9", "0.36").ends(0);
+    assert_eq!(compare("2", "0.5").ends(2).stdout, "");
 }
 
 #[test]
 fn stored_documents_are_given_by_id() {
     let folder = database(&["--keep-texts"]);
-    let explain = |arguments: &[&str]| {
-        let given = ["explain", "--database", "a.simdb", "--json"];
+    let compare = |arguments: &[&str]| {
+        let given = ["compare", "--database", "a.simdb", "--json", "--features"];
         folder.cli(&[&given[..], arguments].concat())
     };
-    let line = explain(&["1", "2"]).ends(0).one_json();
+    let line = compare(&["1", "2"]).ends(0).one_json();
     assert_eq!((&line["a"]["id"], &line["b"]["id"]), (&json!(1), &json!(2)));
     assert_eq!(line["distance"], json!(0));
-    assert_eq!(line["wording"]["same_wording"], json!(true));
-    explain(&["1", "3"]).ends(1);
+    assert_eq!(line["measures"]["same_wording"], json!(true));
+    compare(&["1", "3"]).ends(1);
 
-    let line = explain(&[
+    let line = compare(&[
         "4",
         "--text",
         "a database of fingerprints finds in a second",
     ]);
     let line = line.ends(1).one_json();
-    assert_eq!(line["b"].get("id"), None);
+    assert_eq!(line["b"]["id"], json!(null));
     assert!(line["features"]["both"]["count"].as_u64() > Some(10));
 
-    explain(&["1", "9"]).fails(&["document 9 is not stored in a.simdb"]);
-    explain(&["1", "two"]).fails(&["named by their ids", "two"]);
-    assert_eq!(explain(&["1"]).ends(2).stdout, "");
+    compare(&["1", "9"]).fails(&["document 9 is not stored in a.simdb"]);
+    compare(&["1", "two"]).fails(&["named by their ids", "two"]);
+    assert_eq!(compare(&["1"]).ends(2).stdout, "");
     folder
-        .cli(&["explain", "--database", "none.simdb", "1", "2"])
+        .cli(&["compare", "--database", "none.simdb", "1", "2"])
         .fails(&["none.simdb"]);
 }
 
 #[test]
 fn database_without_texts_explains_bits_only() {
     let folder = database(&[]);
-    let explain = ["explain", "--database", "a.simdb", "1", "2", "--json"];
-    let line = folder.cli(&explain).ends(0).one_json();
+    let compare = [
+        "compare",
+        "--database",
+        "a.simdb",
+        "1",
+        "2",
+        "--json",
+        "--bits",
+    ];
+    let line = folder.cli(&compare).ends(0).one_json();
     assert_eq!(line["near_duplicates"], json!(true));
-    for absent in ["features", "bits", "wording", "similar"] {
+    assert!(line["blocks"].is_array(), "{line}");
+    for absent in ["verdict", "bits", "measures", "similar"] {
         assert_eq!(line[absent], json!(null), "{absent}");
     }
-    let explain = ["explain", "--database", "a.simdb", "1", "3"];
-    let said = folder.cli(&explain).ends(1).stdout;
+    let compare = ["compare", "--database", "a.simdb", "1", "3"];
+    let said = folder.cli(&compare).ends(1).stdout;
     assert!(said.contains("similar  -   a text is not kept"), "{said}");
 }
 
@@ -302,40 +288,18 @@ fn fingerprint_not_made_of_its_text_is_reported() {
         "--keep-texts",
     ];
     folder.load(&load).ends(0);
-    let explain = ["explain", "--database", "a.simdb", "1", "2", "--json"];
-    let line = folder.cli(&explain).ends(0).one_json();
+    let compare = [
+        "compare",
+        "--database",
+        "a.simdb",
+        "1",
+        "2",
+        "--json",
+        "--bits",
+    ];
+    let line = folder.cli(&compare).ends(0).one_json();
     assert_eq!(line["distance"], json!(4));
-    assert_eq!(
-        (&line["features"], &line["bits"]),
-        (&json!(null), &json!(null))
-    );
-    assert_eq!(line["wording"]["same_wording"], json!(true));
+    assert_eq!(line["bits"], json!(null));
+    assert_eq!(line["measures"]["same_wording"], json!(true));
     assert_eq!(line["strict"]["near_duplicates"], json!(false));
-}
-
-#[test]
-fn texts_are_read_from_files_and_standard_input() {
-    let folder = Folder::new();
-    let given = folder
-        .cli(&["explain", MUM, OTHER_MUM, "--json"])
-        .ends(0)
-        .stdout;
-    folder.write("one.txt", MUM);
-    folder.write("other.txt", format!("{OTHER_MUM}\n"));
-    let files = ["explain", "--files", "one.txt", "other.txt", "--json"];
-    assert_eq!(folder.cli(&files).ends(0).stdout, given);
-    let stdin = ["explain", "--files", "-", "other.txt", "--json"];
-    assert_eq!(
-        folder.cli_from(&stdin, MUM.as_bytes()).ends(0).stdout,
-        given
-    );
-    folder
-        .cli(&["explain", "--files", "-", "-"])
-        .fails(&["standard input holds one text"]);
-    folder
-        .cli(&["explain", "--files", "one.txt", "missing.txt"])
-        .fails(&["missing.txt"]);
-    folder
-        .cli(&["explain", "a", "b", "--recipe", "weighted"])
-        .fails(&["weighted"]);
 }

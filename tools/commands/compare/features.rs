@@ -5,6 +5,11 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use simdb::Feature;
 
+use super::fingerprints::NAMES;
+use crate::console::rows::{cells, or_dash};
+use crate::console::table::Align::{Left, Right};
+use crate::console::table::{Table, columns, one_line};
+
 pub(super) const BITS: usize = 64;
 
 /// At most 1,000 features in a list of JSON, so that a line stays readable for long texts.
@@ -14,19 +19,19 @@ const MAX_LISTED: usize = 1000;
 const MAX_PULLING: usize = 3;
 
 /// A feature of one or both texts.
-pub(super) struct SharedFeature {
-    pub token: String,
+struct SharedFeature {
+    token: String,
     /// The weight in each text; 0 if the text lacks the feature.
-    pub weights: [f64; 2],
+    weights: [f64; 2],
     hash: u64,
 }
 
 /// The features of both texts, of the first text only, or of the second text only.
-pub(super) struct FeatureGroup<'c> {
+struct FeatureGroup<'c> {
     /// The heaviest first.
-    pub features: Vec<&'c SharedFeature>,
+    features: Vec<&'c SharedFeature>,
     /// The share of these features in the weight of each text; `None` for a text without features.
-    pub shares: [Option<f64>; 2],
+    shares: [Option<f64>; 2],
 }
 
 pub(super) struct FeatureComparison {
@@ -36,7 +41,7 @@ pub(super) struct FeatureComparison {
     /// weights.
     pub chance: [f64; 2],
     /// The cosine of the angle between the weights of both texts.
-    pub cosine: f64,
+    cosine: f64,
 }
 
 impl FeatureComparison {
@@ -80,12 +85,12 @@ impl FeatureComparison {
     }
 
     /// The expected number of differing bits: 64 times the angle, divided by π.
-    pub fn expected_distance(&self) -> f64 {
+    fn expected_distance(&self) -> f64 {
         BITS as f64 * self.cosine.clamp(-1.0, 1.0).acos() / std::f64::consts::PI
     }
 
     /// The features of both texts, of the first text only, and of the second text only.
-    pub fn groups(&self) -> [FeatureGroup<'_>; 3] {
+    fn groups(&self) -> [FeatureGroup<'_>; 3] {
         let weight = |text: usize, features: &[&SharedFeature]| {
             let weights = features.iter().map(|feature| feature.weights[text]);
             weights.fold(0.0, |sum, weight| sum + weight)
@@ -116,10 +121,42 @@ impl FeatureComparison {
     }
 
     /// The heaviest features that pull a bit to 0 or to 1.
-    pub fn pulling(&self, bit: usize, to: u64) -> Vec<&SharedFeature> {
+    fn pulling(&self, bit: usize, to: u64) -> Vec<&SharedFeature> {
         let features = self.features.iter();
         let pulling = features.filter(|feature| feature.hash >> bit & 1 == to);
         pulling.take(MAX_PULLING).collect()
+    }
+
+    /// The heaviest features that pull a bit to 0 or to 1, in words: `回家 1.69 AB`.
+    pub fn pulls(&self, bit: usize, to: u64) -> String {
+        let pulls = self.pulling(bit, to).into_iter().map(|feature| {
+            let texts = (0..2).filter(|text| feature.weights[*text] > 0.0);
+            let texts: String = texts.map(|text| NAMES[text]).collect();
+            let token = one_line(&feature.token, 16);
+            format!("{token} {:.2} {texts}", feature.heaviest())
+        });
+        pulls.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The groups with their shares, and the cosine of both texts.
+    pub fn groups_table(&self) -> Table {
+        let mut table = Table::new(&[Left, Right, Right, Right, Left]);
+        table.row(["features", "", "of A", "of B", "the heaviest"]);
+        let names = ["in both", "in A only", "in B only"];
+        for (name, group) in names.into_iter().zip(self.groups()) {
+            let percent = |share: f64| format!("{:.1}%", share * 100.0);
+            let [a, b] = group.shares.map(|share| or_dash(share.map(percent)));
+            let tokens: Vec<_> = group.features.iter().map(|f| f.token.as_str()).collect();
+            let tokens = one_line(&tokens.join(" "), columns().saturating_sub(36).max(30));
+            table.row(cells![name, group.features.len(), a, b, tokens]);
+        }
+        let cosine = format!("{:.3}", self.cosine);
+        let expected = format!(
+            "{:.1} bits are expected to differ",
+            self.expected_distance()
+        );
+        table.row(["cosine", &cosine, "", "", &expected]);
+        table
     }
 
     pub fn json(&self) -> Value {
@@ -156,7 +193,7 @@ impl FeatureComparison {
 }
 
 impl SharedFeature {
-    pub fn heaviest(&self) -> f64 {
+    fn heaviest(&self) -> f64 {
         self.weights[0].max(self.weights[1])
     }
 

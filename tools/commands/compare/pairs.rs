@@ -1,4 +1,4 @@
-//! The words that one of two texts misses, for `simdb-cli compare`.
+//! Pairs of texts in a file, judged line by line, and the weights of words of a collection.
 
 use std::path::Path;
 

@@ -1,0 +1,98 @@
+//! [`Side`]: one of two documents or texts that are compared.
+
+use anyhow::{Context, Result, anyhow, bail};
+use serde_json::{Value, json};
+use simdb::{Database, Document, Fingerprinter, TextFingerprint, UnreliableReason};
+
+use crate::formats::id_of_digits;
+
+pub(super) struct Side {
+    /// `None` for a text that is not stored.
+    pub id: Option<u64>,
+    /// `None` if the database keeps no texts.
+    pub text: Option<String>,
+    pub made: TextFingerprint,
+    /// The reason why the fingerprint is unreliable; `None` if it is reliable, or not made of the
+    /// text.
+    pub reason: Option<UnreliableReason>,
+    /// `false` if the document is stored with another fingerprint than the fingerprint of its text.
+    pub is_made_of_text: bool,
+}
+
+/// The documents with these ids; a text replaces the second document.
+pub(super) fn stored_sides(
+    database: &Database,
+    [one, other]: [&str; 2],
+    text: Option<&str>,
+) -> Result<[Side; 2]> {
+    let (fingerprinter, snapshot) = (database.fingerprinter(), database.snapshot()?);
+    let document = |given: &str| {
+        let id = id_of_digits(given).map_err(|reason| anyhow!(reason));
+        let id = id.context("with --database, documents are named by their ids")?;
+        let Some(document) = snapshot.get(id)? else {
+            bail!(
+                "document {id} is not stored in {}",
+                database.path().display()
+            );
+        };
+        Side::of_document(fingerprinter, document)
+    };
+    let one = document(one)?;
+    let other = match text {
+        Some(text) => Side::of_text(fingerprinter, text.to_owned())?,
+        None => document(other)?,
+    };
+    Ok([one, other])
+}
+
+impl Side {
+    pub fn of_text(fingerprinter: &Fingerprinter, text: String) -> Result<Self> {
+        Ok(Self {
+            id: None,
+            made: fingerprinter.fingerprint(&text)?,
+            reason: fingerprinter.unreliable_reason(&text)?,
+            text: Some(text),
+            is_made_of_text: true,
+        })
+    }
+
+    fn of_document(fingerprinter: &Fingerprinter, document: Document) -> Result<Self> {
+        let id = Some(document.id.0);
+        let stored = TextFingerprint {
+            fingerprint: document.fingerprint,
+            reliable: document.reliable,
+        };
+        if let Some(text) = &document.text
+            && fingerprinter.recipe().takes_texts()
+        {
+            let side = Self::of_text(fingerprinter, text.clone())?;
+            if side.made == stored {
+                return Ok(Self { id, ..side });
+            }
+        }
+        Ok(Self {
+            id,
+            text: document.text,
+            made: stored,
+            reason: None,
+            is_made_of_text: false,
+        })
+    }
+
+    pub fn json(&self) -> Value {
+        json!({
+            "id": self.id,
+            "fingerprint": self.made.fingerprint.to_string(),
+            "reliable": self.made.reliable,
+            "doubt": self.reason.map(|reason| match reason {
+                UnreliableReason::TooFewFeatures { .. } => "too-few-features",
+                UnreliableReason::Repetitive { .. } => "repetitive",
+                UnreliableReason::NoLetter => "no-letter",
+                UnreliableReason::SingleWord => "single-word",
+                UnreliableReason::OneOutweighs => "one-outweighs",
+                _ => "other",
+            }),
+            "because": self.reason.map(|reason| reason.to_string()),
+        })
+    }
+}
