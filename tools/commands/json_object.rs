@@ -3,45 +3,33 @@
 use std::fmt;
 use std::path::Path;
 
-use anyhow::bail;
+use anyhow::{anyhow, ensure};
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::console::{counted, note};
 use crate::formats::input::{LineReader, Source};
 use crate::formats::jsonl::reason_of;
 use crate::formats::{MAX_LINE_BYTES, excerpt, utf8};
-use crate::options::OnError;
 
 /// Calls `take` with the line number and the object of each line of JSON Lines; `-` is standard
-/// input. A line that is no object, or that `take` refuses, is an error or is skipped. A file
-/// without a good line is an error.
+/// input. A line that is no object, or that `take` refuses, is an error, and so is a file without lines.
 pub(super) fn for_each_object(
     path: &Path,
-    on_error: OnError,
     mut take: impl FnMut(u64, Map<String, Value>) -> Result<(), String>,
 ) -> anyhow::Result<()> {
     let input = Source::new(path)?.open(&Default::default())?;
     let name = input.name.clone();
     let mut lines = LineReader::new(input, MAX_LINE_BYTES)?;
-    let (mut taken, mut skipped) = (0_u64, 0);
+    let mut is_empty = true;
     while let Some((number, line)) = lines.next_not_blank()? {
-        let fields = line.and_then(utf8).and_then(object);
-        match fields.and_then(|fields| take(number, fields)) {
-            Ok(()) => taken += 1,
-            Err(_) if on_error == OnError::Skip => skipped += 1,
-            Err(reason) => bail!("cannot read {name}:{number}: {reason}"),
-        }
+        let taken = line
+            .and_then(utf8)
+            .and_then(object)
+            .and_then(|fields| take(number, fields));
+        taken.map_err(|reason| anyhow!("cannot read {name}:{number}: {reason}"))?;
+        is_empty = false;
     }
-    if skipped > 0 {
-        note(format_args!(
-            "{name}: {} left out",
-            counted(skipped, "bad line")
-        ));
-    }
-    if taken == 0 {
-        bail!("cannot read {name}: there is nothing in it");
-    }
+    ensure!(!is_empty, "cannot read {name}: there is nothing in it");
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use simdb::{Builder, Database, Recipe};
 #[derive(Debug, Args)]
 pub struct RecipeOptions {
     /// The way from text to fingerprint: ngram, jieba, cppjieba, python-simhash, java-string-hash,
-    /// weighted and others; `simdb-cli recipe list` lists them
+    /// weighted and others; `simdb-cli recipe` lists them
     ///
     /// The default of a new database is ngram. An existing database knows its recipe; name it again, with
     /// its files, if it was created with --dictionary, --idf or --stop-words.

@@ -3,36 +3,19 @@
 use crate::common::{Folder, TEXTS};
 use serde_json::Value;
 
-/// The path of a file of test vectors.
-fn vectors(name: &str) -> String {
-    format!(
-        "{}/../tests/data/vectors/{name}",
-        env!("CARGO_MANIFEST_DIR")
-    )
-}
-
-const KNOWN: [(&str, &str); 3] = [
-    ("python-simhash", "md5_python_simhash.jsonl"),
-    ("java-string-hash", "stringhash_java.jsonl"),
-    ("cppjieba", "jenkins_cppjieba.jsonl"),
-];
-
 #[test]
 fn recipes_are_listed_and_shown() {
     let folder = Folder::new();
-    let list = folder.cli(&["recipe", "list"]).ends(0).stdout;
-    let lines = folder.cli(&["recipe", "list", "--json"]).ends(0).json();
+    let list = folder.cli(&["recipe"]).ends(0).stdout;
+    let lines = folder.cli(&["recipe", "--json"]).ends(0).json();
     assert_eq!(list.lines().count(), lines.len());
     for (line, recipe) in list.lines().zip(&lines) {
         let name = recipe["name"].as_str().unwrap();
         assert!(line.starts_with(name), "{line}");
         assert!(!recipe["what"].as_str().unwrap().is_empty());
-        let shown = folder.cli(&["recipe", "show", name]).ends(0).stdout;
+        let shown = folder.cli(&["recipe", name]).ends(0).stdout;
         assert_eq!(shown.trim_end(), recipe["description"].as_str().unwrap());
-        let one = folder
-            .cli(&["recipe", "show", name, "--json"])
-            .ends(0)
-            .one_json();
+        let one = folder.cli(&["recipe", name, "--json"]).ends(0).one_json();
         assert_eq!(&one, recipe);
     }
     let takes_texts = |name: &str| {
@@ -42,7 +25,7 @@ fn recipes_are_listed_and_shown() {
     assert_eq!(takes_texts("cppjieba"), Some(true));
     assert_eq!(takes_texts("weighted"), Some(false));
     folder
-        .cli(&["recipe", "show", "magic"])
+        .cli(&["recipe", "magic"])
         .fails(&["no recipe \"magic\""]);
 }
 
@@ -51,15 +34,7 @@ fn recipe_files_and_options_are_shown() {
     let folder = Folder::new();
     folder.write("words", "海康云 9 n\n");
     let shown = folder
-        .cli(&[
-            "recipe",
-            "show",
-            "cppjieba",
-            "--top",
-            "11",
-            "--dictionary",
-            "words",
-        ])
+        .cli(&["recipe", "cppjieba", "--top", "11", "--dictionary", "words"])
         .ends(0)
         .stdout;
     assert!(shown.contains("; top 11, "), "{shown}");
@@ -69,19 +44,19 @@ fn recipe_files_and_options_are_shown() {
     );
     for (arguments, said) in [
         (
-            &["recipe", "show", "ngram", "--top", "3"][..],
+            &["recipe", "ngram", "--top", "3"][..],
             "does not take a number of keywords",
         ),
         (
-            &["recipe", "show", "ngram", "--idf", "words"],
+            &["recipe", "ngram", "--idf", "words"],
             "does not take idf values",
         ),
         (
-            &["recipe", "show", "jieba", "--idf", "words"],
+            &["recipe", "jieba", "--idf", "words"],
             "cannot use words: line 1: a word and its idf",
         ),
         (
-            &["recipe", "show", "jieba", "--idf", "missing"],
+            &["recipe", "jieba", "--idf", "missing"],
             "cannot read missing",
         ),
         (
@@ -90,125 +65,6 @@ fn recipe_files_and_options_are_shown() {
         ),
     ] {
         folder.cli(arguments).fails(&[said]);
-    }
-}
-
-#[test]
-fn recipe_test_passes_known_vectors() {
-    let folder = Folder::new();
-    for (recipe, file) in KNOWN {
-        let file = vectors(file);
-        let human = folder
-            .cli(&["recipe", "test", recipe, &file, "--strict"])
-            .ends(0)
-            .stdout;
-        assert!(human.contains(" agree"), "{human}");
-        let report = folder
-            .cli(&["recipe", "test", recipe, &file, "--json"])
-            .ends(0)
-            .one_json();
-        assert_eq!(report["recipe"], recipe);
-        assert_eq!(report["agrees"], true);
-        assert_eq!(report["differences"], Value::Array(Vec::new()));
-        let parts = report["parts"].as_array().unwrap();
-        assert!(parts.len() >= 4, "{report}");
-        for part in parts {
-            assert_eq!(part["agree"], part["cases"], "{report}");
-            assert!(part["cases"].as_u64() > Some(0), "{report}");
-        }
-    }
-}
-
-#[test]
-fn differing_case_is_reported() {
-    let folder = Folder::new();
-    for (recipe, file) in KNOWN {
-        let cases = std::fs::read_to_string(vectors(file)).unwrap();
-        let field = if recipe == "cppjieba" {
-            "simhash_5"
-        } else {
-            "simhash128"
-        };
-        let mut lines: Vec<Value> = cases
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect();
-        lines[2][field] = "12345".into();
-        let wrong: Vec<String> = lines.iter().map(Value::to_string).collect();
-        folder.write("wrong.jsonl", wrong.join("\n"));
-        let human = folder
-            .cli(&["recipe", "test", recipe, "wrong.jsonl"])
-            .ends(1)
-            .stdout;
-        assert!(
-            human.contains("line 3: ") && human.contains("expected 12345, found "),
-            "{human}"
-        );
-        let report = folder
-            .cli(&["recipe", "test", recipe, "wrong.jsonl", "--json"])
-            .ends(1)
-            .one_json();
-        assert_eq!(report["agrees"], false);
-        assert_eq!(report["differences"][0]["line"], 3);
-        assert_eq!(report["differences"][0]["expected"], "12345");
-    }
-}
-
-#[test]
-fn segmentation_differences_fail_only_on_request() {
-    let folder = Folder::new();
-    let cases = std::fs::read_to_string(vectors("jenkins_cppjieba.jsonl")).unwrap();
-    let mut case: Value = serde_json::from_str(cases.lines().next().unwrap()).unwrap();
-    case["cut"] = Value::Array(vec!["不同".into()]);
-    case["simhash_auto"] = "1".into();
-    folder.write("one.jsonl", case.to_string());
-    let ran = folder
-        .cli(&["recipe", "test", "cppjieba", "one.jsonl"])
-        .ends(0);
-    assert!(ran.stdout.contains("text to words"), "{ran:#?}");
-    assert!(ran.stderr.contains("--strict"), "{ran:#?}");
-    folder
-        .cli(&["recipe", "test", "cppjieba", "one.jsonl", "--strict"])
-        .ends(1);
-}
-
-#[test]
-fn file_without_cases_is_refused() {
-    let folder = Folder::new();
-    folder.write("empty.jsonl", "\n");
-    folder.write("text.jsonl", "{\"text\":\"a\"}\nno json\n");
-    folder.write("mode.jsonl", "{\"mode\":\"magic\",\"input\":\"a\"}\n");
-    folder.write("wrong.jsonl", "{\"text\":7}\n");
-    for (recipe, file, said) in [
-        (
-            "python-simhash",
-            "missing.jsonl",
-            "cannot read missing.jsonl",
-        ),
-        ("python-simhash", "empty.jsonl", "there is nothing in it"),
-        ("python-simhash", "text.jsonl", "cannot read text.jsonl:2"),
-        (
-            "python-simhash",
-            "mode.jsonl",
-            "line 1: the mode \"magic\" is not known",
-        ),
-        (
-            "java-string-hash",
-            "mode.jsonl",
-            "line 1: there is no field \"text\"",
-        ),
-        (
-            "java-string-hash",
-            "wrong.jsonl",
-            "line 1: field \"text\": a string is expected",
-        ),
-        (
-            "ngram",
-            "wrong.jsonl",
-            "no other software makes fingerprints by the recipe ngram",
-        ),
-    ] {
-        folder.cli(&["recipe", "test", recipe, file]).fails(&[said]);
     }
 }
 

@@ -32,7 +32,7 @@ use crate::corpus::records::InputRecords;
 use crate::corpus::streams::copies_of_streams;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::{DocumentFields, Format, Wanted, parse_id};
-use crate::options::{FieldNames, OnError};
+use crate::options::FieldNames;
 
 /// Proves each line of a report of `simdb-cli dedup` from the texts
 ///
@@ -224,7 +224,7 @@ impl CheckReport {
             return Ok(Vec::new());
         }
         let mut claims = Vec::new();
-        for_each_object(&self.report, OnError::Abort, |line, fields| {
+        for_each_object(&self.report, |line, fields| {
             claims.push(Claim::parse(line, fields)?);
             Ok(())
         })?;

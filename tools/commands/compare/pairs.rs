@@ -14,7 +14,6 @@ use crate::console::Output;
 use crate::console::alignment::rows;
 use crate::formats::input::{LineReader, Source, extension_of};
 use crate::formats::{MAX_LINE_BYTES, MAX_TEXT_BYTES, text_of, utf8};
-use crate::options::OnError;
 
 /// Writes one object for each line {"a": text, "b": text} of a file, with the other fields of the line.
 pub(super) fn compare_pairs(pairs: &Path, weights: &Weights, output: &mut Output) -> Result<()> {
@@ -47,7 +46,7 @@ fn for_each_pair(
     mut compare: impl FnMut(&str, &str) -> Option<(Containment, Resemblance, bool)>,
 ) -> Result<()> {
     let mut failed = None;
-    let read = for_each_object(pairs, OnError::Abort, |_, mut fields| {
+    let read = for_each_object(pairs, |_, mut fields| {
         let [a, b] = [text(&mut fields, "a")?, text(&mut fields, "b")?];
         let Some((found, resemblance, is_alike)) = compare(&a, &b) else {
             return Ok(());
