@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::json;
 use simdb::{Change, Database, DocId, Fingerprint, Outcome};
 
-use super::external_clusters::ExternalClusters;
+use super::given_clusters::{GivenClusters, RemovedMember};
 use super::{DatabaseOptions, note_not_stored};
 use crate::console::interrupt::Interrupt;
 use crate::console::paths::refuse_special;
@@ -22,12 +22,10 @@ use crate::formats::parse_id;
 /// id, removed (true or false) and the fingerprint that the document had, or null.
 ///
 /// --clusters removes the members of clusters and keeps their keepers, as `simdb-cli dedup
-/// --clusters` does for a corpus. So a database can use clusters that Spark found. First all stored
-/// documents are compared with the clusters: if the distance of a document and its keeper is not
-/// the distance in the clusters, the clusters belong to other documents, and nothing is removed. A
-/// member whose keeper is not stored is not removed. Documents are removed some thousands per
-/// transaction, so the command can be interrupted and repeated; the exit code is 0 also if all
-/// documents are removed already. --json prints
+/// --clusters` does for a corpus. So a database can use clusters that Spark found. A member whose
+/// keeper is not stored is not removed. Documents are removed some thousands per transaction, so the
+/// command can be interrupted and repeated; the exit code is 0 also if all documents are removed
+/// already. --json prints
 /// {"removed":7,"without_keeper":0,"not_stored":0,"documents":93,"seconds":0.1}: removed documents,
 /// members whose keeper is not stored, documents of the clusters that are not stored, and documents
 /// left in the database.
@@ -50,9 +48,9 @@ pub struct Remove {
     )]
     ids: Vec<u64>,
 
-    /// Remove the members of these clusters, and keep the keepers: an output of `simdb-cli
-    /// clusters` (.jsonl, .csv, .parquet), or a folder of Parquet files with the columns doc_id,
-    /// keeper, cluster and distance
+    /// Remove the members of these clusters, and keep the keepers: a file of CSV or Parquet, or a
+    /// folder of Parquet files, with the columns doc_id and keeper, as `simdb-cli clusters` and Spark
+    /// write them
     #[arg(long, value_name = "PATH")]
     clusters: Option<PathBuf>,
 
@@ -105,30 +103,23 @@ impl Remove {
     fn remove_members(&self, clusters: &Path, output: &mut Output) -> Result<()> {
         let started = Instant::now();
         let interrupt = Interrupt::listen()?;
-        let clusters = ExternalClusters::read(clusters, self.progress, &interrupt)?;
+        let clusters = GivenClusters::read(clusters, self.progress, &interrupt)?;
         let database = self.database.open()?;
         if database.settings().frozen {
             let path = self.database.path.display();
             bail!("{path} is frozen: no document can be removed from it");
         }
-        let (mut ids, mut proving, mut without_keeper) = (Vec::new(), Vec::new(), 0);
+        let (mut ids, mut without_keeper) = (Vec::new(), 0);
         let snapshot = database.snapshot()?;
-        let not_stored = clusters.for_each_removed(
-            &snapshot,
-            self.progress,
-            &interrupt,
-            &mut |member| match (member.has_keeper, member.has_distance) {
-                (true, false) => ids.push(member.id),
-                (true, true) => proving.push(member.id),
-                (false, _) => without_keeper += 1,
-            },
-        )?;
+        let mut take = |member: RemovedMember| match member.distance {
+            Some(_) => ids.push(member.id),
+            None => without_keeper += 1,
+        };
+        let progress = self.progress;
+        let not_stored = clusters.for_each_removed(&snapshot, progress, &interrupt, &mut take)?;
         // As long as the snapshot is open, the file keeps the pages of its state.
         drop(snapshot);
         drop(clusters);
-        // The distances prove that the clusters belong to these documents. Documents with a
-        // distance are removed last, so that a repeated command can still check the clusters.
-        ids.append(&mut proving);
         let removed = self.remove_all(&database, &ids, &interrupt)?;
         let documents = database.len()?;
         database.close()?;

@@ -86,7 +86,7 @@ fn csv_has_one_line_per_member() {
     let folder = with_fingerprints(&CHAIN);
     let ran = clusters(&folder, &["--format", "csv"]).ends(0);
     let expected = [
-        "cluster,id,keeper,distance",
+        "cluster,doc_id,keeper,distance",
         "2,2,2,0",
         "2,3,2,0",
         "4,4,4,0",

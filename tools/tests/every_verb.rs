@@ -41,7 +41,7 @@ fn non_database_is_an_error_for_every_verb() {
     let folder = Folder::new();
     folder.write("text.simdb", "this is a text, not a database");
     folder.write("a.jsonl", TEXTS);
-    folder.write("clusters.csv", "cluster,id,keeper,distance\n1,2,1,0\n");
+    folder.write("clusters.csv", "doc_id,keeper\n2,1\n");
     let help = folder.cli(&["--help"]).ends(0).stdout;
     for database in ["text.simdb", "missing.simdb"] {
         let against = ["dedup", "a.jsonl", "-o", "b.jsonl", "--against", database];

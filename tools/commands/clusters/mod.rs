@@ -38,7 +38,7 @@ use crate::console::{Output, counted, grouped, note};
 /// With --similar, a member also has its "verdict" and "missing": what its text, A, and the text of the
 /// keeper, B, say, and the words that the keeper does not say, with their weights in nats.
 ///
-/// csv: the columns cluster, id, keeper and distance, a line for each member.
+/// csv: the columns cluster, doc_id, keeper and distance, a line for each member.
 ///
 /// parquet: the columns of csv, ids as INT64 with their bits, distance as INT32.
 ///
@@ -110,7 +110,7 @@ impl Clusters {
         let table = ResultTable {
             database: &database,
             key: "simdb.clusters",
-            columns: &["cluster", "id", "keeper", "distance"],
+            columns: &["cluster", "doc_id", "keeper", "distance"],
             radius: self.radius(),
         };
         let mut counts = self

@@ -14,7 +14,7 @@ use super::checkpoint::CheckpointFile;
 use super::columns::Columns;
 use super::load::LoadedCorpus;
 use super::options::Dedup;
-use crate::commands::external_clusters::ExternalClusters;
+use crate::commands::given_clusters::{GivenClusters, RemovedMember};
 use crate::console::interrupt::Interrupt;
 use crate::console::progress::handler;
 use crate::console::{counted, note};
@@ -29,7 +29,7 @@ const CHUNK_BYTES: usize = 64 << 20;
 pub struct Removal {
     /// The document to keep instead.
     pub keeper: u64,
-    /// The distance of both; `None` if it is unknown to external clusters.
+    /// The distance of both; `None` if the keeper of given clusters is not in the inputs.
     pub distance: Option<u32>,
     /// The cluster of both; `None` if the keeper is in another database.
     pub cluster: Option<u64>,
@@ -60,39 +60,46 @@ pub struct Decisions {
 }
 
 impl Decisions {
-    /// Removes the members of external clusters. Clusters of another corpus are an error.
-    pub fn from_external(
-        clusters: &ExternalClusters,
+    /// Removes the members of clusters that were found elsewhere.
+    pub fn from_given(
+        clusters: &GivenClusters,
         corpus: &LoadedCorpus,
         options: &Dedup,
         interrupt: &Interrupt,
     ) -> Result<Self> {
         let mut decisions = Self::default();
         let (mut without_keeper, mut kept) = (0, 0);
-        // The number of documents in the corpus, for each cluster.
+        // The number of documents in the corpus, for each keeper.
         let mut sizes: HashMap<u64, u64> = HashMap::new();
         let snapshot = corpus.database.snapshot()?;
         let progress = options.progress;
         let absent = clusters.for_each_removed(&snapshot, progress, interrupt, &mut |member| {
-            let (keeper, cluster) = (member.keeper, member.cluster);
+            let RemovedMember {
+                id,
+                keeper,
+                distance,
+            } = member;
             // If the keeper is a bad record, no document of the cluster would remain.
-            if !member.has_keeper && corpus.rejected.may_be(keeper) {
+            if distance.is_none() && corpus.rejected.may_be(keeper) {
                 kept += 1;
                 return;
             }
-            let size = sizes.entry(cluster).or_default();
+            let size = sizes.entry(keeper).or_default();
             *size += 1;
-            if member.has_keeper {
-                *size += u64::from(decisions.keepers.insert(keeper, cluster).is_none());
+            if distance.is_some() {
+                *size += u64::from(decisions.keepers.insert(keeper, keeper).is_none());
             } else {
                 without_keeper += 1;
             }
-            let removal = Removal {
-                keeper,
-                distance: member.distance,
-                cluster: Some(cluster),
-            };
-            decisions.removed.insert(member.id, removal);
+            let cluster = Some(keeper);
+            decisions.removed.insert(
+                id,
+                Removal {
+                    keeper,
+                    distance,
+                    cluster,
+                },
+            );
         })?;
         decisions.clusters = sizes.len() as u64;
         decisions.largest = sizes.values().copied().max().unwrap_or(0);

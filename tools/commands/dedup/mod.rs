@@ -46,7 +46,7 @@ pub use self::options::Dedup;
 use self::output::CorpusOutput;
 use self::removals::RemovalReport;
 use super::clusters::options::KeepRule;
-use super::external_clusters::ExternalClusters;
+use super::given_clusters::GivenClusters;
 use crate::console::Output;
 use crate::console::interrupt::Interrupt;
 use crate::console::paths::{folder_of, refuse_special};
@@ -75,7 +75,7 @@ impl Dedup {
             return output.print(self.json, || &summary, || summary.table());
         }
         let clusters = (self.clusters.as_deref())
-            .map(|path| ExternalClusters::read(path, self.progress, &interrupt))
+            .map(|path| GivenClusters::read(path, self.progress, &interrupt))
             .transpose()?;
         let against = self.open_against()?;
         let settings = self.settings(against.as_ref())?;
@@ -106,7 +106,7 @@ impl Dedup {
              numbers them"
         );
         let mut decisions = match &clusters {
-            Some(clusters) => Decisions::from_external(clusters, &loaded, self, &interrupt)?,
+            Some(clusters) => Decisions::from_given(clusters, &loaded, self, &interrupt)?,
             None => self.decide(
                 &loaded,
                 against.as_ref(),
@@ -115,7 +115,7 @@ impl Dedup {
                 &interrupt,
             )?,
         };
-        // The second pass does not need the external clusters, and their maps take memory.
+        // The second pass does not need the given clusters, which take memory.
         drop(clusters);
         let restored = match ignored.as_deref() {
             Some(ignored) => self.restore(

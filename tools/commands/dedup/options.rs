@@ -173,14 +173,12 @@ pub struct Dedup {
     )]
     pub(super) score: Option<String>,
 
-    /// Leave out the members of these clusters, instead of a search: an output of `simdb-cli
-    /// clusters` (.jsonl, .csv, .parquet), or a folder of Parquet files with the columns doc_id,
-    /// keeper, cluster and distance
+    /// Leave out the members of these clusters, instead of a search: a file of CSV or Parquet, or a
+    /// folder of Parquet files, with the columns doc_id and keeper, as `simdb-cli clusters` and Spark
+    /// write them
     ///
     /// A keeper may be missing from the inputs, for example if a corpus is deduplicated in parts.
-    /// If a member and its keeper are both in the inputs, their distance must be the distance in
-    /// the clusters: otherwise the clusters belong to another corpus or recipe, which is an error.
-    /// Memory: 32 bytes for each document of the clusters.
+    /// Memory: 16 bytes for each document of the clusters.
     #[arg(
         long,
         value_name = "PATH",

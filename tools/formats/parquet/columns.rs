@@ -27,8 +27,6 @@ pub enum ColumnRole {
     Part(DocumentPart),
     /// Ids as 64 bits, whether or not the column has a sign.
     IdBits,
-    /// The distances of documents.
-    Distance,
 }
 
 /// The type of the values of a column.
@@ -176,12 +174,11 @@ impl ColumnKind {
 }
 
 impl ColumnRole {
-    /// The part of a document in the column; `None` if the column is not part of a document.
-    pub fn part(self) -> Option<DocumentPart> {
+    /// The part of a document in the column.
+    pub fn part(self) -> DocumentPart {
         match self {
-            Self::Part(part) => Some(part),
-            Self::IdBits => Some(DocumentPart::Id),
-            Self::Distance => None,
+            Self::Part(part) => part,
+            Self::IdBits => DocumentPart::Id,
         }
     }
 
@@ -194,7 +191,6 @@ impl ColumnRole {
         let is_time = matches!(kind, ColumnKind::Time { .. });
         match self {
             Self::IdBits => (is_bits, "INT64"),
-            Self::Distance => (is_integer, "integers"),
             Self::Part(part) => match part {
                 DocumentPart::Id => (is_integer || is_text, "integers or strings of digits"),
                 DocumentPart::Text => (is_text, "strings"),

@@ -39,8 +39,7 @@ impl PartValues for ParquetRow<'_> {
 
     fn take(&mut self, part: DocumentPart) -> Result<Option<FieldValue>, String> {
         let mut columns = self.columns.iter().zip(self.cells);
-        let Some((column, cell)) = columns.find(|(column, _)| column.role.part() == Some(part))
-        else {
+        let Some((column, cell)) = columns.find(|(column, _)| column.role.part() == part) else {
             return Ok(None);
         };
         let in_column = |reason| format!("column {:?}: {reason}", column.name);

@@ -455,10 +455,7 @@ fn bad_rows_are_reported_by_file_and_row() {
 fn given_clusters_decide_rows() {
     let folder = corpus();
     // The later document of 1 and 12 is kept; 21 and its keeper are not in the corpus.
-    folder.write(
-        "c.csv",
-        "cluster,id,keeper,distance\n1,1,12,0\n1,12,12,0\n11,22,11,0\n20,21,20,2\n",
-    );
+    folder.write("c.csv", "doc_id,keeper\n1,12\n12,12\n22,11\n21,20\n");
     let ran = dedup(
         &folder,
         &["in", "-o", "out", "--clusters", "c.csv", "--mark"],
@@ -483,7 +480,7 @@ fn given_clusters_decide_rows() {
         "--mark",
     ];
     dedup(&folder, &shard).ends(0);
-    assert_eq!(rows(&folder, "shard.parquet"), ["21 3.0 20 2"]);
+    assert_eq!(rows(&folder, "shard.parquet"), ["21 3.0 20 null"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! External clusters: `simdb-cli dedup --clusters` and `simdb-cli remove --clusters`.
+//! Clusters found elsewhere: `simdb-cli dedup --clusters` and `simdb-cli remove --clusters`.
 
 use crate::common::Folder;
 use serde_json::{Value, json};
@@ -18,8 +18,7 @@ const DOCUMENTS: [(u64, &str); 6] = [
     (6, "0f0f0f0f0f0f0f0f"),
 ];
 
-const CLUSTERS: &str = "cluster,id,keeper,distance\n1,1,1,0\n1,2,1,1\n3,3,3,0\n3,4,3,0\n\
-     3,9223372036854775813,3,1\n";
+const CLUSTERS: &str = "doc_id,keeper\n1,1\n2,1\n3,3\n4,3\n9223372036854775813,3\n";
 
 fn line((id, fingerprint): (u64, &str)) -> String {
     format!("{{\"id\":{id},\"fp\":\"{fingerprint}\"}}\n")
@@ -82,7 +81,7 @@ fn own_clusters_give_the_same_result_as_dedup() {
         };
         let alone = run(&format!("{name}-alone.jsonl"), &[]);
         assert!(alone.2["removed"].as_u64() > Some(0), "{alone:?}");
-        for format in ["jsonl", "csv", "parquet"] {
+        for format in ["csv", "parquet"] {
             let clusters = format!("{name}.clusters.{format}");
             folder
                 .cli(&["clusters", &database, "--format", format, "-o", &clusters])
@@ -120,7 +119,7 @@ fn shard_drops_documents_kept_in_another_shard() {
     let gone = folder.read_json("gone.jsonl");
     assert_eq!(
         (&gone[0]["id"], &gone[0]["keeper"], &gone[0]["distance"]),
-        (&json!(2), &json!(1), &json!(1))
+        (&json!(2), &json!(1), &json!(null))
     );
 }
 
@@ -140,80 +139,6 @@ fn documents_of_unreadable_keeper_are_kept() {
         assert_eq!(folder.read("kept.jsonl"), lines(|id| id != 3 && id != 2));
         std::fs::remove_file(folder.file("kept.jsonl")).expect("it is there");
     }
-}
-
-#[test]
-fn clusters_without_evidence_for_the_corpus_are_refused() {
-    let folder = folder();
-    // Documents 2 and 4 differ in more or fewer bits than these distances from document 1 allow.
-    folder.write("b.jsonl", lines(|id| [2, 4, 6].contains(&id)));
-    for (two, four) in [(1, 1), (30, 30)] {
-        folder.write(
-            "d.csv",
-            format!("cluster,id,keeper,distance\n1,2,1,{two}\n1,4,1,{four}\n"),
-        );
-        run_with_clusters(&folder, "b.jsonl", "kept.jsonl", "d.csv", &[])
-            .fails(&["of other documents", "documents 2 and 4 differ"]);
-    }
-    folder.write("d.csv", "cluster,id,keeper,distance\n1,1,1,0\n1,2,1,\n");
-    for refused in [
-        run_with_clusters(&folder, "a.jsonl", "kept.jsonl", "d.csv", &[]),
-        folder.cli(&["remove", "a.simdb", "--clusters", "d.csv"]),
-    ] {
-        refused.fails(&["say no distances"]);
-    }
-    folder.write(
-        "d.jsonl",
-        "{\"cluster\":1,\"keeper\":1,\"members\":[{\"id\":1},{\"id\":2}]}\n",
-    );
-    folder
-        .cli(&["remove", "a.simdb", "--clusters", "d.jsonl"])
-        .fails(&["d.jsonl:1", "distance"]);
-    // Some of the members are sufficient evidence.
-    folder.write(
-        "d.csv",
-        "cluster,id,keeper,distance\n1,1,1,0\n1,2,1,1\n3,3,3,0\n3,4,3,\n",
-    );
-    let ran = folder
-        .cli(&["remove", "a.simdb", "--clusters", "d.csv", "--json"])
-        .ends(0);
-    assert!(
-        ran.stderr
-            .contains("not compared with their keepers: 1 document"),
-        "{}",
-        ran.stderr
-    );
-    assert_eq!(ran.one_json()["removed"], 2);
-}
-
-#[test]
-fn clusters_of_another_corpus_drop_nothing() {
-    let folder = folder();
-    folder.write(
-        "short.jsonl",
-        "{\"id\":1,\"text\":\"a\"}\n{\"id\":2,\"text\":\"b\"}\n",
-    );
-    folder.write("wrong.csv", CLUSTERS.replace("1,2,1,1", "1,2,1,2"));
-    let reported = [
-        "wrong.csv are of other documents, or of another recipe",
-        "documents 2 and 1 differ in 1 bits, and in 2",
-        "nothing was changed",
-    ];
-    let before = stored(&folder);
-    run_with_clusters(&folder, "a.jsonl", "out.jsonl", "wrong.csv", &[]).fails(&reported);
-    folder
-        .cli(&["remove", "a.simdb", "--clusters", "wrong.csv"])
-        .fails(&reported);
-    assert_eq!(stored(&folder), before);
-    dedup(
-        &folder,
-        &["short.jsonl", "-o", "out.jsonl", "--clusters", "c.csv"],
-    )
-    .fails(&[
-        "c.csv are of other documents",
-        "documents 2 and 1 differ in",
-    ]);
-    assert!(!folder.names().contains(&"out.jsonl".to_owned()));
 }
 
 #[test]
@@ -242,25 +167,16 @@ fn contradictory_clusters_are_refused() {
     let folder = folder();
     for (more, reported) in [
         (
-            "7,2,7,1\n",
-            "document 2 is there twice, in cluster 1 and in cluster 7",
+            "2,7\n",
+            "document 2 is there twice, with the keepers 1 and 7",
         ),
-        ("3,4,3,0\n", "document 4 is there twice"),
+        ("4,3\n", "document 4 is there twice"),
         (
-            "2,6,2,3\n",
+            "6,2\n",
             "document 2 is the keeper of document 6, and is itself left out for document 1",
         ),
-        (
-            "9,6,1,3\n",
-            "document 6 is in cluster 9, and its keeper 1 in cluster 1",
-        ),
-        ("6,6,6,1\n", "c.csv:7: document 6 is its own keeper"),
-        ("1,6,1,65\n", "c.csv:7: the distance 65"),
-        ("1,x,1,0\n", "c.csv:7: column \"id\": \"x\" is no number"),
-        (
-            "1,6,1\n",
-            "c.csv:7: there are 3 fields under 4 column names",
-        ),
+        ("x,1\n", "c.csv:7: column \"doc_id\": \"x\" is no number"),
+        ("6\n", "c.csv:7: there are 1 fields under 2 column names"),
     ] {
         folder.write("c.csv", format!("{CLUSTERS}{more}"));
         run_with_clusters(&folder, "a.jsonl", "out.jsonl", "c.csv", &[]).fails(&[reported]);
@@ -274,52 +190,24 @@ fn contradictory_clusters_are_refused() {
 #[test]
 fn damaged_cluster_file_differs_from_other_file() {
     let folder = folder();
-    folder.write("empty.jsonl", "");
-    folder.write("empty.csv", "cluster,id,keeper,distance\n");
-    for (number, name) in ["empty.jsonl", "empty.csv"].iter().enumerate() {
-        let output = format!("{number}.jsonl");
-        run_with_clusters(&folder, "a.jsonl", &output, name, &[]).ends(0);
-        assert_eq!(folder.read(&output), lines(|_| true));
-        folder
-            .cli(&["remove", "a.simdb", "--clusters", name])
-            .ends(0);
-    }
-    let sound = "{\"cluster\":1,\"keeper\":1,\"members\":[{\"id\":1,\"distance\":0}]}\n";
+    folder.write("empty.csv", "doc_id,keeper\n");
+    run_with_clusters(&folder, "a.jsonl", "out.jsonl", "empty.csv", &[]).ends(0);
+    assert_eq!(folder.read("out.jsonl"), lines(|_| true));
+    folder
+        .cli(&["remove", "a.simdb", "--clusters", "empty.csv"])
+        .ends(0);
     for (name, content, reported) in [
-        ("x.csv", String::new(), "x.csv:1: there are no column names"),
-        (
-            "x.csv",
-            "a,b\n".to_owned(),
-            "x.csv:1: there is no column \"id\"",
-        ),
-        (
-            "x.jsonl",
-            format!("{sound}\n{{\"cluster\""),
-            "x.jsonl:3: malformed JSON",
-        ),
-        (
-            "x.jsonl",
-            format!("{sound}{{\"id\":7}}\n"),
-            "x.jsonl:2: missing field `cluster`",
-        ),
-        (
-            "x.jsonl",
-            sound.replace("\"id\":1", "\"id\":-1"),
-            "x.jsonl:1: invalid value",
-        ),
-        (
-            "x.txt",
-            sound.to_owned(),
-            ".jsonl, .csv and .parquet are read",
-        ),
+        ("x.csv", "", "x.csv:1: there are no column names"),
+        ("x.csv", "a,b\n", "x.csv:1: there is no column \"doc_id\""),
+        ("x.jsonl", "{}", ".csv and .parquet are read"),
     ] {
         folder.write(name, content);
-        run_with_clusters(&folder, "a.jsonl", "out.jsonl", name, &[]).fails(&[reported]);
+        run_with_clusters(&folder, "a.jsonl", "x-out.jsonl", name, &[]).fails(&[reported]);
         folder
             .cli(&["remove", "a.simdb", "--clusters", name])
             .fails(&[reported]);
     }
-    run_with_clusters(&folder, "a.jsonl", "out.jsonl", "none.csv", &[])
+    run_with_clusters(&folder, "a.jsonl", "x-out.jsonl", "none.csv", &[])
         .fails(&["cannot read none.csv"]);
     assert_eq!(stored(&folder).len(), DOCUMENTS.len());
 }
@@ -366,7 +254,7 @@ fn search_options_with_given_clusters_are_refused() {
 fn remove_by_clusters_keeps_the_keepers() {
     let folder = folder();
     // 7 and 8 are not stored; the keeper of 6 is not stored.
-    folder.write("c.csv", format!("{CLUSTERS}7,7,7,0\n7,6,7,2\n7,8,7,1\n"));
+    folder.write("c.csv", format!("{CLUSTERS}7,7\n6,7\n8,7\n"));
     let remove = ["remove", "a.simdb", "--clusters", "c.csv"];
     let ran = folder.cli(&[&remove[..], &["--json"]].concat()).ends(0);
     let mut line = ran.one_json();
@@ -388,60 +276,48 @@ fn remove_by_clusters_keeps_the_keepers() {
 
 mod spark {
     use super::*;
-    use parquet::data_type::{Int32Type, Int64Type};
+    use parquet::data_type::Int64Type;
     use parquet::file::writer::SerializedFileWriter;
     use parquet::schema::parser::parse_message_type;
 
-    /// A file as Spark writes it: every column is nullable.
-    fn write(folder: &Folder, name: &str, rows: &[[Option<u64>; 4]]) {
-        let columns = "optional int64 doc_id; optional int64 keeper; optional int64 cluster; \
-             optional int32 distance;";
+    /// A file as Spark writes it: every column is nullable, and there are more columns.
+    fn write(folder: &Folder, name: &str, rows: &[[Option<u64>; 2]]) {
+        let columns = "optional int64 doc_id; optional int64 keeper; optional int64 cluster;";
         let schema = parse_message_type(&format!("message spark_schema {{ {columns} }}"));
         let schema = schema.expect("a schema").into();
         let file = std::fs::File::create(folder.file(name)).expect("a file");
         let mut writer =
             SerializedFileWriter::new(file, schema, Default::default()).expect("a writer");
         let mut group = writer.next_row_group().expect("a row group");
-        for place in 0..4 {
+        for place in [0, 1, 1] {
             let cells = rows.iter().map(|row| row[place]);
             let levels: Vec<i16> = cells
                 .clone()
                 .map(|cell| i16::from(cell.is_some()))
                 .collect();
             let mut column = group.next_column().expect("a column").expect("a column");
-            if place < 3 {
-                let values: Vec<i64> = cells.flatten().map(|bits| bits as i64).collect();
-                let column = column.typed::<Int64Type>();
-                column.write_batch(&values, Some(&levels), None)
-            } else {
-                let values: Vec<i32> = cells.flatten().map(|bits| bits as i32).collect();
-                let column = column.typed::<Int32Type>();
-                column.write_batch(&values, Some(&levels), None)
-            }
-            .expect("written");
+            let values: Vec<i64> = cells.flatten().map(|bits| bits as i64).collect();
+            column
+                .typed::<Int64Type>()
+                .write_batch(&values, Some(&levels), None)
+                .expect("written");
             column.close().expect("written");
         }
         group.close().expect("written");
         writer.close().expect("written");
     }
 
-    fn row(id: u64, keeper: u64, distance: Option<u64>) -> [Option<u64>; 4] {
-        [Some(id), Some(keeper), Some(keeper), distance]
+    fn row(id: u64, keeper: u64) -> [Option<u64>; 2] {
+        [Some(id), Some(keeper)]
     }
 
     /// A folder `c` of clusters, with the extra files that Spark writes.
     fn with_clusters() -> Folder {
         let folder = folder();
         std::fs::create_dir(folder.file("c")).expect("a folder");
-        let first = [
-            row(2, 1, Some(1)),
-            row(LARGE, 3, Some(1)),
-            row(3, 3, Some(0)),
-        ];
+        let first = [row(2, 1), row(LARGE, 3), row(3, 3)];
         write(&folder, "c/part-0.snappy.parquet", &first);
-        // The distance of 4 from 3 is unknown.
-        let second = [row(4, 3, None), row(1, 1, Some(0))];
-        write(&folder, "c/part-1.snappy.parquet", &second);
+        write(&folder, "c/part-1.snappy.parquet", &[row(4, 3), row(1, 1)]);
         write(&folder, "c/part-2.snappy.parquet", &[]);
         for name in ["_SUCCESS", "_simdb_manifest.json", "._SUCCESS.crc"] {
             folder.write(&format!("c/{name}"), "");
@@ -453,10 +329,7 @@ mod spark {
     fn folder_written_by_spark_is_accepted() {
         let folder = with_clusters();
         let report = ["--report", "gone.jsonl"];
-        let ran = run_with_clusters(&folder, "a.jsonl", "out.jsonl", "c", &report).ends(0);
-        let reported =
-            "without a distance in the clusters, so not compared with their keepers: 1 document\n";
-        assert_eq!(ran.stderr, reported);
+        run_with_clusters(&folder, "a.jsonl", "out.jsonl", "c", &report).ends(0);
         assert_eq!(
             folder.read("out.jsonl"),
             lines(|id| [1, 3, 6].contains(&id))
@@ -514,10 +387,10 @@ mod spark {
     #[test]
     fn row_without_id_and_damaged_file_are_refused_by_name() {
         let folder = with_clusters();
-        let rows = [row(2, 1, Some(1)), [None, Some(1), Some(1), Some(1)]];
+        let rows = [row(2, 1), [None, Some(1)]];
         write(&folder, "c/part-1.snappy.parquet", &rows);
         run_with_clusters(&folder, "a.jsonl", "out.jsonl", "c", &[])
-            .fails(&["c/part-1.snappy.parquet: row 1: there is no id"]);
+            .fails(&["c/part-1.snappy.parquet: row 1: there is no doc_id"]);
         let bytes = std::fs::read(folder.file("c/part-0.snappy.parquet")).expect("bytes");
         folder.write("c/part-0.snappy.parquet", &bytes[..bytes.len() - 20]);
         let before = stored(&folder);

@@ -391,7 +391,7 @@ def check_clusters(run, spark, everything):
                         "dropped-001" in steps and "dropped-by-driver" in steps, list(steps))
     cli = run.options.simdb_cli
     text = run.simdb(cli, "clusters", run.at("corpus.simdb"), "--format", "csv")
-    lines = [tuple(int(line[name]) for name in ("id", "keeper", "distance"))
+    lines = [tuple(int(line[name]) for name in ("doc_id", "keeper", "distance"))
              for line in csv.DictReader(io.StringIO(text))]
     checks.equal("star clusters are the clusters of `simdb-cli clusters`", lines, stars)
     run.simdb(cli, "backup", run.at("corpus.simdb"), run.at("kept.simdb"))
