@@ -7,7 +7,7 @@ TEXTS are JSON Lines with `id` and `text`. PAIRS are pairs of texts that readers
 `gold`, `removable` or `different` (other values are left out). Their texts are added to the corpus, unless
 it has them. Each program runs in a process of its own, from the file to the list of what it removes:
 
-- simdb: `dedup`, and `dedup --strict`;
+- simdb: `dedup`, and `dedup --radius 3`;
 - rensa: RMinHashDeduplicator with LSH, as in its README: words, 128 permutations, threshold 0.8, and 0.5;
 - datasketch: MinHashLSH, words, 128 permutations; a text that no kept text meets is inserted;
 - text-dedup: `python -m text_dedup.minhash`, its defaults (5 words in a shingle, threshold 0.7), and single
@@ -115,7 +115,7 @@ def programs(simdb):
         return (command, [*command, "--keepers"]) if name == "rensa" else (command, None)
 
     return {
-        "simdb": dedup(), "simdb --strict": dedup("--strict"),
+        "simdb": dedup(), "simdb --radius 3": dedup("--radius", "3"),
         "rensa, 0.8": peer("rensa", "0.8"), "rensa, 0.5": peer("rensa", "0.5"),
         "datasketch, 0.8": peer("datasketch", "0.8"), "datasketch, 0.5": peer("datasketch", "0.5"),
         "text-dedup, 5 words": peer("text-dedup", "5"), "text-dedup, words": peer("text-dedup", "1"),

@@ -1,4 +1,5 @@
-//! [`GivenClusters`]: documents and their keepers, found by `simdb-cli clusters` or by another program.
+//! [`GivenClusters`]: documents and their keepers, found by `simdb-cli clusters` or by another
+//! program.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::formats::parquet::ParquetFile;
 use crate::formats::parquet::columns::{ColumnRole, required};
 use crate::formats::parquet::metadata::ID_COLUMN;
 use crate::formats::parquet::rows::{ParquetCell, ParquetRows};
-use crate::formats::table::{RecordLimit, TableReader};
+use crate::formats::table::{Dialect, RecordLimit, TableReader};
 use crate::formats::{Format, excerpt, id_of_digits};
 
 /// The column of keepers.
@@ -53,8 +54,8 @@ pub struct RemovedMember {
 }
 
 impl GivenClusters {
-    /// Reads a CSV or Parquet file, or a folder of Parquet files, with the columns `doc_id` and `keeper`.
-    /// Clusters that contradict themselves are an error.
+    /// Reads a CSV or Parquet file, or a folder of Parquet files, with the columns `doc_id` and
+    /// `keeper`. Clusters that contradict themselves are an error.
     pub fn read(path: &Path, progress: ProgressMode, interrupt: &Interrupt) -> Result<Self> {
         let shown = path.display();
         let is_begun = path.is_dir() && path.join(SPARK_MANIFEST).exists();
@@ -170,13 +171,13 @@ fn read_table(
     bytes_read: &Arc<AtomicU64>,
     push: &mut dyn FnMut(Result<KeptBy>) -> Result<()>,
 ) -> Result<()> {
-    let mut table = TableReader::csv(source.open(bytes_read)?, RECORD_LIMIT)?;
+    let mut table = TableReader::new(source.open(bytes_read)?, RECORD_LIMIT, Dialect::CSV)?;
     let [ids, keepers] = [ID_COLUMN, KEEPER_COLUMN].map(|name| table.required(name));
     let columns = [ids?, keepers?];
     while let Some((line, record)) = table.next_record()? {
-        let number = |column: usize| {
+        let number = |column: usize| -> Result<u64, String> {
             let column = &columns[column];
-            let digits = column.value(record.clone()?)?;
+            let digits = column.value(record.as_ref().map_err(String::clone)?)?;
             let number = id_of_digits(digits).map(|id| id.0);
             number.map_err(|_| {
                 let digits = excerpt(&format!("{digits:?}"));

@@ -7,12 +7,15 @@ mod check_report;
 mod clusters;
 mod compare;
 mod completions;
+mod corpus_copy;
+mod cut;
 mod dedup;
 mod doctor;
 mod export;
 mod get;
 mod given_clusters;
 mod hash;
+mod input_options;
 mod insert;
 mod json_object;
 mod pairs;
@@ -20,7 +23,7 @@ mod prune;
 mod query;
 mod recipe;
 mod remove;
-mod results;
+mod result_output;
 mod salvage;
 mod stats;
 mod text_input;
@@ -86,6 +89,7 @@ verbs! {
     Pairs(pairs::Pairs),
     Clusters(clusters::Clusters),
     Dedup(dedup::Dedup),
+    Cut(cut::Cut),
     Hash(hash::Hash),
     Recipe(recipe::RecipeVerb),
     Compare(compare::Compare),
@@ -108,7 +112,7 @@ const STRICT_RADIUS: u32 = 3;
 
 /// The reason why the fingerprint of a text is unreliable.
 const TOO_LITTLE_CONTENT: &str =
-    "the text says too little: it is too short, or one phrase over and over";
+    "the text has too little content: it is too short, or one phrase over and over";
 
 /// The database that a command opens.
 #[derive(Debug, Args)]

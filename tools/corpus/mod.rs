@@ -1,7 +1,7 @@
 //! A corpus: documents read from files, in order, and the outcome of each record.
 //!
 //! - [`inputs`]: the files to read
-//! - [`streams`]: copies of standard input and pipes, for inputs that are read more than once
+//! - [`stream_copies`]: copies of standard input and pipes, for inputs that are read more than once
 //! - [`pipeline`]: from inputs to documents, in order
 //! - [`bulk`]: from documents to a database
 //! - [`memory`]: the shares of `--memory`
@@ -24,4 +24,4 @@ pub mod records;
 pub mod repeated_blocks;
 pub mod report;
 pub mod statistics;
-pub mod streams;
+pub mod stream_copies;

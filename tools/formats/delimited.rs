@@ -1,13 +1,12 @@
 //! Comma- and tab-separated values under a line of column names, as documents.
 
 use anyhow::Result;
-use csv::ByteRecord;
 use serde_json::Value;
 
 use super::fields::{DocumentFields, DocumentPart, FieldValue, PartValues};
 use super::id_sequence::IdSequence;
 use super::input::InputStream;
-use super::table::{RecordLimit, TableColumn, TableReader};
+use super::table::{Dialect, RecordLimit, TableColumn, TableReader, TableRecord};
 use super::{Item, MAX_LINE_BYTES, Records, raised};
 
 /// A reader of the documents of a table.
@@ -21,19 +20,13 @@ pub struct Delimited {
 }
 
 impl Delimited {
-    /// Reads comma-separated values.
-    pub fn csv(input: InputStream, fields: &DocumentFields, counted: IdSequence) -> Result<Self> {
-        let table = TableReader::csv(input, record_limit(fields))?;
-        Self::new(table, fields, counted)
-    }
-
-    /// Reads tab-separated values.
-    pub fn tsv(input: InputStream, fields: &DocumentFields, counted: IdSequence) -> Result<Self> {
-        let table = TableReader::tsv(input, record_limit(fields))?;
-        Self::new(table, fields, counted)
-    }
-
-    fn new(table: TableReader, fields: &DocumentFields, counted: IdSequence) -> Result<Self> {
+    pub fn new(
+        dialect: Dialect,
+        input: InputStream,
+        fields: &DocumentFields,
+        counted: IdSequence,
+    ) -> Result<Self> {
+        let table = TableReader::new(input, record_limit(fields), dialect)?;
         let columns =
             fields.find_columns(|_, name| table.optional(name), |name| table.missing(name))?;
         Ok(Self {
@@ -80,7 +73,7 @@ impl Records for Delimited {
 /// The values of a record, by part.
 struct ColumnParts<'r> {
     columns: &'r [Option<TableColumn>],
-    record: &'r ByteRecord,
+    record: &'r TableRecord,
 }
 
 impl PartValues for ColumnParts<'_> {
@@ -126,7 +119,8 @@ mod tests {
 
     fn csv(bytes: &[u8]) -> Vec<(u64, Option<u64>, String)> {
         read(
-            Delimited::csv(
+            Delimited::new(
+                Dialect::CSV,
                 InputStream::of_bytes("t", bytes),
                 &DocumentFields::of_names(Some("text"), None),
                 IdSequence::new(1),
@@ -205,7 +199,8 @@ mod tests {
     #[test]
     fn missing_column_error_lists_columns() {
         let input = InputStream::of_bytes("t.csv", b"a,b\n1,2\n");
-        let error = Delimited::csv(
+        let error = Delimited::new(
+            Dialect::CSV,
             input,
             &DocumentFields::of_names(Some("text"), None),
             IdSequence::new(1),
@@ -218,7 +213,8 @@ mod tests {
             "t.csv:1: there is no column \"id\"; the columns are a, b; name the right one with --id"
         );
         let empty = InputStream::of_bytes("t.csv", b"");
-        let error = Delimited::csv(
+        let error = Delimited::new(
+            Dialect::CSV,
             empty,
             &DocumentFields::of_names(None, None),
             IdSequence::new(1),
@@ -233,7 +229,8 @@ mod tests {
     #[test]
     fn unclosed_quotation_mark_in_header_is_an_error() {
         let input = InputStream::of_bytes("t.csv", b"id,text,\"x\n1,a,b\n");
-        let error = Delimited::csv(
+        let error = Delimited::new(
+            Dialect::CSV,
             input,
             &DocumentFields::of_names(Some("text"), None),
             IdSequence::new(1),
@@ -250,7 +247,8 @@ mod tests {
     fn duplicate_of_a_read_column_is_an_error() {
         let open = |bytes: &[u8]| {
             let fields = DocumentFields::of_names(Some("text"), Some("fp"));
-            Delimited::csv(
+            Delimited::new(
+                Dialect::CSV,
                 InputStream::of_bytes("t.csv", bytes),
                 &fields,
                 IdSequence::new(1),
@@ -272,7 +270,8 @@ mod tests {
     fn tsv_does_not_quote() {
         let input = InputStream::of_bytes("t", b"id\ttext\n1\t\"a\n2\tb\"\n");
         let read = read(
-            Delimited::tsv(
+            Delimited::new(
+                Dialect::TSV,
                 input,
                 &DocumentFields::of_names(Some("text"), None),
                 IdSequence::new(1),
@@ -295,7 +294,8 @@ mod tests {
             b"id,fp,reliable\n1,00000000000000ff,false\n2,00000000000000ff,true\n3,0,true\n",
         );
         let read = read(
-            Delimited::csv(
+            Delimited::new(
+                Dialect::CSV,
                 input,
                 &DocumentFields::of_names(None, Some("fp")),
                 IdSequence::new(1),

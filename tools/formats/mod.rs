@@ -1,8 +1,8 @@
 //! The formats of corpora, one file each, and the parts that they share.
 //!
-//! A bad record is an [`Item::Reject`], which the loader may skip. An input that cannot be read on is
-//! an error. So the loader skips single records, whose locations it reports, and never the rest of a
-//! file.
+//! A bad record is an [`Item::Reject`], which the loader may skip. An input that cannot be read on
+//! is an error. So the loader skips single records, whose locations it reports, and never the rest
+//! of a file.
 
 pub mod arrival_check;
 mod catch_panics;
@@ -29,9 +29,11 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 use simdb::{DocId, Document, Fingerprint, Fingerprinter, Timestamp};
 
+use self::delimited::Delimited;
 pub use self::fields::{DocumentFields, DocumentPart};
 use self::id_sequence::IdSequence;
 use self::score::Score;
+use self::table::Dialect;
 
 /// The longest text, in bytes of UTF-8. `--max-text` can only lower this limit.
 pub const MAX_TEXT_BYTES: usize = 128 << 20;
@@ -277,8 +279,8 @@ pub fn reader(
         .unwrap_or_else(|| IdSequence::new(format.first_id()));
     Ok(match format {
         Format::Jsonl => Box::new(jsonl::JsonLines::new(open()?, fields.clone(), counted)?),
-        Format::Csv => Box::new(delimited::Delimited::csv(open()?, fields, counted)?),
-        Format::Tsv => Box::new(delimited::Delimited::tsv(open()?, fields, counted)?),
+        Format::Csv => Box::new(Delimited::new(Dialect::CSV, open()?, fields, counted)?),
+        Format::Tsv => Box::new(Delimited::new(Dialect::TSV, open()?, fields, counted)?),
         Format::Lines => Box::new(lines::TextLines::new(
             open()?,
             counted,
@@ -390,7 +392,8 @@ pub fn excerpt(value: &str) -> String {
     }
 }
 
-/// A name for messages, shortened and without control characters, which could move a terminal's cursor.
+/// A name for messages, shortened and without control characters, which could move a terminal's
+/// cursor.
 pub fn printable(name: &str) -> String {
     excerpt(&name.replace(char::is_control, "\u{fffd}"))
 }

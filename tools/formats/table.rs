@@ -1,31 +1,44 @@
 //! [`TableReader`]: comma- and tab-separated values, record by record under their column names.
 //!
-//! The crate `csv` accepts a quotation mark that is never closed, and text after a closing one. Both
-//! may have swallowed other records, and its fields do not show either, so the parser is here.
+//! The parser is our own, because the crate `csv` accepts a quotation mark that is never closed,
+//! and text after a closing mark. Both may have swallowed other records.
 
 use std::io::{self, BufRead};
 use std::ops::Range;
 
 use anyhow::{Context, Result, anyhow, bail};
-use csv::ByteRecord;
 
 use super::input::{BUFFER_BYTES, InputStream};
-use super::{list_columns, printable, utf8};
+use super::{Format, list_columns, printable, utf8};
 
 /// A reader of CSV or TSV. Blank lines are skipped.
 pub struct TableReader {
     input: InputStream,
-    delimiter: u8,
-    /// A quotation mark at the start of a field encloses the field.
-    is_quoting: bool,
+    dialect: Dialect,
     limit: RecordLimit,
-    header: ByteRecord,
-    record: ByteRecord,
+    header: TableRecord,
+    record: TableRecord,
     /// The line on which the last record begins.
     line: u64,
     /// The number of line feeds read.
     line_feeds: u64,
     field: FieldParser,
+}
+
+/// The signs of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Dialect {
+    pub delimiter: char,
+    /// A quotation mark at the start of a field encloses the field.
+    pub is_quoting: bool,
+}
+
+/// The fields of a record.
+#[derive(Debug, Default)]
+pub struct TableRecord {
+    bytes: Vec<u8>,
+    /// The end of each field in `bytes`.
+    ends: Vec<usize>,
 }
 
 /// The longest record that is read.
@@ -92,31 +105,14 @@ const LINE_END_BYTES: usize = 2;
 const KEPT_BYTES: usize = 2 * BUFFER_BYTES;
 
 impl TableReader {
-    /// Reads comma-separated values, quoted as in RFC 4180.
-    pub fn csv(input: InputStream, limit: RecordLimit) -> Result<Self> {
-        Self::new(input, limit, b',', true)
-    }
-
-    /// Reads tab-separated values. A quotation mark is text, so a value cannot hold a tab or a line
-    /// feed.
-    pub fn tsv(input: InputStream, limit: RecordLimit) -> Result<Self> {
-        Self::new(input, limit, b'\t', false)
-    }
-
-    fn new(
-        mut input: InputStream,
-        limit: RecordLimit,
-        delimiter: u8,
-        is_quoting: bool,
-    ) -> Result<Self> {
+    pub fn new(mut input: InputStream, limit: RecordLimit, dialect: Dialect) -> Result<Self> {
         input.skip_bom()?;
         let mut reader = Self {
             input,
-            delimiter,
-            is_quoting,
+            dialect,
             limit,
-            header: ByteRecord::new(),
-            record: ByteRecord::new(),
+            header: TableRecord::default(),
+            record: TableRecord::default(),
             line: 1,
             line_feeds: 0,
             field: FieldParser::default(),
@@ -171,9 +167,9 @@ impl TableReader {
         )
     }
 
-    /// The line on which the next record begins, and the record or its defect. `None` at the end of the
-    /// input.
-    pub fn next_record(&mut self) -> Result<Option<(u64, Result<&ByteRecord, String>)>> {
+    /// The line on which the next record begins, and the record or its defect. `None` at the end of
+    /// the input.
+    pub fn next_record(&mut self) -> Result<Option<(u64, Result<&TableRecord, String>)>> {
         let columns = self.header.len();
         let record = loop {
             let record = self.read(columns).with_context(|| {
@@ -190,7 +186,7 @@ impl TableReader {
             let is_blank = record.fields == 1
                 && !record.has_quoted_field
                 && record.defect.is_none()
-                && self.record.as_slice().is_empty();
+                && self.record.bytes.is_empty();
             if !is_blank {
                 break record;
             }
@@ -212,16 +208,16 @@ impl TableReader {
     }
 
     /// The fields of a record with a defect, up to the defect.
-    pub fn sound_fields(&self) -> &ByteRecord {
+    pub fn sound_fields(&self) -> &TableRecord {
         &self.record
     }
 
-    /// Reads the next record, of which at most `columns` fields are held. A record that is too long is
-    /// read to its end without being held. `None` at the end of the input.
+    /// Reads the next record, of which at most `columns` fields are held. A record that is too long
+    /// is read to its end without being held. `None` at the end of the input.
     fn read(&mut self, columns: usize) -> io::Result<Option<RecordShape>> {
-        let held = self.record.as_slice().len() + self.field.value.capacity();
+        let held = self.record.bytes.len() + self.field.value.capacity();
         if held > KEPT_BYTES {
-            self.record = ByteRecord::new();
+            self.record = TableRecord::default();
             self.field = FieldParser::default();
         }
         self.record.clear();
@@ -230,15 +226,15 @@ impl TableReader {
             return Ok(None);
         }
         self.line = self.line_feeds + 1;
-        let (delimiter, is_quoting) = (self.delimiter, self.is_quoting);
+        let dialect = self.dialect;
         let field = &mut self.field;
         let mut record = RecordShape::default();
         let mut record_bytes = 0;
         loop {
             let ready = self.input.reader.fill_buf()?;
             let is_end = ready.is_empty();
-            // Within quotation marks the end of the input is not the end of a record: all records since
-            // the opening mark were swallowed.
+            // Within quotation marks the end of the input is not the end of a record: all records
+            // since the opening mark were swallowed.
             if is_end && field.state == FieldState::Quoted {
                 record.add_defect(Defect::NeverClosed);
                 let is_line_begun = field.value.last() != Some(&b'\n');
@@ -249,7 +245,7 @@ impl TableReader {
             let ready = if is_end { b"\n" } else { ready };
             // Up to the end of a field, or all that is ready.
             let mut bytes = ready.iter();
-            let end = bytes.position(|byte| field.push(*byte, delimiter, is_quoting));
+            let end = bytes.position(|byte| field.push(*byte, dialect));
             let used = end.map_or(ready.len(), |end| end + 1);
             let ends_record = end.is_some_and(|end| ready[end] == b'\n');
             self.line_feeds += ready[..used].iter().filter(|b| **b == b'\n').count() as u64;
@@ -271,7 +267,7 @@ impl TableReader {
                 Err(defect) => record.add_defect(defect),
                 Ok(value) if record.fields < columns && record.defect.is_none() => {
                     record.has_lone_return |= !field.is_quoted() && value.contains(&b'\r');
-                    self.record.push_field(value);
+                    self.record.push(value);
                 }
                 Ok(_) => {}
             }
@@ -298,32 +294,88 @@ impl TableReader {
     }
 }
 
-/// The range of a field in the bytes of a good record, with its quotation marks; `None` if there is no such
-/// field. The record may lack its line end, and blank lines may follow.
-pub fn field_range(
-    record: &[u8],
-    index: usize,
-    delimiter: u8,
-    is_quoting: bool,
-) -> Option<Range<usize>> {
+/// The range of a field in the bytes of its record, with its quotation marks, and its value.
+pub type TableField = (Range<usize>, Vec<u8>);
+
+/// The fields of a good record. The record may lack its line end, and blank lines may follow.
+pub fn fields_of(record: &[u8], dialect: Dialect) -> Vec<TableField> {
     let mut field = FieldParser::default();
-    let (mut start, mut fields) = (0, 0);
+    let (mut start, mut fields) = (0, Vec::new());
     // The last line may lack its line feed.
     for (end, byte) in record.iter().copied().chain([b'\n']).enumerate() {
-        if !field.push(byte, delimiter, is_quoting) {
+        if !field.push(byte, dialect) {
             continue;
         }
-        if fields == index {
-            let is_return = byte == b'\n' && record[start..end].ends_with(b"\r");
-            return Some(start..end - usize::from(is_return));
-        }
-        if byte == b'\n' {
-            return None;
+        let ends_record = byte == b'\n';
+        let is_return = ends_record && record[start..end].ends_with(b"\r");
+        let value = field.value(ends_record).unwrap_or_default().to_vec();
+        fields.push((start..end - usize::from(is_return), value));
+        if ends_record {
+            break;
         }
         field.clear();
-        (start, fields) = (end + 1, fields + 1);
+        start = end + 1;
     }
-    None
+    fields
+}
+
+/// A value in quotation marks.
+pub fn quoted(value: &str) -> String {
+    format!("\"{}\"", value.replace('"', "\"\""))
+}
+
+impl Dialect {
+    /// Comma-separated values, quoted as in RFC 4180.
+    pub const CSV: Self = Self {
+        delimiter: ',',
+        is_quoting: true,
+    };
+
+    /// Tab-separated values. A quotation mark is text, so a value cannot hold a tab or a line feed.
+    pub const TSV: Self = Self {
+        delimiter: '\t',
+        is_quoting: false,
+    };
+
+    /// The dialect of a format; `None` if the format is no table of text.
+    pub fn of(format: Format) -> Option<Self> {
+        match format {
+            Format::Csv => Some(Self::CSV),
+            Format::Tsv => Some(Self::TSV),
+            _ => None,
+        }
+    }
+}
+
+impl TableRecord {
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The field with this index; `None` if there are fewer fields.
+    pub fn get(&self, index: usize) -> Option<&[u8]> {
+        let end = *self.ends.get(index)?;
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        self.bytes.get(start..end)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.len()).filter_map(|index| self.get(index))
+    }
+
+    fn push(&mut self, field: &[u8]) {
+        self.bytes.extend_from_slice(field);
+        self.ends.push(self.bytes.len());
+    }
+
+    fn truncate(&mut self, fields: usize) {
+        self.ends.truncate(fields);
+        self.bytes.truncate(self.ends.last().copied().unwrap_or(0));
+    }
+
+    fn clear(&mut self) {
+        self.truncate(0);
+    }
 }
 
 /// The lines of a record with a defect, if there are several: a quotation mark that is not closed
@@ -337,7 +389,7 @@ fn lines_read(first: u64, last: u64) -> String {
 
 impl TableColumn {
     /// The value of this column in a record.
-    pub fn value<'r>(&self, record: &'r ByteRecord) -> Result<&'r str, String> {
+    pub fn value<'r>(&self, record: &'r TableRecord) -> Result<&'r str, String> {
         let bytes = record.get(self.index).unwrap_or_default();
         utf8(bytes).map_err(|reason| format!("column {:?}: {reason}", self.name))
     }
@@ -369,13 +421,13 @@ impl FieldParser {
     }
 
     /// Takes the next byte. Returns `true` if the byte ends the field.
-    fn push(&mut self, byte: u8, delimiter: u8, is_quoting: bool) -> bool {
+    fn push(&mut self, byte: u8, dialect: Dialect) -> bool {
         use FieldState::*;
         let (state, is_value) = match (self.state, byte) {
             (Quoted, b'"') => (QuoteInQuoted, false),
             (Quoted, _) | (QuoteInQuoted, b'"') => (Quoted, true),
-            (_, byte) if byte == b'\n' || byte == delimiter => return true,
-            (Start, b'"') if is_quoting => (Quoted, false),
+            (_, byte) if byte == b'\n' || char::from(byte) == dialect.delimiter => return true,
+            (Start, b'"') if dialect.is_quoting => (Quoted, false),
             (Start | Plain, _) => (Plain, true),
             (QuoteInQuoted, b'\r') => (ReturnAfterQuote, true),
             (QuoteInQuoted | ReturnAfterQuote | TextAfterQuote, _) => (TextAfterQuote, true),
@@ -391,8 +443,8 @@ impl FieldParser {
         !matches!(self.state, FieldState::Start | FieldState::Plain)
     }
 
-    /// The value, without the carriage return of the line's end. An error if text follows the closing
-    /// quotation mark.
+    /// The value, without the carriage return of the line's end. An error if text follows the
+    /// closing quotation mark.
     fn value(&self, ends_record: bool) -> Result<&[u8], Defect> {
         match (self.state, &self.value[..]) {
             (FieldState::TextAfterQuote, _) => Err(Defect::TextAfterQuote),
@@ -414,8 +466,12 @@ mod tests {
     /// The line of each record, and its fields; `None` if the record is too long.
     fn records(text: &str, bytes: usize) -> Vec<(u64, Option<Vec<String>>)> {
         let limit = RecordLimit { bytes, advice: "" };
-        let mut table =
-            TableReader::csv(InputStream::of_bytes("t", text.as_bytes()), limit).unwrap();
+        let mut table = TableReader::new(
+            InputStream::of_bytes("t", text.as_bytes()),
+            limit,
+            Dialect::CSV,
+        )
+        .unwrap();
         let mut records = Vec::new();
         while let Some((line, record)) = table.next_record().unwrap() {
             let fields = |field: &[u8]| String::from_utf8_lossy(field).into_owned();

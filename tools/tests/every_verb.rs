@@ -34,7 +34,7 @@ fn help_of_every_verb_has_an_example() {
 }
 
 /// Verbs without a database.
-const WITHOUT_DATABASE: [&str; 4] = ["check-report", "hash", "recipe", "completions"];
+const WITHOUT_DATABASE: [&str; 5] = ["check-report", "cut", "hash", "recipe", "completions"];
 
 #[test]
 fn non_database_is_an_error_for_every_verb() {

@@ -9,6 +9,7 @@ mod clusters;
 mod common;
 mod compare;
 mod csv;
+mod cut;
 mod dedup;
 mod doctor;
 mod every_verb;

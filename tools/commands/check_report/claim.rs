@@ -16,8 +16,8 @@ pub struct Claim {
     pub keeper_place: Option<ClaimedPlace>,
     /// `true` if the keeper is in another database.
     pub is_against: bool,
-    /// The number of documents from which on a paragraph was not compared; `None` if texts were compared
-    /// whole.
+    /// The number of documents from which on a paragraph was not compared; `None` if texts were
+    /// compared whole.
     pub in_documents: Option<u64>,
     /// `None` if a text was unknown.
     pub certificate: Option<Certificate>,

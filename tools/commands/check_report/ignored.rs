@@ -1,4 +1,5 @@
-//! [`IgnoredParagraphs`]: the paragraphs that `dedup --ignore-repeated-paragraphs` does not compare.
+//! [`IgnoredParagraphs`]: the paragraphs that `dedup --ignore-repeated-paragraphs` does not
+//! compare.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -18,8 +19,8 @@ pub struct IgnoredParagraphs {
     kept: HashSet<BlockKey>,
 }
 
-/// The value of "in_documents" in all lines; `None` if texts were compared whole. Lines with different values
-/// are of several runs, which is an error.
+/// The value of "in_documents" in all lines; `None` if texts were compared whole. Lines with
+/// different values are of several runs, which is an error.
 pub fn in_documents(claims: &[Claim]) -> Result<Option<u64>> {
     let Some(first) = claims.first() else {
         return Ok(None);
@@ -54,7 +55,8 @@ impl IgnoredParagraphs {
         self.kept.extend(self.repeated.repeated_in(text));
     }
 
-    /// The texts as they are compared. An error, with its reason, if a paragraph of the first text is lost.
+    /// The texts as they are compared. An error, with its reason, if a paragraph of the first text
+    /// is lost.
     pub fn compared(&self, texts: [String; 2]) -> Result<[String; 2], String> {
         let ignored = self.repeated.without_repeated(&texts[0]).1;
         if ignored.iter().any(|key| !self.kept.contains(key)) {

@@ -22,38 +22,37 @@ use self::claim::Claim;
 use self::ignored::{IgnoredParagraphs, in_documents};
 use self::texts::{ReportTexts, TextPlace};
 use super::certificate::{Certifier, hash_of};
+use super::input_options::InputOptions;
 use super::json_object::for_each_object;
 use super::open_to_read;
 use crate::console::interrupt::Interrupt;
 use crate::console::progress::ProgressMode;
 use crate::console::{Output, counted};
-use crate::corpus::inputs::inputs;
 use crate::corpus::records::InputRecords;
-use crate::corpus::streams::copies_of_streams;
-use crate::formats::id_sequence::IdSequence;
-use crate::formats::{DocumentFields, Format, Wanted, parse_id};
-use crate::options::FieldNames;
+use crate::corpus::stream_copies::copies_of_streams;
+use crate::formats::Wanted;
 
 /// Proves each line of a report of `simdb-cli dedup` from the texts
 ///
-/// For each removed document, the text of its keeper must say what the removed text says. The verdict
-/// is computed anew from both texts, as by `simdb-cli compare`, without an index or a database. A line
+/// For each removed document, the text of its keeper must cover the removed text. The verdict is
+/// computed anew from both texts, as by `simdb-cli compare`, without an index or a database. A line
 /// holds if
 ///
 /// - both texts are where the line says, with the ids and the hashes of the line;
 /// - the keeper is not removed itself, and no text is removed twice;
-/// - the verdict is same or a_in_b, and the verdict and the missing words are those of the line.
+/// - the verdict is same or a_in_b, and the line has this verdict and these missing words.
 ///
-/// A report of `dedup --ignore-repeated-paragraphs` says in how many documents a paragraph is that was not
-/// compared. The paragraphs of all inputs are counted again, both texts are compared without their repeated
-/// paragraphs, and each repeated paragraph must be in a document that is kept.
+/// A report of `dedup --ignore-repeated-paragraphs` has the number of documents from which on a
+/// paragraph was not compared. The paragraphs of all inputs are counted again, both texts are
+/// compared without their repeated paragraphs, and each repeated paragraph must be in a document
+/// that is kept.
 ///
-/// INPUT are the files that `dedup` read, with the same options. A file may have moved: then its name
-/// without the folder counts. A keeper in the database of `dedup --against` needs --against.
+/// INPUT are the files that `dedup` read, with the same options. A file may have moved: then its
+/// name without the folder counts. A keeper in the database of `dedup --against` needs --against.
 ///
-/// Each line that does not hold is printed with the reason, as REPORT:LINE: document ID: reason, or with
-/// --json as {"line":3,"id":7,"reason":"..."}; then the counts. The exit code is 1 if a line does not
-/// hold. Memory: some 400 bytes for each line; texts wait in a temporary file.
+/// Each line that does not hold is printed with the reason, as REPORT:LINE: document ID: reason, or
+/// with --json as {"line":3,"id":7,"reason":"..."}; then the counts. The exit code is 1 if a line
+/// does not hold. Memory: some 400 bytes for each line; texts wait in a temporary file.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -64,30 +63,8 @@ pub struct CheckReport {
     #[arg(value_name = "REPORT")]
     report: PathBuf,
 
-    /// The files that `dedup` read
-    #[arg(required = true, value_name = "INPUT")]
-    inputs: Vec<PathBuf>,
-
-    /// The format of the inputs [default: by the extension of each]
-    #[arg(long, value_enum, help_heading = "Input")]
-    format: Option<Format>,
-
     #[command(flatten)]
-    fields: FieldNames,
-
-    /// The records have no ids: the id of a record is its number, counted over all inputs
-    #[arg(long, conflicts_with = "id", help_heading = "Input")]
-    no_id: bool,
-
-    /// The id of the first line in the format `lines`, or of the first record with --no-id
-    #[arg(
-        long,
-        value_name = "ID",
-        value_parser = parse_id,
-        default_value_t = 1,
-        help_heading = "Input"
-    )]
-    first_id: u64,
+    input: InputOptions,
 
     /// The database of `dedup --against`, which has the texts of some keepers
     #[arg(long, value_name = "DATABASE")]
@@ -118,7 +95,7 @@ struct CheckCounts {
 
 impl CheckReport {
     pub fn run(&self, output: &mut Output) -> Result<()> {
-        let inputs = inputs(&self.inputs, self.format, &self.fields)?;
+        let inputs = self.input.inputs()?;
         let claims = self.read_claims()?;
         let interrupt = Interrupt::listen()?;
         let in_documents = in_documents(&claims)?;
@@ -232,19 +209,12 @@ impl CheckReport {
     }
 
     fn wanted(&self) -> Result<Wanted> {
-        let fields = DocumentFields {
-            are_counted: self.no_id,
-            ..self.fields.fields()?
-        };
+        let fields = self.input.document_fields()?;
         ensure!(
             fields.text.is_some(),
             "check-report compares texts; name their field with --text"
         );
-        Ok(Wanted {
-            fields,
-            counted: Some(IdSequence::new(self.first_id)),
-            ids: None,
-        })
+        Ok(self.input.wanted(fields))
     }
 }
 
@@ -280,7 +250,7 @@ fn prove(certifier: &Certifier, claim: &Claim, [text, keeper]: &[String; 2]) -> 
     }
     if !matches!(found.verdict.as_str(), "same" | "a_in_b") {
         return Err(format!(
-            "its keeper, document {}, does not say what it says: {}, missing {}",
+            "its keeper, document {}, does not cover it: {}, missing {}",
             claim.keeper, found.verdict, found.missing
         ));
     }

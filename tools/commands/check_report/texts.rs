@@ -69,7 +69,8 @@ impl<'i> ReportTexts<'i> {
         Ok(texts)
     }
 
-    /// Reads the named texts of all inputs. Calls `visit` with the place and the text of each document.
+    /// Reads the named texts of all inputs. Calls `visit` with the place and the text of each
+    /// document.
     pub fn read(
         &mut self,
         records: &InputRecords<'_>,
@@ -110,7 +111,7 @@ impl<'i> ReportTexts<'i> {
         places.collect()
     }
 
-    /// The text of a removed document and that of its keeper, or the reason why one is missing.
+    /// The texts of a removed document and of its keeper, or the reason why one is missing.
     pub fn pair(
         &mut self,
         claim: &Claim,

@@ -14,7 +14,7 @@ use simdb::{Database, DocId, Snapshot};
 use self::options::{ClusterOptions, KeepRule};
 use super::DatabaseOptions;
 use super::certificate::Certifier;
-use super::results::{ResultOptions, ResultSink, ResultTable};
+use super::result_output::{ResultOptions, ResultSink, ResultTable};
 use crate::console::{Output, counted, grouped, note};
 
 /// Finds all clusters of near-duplicates, and the document of each cluster to keep
@@ -35,8 +35,8 @@ use crate::console::{Output, counted, grouped, note};
 /// members. For a cluster with more than 2,048 different fingerprints, diameter is a lower and
 /// most_diameter an upper bound; otherwise both are equal.
 ///
-/// With --similar, a member also has its "verdict" and "missing": what its text, A, and the text of the
-/// keeper, B, say, and the words that the keeper does not say, with their weights in nats.
+/// With --similar, a member also has its "verdict" and "missing": what its text, A, and the text of
+/// the keeper, B, say, and the words that the keeper does not say, with their weights in nats.
 ///
 /// csv: the columns cluster, doc_id, keeper and distance, a line for each member.
 ///
@@ -62,11 +62,11 @@ pub struct Clusters {
     #[command(flatten)]
     clustering: ClusterOptions,
 
-    /// Compare the texts of all documents instead of fingerprints: the text of a keeper says what each
-    /// member says
+    /// Compare the texts of all documents instead of fingerprints: the text of a keeper covers each
+    /// member
     ///
-    /// The database needs texts. Finds nearly all edited copies, see --decide, and members that lack
-    /// words of their keeper. Of the documents that say all that the others of a cluster say, --keep
+    /// The database needs texts. Finds nearly all edited copies, see --decide, and members that
+    /// lack words of their keeper. Of the documents that cover all others of a cluster, --keep
     /// selects the keeper; if there is no such document, the longest text is kept.
     #[arg(long, help_heading = "Duplicates")]
     similar: bool,

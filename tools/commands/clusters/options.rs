@@ -31,11 +31,11 @@ pub struct ClusterOptions {
     #[arg(long, value_name = "N", help_heading = "Duplicates")]
     cap: Option<u64>,
 
-    /// Compare the texts too: near-duplicates must also be alike by --edit-similarity or --jaccard, and
-    /// the text of the keeper must say what a member says: see --decide
+    /// Compare the texts too: near-duplicates must also be alike by --edit-similarity or --jaccard,
+    /// and the text of the keeper must cover a member: see --decide
     ///
-    /// In a star each member is compared with its keeper, in a connected cluster with the member that
-    /// it is near to. A document without a text is alike to no other.
+    /// In a star each member is compared with its keeper, in a connected cluster with the member
+    /// that it is near to. A document without a text is alike to no other.
     #[arg(long, help_heading = "Duplicates")]
     pub verify: bool,
 

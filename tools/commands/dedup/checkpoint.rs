@@ -38,8 +38,8 @@ pub fn path_of(output: &Path) -> PathBuf {
 }
 
 impl CheckpointFile {
-    /// Reads the checkpoint of an earlier run with this output, if there is one. A run that compares no texts
-    /// has no checkpoints.
+    /// Reads the checkpoint of an earlier run with this output, if there is one. A run that
+    /// compares no texts has no checkpoints.
     pub fn open(output: &Path, compares_texts: bool) -> Result<Self> {
         let path = path_of(output);
         let shown = path.display();

@@ -32,13 +32,13 @@ impl Columns {
         if options.score.is_none() && options.group_field().is_none() {
             return Ok(Self::default());
         }
-        // The scores of all documents would take more memory than the rest of a search by fingerprints,
-        // which is fast enough to run twice.
+        // The scores of all documents would take more memory than the rest of a search by
+        // fingerprints, which is fast enough to run twice.
         let near = (!options.compares_texts())
             .then(|| near_duplicates(corpus, options.clustering.radius(), interrupt))
             .transpose()?;
         let wanted = options.wanted()?;
-        let records = options.records(inputs, &wanted, interrupt);
+        let records = options.copy.records(inputs, &wanted, interrupt);
         let (mut scores, mut groups) = (HashMap::new(), HashMap::new());
         records.for_each("columns", |_, item| {
             let Item::Record(record) = item else {

@@ -9,9 +9,9 @@ use simdb::{Database, Snapshot};
 
 use super::decisions::{Decisions, Removal};
 use super::options::Dedup;
-use super::output::CorpusOutput;
 use super::removals::RemovalReport;
 use super::summary::DedupSummary;
+use crate::commands::corpus_copy::output::CorpusOutput;
 use crate::console::interrupt::Interrupt;
 use crate::corpus::bulk;
 use crate::corpus::memory::MemoryBudget;
@@ -48,7 +48,7 @@ impl Copier<'_> {
     ) -> Result<DedupSummary> {
         let inputs = self.statistics.inputs.clone();
         let wanted = self.options.wanted()?;
-        let records = self.options.records(&inputs, &wanted, interrupt);
+        let records = self.options.copy.records(&inputs, &wanted, interrupt);
         output.copy_all(&records, &mut |input, item| self.decide(input, item))?;
         let removed = self.decisions.removed.iter();
         let identical = removed.filter(|(id, removal)| {
@@ -122,7 +122,7 @@ impl Copier<'_> {
         let Removal {
             keeper, distance, ..
         } = removal;
-        Ok(if self.options.mark {
+        Ok(if self.options.mark.is_some() {
             CopyDecision::Keep(Some(KeeperMark { keeper, distance }))
         } else {
             CopyDecision::Drop
@@ -175,7 +175,7 @@ pub fn add(
     database: &Database,
     interrupt: &Interrupt,
 ) -> Result<u64> {
-    let bar = options.progress.work();
+    let bar = options.copy.progress.work();
     bar.set_prefix("adding");
     let keep_texts = database.settings().keep_texts;
     let sort_bytes = MemoryBudget::new(options.memory).shared_sort_bytes();

@@ -72,7 +72,7 @@ impl Decisions {
         // The number of documents in the corpus, for each keeper.
         let mut sizes: HashMap<u64, u64> = HashMap::new();
         let snapshot = corpus.database.snapshot()?;
-        let progress = options.progress;
+        let progress = options.copy.progress;
         let absent = clusters.for_each_removed(&snapshot, progress, interrupt, &mut |member| {
             let RemovedMember {
                 id,
@@ -130,7 +130,7 @@ impl Decisions {
         interrupt: &Interrupt,
     ) -> Result<()> {
         let (stored, snapshot) = (against.snapshot()?, corpus.snapshot()?);
-        let bar = options.progress.steps("comparing", snapshot.len()?);
+        let bar = options.copy.progress.steps("comparing", snapshot.len()?);
         let mut documents = snapshot.documents();
         loop {
             let (mut chunk, mut bytes) = (Vec::new(), 0);
@@ -203,8 +203,8 @@ impl Decisions {
         Ok(())
     }
 
-    /// Removes the documents within the radius of a stored document; with `--verify`, those that its
-    /// text says too.
+    /// Removes the documents within the radius of a stored document; with `--verify`, those that
+    /// its text says too.
     fn remove_within(
         &mut self,
         against: &Database,
@@ -232,8 +232,8 @@ impl Decisions {
         Ok(())
     }
 
-    /// Removes near-duplicates within the corpus. With scores, the document with the highest score is
-    /// kept.
+    /// Removes near-duplicates within the corpus. With scores, the document with the highest score
+    /// is kept.
     pub fn remove_clustered(
         &mut self,
         corpus: &Database,
@@ -242,7 +242,7 @@ impl Decisions {
         checkpoint: &CheckpointFile,
         interrupt: &Interrupt,
     ) -> Result<()> {
-        let bar = options.progress.work();
+        let bar = options.copy.progress.work();
         let visitor = |event: ClustersEvent<'_>| {
             self.take(event, options);
             interrupt.flow()
@@ -318,8 +318,8 @@ impl Decisions {
     }
 }
 
-/// The stored document whose text says what a document says: among the candidates of a similar query, or
-/// within a radius.
+/// The stored document whose text says what a document says: among the candidates of a similar
+/// query, or within a radius.
 fn said_by(
     against: &Database,
     stored: &Snapshot,

@@ -43,7 +43,7 @@ pub fn load(
             keep_texts: settings.keep_texts,
             ignored,
         },
-        options.progress,
+        options.copy.progress,
         interrupt.clone(),
     )?;
     let builder = options.builder_of(settings);
@@ -51,7 +51,7 @@ pub fn load(
         .clone()
         .bulk_create(&path, MemoryBudget::new(options.memory).sort_bytes())?;
     statistics.rejected = Some(Rejected::default());
-    let report = bulk::load(bulk, pipeline, statistics, options.progress, interrupt)?;
+    let report = bulk::load(bulk, pipeline, statistics, options.copy.progress, interrupt)?;
     // The second pass counts the records again.
     let records = std::mem::take(&mut statistics.counts.read);
     Ok(LoadedCorpus {

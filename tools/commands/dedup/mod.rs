@@ -1,33 +1,23 @@
 //! `simdb-cli dedup`: a copy of a corpus without its near-duplicates.
 //!
-//! - [`options`], [`check`]: the command line, and the checks before inputs are read
+//! - [`options`]: the command line
 //! - [`load`]: the first pass, which loads the corpus into a temporary database
 //! - [`decisions`], [`mod@columns`]: the documents to remove, and the columns that decide
 //! - [`mod@checkpoint`]: the decisions of an interrupted run
 //! - [`restore`]: the documents that stay for a paragraph that was not compared
 //! - [`mod@copy`]: the second pass, which copies the records to keep
-//! - [`output`], [`text_copy`], [`mark`], [`rewrite`]: the new corpus
 //! - [`removals`]: the report of removed documents
 //! - [`summary`]: the counts
-//! - [`block_options`], [`cut`]: a copy of all records without their repeated lines or paragraphs
 
-mod block_options;
-mod check;
 mod checkpoint;
 mod columns;
-mod compressed_file;
 mod copy;
-mod cut;
 mod decisions;
 mod load;
-mod mark;
 mod options;
-mod output;
 mod removals;
 mod restore;
-mod rewrite;
 mod summary;
-mod text_copy;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,59 +25,64 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use simdb::{Builder, Database, Error, Recipe, Retention, Settings};
-use tempfile::TempDir;
 
-use self::checkpoint::CheckpointFile;
+use self::checkpoint::{CheckpointFile, path_of};
 use self::columns::Columns;
 use self::copy::Copier;
 use self::decisions::Decisions;
 use self::load::LoadedCorpus;
 pub use self::options::Dedup;
-use self::output::CorpusOutput;
 use self::removals::RemovalReport;
 use super::clusters::options::KeepRule;
+use super::corpus_copy::check_unchanged;
+use super::corpus_copy::output::CorpusOutput;
 use super::given_clusters::GivenClusters;
 use crate::console::Output;
 use crate::console::interrupt::Interrupt;
-use crate::console::paths::{folder_of, refuse_special};
+use crate::console::paths::refuse_special;
 use crate::corpus::input_fingerprint::InputFingerprints;
-use crate::corpus::inputs::{Input, inputs};
+use crate::corpus::inputs::Input;
 use crate::corpus::memory::MemoryBudget;
 use crate::corpus::repeated_blocks::RepeatedBlocks;
 use crate::corpus::report::RecordReport;
 use crate::corpus::statistics::Statistics;
-use crate::corpus::streams::copies_of_streams;
-
-/// The prefix of temporary folders, which a killed process leaves behind.
-const TEMPORARY_PREFIX: &str = ".simdb-dedup-";
+use crate::corpus::stream_copies::copies_of_streams;
 
 impl Dedup {
     pub fn run(&self, output: &mut Output) -> Result<()> {
         let started = Instant::now();
         // All checks come before the first pass, which may take hours.
         self.check()?;
-        let inputs = inputs(&self.inputs, self.format, &self.fields)?;
-        let format = self.check_inputs(&inputs)?;
-        let outputs = self.check_outputs(&inputs, format)?;
+        let inputs = self.copy.input.inputs()?;
+        let marks = self.marks();
+        let format = self
+            .copy
+            .check_inputs(&inputs, &self.document_fields()?, marks)?;
+        let checkpoint = path_of(&self.copy.output);
+        let mut reserved = vec![(checkpoint.as_path(), "the checkpoint")];
+        reserved.extend(
+            self.clusters
+                .as_deref()
+                .map(|path| (path, "the file of --clusters")),
+        );
+        reserved.extend(self.against.as_deref().map(|path| (path, "the database")));
+        let outputs = self.copy.check_outputs(&inputs, format, &reserved)?;
         let interrupt = Interrupt::listen()?;
-        if let Some(rule) = self.blocks.cut() {
-            let summary = self.cut_blocks(rule, inputs, (format, outputs), &interrupt)?;
-            return output.print(self.json, || &summary, || summary.table());
-        }
         let clusters = (self.clusters.as_deref())
-            .map(|path| GivenClusters::read(path, self.progress, &interrupt))
+            .map(|path| GivenClusters::read(path, self.copy.progress, &interrupt))
             .transpose()?;
         let against = self.open_against()?;
         let settings = self.settings(against.as_ref())?;
         let checkpoint = CheckpointFile::open(outputs.corpus.path(), self.compares_texts())?;
-        // The outputs are created before the first pass too: a folder without write permission is an
-        // error now, not after hours.
-        let mut corpus = CorpusOutput::create(self, outputs.corpus, format, &inputs)?;
+        // The outputs are created before the first pass too: a folder without write permission is
+        // an error now, not after hours.
+        let text = self.copy.input.text_field();
+        let mut corpus = CorpusOutput::create(outputs.corpus, format, &inputs, marks, text)?;
         let report = outputs.report.map(RecordReport::create).transpose()?;
-        let mut report = report.map(|report| RemovalReport::new(report, self.blocks.ignored()));
-        let folder = self.temporary_folder()?;
+        let mut report = report.map(|report| RemovalReport::new(report, self.ignored_blocks()));
+        let folder = self.copy.temporary_folder()?;
         let inputs = copies_of_streams(inputs, folder.path(), &interrupt)?;
-        let mut statistics = Statistics::new(inputs, self.on_error, outputs.rejects)?;
+        let mut statistics = Statistics::new(inputs, self.copy.on_error, outputs.rejects)?;
 
         // First pass: load the corpus, and decide for each document.
         let inputs_before = InputFingerprints::new(&statistics.inputs)?;
@@ -149,7 +144,8 @@ impl Dedup {
         // The decisions are valid only for the records of the first pass.
         let counts = [loaded.records, statistics.counts.read];
         check_unchanged(&inputs_before, &statistics.inputs, counts)?;
-        // A snapshot keeps old pages, so with the snapshot the file would grow while documents are added.
+        // A snapshot keeps old pages, so with the snapshot the file would grow while documents are
+        // added.
         drop((against_snapshot, corpus_snapshot));
         // After the corpus is published, an interrupt can no longer leave everything unchanged.
         interrupt.check()?;
@@ -161,7 +157,7 @@ impl Dedup {
         if let (true, Some(database)) = (self.add, &against) {
             let added = copy::add(self, &loaded.database, &decisions, database, &interrupt);
             summary.added = added.with_context(|| {
-                let (to, output) = (database.path().display(), self.output.display());
+                let (to, output) = (database.path().display(), self.copy.output.display());
                 format!("nothing was added to {to}; remove {output} and repeat the command")
             })?;
         }
@@ -172,17 +168,7 @@ impl Dedup {
         summary.restored = restored;
         summary.ignored = ignored.map_or(0, |ignored| ignored.len() as u64);
         summary.finish(&decisions, &statistics.counts, started.elapsed());
-        output.print(self.json, || &summary, || summary.table())
-    }
-
-    /// Creates the folder of temporary files, which can be as large as the corpus, so it lies on the disk of
-    /// the output. The system's folder for temporary files may be in memory.
-    fn temporary_folder(&self) -> Result<TempDir> {
-        let parent = folder_of(&self.output);
-        let folder = tempfile::Builder::new()
-            .prefix(TEMPORARY_PREFIX)
-            .tempdir_in(parent);
-        folder.with_context(|| format!("cannot create a folder in {}", parent.display()))
+        output.print(self.copy.json, || &summary, || summary.table())
     }
 
     /// Counts the paragraphs that are not compared; `None` if texts are compared whole.
@@ -192,11 +178,11 @@ impl Dedup {
         inputs: &[Input],
         interrupt: &Interrupt,
     ) -> Result<Option<Arc<RepeatedBlocks>>> {
-        let Some(rule) = self.blocks.ignored() else {
+        let Some(rule) = self.ignored_blocks() else {
             return Ok(None);
         };
         let wanted = self.wanted_texts()?;
-        let records = self.records(inputs, &wanted, interrupt);
+        let records = self.copy.records(inputs, &wanted, interrupt);
         // The load reports bad records.
         let ignored = RepeatedBlocks::count(rule, folder, &records, |_, _| Ok(()))?;
         Ok(Some(Arc::new(ignored)))
@@ -212,7 +198,7 @@ impl Dedup {
         interrupt: &Interrupt,
     ) -> Result<u64> {
         let wanted = self.wanted()?;
-        let records = self.records(inputs, &wanted, interrupt);
+        let records = self.copy.records(inputs, &wanted, interrupt);
         decisions.restore(ignored, &records, &loaded.rejected)
     }
 
@@ -237,7 +223,7 @@ impl Dedup {
         };
         let settings = database.settings();
         if self.add {
-            self.fields.refuse_unkept(settings)?;
+            self.copy.input.fields.refuse_unkept(settings)?;
             if settings.frozen {
                 bail!(
                     "{} is frozen: no document can be added to it",
@@ -250,7 +236,7 @@ impl Dedup {
             let (compared, advice) = if verifies {
                 ("--verify compares texts", "")
             } else {
-                ("texts are compared", "; --strict compares fingerprints")
+                ("texts are compared", "; --radius compares fingerprints")
             };
             bail!(
                 "{compared}, and {} keeps none, which cannot be changed{advice}",
@@ -277,7 +263,7 @@ impl Dedup {
             recipe,
             keep_texts: self.needs_texts() || is_kept,
             similar: false,
-            retention: self.fields.time.is_some().then_some(arrivals),
+            retention: self.copy.input.fields.time.is_some().then_some(arrivals),
             frozen: false,
         })
     }
@@ -285,7 +271,7 @@ impl Dedup {
     /// Returns `true` if texts are compared or measured, or certified by the report.
     fn needs_texts(&self) -> bool {
         let measures = self.clustering.verify || self.keep == KeepRule::Longest;
-        self.compares_texts() || measures || self.report.is_some()
+        self.compares_texts() || measures || self.copy.report.is_some()
     }
 
     pub(super) fn builder_of(&self, settings: &Settings) -> Builder {
@@ -316,20 +302,4 @@ impl Dedup {
         decisions.remove_clustered(&loaded.database, self, columns, checkpoint, interrupt)?;
         Ok(decisions)
     }
-}
-
-/// Refuses inputs that have changed between two readings, with the numbers of records of both. Some file
-/// systems update the time of modification late, so records are counted too.
-fn check_unchanged(
-    before: &InputFingerprints,
-    inputs: &[Input],
-    [first, second]: [u64; 2],
-) -> Result<()> {
-    before.check(inputs)?;
-    ensure!(
-        first == second,
-        "the inputs have changed while they were read: {first} records at first, {second} then; nothing \
-         was changed"
-    );
-    Ok(())
 }

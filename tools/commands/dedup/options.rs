@@ -3,38 +3,34 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 use simdb::DocId;
 use simdb::join::{Scope, SimilarJoin};
 
-use super::block_options::{BlockOptions, DECISION_OPTIONS};
 use crate::commands::clusters::options::{ClusterOptions, KeepRule};
-use crate::console::interrupt::Interrupt;
+use crate::commands::corpus_copy::CopyOptions;
 use crate::console::parse_memory;
-use crate::console::paths::Overwrite;
-use crate::console::progress::ProgressMode;
-use crate::corpus::inputs::Input;
+use crate::corpus::blocks::BlockUnit;
 use crate::corpus::memory::MemoryBudget;
-use crate::corpus::records::InputRecords;
+use crate::corpus::repeated_blocks::BlockRule;
 use crate::formats::copy::MarkNames;
-use crate::formats::id_sequence::IdSequence;
-use crate::formats::{DocumentFields, Format, Wanted, parse_id};
-use crate::options::{FieldNames, OnError, RecipeOptions};
+use crate::formats::{DocumentFields, Wanted};
+use crate::options::RecipeOptions;
 
 /// Copies a corpus without its near-duplicates, or marks them
 ///
-/// Records are copied byte for byte, in order. A document is left out if the text of a document that
-/// is kept says all that its text says, as `simdb-cli compare` decides: names, numbers and negations
-/// keep texts apart. With --mark it is copied with the id of its keeper and the distance of their
-/// fingerprints. A text that says too little to be compared (a number, a single word) is left out for a
-/// text with the same wording only.
+/// Records are copied byte for byte, in order. A document is left out if the text of a document
+/// that is kept covers its text, as `simdb-cli compare` decides: names, numbers and negations keep
+/// texts apart. With --mark it is copied with the id of its keeper and the distance of their
+/// fingerprints. A text with too little content to be compared (a number, a single word) is left
+/// out for a text with the same wording only.
 ///
-/// --strict, --radius, --shape and --verify compare fingerprints, as `simdb-cli clusters` does: faster,
-/// and blind to the difference of a name. So do inputs of fingerprints without texts.
+/// --radius, --shape and --verify compare fingerprints, as `simdb-cli clusters` does: faster, and
+/// blind to the difference of a name. So do inputs of fingerprints without texts.
 ///
-/// --lines and --paragraphs cut repeated blocks out of the texts instead, and copy every record.
-/// --ignore-repeated-paragraphs compares texts without such paragraphs.
+/// --ignore-repeated-paragraphs compares texts without the paragraphs that many documents have;
+/// `simdb-cli cut` removes such paragraphs from the texts.
 ///
 /// --against first leaves out documents that are within the radius of a document in a database,
 /// then near-duplicates among the remaining documents. --add puts the kept documents into that
@@ -63,84 +59,74 @@ use crate::options::{FieldNames, OnError, RecipeOptions};
 /// writes a line for each document that is left out or marked, with a certificate:
 /// {"id":7,"keeper":1,"distance":2,"cluster":1,"against":false,"file":"a.jsonl","line":7,
 /// "verdict":"a_in_b","missing":[["today",2.1]],"text_hash":"...","keeper_hash":"...",
-/// "weights":"builtin ...","keeper_file":"a.jsonl","keeper_line":1}. "verdict" says what the removed
-/// text, A, and the text of the keeper, B, say: same or a_in_b if nothing is lost. "missing" are the
-/// words that the keeper does not say, in nats; hashes are the xxh3_64 of the texts; "weights" are the
-/// weights of words and the checksum of their table. `simdb-cli check-report` proves each line again.
-/// For Parquet, "line" and "keeper_line" are null, and "row" and "keeper_row" are added. "cluster" is
-/// the smallest id of the cluster, or null if the keeper is in the database of --against. "distance" is
-/// null if it is unknown, because the keeper is not in the inputs; "verdict" is null if a text is
-/// unknown.
+/// "weights":"builtin ...","keeper_file":"a.jsonl","keeper_line":1}. "verdict" is about the removed
+/// text, A, and the text of the keeper, B: same or a_in_b if nothing is lost. "missing" are the
+/// words that the keeper lacks, in nats; hashes are the xxh3_64 of the texts; "weights" are the
+/// weights of words and the checksum of their table. `simdb-cli check-report` proves each line
+/// again. For Parquet, "line" and "keeper_line" are null, and "row" and "keeper_row" are added.
+/// "cluster" is the smallest id of the cluster (with --clusters the keeper), or null if the keeper
+/// is in the database of --against. "distance" is null if it is unknown, because the keeper is not
+/// in the inputs; "verdict" is null if a text is unknown.
 ///
 /// OUTPUT appears when it is complete. A run that is killed may leave hidden files and folders,
-/// .simdb-* and .OUTPUT.XXXX.new, beside it, and OUTPUT.checkpoint, from which its command continues. Memory beside --memory: 60 bytes for each document,
-/// some 150 bytes for each document with a near-duplicate, 24 bytes for each document with --score,
-/// --within or --across, and, if ids are repeated, 16 bytes for every document. By fingerprints, 24
-/// bytes for each pair of different fingerprints.
+/// .simdb-* and .OUTPUT.XXXX.new, beside it, and OUTPUT.checkpoint, from which its command
+/// continues. Memory beside --memory: 60 bytes for each document, some 150 bytes for each document
+/// with a near-duplicate, 24 bytes for each document with --score, --within or --across, and, if
+/// ids are repeated, 16 bytes for every document. By fingerprints, 24 bytes for each pair of
+/// different fingerprints.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   simdb-cli dedup news.jsonl.gz -o kept.jsonl.zst --report removed.jsonl
   simdb-cli dedup a.csv b.csv -o marked.csv --mark --keep longest
   simdb-cli dedup posts.jsonl -o best.jsonl --score votes --no-id
-  simdb-cli dedup pages.jsonl -o kept.jsonl --strict
+  simdb-cli dedup pages.jsonl -o kept.jsonl --radius 3
   simdb-cli dedup mails.csv -o kept.csv --within tenant
-  simdb-cli dedup pages.jsonl -o cut.jsonl --paragraphs --report boilerplate.jsonl
   simdb-cli dedup pages.jsonl -o kept.jsonl --ignore-repeated-paragraphs
   simdb-cli dedup crawl/ -o kept.parquet
   simdb-cli dedup crawl/ more.parquet -o kept/ --report removed.jsonl
   simdb-cli dedup today.jsonl -o new.jsonl --against all.simdb --add
   simdb-cli dedup shard-07.jsonl -o kept-07.jsonl --clusters clusters.parquet")]
 pub struct Dedup {
-    /// Files of documents, read in this order, and folders of Parquet files; `-` is standard input.
-    /// .gz and .zst are decompressed
-    #[arg(required = true, value_name = "INPUT")]
-    pub(super) inputs: Vec<PathBuf>,
-
-    /// The new file, compressed if its name ends in .gz or .zst; for Parquet a new file or folder
-    #[arg(long, short, value_name = "OUTPUT")]
-    pub(super) output: PathBuf,
-
-    /// The format of the inputs: jsonl, csv, tsv, lines or parquet [default: by the extension of
-    /// each; standard input: jsonl]
-    #[arg(long, value_enum, help_heading = "Input")]
-    pub(super) format: Option<Format>,
-
     #[command(flatten)]
-    pub(super) fields: FieldNames,
-
-    /// The records have no ids: the id of a record is its number, counted over all inputs
-    #[arg(long, conflicts_with = "id", help_heading = "Input")]
-    pub(super) no_id: bool,
-
-    /// The id of the first line in the format `lines`, or of the first record with --no-id; later
-    /// ids count up, over all inputs
-    #[arg(
-        long,
-        value_name = "ID",
-        value_parser = parse_id,
-        default_value_t = 1,
-        help_heading = "Input"
-    )]
-    pub(super) first_id: u64,
+    pub(super) copy: CopyOptions,
 
     #[command(flatten)]
     pub(super) recipe: RecipeOptions,
 
     #[command(flatten)]
-    pub(super) blocks: BlockOptions,
-
-    #[command(flatten)]
     pub(super) clustering: ClusterOptions,
 
-    /// Compare fingerprints alone, as with --radius, --shape or --verify
+    /// Compare texts without the paragraphs that at least N documents have [default: 10]
     ///
-    /// Takes a fraction of the time, finds a sixth to nearly half of edited copies, and also removes
-    /// texts of one template that differ in a name.
-    #[arg(long, help_heading = "Duplicates")]
-    pub(super) strict: bool,
+    /// Finds bodies within other boilerplate: another site, a print view. The texts that are kept
+    /// are copied whole. A document without another paragraph is compared whole. No paragraph is
+    /// lost: a document stays if a paragraph that was not compared would otherwise be in no
+    /// document that is kept. The paragraphs of an article with many copies are repeated too, so N
+    /// should be larger than the number of copies of an article: leave those out first, by a run
+    /// without this option. Ids must differ.
+    ///
+    /// Repeated paragraphs that tell documents apart are not compared either, and documents that
+    /// differ in nothing else are left out: `simdb-cli cut --paragraphs --in-documents N --report
+    /// FILE` lists what is repeated.
+    ///
+    /// Each line of --report has "in_documents", and its verdict, words and hashes are about the
+    /// texts that were compared; `simdb-cli check-report` counts the paragraphs again. The inputs
+    /// are read two more times.
+    #[arg(
+        long,
+        value_name = "N",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "10",
+        value_parser = clap::value_parser!(u64).range(2..),
+        conflicts_with_all = ["against", "clusters", "within", "across"],
+        help_heading = "Duplicates"
+    )]
+    pub(super) ignore_repeated_paragraphs: Option<u64>,
 
-    /// Compare only documents with one value in this field or column: a tenant, a source, a language
+    /// Compare only documents with one value in this field or column: a tenant, a source, a
+    /// language
     ///
     /// The value is a string or a number. Equal texts with different values all stay.
     #[arg(
@@ -159,8 +145,8 @@ pub struct Dedup {
 
     /// The document of a cluster to keep; of equal documents the document with the smallest id
     ///
-    /// One of the documents whose texts say all that the others of the cluster say. If only the longest
-    /// text does, that text is kept. `oldest` compares the field of --time.
+    /// One of the documents whose texts cover all others of the cluster. If only the longest text
+    /// does, that text is kept. `oldest` compares the field of --time.
     #[arg(long, value_enum, default_value_t, help_heading = "Duplicates")]
     pub(super) keep: KeepRule,
 
@@ -174,15 +160,14 @@ pub struct Dedup {
     pub(super) score: Option<String>,
 
     /// Leave out the members of these clusters, instead of a search: a file of CSV or Parquet, or a
-    /// folder of Parquet files, with the columns doc_id and keeper, as `simdb-cli clusters` and Spark
-    /// write them
+    /// folder of Parquet files, with the columns doc_id and keeper, as `simdb-cli clusters` and
+    /// Spark write them
     ///
     /// A keeper may be missing from the inputs, for example if a corpus is deduplicated in parts.
     /// Memory: 16 bytes for each document of the clusters.
     #[arg(
         long,
         value_name = "PATH",
-        conflicts_with = "within",
         conflicts_with_all = DECISION_OPTIONS,
         help_heading = "Duplicates"
     )]
@@ -199,40 +184,19 @@ pub struct Dedup {
     pub(super) add: bool,
 
     /// Copy all documents, with two added fields or columns: the id of the keeper, and the distance
-    /// from the keeper; both are null or empty for a document that is kept
-    #[arg(long, help_heading = "Output")]
-    pub(super) mark: bool,
-
-    /// The field or column of --mark for the id of the keeper
+    /// from the keeper [default names: keeper,distance]
+    ///
+    /// Both are null or empty for a document that is kept.
     #[arg(
         long,
-        value_name = "FIELD",
-        default_value = "keeper",
+        value_name = "KEEPER,DISTANCE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "keeper,distance",
+        value_parser = parse_marks,
         help_heading = "Output"
     )]
-    pub(super) keeper_field: String,
-
-    /// The field or column of --mark for the distance
-    #[arg(
-        long,
-        value_name = "FIELD",
-        default_value = "distance",
-        help_heading = "Output"
-    )]
-    pub(super) distance_field: String,
-
-    /// Write a line of JSON for each document that is left out or marked to this file
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(super) report: Option<PathBuf>,
-
-    /// Stop at a bad record, or at an id that is taken by another fingerprint, or leave the record
-    /// out
-    #[arg(long, value_enum, default_value_t = OnError::Abort, help_heading = "Errors")]
-    pub(super) on_error: OnError,
-
-    /// Write each record that `--on-error skip` leaves out to this file, as a line of JSON
-    #[arg(long, value_name = "FILE", help_heading = "Errors")]
-    pub(super) rejects: Option<PathBuf>,
+    pub(super) mark: Option<[String; 2]>,
 
     /// The memory for loading, at least 64MiB
     #[arg(
@@ -255,9 +219,10 @@ pub struct Dedup {
 
     /// Save the decisions about texts this often in OUTPUT.checkpoint
     ///
-    /// If a run is interrupted or killed, its command continues from there when it is repeated: the inputs
-    /// are loaded again, and texts that are decided are not compared again. Other inputs or options are an
-    /// error. The file takes 4 bytes for each text, and is removed when OUTPUT is complete.
+    /// If a run is interrupted or killed, its command continues from there when it is repeated: the
+    /// inputs are loaded again, and texts that are decided are not compared again. Other inputs or
+    /// options are an error. The file takes 4 bytes for each text, and is removed when OUTPUT is
+    /// complete.
     #[arg(
         long,
         value_name = "SECONDS",
@@ -265,47 +230,85 @@ pub struct Dedup {
         help_heading = "Resources"
     )]
     pub(super) checkpoint_every: u64,
+}
 
-    /// Print the summary as one line of JSON
-    #[arg(long, help_heading = "Output")]
-    pub(super) json: bool,
+/// The options that define decisions, which `--clusters` replaces.
+const DECISION_OPTIONS: [&str; 13] = [
+    "within",
+    "across",
+    "decide",
+    "radius",
+    "shape",
+    "cap",
+    "verify",
+    "edit_similarity",
+    "jaccard",
+    "contained_up_to",
+    "keep",
+    "score",
+    "against",
+];
 
-    /// Show progress on standard error
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    pub(super) progress: ProgressMode,
-
-    #[command(flatten, next_help_heading = "Output")]
-    pub(super) overwrite: Overwrite,
+/// The clap parser of `--mark`.
+fn parse_marks(names: &str) -> Result<[String; 2], String> {
+    match names.split_once(',') {
+        Some((keeper, distance)) if keeper != distance => Ok([keeper.into(), distance.into()]),
+        _ => Err("two different names with a comma between them are expected".to_owned()),
+    }
 }
 
 impl Dedup {
+    /// Refuses contradicting options.
+    pub(super) fn check(&self) -> Result<()> {
+        let compares_texts = self.compares_texts();
+        self.clustering.check(compares_texts)?;
+        if self.clustering.names_fingerprints() {
+            self.clustering.refuse_unused_likeness()?;
+        }
+        for (option, is_given) in [
+            ("--within and --across need", self.group_field().is_some()),
+            (
+                "--ignore-repeated-paragraphs needs",
+                self.ignore_repeated_paragraphs.is_some(),
+            ),
+        ] {
+            ensure!(
+                compares_texts || !is_given,
+                "{option} the comparison of texts, without --radius, --shape and --verify"
+            );
+        }
+        self.copy.check()?;
+        self.document_fields()?;
+        let has_texts = self.copy.input.has_texts();
+        if self.clustering.verify && !has_texts {
+            bail!("--verify compares texts; name their field with --text");
+        }
+        if self.keep == KeepRule::Longest && !has_texts {
+            bail!("--keep longest measures texts; name their field with --text");
+        }
+        if self.keep == KeepRule::Oldest && self.copy.input.fields.time.is_none() {
+            bail!("--keep oldest needs --time, the field that holds the time of arrival");
+        }
+        Ok(())
+    }
+
     pub(super) fn wanted(&self) -> Result<Wanted> {
-        Ok(Wanted {
-            fields: self.document_fields()?,
-            counted: Some(IdSequence::new(self.first_id)),
-            ids: None,
-        })
+        Ok(self.copy.input.wanted(self.document_fields()?))
     }
 
     /// Ids and texts alone, as `check-report` reads them.
     pub(super) fn wanted_texts(&self) -> Result<Wanted> {
-        let wanted = self.wanted()?;
-        Ok(Wanted {
-            fields: DocumentFields {
-                score: None,
-                ..wanted.fields
-            },
-            ..wanted
-        })
+        let fields = DocumentFields {
+            score: None,
+            ..self.document_fields()?
+        };
+        Ok(self.copy.input.wanted(fields))
     }
 
     pub(super) fn document_fields(&self) -> Result<DocumentFields> {
-        let fields = DocumentFields {
-            are_counted: self.no_id,
-            ..self.fields.fields()?
-        };
+        let fields = self.copy.input.document_fields()?;
         let others = [
-            Some(&fields.id).filter(|_| !self.no_id),
+            Some(&fields.id).filter(|_| !fields.are_counted),
             fields.text.as_ref(),
             fields.fingerprint.as_ref(),
             fields.time.as_ref(),
@@ -331,8 +334,8 @@ impl Dedup {
 
     /// Returns `true` if texts decide, and `false` if fingerprints do.
     pub(super) fn compares_texts(&self) -> bool {
-        let is_strict = self.strict || self.clustering.names_fingerprints();
-        !is_strict && self.clusters.is_none() && self.reads_texts()
+        let names_fingerprints = self.clustering.names_fingerprints();
+        !names_fingerprints && self.clusters.is_none() && self.copy.input.has_texts()
     }
 
     /// The rules by which all texts are compared, with the groups of documents.
@@ -354,37 +357,18 @@ impl Dedup {
         Duration::from_secs(self.checkpoint_every)
     }
 
-    /// Returns `true` if the records have texts.
-    pub(super) fn reads_texts(&self) -> bool {
-        self.fields.fingerprint.is_none() || self.fields.text.is_some()
-    }
-
-    /// The records of inputs, with progress as the options say.
-    pub(super) fn records<'r>(
-        &self,
-        inputs: &'r [Input],
-        wanted: &'r Wanted,
-        interrupt: &'r Interrupt,
-    ) -> InputRecords<'r> {
-        InputRecords {
-            inputs,
-            wanted,
-            progress: self.progress,
-            interrupt,
-        }
-    }
-
-    /// The field of the texts.
-    pub(super) fn text_field(&self) -> String {
-        self.fields
-            .text
-            .clone()
-            .unwrap_or_else(|| "text".to_owned())
+    /// The blocks that are not compared; `None` if texts are compared whole.
+    pub(super) fn ignored_blocks(&self) -> Option<BlockRule> {
+        let in_documents = self.ignore_repeated_paragraphs?;
+        Some(BlockRule {
+            unit: BlockUnit::Paragraph,
+            in_documents,
+        })
     }
 
     /// The names of the fields of marks; `None` if duplicates are left out.
     pub(super) fn marks(&self) -> Option<MarkNames<'_>> {
-        self.mark
-            .then_some([&self.keeper_field, &self.distance_field])
+        let names = self.mark.as_ref();
+        names.map(|names| names.each_ref().map(String::as_str))
     }
 }

@@ -1,7 +1,7 @@
 //! [`RemovalReport`]: a line with a certificate for each removed document.
 //!
-//! The place of a keeper may come after the place of the removed document, so lines wait in a temporary
-//! file until all inputs are read.
+//! The place of a keeper may come after the place of the removed document, so lines wait in a
+//! temporary file until all inputs are read.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, BufWriter, Seek, Write};
@@ -13,6 +13,7 @@ use tempfile::SpooledTempFile;
 
 use super::decisions::Removal;
 use crate::commands::certificate::Certifier;
+use crate::commands::corpus_copy::insert_place;
 use crate::corpus::inputs::{Input, Location};
 use crate::corpus::repeated_blocks::BlockRule;
 use crate::corpus::report::RecordReport;
@@ -132,15 +133,5 @@ impl RemovalReport {
             self.report.line(&line)?;
         }
         self.report.publish()
-    }
-}
-
-/// Inserts the fields of a place.
-pub fn insert_place(line: &mut Map<String, Value>, prefix: &str, location: Option<Location<'_>>) {
-    let mut insert = |name: &str, value: Value| line.insert(format!("{prefix}{name}"), value);
-    insert("file", json!(location.map(|location| location.file)));
-    insert("line", json!(location.and_then(|location| location.line)));
-    if let Some(row) = location.and_then(|location| location.row) {
-        insert("row", json!(row));
     }
 }

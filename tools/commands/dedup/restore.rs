@@ -12,15 +12,16 @@ use crate::corpus::statistics::Rejected;
 use crate::formats::Item;
 
 impl Decisions {
-    /// Keeps the first removed document with each paragraph that was not compared and is in no kept document.
-    /// Returns the number of these documents.
+    /// Keeps the first removed document with each paragraph that was not compared and is in no kept
+    /// document. Returns the number of these documents.
     pub fn restore(
         &mut self,
         ignored: &RepeatedBlocks,
         records: &InputRecords<'_>,
         rejected: &Rejected,
     ) -> Result<u64> {
-        // The first removed document of each paragraph, or `None` if a kept document has the paragraph.
+        // The first removed document of each paragraph, or `None` if a kept document has the
+        // paragraph.
         let mut holders: HashMap<BlockKey, Option<u64>> = HashMap::new();
         records.for_each("checking", |input, item| {
             let Item::Record(record) = item else {

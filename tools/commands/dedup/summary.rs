@@ -26,7 +26,8 @@ pub struct DedupSummary {
     split: u64,
     /// Different paragraphs that were not compared.
     pub ignored: u64,
-    /// Documents that stay for a paragraph that was not compared and that no other kept document has.
+    /// Documents that stay for a paragraph that was not compared and that no other kept document
+    /// has.
     pub restored: u64,
     /// Documents added to the database of `--against`.
     pub added: u64,
@@ -73,7 +74,7 @@ impl DedupSummary {
             (
                 "unreliable?",
                 self.unreliable,
-                "say too little to be compared",
+                "too little content to be compared",
             ),
             (
                 "ignored?",

@@ -15,7 +15,7 @@ use self::npy::NpyFolder;
 use self::parquet::{MoreColumns, ParquetDocuments, ParquetFolder};
 use self::rows::{csv_header, csv_record, json_line, raw_pair};
 use super::DatabaseOptions;
-use super::results::{output_path, parse_format, write_output};
+use super::result_output::{output_path, parse_format, write_output};
 use crate::console::file::OutputFolder;
 use crate::console::interrupt::Interrupt;
 use crate::console::paths::{OutputPath, Overwrite};
@@ -44,11 +44,12 @@ use crate::formats::parquet::write::ByteSink;
 /// raw, npy and parquet cannot mark documents with unreliable fingerprints: such documents are left
 /// out, and counted on standard error. --with-unreliable adds a column for the mark to parquet.
 ///
-/// --similar adds to parquet what a join of similar texts in Spark needs, of a database with texts, and the
-/// documents with unreliable fingerprints: text; letters, the number of letters and digits, characters, the
-/// normalised ones, classes, max_entries, max_seconds and max_sketch_distance, INT32; keys, seconds and others,
-/// lists of INT64; the sketches sketch_1, sketch_2 and other_1, other_2, INT64; and wording, the text as it is
-/// compared, BYTE_ARRAY. SearchKeys of the library explains them.
+/// --similar adds to parquet what a join of similar texts in Spark needs, of a database with texts,
+/// and the documents with unreliable fingerprints: text; letters, the number of letters and digits,
+/// characters, the normalised ones, classes, max_entries, max_seconds and max_sketch_distance,
+/// INT32; keys, seconds and others, lists of INT64; the sketches sketch_1, sketch_2 and other_1,
+/// other_2, INT64; and wording, the text as it is compared, BYTE_ARRAY. SearchKeys of the library
+/// explains them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -198,9 +199,9 @@ impl ExportedDocuments<'_> {
     fn write_file(&self, sink: &mut ByteSink<'_>, interrupt: &Interrupt) -> Result<()> {
         match self.options.format {
             Format::Csv => {
-                sink(&csv_header(self.settings)?)?;
+                sink(&csv_header(self.settings))?;
                 self.for_each(interrupt, &mut |document| {
-                    sink(&csv_record(document, self.settings)?)
+                    sink(&csv_record(document, self.settings))
                 })
             }
             Format::Raw => self.for_each(interrupt, &mut |document| sink(&raw_pair(document))),

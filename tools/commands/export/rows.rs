@@ -1,9 +1,10 @@
 //! Documents as lines of JSON, records of CSV, and raw pairs.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use simdb::{Document, Settings};
 
 use crate::commands::get::DocumentLine;
+use crate::formats::table::quoted;
 
 /// The document as a line of JSON.
 pub fn json_line(document: &Document) -> Result<Vec<u8>> {
@@ -13,7 +14,7 @@ pub fn json_line(document: &Document) -> Result<Vec<u8>> {
 }
 
 /// The header of CSV.
-pub fn csv_header(settings: &Settings) -> Result<Vec<u8>> {
+pub fn csv_header(settings: &Settings) -> Vec<u8> {
     let mut columns = vec!["id", "fingerprint", "reliable"];
     if settings.retention.is_some() {
         columns.push("arrival");
@@ -25,7 +26,7 @@ pub fn csv_header(settings: &Settings) -> Result<Vec<u8>> {
 }
 
 /// The document as a record of CSV.
-pub fn csv_record(document: &Document, settings: &Settings) -> Result<Vec<u8>> {
+pub fn csv_record(document: &Document, settings: &Settings) -> Vec<u8> {
     let id = document.id.to_string();
     let fingerprint = document.fingerprint.to_string();
     let reliable = document.reliable.to_string();
@@ -38,13 +39,14 @@ pub fn csv_record(document: &Document, settings: &Settings) -> Result<Vec<u8>> {
     csv_line(&fields)
 }
 
-fn csv_line(fields: &[&str]) -> Result<Vec<u8>> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(fields)?;
-    writer
-        .into_inner()
-        .map_err(|error| error.into_error())
-        .context("cannot write a line of CSV")
+fn csv_line(fields: &[&str]) -> Vec<u8> {
+    let fields = fields
+        .iter()
+        .map(|field| match field.contains([',', '"', '\r', '\n']) {
+            true => quoted(field),
+            false => (*field).to_owned(),
+        });
+    (fields.collect::<Vec<_>>().join(",") + "\n").into_bytes()
 }
 
 /// The id and the fingerprint, 8 bytes each.

@@ -11,7 +11,7 @@ use simdb::join::SimilarPairsEvent;
 use simdb::pairs::PairsEvent;
 
 use self::writer::{PairCounts, PairWriter};
-use super::results::{ResultOptions, ResultSink, ResultTable};
+use super::result_output::{ResultOptions, ResultSink, ResultTable};
 use super::{DatabaseOptions, STRICT_RADIUS};
 use crate::console::{Output, counted, grouped};
 use crate::options::{LikenessOptions, QuotationOptions};
@@ -58,8 +58,8 @@ pub struct Pairs {
 
     /// Find pairs of similar texts instead of near fingerprints
     ///
-    /// The database needs texts. A pair has a verdict, see --decide, and two measures. Documents with equal
-    /// texts are a group.
+    /// The database needs texts. A pair has a verdict, see --decide, and two measures. Documents
+    /// with equal texts are a group.
     #[arg(long, conflicts_with_all = ["radius", "expand"], help_heading = "Duplicates")]
     similar: bool,
 

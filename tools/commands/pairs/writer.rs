@@ -10,7 +10,7 @@ use simdb::join::SimilarPair;
 use simdb::pairs::Pair;
 use simdb::{DocId, Fingerprint};
 
-use crate::commands::results::ResultSink;
+use crate::commands::result_output::ResultSink;
 
 /// The counts, with the field names of JSON.
 #[derive(Default, Serialize)]

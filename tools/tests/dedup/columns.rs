@@ -66,7 +66,7 @@ fn kept_rows_are_copied_with_all_columns() {
 #[test]
 fn marks_are_written_as_columns() {
     let folder = folder();
-    let marks = ["--mark", "--keeper-field", "kept", "--on-error", "skip"];
+    let marks = ["--mark=kept,distance", "--on-error", "skip"];
     dedup(
         &folder,
         &[&["a.parquet", "-o", "out.parquet"][..], &marks].concat(),
@@ -329,11 +329,8 @@ fn mark_covers_rows_of_many_files() {
     dedup(&folder, &["in", "-o", "each", "--mark"]).ends(0);
     assert_eq!(rows(&folder, "each/a.parquet"), expected[..2]);
     assert_eq!(rows(&folder, "each/b.parquet"), expected[2..]);
-    dedup(
-        &folder,
-        &["in", "-o", "x", "--mark", "--keeper-field", "score"],
-    )
-    .fails(&["in/a.parquet", "\"score\" already"]);
+    dedup(&folder, &["in", "-o", "x", "--mark=score,distance"])
+        .fails(&["in/a.parquet", "\"score\" already"]);
 }
 
 /// Metadata of other software that lists the columns would lack the marks.

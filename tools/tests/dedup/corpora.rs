@@ -108,11 +108,9 @@ fn boilerplate_of_pages_is_cut_and_nothing_else() {
         "--report",
         "cut.jsonl",
     ];
-    dedup(
-        &folder,
-        &[&["corpus.jsonl", "-o", "kept.jsonl"], &cut[..]].concat(),
-    )
-    .ends(0);
+    folder
+        .cli(&[&["cut", "corpus.jsonl", "-o", "kept.jsonl"], &cut[..]].concat())
+        .ends(0);
     let expected = data("pages", "boilerplate.txt");
     let expected: Vec<&str> = expected.trim_end().split("\n\n").collect();
     let report = folder.read_json("cut.jsonl");

@@ -34,7 +34,7 @@ fn kept(folder: &Folder, options: &[&str]) -> Vec<u64> {
 }
 
 const IGNORE: &str = "--ignore-repeated-paragraphs";
-const THREE: [&str; 3] = [IGNORE, "--in-documents", "3"];
+const THREE: [&str; 1] = ["--ignore-repeated-paragraphs=3"];
 
 #[test]
 fn bodies_within_other_boilerplate_are_compared() {
@@ -182,7 +182,7 @@ fn report_of_standard_input_is_proved_from_standard_input() {
 fn combinations_that_cannot_be_proved_are_refused() {
     let folder = folder_with("a.jsonl", &records(&[&[FOX], &[FOX], &[SHIPS]]));
     for (options, said) in [
-        (&["--strict"][..], "needs the comparison of texts"),
+        (&["--radius", "3"][..], "needs the comparison of texts"),
         (&["--against", "x.simdb"], "cannot be used with"),
         (&["--within", "site"], "cannot be used with"),
         (&["--clusters", "c.jsonl"], "cannot be used with"),

@@ -1,6 +1,5 @@
 //! `simdb-cli dedup`: output, exit codes, errors.
 
-mod blocks;
 mod certified;
 mod columns;
 mod corpora;
@@ -107,14 +106,7 @@ fn mark_writes_all_records_with_two_more_fields() {
     );
     dedup(&folder, &["b.jsonl", "-o", "b2.jsonl", "--mark"])
         .fails(&["there is a field \"keeper\" already", "b.jsonl"]);
-    let renamed = [
-        "b.jsonl",
-        "-o",
-        "b2.jsonl",
-        "--mark",
-        "--keeper-field",
-        "kept_for",
-    ];
+    let renamed = ["b.jsonl", "-o", "b2.jsonl", "--mark=kept_for,distance"];
     dedup(&folder, &renamed).ends(0);
     assert_eq!(folder.read_json("b2.jsonl")[1]["kept_for"], 1);
     assert_eq!(folder.read_json("b2.jsonl")[1]["keeper"], 7);
@@ -405,7 +397,7 @@ fn uninformative_records_are_copies_by_their_texts_only() {
     let line = |id: u64| format!("{{\"id\":{id},\"text\":\"hello\"}}\n");
     let text = [line(1), line(2), line(3)].concat();
     let folder = folder_with("a.jsonl", &text);
-    for (options, kept) in [(&[][..], 1), (&["--strict"], 3)] {
+    for (options, kept) in [(&[][..], 1), (&["--radius", "3"], 3)] {
         let arguments = [
             &["a.jsonl", "-o", "out.jsonl", "--json", "--force"],
             options,
@@ -464,7 +456,7 @@ fn verify_keeps_unlike_texts() {
 fn records_in_database_are_dropped_and_rest_added() {
     // Fingerprints are compared with a database without texts.
     for (more, option) in [
-        (&[][..], "--strict"),
+        (&[][..], "--radius=3"),
         (&["--keep-texts"], "--progress=never"),
     ] {
         let folder = folder_with("old.jsonl", &lines_with(TEXTS, &["{\"id\":1", "{\"id\":3"]));
@@ -622,15 +614,8 @@ fn invalid_request_is_refused_before_reading() {
             "cannot write none/x.jsonl",
         ),
         (
-            &[
-                "a.jsonl",
-                "-o",
-                "x.jsonl",
-                "--mark",
-                "--keeper-field",
-                "distance",
-            ],
-            "different fields",
+            &["a.jsonl", "-o", "x.jsonl", "--mark=distance,distance"],
+            "two different names",
         ),
         (&["none.jsonl", "-o", "x.jsonl"], "cannot read none.jsonl"),
     ] {
@@ -653,7 +638,7 @@ fn run_interrupted_at_silent_pipe_leaves_no_file() {
         .spawn()
         .expect("the tool starts");
     let pipe = child.stdin.take();
-    folder.wait_for(|name| name.starts_with(".simdb-dedup-"));
+    folder.wait_for(|name| name.starts_with(".simdb-copy-"));
     stop(child, "-INT").fails(&["interrupted"]);
     drop(pipe);
     assert!(folder.names().is_empty(), "{:?}", folder.names());
@@ -746,7 +731,8 @@ fn column_names_are_compared_ignoring_blank_lines_only() {
     folder.write("blank.tsv", format!("\n\nid\ttext\r\n\r\n\n{}", row(3, "")));
     for inputs in [["a.tsv", "more.tsv"], ["more.tsv", "a.tsv"]] {
         let arguments = [&inputs[..], &["-o", "out.tsv"]].concat();
-        dedup(&folder, &arguments).fails(&["its columns are not those of the first input"]);
+        dedup(&folder, &arguments)
+            .fails(&["its columns differ from the columns of the first input"]);
     }
     dedup(&folder, &["a.tsv", "blank.tsv", "-o", "out.tsv"]).ends(0);
     let expected = format!("id\ttext\n{}{}", row(1, ""), row(3, ""));

@@ -97,7 +97,7 @@ fn checkpoint_of_other_inputs_or_options_or_with_damage_is_refused() {
     run(&[]).fails(&["out.jsonl.checkpoint is not a whole checkpoint; remove it"]);
     assert!(!folder.names().contains(&"out.jsonl".to_owned()));
     // A run without checkpoints leaves the file.
-    run(&["--strict", "--force"]).ends(0);
+    run(&["--radius", "3", "--force"]).ends(0);
     assert!(std::fs::read(folder.file(CHECKPOINT)).unwrap() == checkpoint);
     std::fs::remove_file(folder.file(CHECKPOINT)).unwrap();
     run(&["--force"]).ends(0);

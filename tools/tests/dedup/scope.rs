@@ -67,7 +67,7 @@ fn bad_column_of_groups_is_an_error() {
             "cannot be used with",
         ),
         (
-            &["--within", "tenant", "--strict"],
+            &["--within", "tenant", "--radius", "3"],
             "need the comparison of texts",
         ),
     ] {

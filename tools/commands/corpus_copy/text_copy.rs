@@ -10,10 +10,11 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::compressed_file::CompressedFile;
 use super::mark::{mark_head, mark_record};
-use super::rewrite::{TextField, names_of, rewrite_record};
+use super::rewrite::{TextField, rewrite_record};
 use crate::corpus::inputs::Input;
 use crate::formats::copy::{CopyDecision, MarkNames, NextDecision};
 use crate::formats::input::InputStream;
+use crate::formats::table::{Dialect, fields_of};
 use crate::formats::{Format, MAX_LINE_BYTES};
 
 pub struct TextCopy<'o> {
@@ -87,13 +88,11 @@ impl<'o> TextCopy<'o> {
         until: Option<u64>,
         decision: Option<CopyDecision>,
     ) -> Result<()> {
-        let is_table = matches!(self.format, Format::Csv | Format::Tsv);
         match (decision, self.marks) {
-            (None, _) if is_table => {
-                let head = lines.gather_before(until)?;
-                self.copy_head(head)
-            }
-            (None, _) => lines.take_before(until, &mut |bytes| self.write(bytes)),
+            (None, _) => match Dialect::of(self.format) {
+                Some(dialect) => self.copy_head(lines.gather_before(until)?, dialect),
+                None => lines.take_before(until, &mut |bytes| self.write(bytes)),
+            },
             (Some(CopyDecision::Drop), _) => lines.take_before(until, &mut |_| Ok(())),
             (Some(CopyDecision::Keep(_)), None) => {
                 self.begin_line()?;
@@ -113,20 +112,20 @@ impl<'o> TextCopy<'o> {
     }
 
     /// Copies the header of the first input. Other inputs must have an equal header.
-    fn copy_head(&mut self, head: Vec<u8>) -> Result<()> {
+    fn copy_head(&mut self, head: Vec<u8>, dialect: Dialect) -> Result<()> {
         if let Some(first) = &self.head {
             ensure!(
                 trim_head(first) == trim_head(&head),
-                "its columns are not those of the first input; all must have the same, in the same \
+                "its columns differ from the columns of the first input; all must have the same, in the same \
                  order"
             );
             return Ok(());
         }
-        let names = names_of(&head, self.format)?;
-        let mut names = names.iter();
+        let columns = fields_of(trim_head(&head), dialect);
+        let mut names = columns.iter().map(|(_, name)| name);
         self.text.column = names.position(|name| name == self.text.name.as_bytes());
         match self.marks {
-            Some(names) => self.write(&mark_head(&head, self.format, names)?)?,
+            Some(names) => self.write(&mark_head(&head, &columns, dialect, names)?)?,
             None => self.write(&head)?,
         }
         self.head = Some(head);
@@ -196,8 +195,8 @@ impl InputLines {
         self.take_before(line, &mut |bytes| {
             if gathered.len() + bytes.len() > 2 * MAX_LINE_BYTES {
                 bail!(
-                    "a record with the blank lines after it is too long to be changed; leave out --mark, \
-                     --lines or --paragraphs, or the blank lines"
+                    "a record with the blank lines after it is too long to be changed; shorten the record \
+                     or leave out the blank lines"
                 );
             }
             gathered.extend_from_slice(bytes);

@@ -1,4 +1,4 @@
-//! `simdb-cli dedup --lines` and `--paragraphs`.
+//! `simdb-cli cut`: output, exit codes, errors.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -9,11 +9,20 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use serde_json::{Value, json};
 
-use super::{dedup, folder_with};
-use crate::common::Folder;
+use crate::common::{Folder, Ran};
 
 const NAV: &str = "Home | Products | Log in";
 const END: &str = "We use cookies. All prices include VAT.";
+
+fn cut(folder: &Folder, arguments: &[&str]) -> Ran {
+    folder.cli(&[&["cut"], arguments].concat())
+}
+
+fn folder_with(name: &str, content: &str) -> Folder {
+    let folder = Folder::new();
+    folder.write(name, content);
+    folder
+}
 
 fn records(texts: &[&str]) -> String {
     let line = |(id, text): (usize, &&str)| {
@@ -26,7 +35,7 @@ fn records(texts: &[&str]) -> String {
 /// The texts of a.jsonl without repeated blocks.
 fn texts(folder: &Folder, options: &[&str]) -> Vec<String> {
     let arguments = [&["a.jsonl", "-o", "o.jsonl", "--force"], options].concat();
-    dedup(folder, &arguments).ends(0);
+    cut(folder, &arguments).ends(0);
     let text = |line: Value| line["text"].as_str().unwrap().to_owned();
     folder.read_json("o.jsonl").into_iter().map(text).collect()
 }
@@ -50,7 +59,7 @@ fn repeated_paragraph_stays_in_first_document_and_rest_is_copied_exactly() {
         "cut.jsonl",
         "--json",
     ];
-    let summary = dedup(&folder, &arguments).ends(0).one_json();
+    let summary = cut(&folder, &arguments).ends(0).one_json();
     let removed_bytes = 2 * NAV.len() + 3 * END.len() + 9;
     for (name, expected) in [
         ("read", 4),
@@ -82,7 +91,7 @@ fn repeated_paragraph_stays_in_first_document_and_rest_is_copied_exactly() {
             json!({"text": END, "documents": 3, "removed": 3, "id": 1, "file": "a.jsonl", "line": 1}),
         ]
     );
-    let table = dedup(&folder, &["a.jsonl", "-o", "p.jsonl", "--paragraphs"]).ends(0);
+    let table = cut(&folder, &["a.jsonl", "-o", "p.jsonl", "--paragraphs"]).ends(0);
     assert!(table.stdout.contains("paragraphs"), "{table:?}");
     assert_eq!(
         folder.names(),
@@ -99,9 +108,9 @@ fn threshold_counts_documents_and_not_occurrences() {
         ["same\nsame\nsame\nA", "same\nB", "C\nSame!"]
     );
     // Three documents are the default. All occurrences in the first document stay.
-    let cut = ["same\nsame\nsame\nA", "B", "C"];
-    assert_eq!(texts(&folder, &["--lines"]), cut);
-    assert_eq!(texts(&folder, &["--lines", "--in-documents", "3"]), cut);
+    let expected = ["same\nsame\nsame\nA", "B", "C"];
+    assert_eq!(texts(&folder, &["--lines"]), expected);
+    assert_eq!(texts(&folder, &["--lines", "--in-documents", "3"]), expected);
     let two = records(&["same\nA", "same\nB"]);
     folder.write("a.jsonl", two);
     assert_eq!(texts(&folder, &["--lines"]), ["same\nA", "same\nB"]);
@@ -110,7 +119,7 @@ fn threshold_counts_documents_and_not_occurrences() {
         ["same\nA", "B"]
     );
     for bad in ["0", "1", "-1", "x"] {
-        dedup(
+        cut(
             &folder,
             &["a.jsonl", "-o", "b.jsonl", "--lines", "--in-documents", bad],
         )
@@ -172,7 +181,7 @@ fn all_formats_are_cut() {
         "\u{feff}text,id\r\n\"{NAV}\nA, \"\"kettle\"\"\",1\r\n\"{NAV}\nB\",2\r\n\r\n{NAV},3\r\n\"C\n{NAV}\",4"
     );
     let folder = folder_with("a.csv", &table);
-    dedup(&folder, &["a.csv", "-o", "o.csv", "--lines"]).ends(0);
+    cut(&folder, &["a.csv", "-o", "o.csv", "--lines"]).ends(0);
     let expected = format!(
         "\u{feff}text,id\r\n\"{NAV}\nA, \"\"kettle\"\"\",1\r\n\"B\",2\r\n\r\n\"\",3\r\n\"C\",4"
     );
@@ -180,11 +189,11 @@ fn all_formats_are_cut() {
     // A table of one column keeps its empty record.
     folder.write("one.csv", "text\nsame\nsame\nsame\n");
     let arguments = ["one.csv", "-o", "o1.csv", "--lines", "--no-id"];
-    dedup(&folder, &arguments).ends(0);
+    cut(&folder, &arguments).ends(0);
     assert_eq!(folder.read("o1.csv"), "text\nsame\n\"\"\n\"\"\n");
 
     folder.write("a.tsv", "id\ttext\n1\tsame\n2\tsame\n3\tother\n4\tsame\n");
-    dedup(&folder, &["a.tsv", "-o", "o.tsv", "--paragraphs"]).ends(0);
+    cut(&folder, &["a.tsv", "-o", "o.tsv", "--paragraphs"]).ends(0);
     assert_eq!(
         folder.read("o.tsv"),
         "id\ttext\n1\tsame\n2\t\n3\tother\n4\t\n"
@@ -192,17 +201,17 @@ fn all_formats_are_cut() {
 
     // The number of a line is its id, so lines stay as blank lines.
     folder.write("a.txt", "same\r\n\nsame\r\nother\nsame");
-    dedup(&folder, &["a.txt", "-o", "o.txt", "--lines"]).ends(0);
+    cut(&folder, &["a.txt", "-o", "o.txt", "--lines"]).ends(0);
     assert_eq!(folder.read("o.txt"), "same\r\n\n\r\nother\n");
 
     let lines = records(&["same\nA", "same\nB", "same\nC"]);
     folder
         .cli_from(
-            &["dedup", "-", "-o", "o.jsonl.gz", "--lines"],
+            &["cut", "-", "-o", "o.jsonl.gz", "--lines"],
             lines.as_bytes(),
         )
         .ends(0);
-    dedup(&folder, &["o.jsonl.gz", "-o", "o.jsonl", "--lines"]).ends(0);
+    cut(&folder, &["o.jsonl.gz", "-o", "o.jsonl", "--lines"]).ends(0);
     assert_eq!(folder.read("o.jsonl"), records(&["same\nA", "B", "C"]));
 }
 
@@ -248,7 +257,7 @@ fn texts_of_parquet_are_cut_beside_bad_rows() {
     let options = ["--lines", "--on-error", "skip", "--json", "--report", "r"];
     for output in ["o.parquet", "out"] {
         let arguments = [&["a.parquet", "-o", output, "--force"], &options[..]].concat();
-        let summary = dedup(&folder, &arguments).ends(0).one_json();
+        let summary = cut(&folder, &arguments).ends(0).one_json();
         let counts = ["read", "rejected", "changed", "removed"].map(|name| &summary[name]);
         assert_eq!(counts, [6, 2, 2, 2]);
         let path = folder.file(output);
@@ -296,22 +305,15 @@ fn contradicting_options_are_refused() {
     let folder = folder_with("a.jsonl", &records(&["a"]));
     for (options, said) in [
         (&["--lines", "--paragraphs"][..], "cannot be used with"),
-        (&["--lines", "--strict"], "cannot be used with"),
-        (&["--paragraphs", "--mark"], "cannot be used with"),
-        (&["--paragraphs", "--across", "x"], "cannot be used with"),
-        (
-            &["--lines", "--ignore-repeated-paragraphs"],
-            "cannot be used with",
-        ),
-        (&["--in-documents", "3"], "--in-documents needs --lines"),
+        (&[], "--lines"),
         (
             &["--lines", "--fingerprint", "fp"],
-            "--lines and --paragraphs cut texts",
+            "name their field with --text",
         ),
         (&["--lines", "--rejects", "r"], "--on-error skip"),
     ] {
         let arguments = [&["a.jsonl", "-o", "o.jsonl"], options].concat();
-        dedup(&folder, &arguments).fails(&[said]);
+        cut(&folder, &arguments).fails(&[said]);
     }
     assert_eq!(folder.names(), ["a.jsonl"]);
 }
@@ -321,20 +323,20 @@ fn outputs_are_replaced_with_force_only_and_bad_records_abort() {
     let input = records(&["same", "same", "same"]) + "none\n";
     let folder = folder_with("a.jsonl", &input);
     let arguments = ["a.jsonl", "-o", "o.jsonl", "--lines", "--report", "r.jsonl"];
-    dedup(&folder, &arguments).fails(&["a.jsonl:4", "nothing was changed"]);
+    cut(&folder, &arguments).fails(&["a.jsonl:4", "nothing was changed"]);
     assert_eq!(folder.names(), ["a.jsonl"]);
     let skip = [
         &arguments[..],
         &["--on-error", "skip", "--rejects", "bad.jsonl"],
     ]
     .concat();
-    dedup(&folder, &skip).ends(0);
+    cut(&folder, &skip).ends(0);
     assert_eq!(folder.read("o.jsonl"), records(&["same", "", ""]));
     assert_eq!(folder.read_json("bad.jsonl")[0]["line"], 4);
-    dedup(&folder, &skip).fails(&["o.jsonl", "--force"]);
-    dedup(&folder, &[&skip[..], &["--force"]].concat()).ends(0);
-    dedup(&folder, &["a.jsonl", "-o", "a.jsonl", "--lines", "--force"]).fails(&["an input"]);
-    dedup(&folder, &["none.jsonl", "-o", "x.jsonl", "--lines"]).fails(&["none.jsonl"]);
+    cut(&folder, &skip).fails(&["o.jsonl", "--force"]);
+    cut(&folder, &[&skip[..], &["--force"]].concat()).ends(0);
+    cut(&folder, &["a.jsonl", "-o", "a.jsonl", "--lines", "--force"]).fails(&["an input"]);
+    cut(&folder, &["none.jsonl", "-o", "x.jsonl", "--lines"]).fails(&["none.jsonl"]);
 }
 
 #[test]

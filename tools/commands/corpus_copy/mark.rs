@@ -6,13 +6,13 @@ use anyhow::{Result, anyhow, bail};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::rewrite::{names_of, separator};
 use crate::formats::Format;
 use crate::formats::copy::{KeeperMark, MarkNames};
+use crate::formats::table::{Dialect, TableField};
 
 /// Refuses column names that need quotes.
 pub fn check_names(names: Option<MarkNames<'_>>, format: Format) -> Result<()> {
-    let is_table = matches!(format, Format::Csv | Format::Tsv);
+    let is_table = Dialect::of(format).is_some();
     for name in names.into_iter().flatten() {
         if is_table && name.contains([',', '\t', '"', '\r', '\n']) {
             bail!("{name:?} cannot be the name of a column; choose one without quotes and commas");
@@ -30,28 +30,31 @@ pub fn mark_record(
 ) -> Result<Vec<u8>> {
     let distance = mark.and_then(|mark| mark.distance);
     let values = [mark.map(|mark| mark.keeper), distance.map(u64::from)];
-    if format == Format::Jsonl {
+    let Some(Dialect { delimiter, .. }) = Dialect::of(format) else {
         return mark_json(record, names, values);
-    }
-    let separator = separator(format);
+    };
     let mut columns = String::new();
     for value in values {
-        columns.push(separator);
+        columns.push(delimiter);
         columns.extend(value.map(|value| value.to_string()));
     }
     Ok(before_line_end(record, &columns))
 }
 
-/// Adds the names of the marks to the header of a table.
-pub fn mark_head(head: &[u8], format: Format, names: MarkNames<'_>) -> Result<Vec<u8>> {
-    let separator = separator(format);
-    let columns = names_of(head, format)?;
-    let is_taken = |name: &&str| columns.iter().any(|column| column == name.as_bytes());
+/// Adds the names of the marks to the header of a table with these columns.
+pub fn mark_head(
+    head: &[u8],
+    columns: &[TableField],
+    dialect: Dialect,
+    names: MarkNames<'_>,
+) -> Result<Vec<u8>> {
+    let is_taken = |name: &&str| columns.iter().any(|(_, column)| column == name.as_bytes());
     if let Some(name) = names.into_iter().find(is_taken) {
         return Err(already_there(name));
     }
     let [keeper, distance] = names;
-    let columns = format!("{separator}{keeper}{separator}{distance}");
+    let delimiter = dialect.delimiter;
+    let columns = format!("{delimiter}{keeper}{delimiter}{distance}");
     Ok(before_line_end(head, &columns))
 }
 
@@ -80,10 +83,7 @@ fn mark_json(record: &[u8], names: MarkNames<'_>, values: [Option<u64>; 2]) -> R
 }
 
 fn already_there(name: &str) -> anyhow::Error {
-    anyhow!(
-        "there is a field {name:?} already; choose other names with --keeper-field and \
-         --distance-field"
-    )
+    anyhow!("there is a field {name:?} already; choose other names with --mark=KEEPER,DISTANCE")
 }
 
 #[cfg(test)]
@@ -132,9 +132,13 @@ mod tests {
     fn existing_field_with_name_of_mark_is_refused() {
         let refused = mark_record(b"{\"distance\":1}", Format::Jsonl, NAMES, None);
         assert!(refused.unwrap_err().to_string().contains("\"distance\""));
-        let refused = mark_head(b"id,\"keeper\"\n", Format::Csv, NAMES);
+        let mark_head = |head: &[u8]| {
+            let columns = crate::formats::table::fields_of(head, Dialect::CSV);
+            mark_head(head, &columns, Dialect::CSV, NAMES)
+        };
+        let refused = mark_head(b"id,\"keeper\"\n");
         assert!(refused.unwrap_err().to_string().contains("\"keeper\""));
-        let head = mark_head(b"id,text\r\n", Format::Csv, NAMES).unwrap();
+        let head = mark_head(b"id,text\r\n").unwrap();
         assert_eq!(head, b"id,text,keeper,distance\r\n");
     }
 }

@@ -1,18 +1,17 @@
-//! The checks of `simdb-cli dedup` before it reads inputs: contradicting options, inputs that
-//! cannot be copied, outputs that would replace an input.
+//! The checks before inputs are read: contradicting options, inputs that cannot be copied, outputs
+//! that would replace an input.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail, ensure};
 
-use super::checkpoint::path_of;
+use super::CopyOptions;
 use super::mark::check_names;
-use super::options::Dedup;
 use super::output::{file_name, is_folder};
-use crate::commands::clusters::options::KeepRule;
 use crate::console::paths::{OutputPath, OutputPaths, is_stdout};
 use crate::corpus::inputs::{Input, reserve_inputs};
+use crate::formats::copy::MarkNames;
 use crate::formats::input::Compression;
 use crate::formats::parquet::ParquetFile;
 use crate::formats::parquet::columns::{document_columns, has_default_names};
@@ -22,28 +21,14 @@ use crate::formats::parquet::same_columns::check_same_columns;
 use crate::formats::{DocumentFields, Format};
 use crate::options::OnError;
 
-impl Dedup {
+impl CopyOptions {
     /// Refuses contradicting options.
-    pub(super) fn check(&self) -> Result<()> {
-        self.clustering.check(self.compares_texts())?;
-        if self.strict || self.clustering.names_fingerprints() {
-            self.clustering.refuse_unused_likeness()?;
-        }
-        if self.group_field().is_some() && !self.compares_texts() {
-            bail!(
-                "--within and --across need the comparison of texts, without --strict, --radius, --shape \
-                 and --verify"
-            );
-        }
-        if self.rejects.is_some() && self.on_error != OnError::Skip {
-            bail!(
-                "--rejects lists the records that are left out, so it needs --on-error skip; \
-                 otherwise the first bad record ends the command"
-            );
-        }
-        self.blocks
-            .check(self.reads_texts(), self.compares_texts())?;
-        self.document_fields()?;
+    pub fn check(&self) -> Result<()> {
+        ensure!(
+            self.rejects.is_none() || self.on_error == OnError::Skip,
+            "--rejects lists the records that are left out, so it needs --on-error skip; otherwise the \
+             first bad record ends the command"
+        );
         ensure!(
             !is_stdout(&self.output),
             "-o needs a file, which is renamed when it is complete; standard output cannot be \
@@ -54,25 +39,17 @@ impl Dedup {
                 bail!("{option} needs a file: the counts go to standard output");
             }
         }
-        if self.keeper_field == self.distance_field {
-            bail!("--keeper-field and --distance-field must name different fields");
-        }
-        let reads_texts = self.reads_texts();
-        if self.clustering.verify && !reads_texts {
-            bail!("--verify compares texts; name their field with --text");
-        }
-        if self.keep == KeepRule::Longest && !reads_texts {
-            bail!("--keep longest measures texts; name their field with --text");
-        }
-        if self.keep == KeepRule::Oldest && self.fields.time.is_none() {
-            bail!("--keep oldest needs --time, the field that holds the time of arrival");
-        }
         Ok(())
     }
 
     /// Returns the format of all inputs, which is the format of the output too. Inputs that these
     /// options cannot copy are an error.
-    pub(super) fn check_inputs(&self, inputs: &[Input]) -> Result<Format> {
+    pub fn check_inputs(
+        &self,
+        inputs: &[Input],
+        fields: &DocumentFields,
+        marks: Option<MarkNames<'_>>,
+    ) -> Result<Format> {
         let Some(Input { source, format }) = inputs.first() else {
             bail!("there is nothing to read");
         };
@@ -91,14 +68,14 @@ impl Dedup {
                      simdb-cli clusters"
                 )
             }
-            Format::Parquet => self.check_parquet(inputs)?,
-            Format::Lines if self.score.is_some() => {
+            Format::Parquet => self.check_parquet(inputs, fields, marks)?,
+            Format::Lines if fields.score.is_some() => {
                 bail!("plain lines have no field for --score; use jsonl, csv or tsv")
             }
-            Format::Lines if self.group_field().is_some() => {
+            Format::Lines if fields.group.is_some() => {
                 bail!("plain lines have no field for --within or --across; use jsonl, csv or tsv")
             }
-            Format::Lines if self.mark => {
+            Format::Lines if marks.is_some() => {
                 bail!("plain lines have no fields for --mark; use jsonl, csv or tsv")
             }
             _ => {}
@@ -110,13 +87,18 @@ impl Dedup {
                 self.output.display()
             );
         }
-        check_names(self.marks(), *format)?;
+        check_names(marks, *format)?;
         Ok(*format)
     }
 
     /// Refuses Parquet files that these options cannot copy. Reads the footer of each file.
-    fn check_parquet(&self, inputs: &[Input]) -> Result<()> {
-        if self.no_id {
+    fn check_parquet(
+        &self,
+        inputs: &[Input],
+        fields: &DocumentFields,
+        marks: Option<MarkNames<'_>>,
+    ) -> Result<()> {
+        if self.input.no_id {
             bail!("--no-id needs jsonl, csv or tsv, not parquet");
         }
         let output = self.output.display();
@@ -133,11 +115,10 @@ impl Dedup {
                  one file, a name without an extension is a folder with a file for each input"
             );
         }
-        let fields = self.document_fields()?;
         let mut first = None;
         let (mut names, mut groups) = (HashMap::new(), 0);
         for input in inputs {
-            let file = self.open_checked(input, &fields)?;
+            let file = open_checked(input, fields, marks)?;
             if is_folder {
                 if let Some(other) = names.insert(file_name(input)?, input) {
                     bail!(
@@ -163,36 +144,18 @@ impl Dedup {
         Ok(())
     }
 
-    fn open_checked(&self, input: &Input, fields: &DocumentFields) -> Result<ParquetFile> {
-        let file = ParquetFile::open(&input.source, &Default::default())?;
-        // The copy gets the metadata of the first file, which would be wrong for fingerprints of
-        // other recipes.
-        let reads_fingerprints = has_default_names(fields) || fields.fingerprint.is_some();
-        if reads_fingerprints && recipe_of(&file)?.is_some() {
-            bail!(
-                "{} holds fingerprints that simdb exported, and no texts; load it, and use \
-                 simdb-cli clusters",
-                input.source.name()
-            );
-        }
-        if let Some(names) = self.marks() {
-            check_marks(&file, names)?;
-        }
-        document_columns(&file, fields)?;
-        Ok(file)
-    }
-
-    /// Refuses outputs that are an input or another output.
-    pub(super) fn check_outputs(&self, inputs: &[Input], format: Format) -> Result<DedupOutputs> {
+    /// Refuses outputs that are an input, a `reserved` path or another output.
+    pub fn check_outputs(
+        &self,
+        inputs: &[Input],
+        format: Format,
+        reserved: &[(&Path, &'static str)],
+    ) -> Result<CopyOutputs> {
         let mut paths = OutputPaths::new(self.overwrite);
         reserve_inputs(&mut paths, inputs);
-        if let Some(clusters) = &self.clusters {
-            paths.reserve(clusters, "the file of --clusters");
+        for (path, name) in reserved {
+            paths.reserve(path, name);
         }
-        if let Some(database) = &self.against {
-            paths.reserve(database, "the database");
-        }
-        paths.reserve(&path_of(&self.output), "the checkpoint");
         let corpus = if is_folder(&self.output, format) {
             paths.folder("--output", &self.output, "parquet")?
         } else {
@@ -207,7 +170,7 @@ impl Dedup {
             let report = path.as_deref().map(|path| paths.file(option, path));
             report.transpose()
         };
-        Ok(DedupOutputs {
+        Ok(CopyOutputs {
             corpus,
             rejects: report("--rejects", &self.rejects)?,
             report: report("--report", &self.report)?,
@@ -215,7 +178,31 @@ impl Dedup {
     }
 }
 
-pub(super) struct DedupOutputs {
+fn open_checked(
+    input: &Input,
+    fields: &DocumentFields,
+    marks: Option<MarkNames<'_>>,
+) -> Result<ParquetFile> {
+    let file = ParquetFile::open(&input.source, &Default::default())?;
+    // The copy gets the metadata of the first file, which would be wrong for fingerprints of
+    // other recipes.
+    let reads_fingerprints = has_default_names(fields) || fields.fingerprint.is_some();
+    if reads_fingerprints && recipe_of(&file)?.is_some() {
+        bail!(
+            "{} holds fingerprints that simdb exported, and no texts; load it, and use \
+             simdb-cli clusters",
+            input.source.name()
+        );
+    }
+    if let Some(names) = marks {
+        check_marks(&file, names)?;
+    }
+    document_columns(&file, fields)?;
+    Ok(file)
+}
+
+/// The checked paths of the outputs.
+pub struct CopyOutputs {
     pub corpus: OutputPath,
     pub rejects: Option<OutputPath>,
     pub report: Option<OutputPath>,

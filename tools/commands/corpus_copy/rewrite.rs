@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 
 use anyhow::{Context, Result};
-use csv::ByteRecord;
 use serde_json::value::RawValue;
 
 use crate::formats::Format;
-use crate::formats::table::field_range;
+use crate::formats::table::{Dialect, fields_of, quoted};
 
 /// The place of the text in a record.
 pub struct TextField {
@@ -24,33 +23,29 @@ pub fn rewrite_record(
     text: &str,
 ) -> Result<Vec<u8>> {
     let name = &field.name;
-    let (range, value) = match format {
-        Format::Jsonl => {
-            let fields: HashMap<String, &RawValue> = serde_json::from_slice(record)?;
-            let old = fields.get(name).map(|value| value.get());
-            let old = old.with_context(|| format!("there is no field {name:?}"))?;
-            // The value is a part of the record.
-            let start = old.as_ptr().addr() - record.as_ptr().addr();
-            (start..start + old.len(), serde_json::to_string(text)?)
-        }
-        Format::Csv | Format::Tsv => {
-            let column = field.column.unwrap_or(usize::MAX);
-            let is_quoting = format == Format::Csv;
-            let range = field_range(record, column, separator(format) as u8, is_quoting);
-            let range = range.with_context(|| format!("there is no column {name:?}"))?;
-            // A record of one empty field is no blank line if the field is quoted.
-            let value = match is_quoting {
-                true => format!("\"{}\"", text.replace('"', "\"\"")),
-                false => text.to_owned(),
-            };
-            (range, value)
-        }
-        _ => {
-            let end = record.iter().position(|byte| *byte == b'\n');
-            let line = &record[..end.unwrap_or(record.len())];
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
-            (0..line.len(), text.to_owned())
-        }
+    let (range, value) = if let Some(dialect) = Dialect::of(format) {
+        let column = field.column.unwrap_or(usize::MAX);
+        let mut fields = fields_of(record, dialect).into_iter();
+        let (range, _) =
+            (fields.nth(column)).with_context(|| format!("there is no column {name:?}"))?;
+        // A record of one empty field is no blank line if the field is quoted.
+        let value = match dialect.is_quoting {
+            true => quoted(text),
+            false => text.to_owned(),
+        };
+        (range, value)
+    } else if format == Format::Jsonl {
+        let fields: HashMap<String, &RawValue> = serde_json::from_slice(record)?;
+        let old = fields.get(name).map(|value| value.get());
+        let old = old.with_context(|| format!("there is no field {name:?}"))?;
+        // The value is a part of the record.
+        let start = old.as_ptr().addr() - record.as_ptr().addr();
+        (start..start + old.len(), serde_json::to_string(text)?)
+    } else {
+        let end = record.iter().position(|byte| *byte == b'\n');
+        let line = &record[..end.unwrap_or(record.len())];
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        (0..line.len(), text.to_owned())
     };
     Ok([
         &record[..range.start],
@@ -58,25 +53,6 @@ pub fn rewrite_record(
         &record[range.end..],
     ]
     .concat())
-}
-
-/// The separator of the columns of a table.
-pub fn separator(format: Format) -> char {
-    match format {
-        Format::Tsv => '\t',
-        _ => ',',
-    }
-}
-
-/// The names in the header of a table.
-pub fn names_of(head: &[u8], format: Format) -> Result<ByteRecord> {
-    let mut builder = csv::ReaderBuilder::new();
-    builder
-        .has_headers(false)
-        .delimiter(separator(format) as u8)
-        .quoting(format == Format::Csv);
-    let names = builder.from_reader(head).into_byte_records().next();
-    Ok(names.transpose()?.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -8,13 +8,12 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 
 use super::compressed_file::CompressedFile;
-use super::options::Dedup;
 use super::text_copy::TextCopy;
 use crate::console::file::{OutputFile, OutputFolder};
 use crate::console::paths::OutputPath;
 use crate::corpus::inputs::Input;
 use crate::corpus::records::InputRecords;
-use crate::formats::copy::{CopyDecision, NextDecision};
+use crate::formats::copy::{CopyDecision, MarkNames, NextDecision};
 use crate::formats::input::Compression;
 use crate::formats::parquet::ParquetFile;
 use crate::formats::parquet::copy::ParquetCopy;
@@ -26,7 +25,11 @@ pub enum CorpusOutput<'o> {
     /// One Parquet file.
     Parquet(Box<ParquetCopy<OutputFile>>),
     /// A folder with a Parquet file for each input.
-    Folder(OutputFolder, &'o Dedup),
+    Folder {
+        folder: OutputFolder,
+        marks: Option<MarkNames<'o>>,
+        text: String,
+    },
 }
 
 /// Returns `true` if an output of this name is a folder of Parquet files.
@@ -46,22 +49,27 @@ fn open(input: &Input) -> Result<Arc<ParquetFile>> {
 }
 
 impl<'o> CorpusOutput<'o> {
-    /// Creates the output for a copy of these inputs.
+    /// Creates the output for a copy of these inputs. `text` is the field of texts that are
+    /// replaced.
     pub fn create(
-        options: &'o Dedup,
         output: OutputPath,
         format: Format,
         inputs: &[Input],
+        marks: Option<MarkNames<'o>>,
+        text: String,
     ) -> Result<Self> {
-        let marks = options.marks();
         if is_folder(output.path(), format) {
-            return Ok(Self::Folder(OutputFolder::create(output)?, options));
+            let folder = OutputFolder::create(output)?;
+            return Ok(Self::Folder {
+                folder,
+                marks,
+                text,
+            });
         }
         let compression = Compression::of(output.path());
         let file = OutputFile::create(output)?;
         if format != Format::Parquet {
             let file = CompressedFile::new(file, compression)?;
-            let text = options.text_field();
             return Ok(Self::Text(Box::new(TextCopy::new(
                 file, format, marks, text,
             ))));
@@ -76,11 +84,12 @@ impl<'o> CorpusOutput<'o> {
             packed_like = open(input)?;
         }
         let copy = ParquetCopy::new(&first, &packed_like, marks, file)?;
-        let copy = copy.rewriting(&options.text_field());
+        let copy = copy.rewriting(&text);
         Ok(Self::Parquet(Box::new(copy)))
     }
 
-    /// Copies the records of all inputs, each as `decide` says for the index of its input and the record.
+    /// Copies the records of all inputs, as `decide` returns for the index of the input and the
+    /// record.
     pub fn copy_all(
         &mut self,
         records: &InputRecords<'_>,
@@ -98,7 +107,11 @@ impl<'o> CorpusOutput<'o> {
         match self {
             Self::Text(copy) => copy.copy(input, next),
             Self::Parquet(copy) => copy.copy(&*open(input)?, next),
-            Self::Folder(folder, options) => {
+            Self::Folder {
+                folder,
+                marks,
+                text,
+            } => {
                 let name = file_name(input)?;
                 let cannot = || {
                     let folder = folder.path().display();
@@ -106,8 +119,8 @@ impl<'o> CorpusOutput<'o> {
                 };
                 let file = open(input)?;
                 let output = BufWriter::new(folder.file(name).with_context(cannot)?);
-                let copy = ParquetCopy::new(&file, &file, options.marks(), output)?;
-                let mut copy = copy.rewriting(&options.text_field());
+                let copy = ParquetCopy::new(&file, &file, *marks, output)?;
+                let mut copy = copy.rewriting(text);
                 copy.copy(&file, next)?;
                 let output = copy.finish()?.into_inner().with_context(cannot)?;
                 output.sync_all().with_context(cannot)
@@ -119,7 +132,7 @@ impl<'o> CorpusOutput<'o> {
         match self {
             Self::Text(copy) => copy.file.publish(),
             Self::Parquet(copy) => Ok(copy.finish()?.publish()?),
-            Self::Folder(folder, _) => folder.publish(),
+            Self::Folder { folder, .. } => folder.publish(),
         }
     }
 }

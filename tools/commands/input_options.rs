@@ -1,0 +1,77 @@
+//! [`InputOptions`]: the options of verbs that read a corpus.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::corpus::inputs::{Input, inputs};
+use crate::formats::id_sequence::IdSequence;
+use crate::formats::{DocumentFields, Format, Wanted, parse_id};
+use crate::options::FieldNames;
+
+/// The inputs of a corpus, and the fields of their records.
+#[derive(Debug, Args)]
+pub struct InputOptions {
+    /// Files of documents, read in this order, and folders of Parquet files; `-` is standard input.
+    /// .gz and .zst are decompressed
+    #[arg(required = true, value_name = "INPUT")]
+    inputs: Vec<PathBuf>,
+
+    /// The format of the inputs: jsonl, csv, tsv, lines or parquet [default: by the extension of
+    /// each; standard input: jsonl]
+    #[arg(long, value_enum, help_heading = "Input")]
+    format: Option<Format>,
+
+    #[command(flatten)]
+    pub fields: FieldNames,
+
+    /// The records have no ids: the id of a record is its number, counted over all inputs
+    #[arg(long, conflicts_with = "id", help_heading = "Input")]
+    pub no_id: bool,
+
+    /// The id of the first line in the format `lines`, or of the first record with --no-id; later
+    /// ids count up, over all inputs
+    #[arg(
+        long,
+        value_name = "ID",
+        value_parser = parse_id,
+        default_value_t = 1,
+        help_heading = "Input"
+    )]
+    first_id: u64,
+}
+
+impl InputOptions {
+    pub fn inputs(&self) -> Result<Vec<Input>> {
+        inputs(&self.inputs, self.format, &self.fields)
+    }
+
+    /// The fields of a document, which must differ.
+    pub fn document_fields(&self) -> Result<DocumentFields> {
+        Ok(DocumentFields {
+            are_counted: self.no_id,
+            ..self.fields.fields()?
+        })
+    }
+
+    /// The parts of records that are read.
+    pub fn wanted(&self, fields: DocumentFields) -> Wanted {
+        Wanted {
+            fields,
+            counted: Some(IdSequence::new(self.first_id)),
+            ids: None,
+        }
+    }
+
+    /// Returns `true` if the records have texts.
+    pub fn has_texts(&self) -> bool {
+        self.fields.fingerprint.is_none() || self.fields.text.is_some()
+    }
+
+    /// The field of the texts.
+    pub fn text_field(&self) -> String {
+        let name = self.fields.text.as_deref();
+        name.unwrap_or("text").to_owned()
+    }
+}
