@@ -7,10 +7,10 @@ const LEAST_BITS: u32 = 128;
 
 /// A Bloom filter of the features of a text, with one hash function: each feature sets one bit.
 ///
-/// The Jaccard index of the bits estimates the Jaccard index of the features. The estimate is too high on
-/// average, because different features set the same bit. Two texts with n features each and none in
-/// common have an estimate of p / (2 − p) with m bits, where p = 1 − e^(−n/m) is the share of set bits:
-/// 0.24 with two bits per feature, 0.03 with sixteen.
+/// The Jaccard index of the bits estimates the Jaccard index of the features. The estimate is too
+/// high on average, because different features set the same bit. Two texts with n features each and
+/// none in common have an estimate of p / (2 − p) with m bits, where p = 1 − e^(−n/m) is the share
+/// of set bits: 0.24 with two bits per feature, 0.03 with sixteen.
 ///
 /// # Source
 /// B. H. Bloom, *Space/time trade-offs in hash coding with allowable errors*, Communications of

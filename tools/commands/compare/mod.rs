@@ -19,7 +19,7 @@ use serde_json::json;
 use simdb::{Fingerprint, Fingerprint128, Fingerprinter, Recipe};
 
 use self::nodes::search_nodes;
-use self::pairs::{compare_pairs, search_pairs, weights_of};
+use self::pairs::{compare_pairs, search_pairs};
 use self::report::{Comparison, Parts};
 use self::side::{Side, stored_sides};
 use super::open_to_read;
@@ -30,48 +30,49 @@ use crate::options::{LikenessOptions, RecipeOptions};
 /// Compares two texts, and explains why they are, or are not, near-duplicates
 ///
 /// First prints the verdict (same, a_in_b, b_in_a, template, different), and both texts, one below
-/// the other. Words in brackets are missing in the other text, with their weights in nats. A text is
-/// covered by the other text if its missing words weigh at most 3. Case, misspellings, word forms and
-/// order do not count.
+/// the other. Words in brackets are missing in the other text, with their weights in nats. A text
+/// is covered by the other text if its missing words weigh at most 3. Case, misspellings, word
+/// forms and order do not count.
 ///
 /// Then prints two decisions, strict (fingerprints within radius 3) and similar (by the wording and
 /// the verdict, see --decide), and all measures. Measures compare normalised texts: without
-/// punctuation, case, width, and the difference of traditional and simplified characters. Similarities
-/// are from 0, nothing in common, to 1, equal; the distance of SimHash is a number of bits. Two empty
-/// texts are equal. A value that would take too long is `-`.
+/// punctuation, case, width, and the difference of traditional and simplified characters.
+/// Similarities are from 0, nothing in common, to 1, equal; the distance of SimHash is a number of
+/// bits. Two empty texts are equal. A value that would take too long is `-`.
 ///
-/// --bits adds both fingerprints in four blocks, and for each bit that differs the sums of both texts
-/// and the heaviest features that pull the bit to 1 and to 0. A sum is the weight of the features with
-/// a 1 in the bit, minus the weight of the other features. If a sum is small compared with chance (the
-/// square root of the sum of squared weights), a small edit may flip the bit.
+/// --bits adds both fingerprints in four blocks, and for each bit that differs the sums of both
+/// texts and the heaviest features that pull the bit to 1 and to 0. A sum is the weight of the
+/// features with a 1 in the bit, minus the weight of the other features. If a sum is small compared
+/// with chance (the square root of the sum of squared weights), a small edit may flip the bit.
 ///
-/// With --database, A and B are ids of stored documents; if the database keeps no texts, only bits are
-/// compared. Similar search also needs the pair among its candidates, which compare does not check.
+/// With --database, A and B are ids of stored documents; if the database keeps no texts, only bits
+/// are compared. Similar search also needs the pair among its candidates, which compare does not
+/// check.
 ///
 /// The exit code is 0 if similar search would answer one text with the other (without texts: if the
-/// fingerprints lie within radius 3), 1 if not, 2 after an error. --json prints one object: recipe, a,
-/// b, distance, distance_128 (null for recipes of 64 bits), verdict, missing_in_b, missing_in_a,
-/// measures, strict, similar, near_duplicates; with --bits also blocks and bits; with --features also
-/// features, the 1,000 heaviest of each group.
+/// fingerprints lie within radius 3), 1 if not, 2 after an error. --json prints one object: recipe,
+/// a, b, distance, distance_128 (null for recipes of 64 bits), verdict, missing_in_b, missing_in_a,
+/// measures, strict, similar, near_duplicates; with --bits also blocks and bits; with --features
+/// also features, the 1,000 heaviest of each group.
 ///
 /// --pairs compares each line {"a": text, "b": text} of a file, and prints one object per line: the
-/// other fields of the line, such as ids, then verdict, missing_in_b and missing_in_a (lists of word
-/// and weight), alike (true if the texts are near-duplicates by the default thresholds),
+/// other fields of the line, such as ids, then verdict, missing_in_b and missing_in_a (lists of
+/// word and weight), alike (true if the texts are near-duplicates by the default thresholds),
 /// edit_similarity and jaccard.
 ///
-/// --search prints only the pairs that a similar search for A accepts once B is a candidate: both texts
-/// are alike, and one covers the other. This is faster, and fastest if consecutive lines have the same
-/// A.
+/// --search prints only the pairs that a similar search for A accepts once B is a candidate: both
+/// texts are alike, and one covers the other. This is faster, and fastest if consecutive lines have
+/// the same A.
 ///
 /// --nodes compares the texts that meet in nodes of an LSH forest, which another system makes of
-/// `simdb-cli export --similar` (tools/spark does), and prints {"query": id, "document": id} for each
-/// candidate that is a near-duplicate. A line is an object with the columns of an export sketch_1,
-/// sketch_2, other_1, other_2, classes and max_sketch_distance, with wording in Base64, and with
-/// document (an id, signed as in the export), class (the lowest 4 bits of the keys), node, cell (a part
-/// of a large node), is_entry, is_query, and is_long (100 characters and more). A text without keys of
-/// trees has the other sketch twice, a text without others its sketch twice. The lines of a cell are
-/// together, entries first, and their wordings are in memory. Two long or two short texts are printed
-/// with the smaller id as the query, once or several times.
+/// `simdb-cli export --similar` (tools/spark does), and prints {"query": id, "document": id} for
+/// each candidate that is a near-duplicate. A line is an object with the columns of an export
+/// sketch_1, sketch_2, other_1, other_2, classes and max_sketch_distance, with wording in Base64,
+/// and with document (an id, signed as in the export), class (the lowest 4 bits of the keys), node,
+/// cell (a part of a large node), is_entry, is_query, and is_long (100 characters and more). A text
+/// without keys of trees has the other sketch twice, a text without others its sketch twice. The
+/// lines of a cell are together, entries first, and their wordings are in memory. Two long or two
+/// short texts are printed with the smaller id as the query, once or several times.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -81,7 +82,7 @@ Examples:
   simdb-cli compare --database news.simdb 17 18 --bits
   simdb-cli compare --database news.simdb 17 --text \"a text that should have been found\"
   simdb-cli compare --hex $(simdb-cli hash \"one text\") $(simdb-cli hash \"another text\")
-  simdb-cli compare --pairs candidates.jsonl --json --weights news.simdb")]
+  simdb-cli compare --pairs candidates.jsonl --json")]
 pub struct Compare {
     /// A text, with --database the id of a document; put -- before a text that begins with -
     #[arg(value_name = "A", required_unless_present_any = ["pairs", "nodes"])]
@@ -108,9 +109,9 @@ pub struct Compare {
     )]
     text: Option<String>,
 
-    /// A and B are fingerprints of 16 or 32 hexadecimal digits: print only the number of bits in which
-    /// they differ
-    #[arg(long, conflicts_with_all = ["files", "database", "RecipeOptions", "LikenessOptions", "Parts", "weights"])]
+    /// A and B are fingerprints of 16 or 32 hexadecimal digits: print only the number of bits in
+    /// which they differ
+    #[arg(long, conflicts_with_all = ["files", "database", "RecipeOptions", "LikenessOptions", "Parts"])]
     hex: bool,
 
     /// Compare the pairs of this file, JSON Lines {"a": text, "b": text}; - is standard input
@@ -119,19 +120,14 @@ pub struct Compare {
     pairs: Option<PathBuf>,
 
     /// Print only the pairs that a similar search for A finds
-    #[arg(long, requires = "pairs", conflicts_with = "weights")]
+    #[arg(long, requires = "pairs")]
     search: bool,
 
     /// Compare the texts in the nodes of this file, JSON Lines; - is standard input
     #[arg(long, value_name = "FILE", requires = "json")]
     #[arg(conflicts_with_all = ["one", "files", "database", "hex", "RecipeOptions", "LikenessOptions", "Parts"])]
-    #[arg(conflicts_with_all = ["pairs", "search", "weights"])]
+    #[arg(conflicts_with_all = ["pairs", "search"])]
     nodes: Option<PathBuf>,
-
-    /// Learn the weights of words from a database with texts (.simdb), from the field "text" of JSON
-    /// Lines (.jsonl), or from the lines of another file
-    #[arg(long, value_name = "FILE")]
-    weights: Option<PathBuf>,
 
     #[command(flatten)]
     parts: Parts,
@@ -159,13 +155,12 @@ impl Compare {
         if let Some(pairs) = self.pairs.as_deref().filter(|_| self.search) {
             return search_pairs(pairs, output);
         }
-        let weights = weights_of(self.weights.as_deref())?;
         if let Some(pairs) = &self.pairs {
-            return compare_pairs(pairs, &weights, output);
+            return compare_pairs(pairs, output);
         }
         let compare = |fingerprinter: &Fingerprinter, sides: [Side; 2], output: &mut Output| {
             let rule = (self.likeness.likeness(), self.likeness.decision());
-            let found = Comparison::new(fingerprinter, sides, &weights, rule)?;
+            let found = Comparison::new(fingerprinter, sides, rule)?;
             output.decide(found.near_duplicates());
             output.print(
                 self.json,

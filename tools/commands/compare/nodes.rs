@@ -1,4 +1,5 @@
-//! The nodes of an LSH forest, in which a join of another system meets texts, for `simdb-cli compare`.
+//! The nodes of an LSH forest, in which a join of another system meets texts, for `simdb-cli
+//! compare`.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -145,8 +146,8 @@ impl Cell {
         Ok(())
     }
 
-    /// A long and a short text are decided by the shingles of the query. Two other texts are decided alike by both
-    /// searches, so the smaller id is their query.
+    /// A long and a short text are decided by the shingles of the query. Two other texts are
+    /// decided alike by both searches, so the smaller id is their query.
     fn search(&self, query: &Text, wording: &[u8], output: &mut Output) -> Result<()> {
         let text = NodeText {
             wording,

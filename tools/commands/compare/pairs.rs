@@ -1,26 +1,26 @@
-//! Pairs of texts in a file, judged line by line, and the weights of words of a collection.
+//! Pairs of texts in a file, judged line by line.
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use serde_json::{Map, Value, json};
 use simdb::containment::{Containment, Weights};
 use simdb::similarity::{Likeness, Resemblance};
-use simdb::{Database, Normaliser, PreparedText};
+use simdb::{Normaliser, PreparedText};
 
 use crate::commands::json_object::for_each_object;
-use crate::commands::open_to_read;
 use crate::console::Output;
 use crate::console::alignment::rows;
-use crate::formats::input::{LineReader, Source, extension_of};
-use crate::formats::{MAX_LINE_BYTES, MAX_TEXT_BYTES, text_of, utf8};
+use crate::formats::{MAX_TEXT_BYTES, text_of};
 
-/// Writes one object for each line {"a": text, "b": text} of a file, with the other fields of the line.
-pub(super) fn compare_pairs(pairs: &Path, weights: &Weights, output: &mut Output) -> Result<()> {
+/// Writes one object for each line {"a": text, "b": text} of a file, with the other fields of the
+/// line.
+pub(super) fn compare_pairs(pairs: &Path, output: &mut Output) -> Result<()> {
     let normaliser = Normaliser::new();
     let likeness = Likeness::default();
     for_each_pair(pairs, output, |a, b| {
-        let (found, resemblance) = Containment::with_resemblance(&normaliser, weights, a, b);
+        let (found, resemblance) =
+            Containment::with_resemblance(&normaliser, Weights::builtin(), a, b);
         let is_alike = resemblance.is_enough(&likeness);
         Some((found, resemblance, is_alike))
     })
@@ -70,59 +70,6 @@ fn for_each_pair(
     match failed {
         Some(error) => Err(error),
         None => read,
-    }
-}
-
-/// The weights of the words of a collection: of a database that stores texts, of the field "text"
-/// of JSON Lines, or of the lines of another file. Without a collection, the built-in weights.
-pub(super) fn weights_of(collection: Option<&Path>) -> Result<Weights> {
-    let Some(path) = collection else {
-        return Ok(Weights::builtin().clone());
-    };
-    let normaliser = Normaliser::new();
-    let mut failed = None;
-    let mut kept = |text: Result<Option<String>>| match text {
-        Ok(text) => text,
-        Err(error) => {
-            failed = Some(error);
-            None
-        }
-    };
-    let weights = if extension_of(path).as_deref() == Some("simdb") {
-        let database = open_to_read(path, Database::builder())?;
-        let snapshot = database.snapshot()?;
-        let texts = snapshot.documents().map_while(|document| {
-            let text = document.map(|document| document.text.unwrap_or_default());
-            kept(text.map(Some).map_err(Into::into))
-        });
-        Weights::from_texts(&normaliser, texts)
-    } else {
-        let input = Source::new(path)?.open(&Default::default())?;
-        let name = input.name.clone();
-        let is_jsonl = extension_of(path).as_deref() == Some("jsonl");
-        let mut lines = LineReader::new(input, MAX_LINE_BYTES)?;
-        let texts = std::iter::from_fn(|| {
-            let line = match lines.next_not_blank() {
-                Ok(line) => line?,
-                Err(error) => return kept(Err(error)),
-            };
-            let (number, line) = line;
-            let text = line.and_then(utf8).and_then(|line| {
-                if is_jsonl {
-                    let fields = serde_json::from_str(line);
-                    text(&mut fields.map_err(|error| error.to_string())?, "text")
-                } else {
-                    Ok(line.to_owned())
-                }
-            });
-            let text = text.map_err(|reason| anyhow!("cannot read {name}:{number}: {reason}"));
-            kept(text.map(Some))
-        });
-        Weights::from_texts(&normaliser, texts)
-    };
-    match failed {
-        Some(error) => Err(error),
-        None => Ok(weights),
     }
 }
 

@@ -56,14 +56,13 @@ impl Comparison {
     pub fn new(
         fingerprinter: &Fingerprinter,
         sides: [Side; 2],
-        weights: &Weights,
         (likeness, decision): (Likeness, Decision),
     ) -> Result<Self> {
         let (mut distance_128, mut features, mut wording) = (None, None, None);
         if let [Some(one), Some(other)] = sides.each_ref().map(|side| side.text.as_deref()) {
             let normaliser = Normaliser::new();
             let resemblance = Resemblance::new(&normaliser, one, other);
-            let alignment = Alignment::new(&normaliser, weights, one, other);
+            let alignment = Alignment::new(&normaliser, Weights::builtin(), one, other);
             let measures = Measures::new(&normaliser, &resemblance, [one, other]);
             wording = Some((resemblance, alignment, measures));
             if sides.iter().all(|side| side.is_made_of_text) {

@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// The sentences of a text, in text order, without the white space around them. A sentence ends with
-/// one of `。！？!?；;…`, with a line feed, or with a full stop before white space or the end, and has
-/// a letter or digit.
+/// The sentences of a text, in text order, without the white space around them. A sentence ends
+/// with one of `。！？!?；;…`, with a line feed, or with a full stop before white space or the end, and
+/// has a letter or digit.
 pub fn sentences(text: &str) -> Vec<&str> {
     let mut sentences = Vec::new();
     let mut start = 0;
@@ -27,20 +27,20 @@ pub fn sentences(text: &str) -> Vec<&str> {
     sentences
 }
 
-/// The longest distinct sentences, at most `count`. Two texts with the same longest sentences count as
-/// near-duplicates.
+/// The longest distinct sentences, at most `count`. Two texts with the same longest sentences count
+/// as near-duplicates.
 ///
 /// Length is in characters (Unicode code points). Empty sentences are left out, and equally long
 /// sentences are in the order of their UTF-8, so the order of the sentences in the text makes no
 /// difference.
 ///
 /// The rule finds copies with short parts added or removed. It misses a text that differs in one
-/// character of a long sentence. The article claims, without a source, a precision and a recall above
-/// 80 % with three sentences.
+/// character of a long sentence. The article claims, without a source, a precision and a recall
+/// above 80 % with three sentences.
 ///
 /// # Source
-/// The article on SimHash that this project grew from, on the rule of Baidu: the n longest sentences,
-/// usually 3. The order of equally long sentences is decided here.
+/// The article on SimHash that this project grew from, on the rule of Baidu: the n longest
+/// sentences, usually 3. The order of equally long sentences is decided here.
 pub fn longest_sentences(sentences: impl IntoIterator<Item = String>, count: usize) -> Vec<String> {
     let distinct: BTreeSet<String> = sentences.into_iter().collect();
     let mut longest: Vec<String> = distinct.into_iter().filter(|s| !s.is_empty()).collect();

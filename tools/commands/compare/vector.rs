@@ -22,8 +22,8 @@ impl Vector {
         Self { weights }
     }
 
-    /// Multiplies each weight by `weight_of` its term. A term is left out if the result is not finite or
-    /// not above 0.
+    /// Multiplies each weight by `weight_of` its term. A term is left out if the result is not
+    /// finite or not above 0.
     pub fn weighed(mut self, weight_of: impl Fn(&str) -> f64) -> Self {
         self.weights.retain(|term, weight| {
             *weight *= weight_of(term);
@@ -34,13 +34,13 @@ impl Vector {
 
     /// The cosine of the angle between two vectors.
     ///
-    /// The cosine is 0 without a term in common and 1 for the same terms in the same proportion. Neither
-    /// the length of a text nor the order of its words matters. Two vectors without terms give 1; a
-    /// vector with and a vector without terms give 0.
+    /// The cosine is 0 without a term in common and 1 for the same terms in the same proportion.
+    /// Neither the length of a text nor the order of its words matters. Two vectors without terms
+    /// give 1; a vector with and a vector without terms give 0.
     ///
-    /// SimHash estimates the angle: the expected share of bits that differ between the fingerprints of
-    /// two vectors is their angle divided by π (Charikar, STOC 2002). A distance of 3 of 64 bits is a
-    /// cosine of 0.99, and unrelated texts differ in half of the bits.
+    /// SimHash estimates the angle: the expected share of bits that differ between the fingerprints
+    /// of two vectors is their angle divided by π (Charikar, STOC 2002). A distance of 3 of 64 bits
+    /// is a cosine of 0.99, and unrelated texts differ in half of the bits.
     pub fn cosine(&self, other: &Self) -> f64 {
         let (a, b) = match (self.heaviest(), other.heaviest()) {
             (None, None) => return 1.0,
@@ -107,16 +107,16 @@ mod tests {
             ),
             32.0 / 34.0,
         );
-        // The class of an article is run on these. china people s republic of chinese: (5 3 3 3 3 1)
-        // and (4 2 2 2 2 1) if case is folded, so 45 / √(62 × 33).
+        // The class of an article is run on these. china people s republic of chinese: (5 3 3 3 3
+        // 1) and (4 2 2 2 2 1) if case is folded, so 45 / √(62 × 33).
         let long = "china people's republic of china chinese china people's republic of china \
                     people's republic of china";
         let short = "china people's republic of china chinese china people's republic of china";
         assert_near(cosine(long, short), 45.0 / (62.0 * 33.0_f64).sqrt());
     }
 
-    /// The keywords and weights of an article's example of SimHash, and the sentence without three of its
-    /// words.
+    /// The keywords and weights of an article's example of SimHash, and the sentence without three
+    /// of its words.
     #[test]
     fn cosine_uses_weights_of_keywords() {
         let weights = BTreeMap::from([

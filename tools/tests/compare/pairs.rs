@@ -42,9 +42,6 @@ fn pairs_are_judged_line_by_line() {
     let search = ["compare", "--pairs", "pairs.jsonl", "--json", "--search"];
     let searched = folder.cli(&search).ends(0).one_json();
     assert_eq!(searched, printed[2]);
-    folder
-        .cli(&[&search[..], &["--weights", "pairs.jsonl"]].concat())
-        .fails(&["--search", "--weights"]);
 
     folder
         .cli_from(
@@ -52,21 +49,6 @@ fn pairs_are_judged_line_by_line() {
             b"{\"a\": \"alone\"}\n",
         )
         .fails(&[":1:", "\"b\""]);
-}
-
-#[test]
-fn weights_are_learned_from_lines() {
-    let folder = Folder::new();
-    folder.write("feed.txt", "the harbour ferry\n".repeat(5000));
-    let arguments = ["compare", "harbour news", "news", "--json"];
-    let weight = |more: &[&str]| {
-        let line = folder
-            .cli(&[&arguments[..], more].concat())
-            .ends(0)
-            .one_json();
-        line["missing_in_b"][0][1].as_f64().expect("a weight")
-    };
-    assert!(weight(&["--weights", "feed.txt"]) < weight(&[]));
 }
 
 /// A line of a cell, as another system makes it of an export.
