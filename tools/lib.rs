@@ -42,9 +42,9 @@ fn parse<T: Parser>() -> T {
     T::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
-/// The command, with arguments that take `-1` and an empty path as values. Their own parsers then refuse
-/// the value with the reason; clap would take `-1` for an unknown option, and an empty path for a missing
-/// one.
+/// The command, with arguments that take `-1` and an empty path as values. Their own parsers then
+/// refuse the value with the reason; clap would take `-1` for an unknown option, and an empty path
+/// for a missing one.
 fn with_own_refusals(command: Command) -> Command {
     command
         .mut_args(|argument| {

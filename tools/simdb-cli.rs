@@ -1,7 +1,7 @@
 //! `simdb-cli`: inspects a database, queries it, and makes small changes by hand.
 
-/// redb frees pages that other threads have allocated. In the allocator of glibc, threads wait for each
-/// other there.
+/// redb frees pages that other threads have allocated. In the allocator of glibc, threads wait for
+/// each other there.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! [`Certificate`]: the proof that a removed text is said by the text that is kept.
+//! [`Certificate`]: the proof that a kept text covers a removed text.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,13 +8,13 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::console::alignment::rows;
 
-/// The verdict about a removed text, A, and its keeper, B, with all that repeats it: the fields of a
-/// line of `dedup --report`.
+/// The verdict about a removed text, A, and its keeper, B, with all that repeats it: the fields of
+/// a line of `dedup --report`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
     /// The name of the verdict.
     pub verdict: String,
-    /// The words of the removed text that the keeper does not say, each with its weight in nats.
+    /// The words of the removed text that the keeper lacks, each with its weight in nats.
     pub missing: Value,
     /// The `xxh3_64` of the UTF-8 bytes of the removed text, in hexadecimal digits.
     pub text_hash: String,
@@ -39,7 +39,7 @@ impl Certifier {
     }
 
     pub fn certificate(&self, text: &str, keeper: &str) -> Certificate {
-        // Equal texts say the same, even if they say too little to be compared.
+        // Equal texts cover each other, even with too little content to be compared.
         let found = (text != keeper)
             .then(|| Containment::new(&self.normaliser, Weights::builtin(), text, keeper));
         let verdict = found.as_ref().map_or(Verdict::Same, |found| found.verdict);

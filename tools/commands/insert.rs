@@ -18,10 +18,10 @@ use crate::options::UniqueOptions;
 /// near-duplicate in the database is not inserted, and the exit code is 1; so is a document that
 /// arrives outside the retention window. Use simdb-load for many documents.
 ///
-/// --json prints id, fingerprint and outcome (inserted, present, replaced, duplicate, expired); for a
-/// duplicate duplicate_of and distance; with --unique similar edit_similarity, jaccard, containment
-/// (same or a_in_b), missing_in_b and missing_in_a, where B is the stored text; for an inserted
-/// document that says more than stored ones extends, or with --on-extended replace replaces.
+/// --json prints id, fingerprint and outcome (inserted, present, replaced, duplicate, expired); for
+/// a duplicate duplicate_of and distance; with --unique similar edit_similarity, jaccard,
+/// containment (same or a_in_b), missing_in_b and missing_in_a, where B is the stored text; for an
+/// inserted document that covers stored documents extends, or with --on-extended replace replaces.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

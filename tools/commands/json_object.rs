@@ -12,7 +12,8 @@ use crate::formats::jsonl::reason_of;
 use crate::formats::{MAX_LINE_BYTES, excerpt, utf8};
 
 /// Calls `take` with the line number and the object of each line of JSON Lines; `-` is standard
-/// input. A line that is no object, or that `take` refuses, is an error, and so is a file without lines.
+/// input. A line that is no object, or that `take` refuses, is an error, and so is a file without
+/// lines.
 pub(super) fn for_each_object(
     path: &Path,
     mut take: impl FnMut(u64, Map<String, Value>) -> Result<(), String>,

@@ -13,8 +13,8 @@ use crate::options::RecipeOptions;
 
 /// Lists all recipes, or prints the full description of a recipe, as a database stores it
 ///
-/// The list has the columns name, version and purpose. --json prints a line for each recipe, with name,
-/// version, takes_texts, what and description.
+/// The list has the columns name, version and purpose. --json prints a line for each recipe, with
+/// name, version, takes_texts, what and description.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -23,9 +23,9 @@ use crate::formats::parse_id;
 ///
 /// --clusters removes the members of clusters and keeps their keepers, as `simdb-cli dedup
 /// --clusters` does for a corpus. So a database can use clusters that Spark found. A member whose
-/// keeper is not stored is not removed. Documents are removed some thousands per transaction, so the
-/// command can be interrupted and repeated; the exit code is 0 also if all documents are removed
-/// already. --json prints
+/// keeper is not stored is not removed. Documents are removed some thousands per transaction, so
+/// the command can be interrupted and repeated; the exit code is 0 also if all documents are
+/// removed already. --json prints
 /// {"removed":7,"without_keeper":0,"not_stored":0,"documents":93,"seconds":0.1}: removed documents,
 /// members whose keeper is not stored, documents of the clusters that are not stored, and documents
 /// left in the database.
@@ -49,8 +49,8 @@ pub struct Remove {
     ids: Vec<u64>,
 
     /// Remove the members of these clusters, and keep the keepers: a file of CSV or Parquet, or a
-    /// folder of Parquet files, with the columns doc_id and keeper, as `simdb-cli clusters` and Spark
-    /// write them
+    /// folder of Parquet files, with the columns doc_id and keeper, as `simdb-cli clusters` and
+    /// Spark write them
     #[arg(long, value_name = "PATH")]
     clusters: Option<PathBuf>,
 

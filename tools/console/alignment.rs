@@ -47,8 +47,8 @@ fn weighed(word: &str, weight: f64) -> String {
 /// Longer runs of words that both texts have are shortened in the middle, to at most 40 columns.
 const MAX_RUN_COLUMNS: usize = 40;
 
-/// Two lines, one for each text. Words that the other text has stand below each other; missing words
-/// are in brackets, with their weights.
+/// Two lines, one for each text. Words that the other text has stand below each other; missing
+/// words are in brackets, with their weights.
 pub fn picture(alignment: &Alignment) -> [String; 2] {
     let (a, b) = (&alignment.a, &alignment.b);
     let mut lines = ["A ".to_owned(), "B ".to_owned()];

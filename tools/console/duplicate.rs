@@ -18,7 +18,7 @@ pub struct Alike {
     pub contained: Option<Contained>,
 }
 
-/// The words of two texts that the other text does not say: A is the new text or the query, B the
+/// The words of two texts that the other text lacks: A is the new text or the query, B the
 /// stored text.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Contained {
@@ -103,7 +103,7 @@ impl DuplicateOf {
     }
 }
 
-/// The stored documents whose texts say less than a new document, with the field names of JSON lines.
+/// The stored documents that a new document covers, with the field names of JSON lines.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Extended {
     /// The document that stays.

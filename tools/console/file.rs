@@ -76,8 +76,8 @@ impl Write for OutputFile {
     }
 }
 
-/// Writes a file under a temporary name, syncs it, and gives it its name. An existing file is replaced.
-/// Errors contain its path.
+/// Writes a file under a temporary name, syncs it, and gives it its name. An existing file is
+/// replaced. Errors contain its path.
 pub fn replace_file(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,

@@ -14,14 +14,14 @@ use super::EXIT_FAILED;
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Catches Ctrl-C and termination signals. The first signal sets the flag, the second ends the process
-    /// at once.
+    /// Catches Ctrl-C and termination signals. The first signal sets the flag, the second ends the
+    /// process at once.
     pub fn listen() -> Result<Self> {
         Self::listen_and(|| ())
     }
 
-    /// Like [`listen`](Self::listen). The first signal also calls `wake`, so that the tool need not poll
-    /// the flag.
+    /// Like [`listen`](Self::listen). The first signal also calls `wake`, so that the tool need not
+    /// poll the flag.
     pub fn listen_and(wake: impl Fn() + Send + 'static) -> Result<Self> {
         let interrupt = Self::default();
         let flag = Arc::clone(&interrupt.0);

@@ -1,8 +1,8 @@
 //! [`BlockCounter`]: the blocks that many documents have, in bounded memory.
 //!
-//! Most blocks of a corpus occur once, and a table of all blocks would be as large as the corpus. So keys are
-//! divided among temporary files by their value, and each file is counted alone. One block in every document
-//! makes its file long, but not its table.
+//! Most blocks of a corpus occur once, and a table of all blocks would be as large as the corpus.
+//! So keys are divided among temporary files by their value, and each file is counted alone. One
+//! block in every document makes its file long, but not its table.
 
 use std::collections::HashMap;
 use std::io::{BufReader, BufWriter, ErrorKind, Read, Seek, Write};

@@ -17,7 +17,8 @@ pub enum BlockUnit {
 /// A block. All blocks of a text, one after the other, are the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block<'t> {
-    /// The block without the end of its last line. Empty for the blank lines before the first paragraph.
+    /// The block without the end of its last line. Empty for the blank lines before the first
+    /// paragraph.
     pub content: &'t str,
     /// The end of the last line, and the blank lines after a paragraph.
     separator: &'t str,
@@ -65,8 +66,8 @@ fn is_blank(line: &str) -> bool {
 
 /// The text without the blocks that `is_cut` selects, or `None` if none is selected.
 ///
-/// A block is cut with its separator. The text ends as before: if the last block is cut, its separator
-/// replaces the separator of the last block that remains.
+/// A block is cut with its separator. The text ends as before: if the last block is cut, its
+/// separator replaces the separator of the last block that remains.
 pub fn without_blocks<'t>(
     text: &'t str,
     unit: BlockUnit,
@@ -94,10 +95,10 @@ pub fn without_blocks<'t>(
 
 /// The form in which blocks are compared; `None` if the block has no letter.
 ///
-/// Case, width, white space, punctuation, and traditional or simplified characters make no difference. The
-/// form is the letters and digits of [`Normaliser::sentences`], then the numbers and signs of names in them:
-/// the letters and digits of 3.14 are those of 31.4, and those of C++ are those of C. A block without a
-/// letter, such as a rule of dashes, a price or a score, is not compared.
+/// Case, width, white space, punctuation, and traditional or simplified characters make no
+/// difference. The form is the letters and digits of [`Normaliser::sentences`], then the numbers
+/// and signs of names in them: 3.14 and 31.4 have the same letters and digits, and so have C++ and
+/// C. A block without a letter, such as a rule of dashes, a price or a score, is not compared.
 pub fn comparable(normaliser: &Normaliser, block: &str) -> Option<String> {
     let sentences = normaliser.sentences(block);
     if !sentences.contains(char::is_alphabetic) {
@@ -116,7 +117,8 @@ pub fn comparable(normaliser: &Normaliser, block: &str) -> Option<String> {
     Some(form)
 }
 
-/// The characters other than letters and digits that [`Normaliser::sentences`] keeps, beside the space.
+/// The characters other than letters and digits that [`Normaliser::sentences`] keeps, beside the
+/// space.
 const CONNECTORS: [char; 7] = ['+', '#', '&', '.', '_', '%', '-'];
 /// The connectors that separate, unless a number goes on after them.
 const PUNCTUATION: [char; 4] = ['&', '.', '_', '-'];

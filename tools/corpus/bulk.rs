@@ -69,9 +69,9 @@ pub fn load(
     Ok(report)
 }
 
-/// Writes all pushed documents. Calls `conflict` with the position, the id and the stored fingerprint of
-/// each document whose id is stored with another fingerprint. An error of `conflict` ends the load, and
-/// the database does not change.
+/// Writes all pushed documents. Calls `conflict` with the position, the id and the stored
+/// fingerprint of each document whose id is stored with another fingerprint. An error of `conflict`
+/// ends the load, and the database does not change.
 pub fn write(
     bulk: BulkLoad<'_>,
     bar: &ProgressBar,

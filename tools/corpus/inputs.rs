@@ -57,8 +57,8 @@ impl fmt::Display for Location<'_> {
     }
 }
 
-/// The inputs of these names; standard input if there are none. Every input is checked now, because the
-/// last file may be read hours after the first.
+/// The inputs of these names; standard input if there are none. Every input is checked now, because
+/// the last file may be read hours after the first.
 pub fn inputs(names: &[PathBuf], given: Option<Format>, fields: &FieldNames) -> Result<Vec<Input>> {
     let mut sources = Vec::new();
     for name in names {

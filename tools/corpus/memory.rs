@@ -4,14 +4,14 @@ use simdb::{Builder, Database, Settings};
 
 use super::pipeline::PIPELINE_BYTES;
 
-/// A document in a memtable and in a transaction takes below 4 KiB, its text included: a transaction of
-/// more documents continues in the tables.
+/// A document in a memtable and in a transaction takes below 4 KiB, its text included: a
+/// transaction of more documents continues in the tables.
 const CHANGE_BYTES: u64 = 4 << 10;
 /// The default of the library.
 const MAX_MEMTABLE_CHANGES: usize = 64 << 10;
 
-/// The memory of `--memory`. Each share is an upper bound; a command uses only some of the shares at a
-/// time.
+/// The memory of `--memory`. Each share is an upper bound; a command uses only some of the shares
+/// at a time.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryBudget {
     /// The bytes that the pipeline does not take.

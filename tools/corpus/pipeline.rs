@@ -4,9 +4,9 @@
 //! inputs ──reader──batches──> fingerprints (a pool of threads) ──batches──> `Pipeline::next`
 //! ```
 //!
-//! Batches are bounded in records and in bytes of text, and at most two batches wait between stages, so
-//! memory is bounded even if the last stage is slow. The threads are not joined: a thread that waits for
-//! standard input would keep an interrupted tool from exiting.
+//! Batches are bounded in records and in bytes of text, and at most two batches wait between
+//! stages, so memory is bounded even if the last stage is slow. The threads are not joined: a
+//! thread that waits for standard input would keep an interrupted tool from exiting.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,10 +35,10 @@ const BATCH_BYTES: usize = 4 << 20;
 /// At most two batches wait between two stages. Then the earlier stage blocks.
 const BATCHES_WAITING: usize = 2;
 
-/// The bytes of six batches, and as much again for the parts of records other than texts. Each of the two
-/// threads holds one batch, and two batches wait behind each thread. Not included: the batch that the
-/// caller of [`Pipeline::next`] holds, one text of up to `--max-text` in each batch, and the memory to
-/// fingerprint such a text, 25 to 40 times its size.
+/// The bytes of six batches, and as much again for the parts of records other than texts. Each of
+/// the two threads holds one batch, and two batches wait behind each thread. Not included: the
+/// batch that the caller of [`Pipeline::next`] holds, one text of up to `--max-text` in each batch,
+/// and the memory to fingerprint such a text, 25 to 40 times its size.
 pub const PIPELINE_BYTES: u64 = 12 * BATCH_BYTES as u64;
 
 const _: () = assert!(BATCH_BYTES <= MAX_TEXT_BYTES);
@@ -215,7 +215,8 @@ fn fingerprint_all(
         Item::Record(record) => fingerprint(record),
         Item::Reject(reject) => PipelineRecord::Reject(reject),
     };
-    // A batch whose records all have fingerprints does not wake the pool: the copies take less time.
+    // A batch whose records all have fingerprints does not wake the pool: the copies take less
+    // time.
     let needs_fingerprint =
         |item: &Item| matches!(item, Item::Record(r) if r.content.fingerprint.is_none());
     let fingerprint_batch = |RecordBatch { input, records }: RecordBatch<Item>| RecordBatch {

@@ -1,9 +1,9 @@
 //! [`RecordPositions`]: the input and the number of each document of a load, by position.
 //!
-//! A bulk load reports a conflict by the position of the document among all pushed documents, after the
-//! inputs are closed. Most documents are on consecutive lines, so only runs are stored: the gap before a
-//! run and its length, as variable-length integers. An input without gaps takes a few bytes in all, an
-//! input with a gap before every document two bytes for each document.
+//! A bulk load reports a conflict by the position of the document among all pushed documents, after
+//! the inputs are closed. Most documents are on consecutive lines, so only runs are stored: the gap
+//! before a run and its length, as variable-length integers. An input without gaps takes a few
+//! bytes in all, an input with a gap before every document two bytes for each document.
 
 use crate::formats::Unit;
 use crate::formats::raw::PAIR_BYTES;

@@ -23,8 +23,8 @@ pub struct InputRecords<'i> {
 pub type NextRecord<'n> = dyn FnMut() -> Result<Option<Item>> + 'n;
 
 impl InputRecords<'_> {
-    /// Calls `visit` with the index of the input and the record, in order. A progress bar with this name
-    /// shows the bytes read.
+    /// Calls `visit` with the index of the input and the record, in order. A progress bar with this
+    /// name shows the bytes read.
     pub fn for_each(
         &self,
         name: &'static str,
@@ -38,7 +38,8 @@ impl InputRecords<'_> {
         })
     }
 
-    /// Calls `visit` with the index of each input, the input and its records, all of which it reads.
+    /// Calls `visit` with the index of each input, the input and its records. `visit` reads all
+    /// records.
     pub fn for_each_input(
         &self,
         name: &'static str,

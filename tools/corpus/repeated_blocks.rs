@@ -43,12 +43,12 @@ const BATCH_BYTES: usize = 4 << 20;
 type GroupedText = (Option<u64>, String);
 
 impl RepeatedBlocks {
-    /// Counts the blocks of all documents; of each group by itself, if documents have groups. Bad records go
-    /// to `on_reject`.
+    /// Counts the blocks of all documents; of each group by itself, if documents have groups. Bad
+    /// records go to `on_reject`.
     ///
-    /// Memory beside that of the result: 40 MiB, 16 bytes for each block of 4 MiB of texts, and some 70
-    /// bytes for each different block of a 128th of all. Disk: 24 bytes in `folder` for each block of each
-    /// document.
+    /// Memory beside the result: 40 MiB, 16 bytes for each block of 4 MiB of texts, and some 70
+    /// bytes for each different block of a 128th of all. Disk: 24 bytes in `folder` for each block
+    /// of each document.
     pub fn count(
         rule: BlockRule,
         folder: &Path,
@@ -104,8 +104,8 @@ impl RepeatedBlocks {
         self.counts.get(&key).map(|counts| (key, *counts))
     }
 
-    /// The text without its repeated blocks, and their keys; the whole text and no key if no other block has
-    /// a letter. All blocks of a document with enough copies are repeated.
+    /// The text without its repeated blocks, and their keys; the whole text and no key if no other
+    /// block has a letter. All blocks of a document with enough copies are repeated.
     pub fn without_repeated<'t>(&self, text: &'t str) -> (Cow<'t, str>, Vec<BlockKey>) {
         let (mut keys, mut has_rest) = (Vec::new(), false);
         let rest = without_blocks(text, self.rule.unit, |block| {
@@ -123,7 +123,8 @@ impl RepeatedBlocks {
         }
     }
 
-    /// The text as it is compared: without its repeated blocks, or whole if no other block has a letter.
+    /// The text as it is compared: without its repeated blocks, or whole if no other block has a
+    /// letter.
     pub fn compared(&self, text: String) -> String {
         match self.without_repeated(&text).0 {
             Cow::Owned(rest) => rest,

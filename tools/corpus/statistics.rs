@@ -24,7 +24,8 @@ pub struct RecordCounts {
     pub inserted: u64,
     /// Documents dropped as near-duplicates.
     pub duplicates: u64,
-    /// Stored documents removed for new documents that say more. They are not records of the input.
+    /// Stored documents that were removed because a new document covers them. No records of the
+    /// input.
     pub replaced: u64,
     /// Bad records that were left out.
     pub rejected: u64,
@@ -69,7 +70,8 @@ pub struct Statistics {
     deferred: Option<DeferredRejects>,
 }
 
-/// Bad records and taken ids of a bulk load, which finds the taken ids after the last record is read.
+/// Bad records and taken ids of a bulk load, which finds the taken ids after the last record is
+/// read.
 ///
 /// Bad records come in input order, and wait in a temporary file. Taken ids come in any order, and
 /// wait in memory: 48 bytes each.

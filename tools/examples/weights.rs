@@ -1,7 +1,7 @@
 //! Makes the built-in weights of `simdb::containment`.
 //!
-//! `cargo run --release -p simdb-tools --example weights -- OUT MIN_TEXTS FILE.jsonl.gz...` counts the
-//! words of the field "text". Of edited copies (`kind`) only the originals count. The table in
+//! `cargo run --release -p simdb-tools --example weights -- OUT MIN_TEXTS FILE.jsonl.gz...` counts
+//! the words of the field "text". Of edited copies (`kind`) only the originals count. The table in
 //! `src/measure/containment/weights.bin` was made with `MIN_TEXTS` 4 from `summaries_256k`,
 //! `descriptions_61k`, `edits_en.docs` and `edits_zh.docs`.
 

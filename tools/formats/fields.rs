@@ -1,4 +1,5 @@
-//! [`DocumentFields`]: the fields that hold the parts of a document, and their values as a document.
+//! [`DocumentFields`]: the fields that hold the parts of a document, and their values as a
+//! document.
 
 use anyhow::{Result, bail};
 use serde_json::Value;
@@ -20,7 +21,7 @@ pub struct DocumentFields {
     pub text: Option<String>,
     /// `None` if fingerprints are made of the texts.
     pub fingerprint: Option<String>,
-    /// The features and their weights of which fingerprints are made; `None` unless texts have none.
+    /// The features and weights that make fingerprints; `None` unless texts have none.
     pub features: Option<String>,
     /// The arrival time, or `None` if documents arrive now.
     pub time: Option<String>,
@@ -61,7 +62,8 @@ impl DocumentPart {
         Self::Reliable,
     ];
 
-    /// The option that names the field of a part. `None` if the name is fixed and the field optional.
+    /// The option that names the field of a part. `None` if the name is fixed and the field
+    /// optional.
     pub fn option(self) -> Option<&'static str> {
         match self {
             Self::Id => Some("--id"),
@@ -123,8 +125,8 @@ impl DocumentFields {
         .map(String::as_str)
     }
 
-    /// Finds the column of each part that is read, by name. An error about a column that is `missing`,
-    /// unless it is optional.
+    /// Finds the column of each part that is read, by name. An error about a column that is
+    /// `missing`, unless it is optional.
     pub fn find_columns<C>(
         &self,
         mut find: impl FnMut(DocumentPart, &str) -> Result<Option<C>>,
@@ -152,8 +154,8 @@ impl DocumentFields {
             .min(MAX_LINE_BYTES)
     }
 
-    /// The document in record `number`, or the reason why the record has none. Its id is the next of
-    /// `counted`, if documents are counted.
+    /// The document in record `number`, or the reason why the record has none. Its id is the next
+    /// of `counted`, if documents are counted.
     pub fn item<V: PartValues>(
         &self,
         number: u64,
@@ -185,8 +187,8 @@ impl DocumentFields {
         id?.ok_or_else(|| "it has no id".to_owned())
     }
 
-    /// The content of a document. The text may be missing beside a fingerprint or features; every other part that
-    /// has a name is required.
+    /// The content of a document. The text may be missing beside a fingerprint or features; every
+    /// other part that has a name is required.
     pub fn content<V: PartValues>(&self, mut values: V) -> Result<DocumentContent, String> {
         let values = &mut values;
         let may_lack_text = self.fingerprint.is_some() || self.features.is_some();
@@ -286,8 +288,8 @@ fn score_of(value: FieldValue) -> Result<Score, String> {
     }
 }
 
-/// The hash of the value of a group: 64 bits take less memory than the value, and two of a million groups
-/// have one hash with a probability below 10⁻⁷. In Parquet and CSV, 7 and "7" are one group.
+/// The hash of the value of a group: 64 bits take less memory than the value, and two of a million
+/// groups have one hash with a probability below 10⁻⁷. In Parquet and CSV, 7 and "7" are one group.
 fn group_of(value: FieldValue) -> Result<u64, String> {
     let value = match value.into_json() {
         Value::String(text) => text,

@@ -25,7 +25,7 @@ pub struct Source {
     name: String,
     /// `None` for standard input.
     path: Option<PathBuf>,
-    /// `None` if the size is unknown, as that of a pipe.
+    /// `None` if the size is unknown, as of a pipe.
     size_bytes: Option<u64>,
 }
 
@@ -248,8 +248,8 @@ impl LineReader {
         Ok(is_there)
     }
 
-    /// Reads one line without its end. A line that exceeds the limit is cut to a length that exceeds
-    /// the limit too, and its rest is skipped. Returns `false` at the end of the input.
+    /// Reads one line without its end. A line that exceeds the limit is cut to a length that
+    /// exceeds the limit too, and its rest is skipped. Returns `false` at the end of the input.
     fn read_line(&mut self) -> io::Result<bool> {
         let line = &mut self.line;
         line.clear();

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use super::excerpt;
 
-/// A number in exact order. 64-bit integers differ even if they round to the same `f64`, as times in
-/// nanoseconds do.
+/// A number in exact order. 64-bit integers differ even if they round to the same `f64`, as times
+/// in nanoseconds do.
 #[derive(Clone, Copy, Debug)]
 pub struct Score {
     /// The nearest `f64`.
@@ -63,8 +63,8 @@ impl PartialEq for Score {
 
 impl Eq for Score {}
 
-/// The rank of each document's score, from 0 for the lowest score. Equal scores have equal ranks. An
-/// `f64` holds every rank exactly, unlike the scores.
+/// The rank of each document's score, from 0 for the lowest score. Equal scores have equal ranks.
+/// An `f64` holds every rank exactly, unlike the scores.
 pub fn ranks(scores: HashMap<u64, Score>) -> HashMap<u64, f64> {
     let mut ranked: Vec<Score> = scores.values().copied().collect();
     ranked.sort_unstable();

@@ -5,11 +5,12 @@ use simdb::{Error, Timestamp};
 
 use super::excerpt;
 
-/// Numbers from 1e11 on are milliseconds, smaller ones seconds. As seconds, 1e11 is in the year 5138.
+/// Numbers from 1e11 on are milliseconds, smaller ones seconds. As seconds, 1e11 is in the year
+/// 5138.
 const FIRST_MS: f64 = 1e11;
 
-/// The last millisecond of the year 9999, the last year of RFC 3339. A later time is refused, because
-/// its number is most likely in microseconds.
+/// The last millisecond of the year 9999, the last year of RFC 3339. A later time is refused,
+/// because its number is most likely in microseconds.
 const LATEST_MS: u64 = 253_402_300_799_999;
 
 /// Parses RFC 3339 text, or seconds or milliseconds since 1970 as a number or in digits.

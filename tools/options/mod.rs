@@ -1,5 +1,5 @@
-//! Options of several commands: the fields of a document, the settings of a new database, the treatment
-//! of a bad record.
+//! Options of several commands: the fields of a document, the settings of a new database, the
+//! treatment of a bad record.
 
 mod quotation;
 mod recipe;
@@ -39,19 +39,20 @@ pub struct FieldNames {
     #[arg(long, value_name = "FIELD", help_heading = "Input")]
     pub text: Option<String>,
 
-    /// The field or column that holds the fingerprint, read instead of texts: 16 hexadecimal digits, or
-    /// INT64 in Parquet
+    /// The field or column that holds the fingerprint, read instead of texts: 16 hexadecimal
+    /// digits, or INT64 in Parquet
     ///
-    /// A document whose field or column `reliable` is false is stored as unreliable: no search within a
-    /// radius finds it.
+    /// A document whose field or column `reliable` is false is stored as unreliable: no search
+    /// within a radius finds it.
     #[arg(long, value_name = "FIELD", help_heading = "Input")]
     pub fingerprint: Option<String>,
 
     /// The field of JSON Lines that holds features and their weights, read instead of texts:
     /// {"word": 1.5, "another": 2}
     ///
-    /// The fingerprint is made of them, as by `simdb-cli hash --features`; the recipe weighted needs
-    /// them or fingerprints. A weight is from 0 to 2^40. Texts are read only if --text is given.
+    /// The fingerprint is made of them, as by `simdb-cli hash --features`; the recipe weighted
+    /// needs them or fingerprints. A weight is from 0 to 2^40. Texts are read only if --text is
+    /// given.
     #[arg(
         long,
         value_name = "FIELD",
@@ -63,16 +64,16 @@ pub struct FieldNames {
     /// The field or column that holds the arrival time [default: now]
     ///
     /// RFC 3339 (2024-05-31T12:00:00Z, 2024-05-31 20:00:00.5+08:00), or a number: Unix seconds,
-    /// also with a fraction, or Unix milliseconds from 100000000000 on. Needs a database created with
-    /// --retention or --arrivals.
+    /// also with a fraction, or Unix milliseconds from 100000000000 on. Needs a database created
+    /// with --retention or --arrivals.
     #[arg(long, value_name = "FIELD", help_heading = "Input")]
     pub time: Option<String>,
 
     /// The longest text to read, at most 128MiB
     ///
-    /// A longer text is a bad record. So is a line, or a record of CSV, longer than twice this limit plus
-    /// 1MiB. Computing a fingerprint takes 25 to 40 times the size of the text in memory, 5GB for
-    /// 128MiB. Lower the limit for texts of unknown origin.
+    /// A longer text is a bad record. So is a line, or a record of CSV, longer than twice this
+    /// limit plus 1MiB. Computing a fingerprint takes 25 to 40 times the size of the text in
+    /// memory, 5GB for 128MiB. Lower the limit for texts of unknown origin.
     #[arg(
         long,
         value_name = "SIZE",
@@ -182,8 +183,8 @@ pub struct NewDatabase {
     #[arg(long, help_heading = "New database")]
     pub sliding: bool,
 
-    /// Refuse a document that arrives farther than this ahead of the clock and of the latest arrival
-    /// [default: 1d]
+    /// Refuse a document that arrives farther than this ahead of the clock and of the latest
+    /// arrival [default: 1d]
     ///
     /// One time in the wrong unit would otherwise expire all other documents.
     #[arg(

@@ -10,13 +10,13 @@ use super::LikenessOptions;
 /// The option for texts that longer texts contain.
 #[derive(Debug, Args)]
 pub struct QuotationOptions {
-    /// Also compare a text with texts up to N times as long in words: abridged, quoted and wrapped copies
-    /// [default: 1]
+    /// Also compare a text with texts up to N times as long in words: abridged, quoted and wrapped
+    /// copies [default: 1]
     ///
-    /// A short version of a text, a post that another quotes in full, a text with a header and a footer:
-    /// two thirds of the phrases of three words of the shorter text, or of three CJK characters, are in
-    /// the longer one, and --decide contained decides. A text of fewer than eight words, or of less than
-    /// some four that say something, is not compared.
+    /// A short version of a text, a post that another quotes in full, a text with a header and a
+    /// footer: two thirds of the phrases of three words of the shorter text, or of three CJK
+    /// characters, are in the longer one, and --decide contained decides. A text of fewer than
+    /// eight words, or of fewer than four with content, is not compared.
     #[arg(long, value_name = "N", value_parser = parse_ratio, help_heading = "Duplicates")]
     contained_up_to: Option<f64>,
 }

@@ -14,12 +14,13 @@ pub struct RecipeOptions {
     /// The way from text to fingerprint: ngram, jieba, cppjieba, python-simhash, java-string-hash,
     /// weighted and others; `simdb-cli recipe` lists them
     ///
-    /// The default of a new database is ngram. An existing database knows its recipe; name it again, with
-    /// its files, if it was created with --dictionary, --idf or --stop-words.
+    /// The default of a new database is ngram. An existing database knows its recipe; name it
+    /// again, with its files, if it was created with --dictionary, --idf or --stop-words.
     #[arg(long, value_name = "NAME", help_heading = "Recipe")]
     pub recipe: Option<String>,
 
-    /// A file of words to add to the dictionary of jieba or cppjieba: a word, a count and a tag a line
+    /// A file of words to add to the dictionary of jieba or cppjieba: a word, a count and a tag a
+    /// line
     #[arg(long, value_name = "FILE", help_heading = "Recipe")]
     pub dictionary: Option<PathBuf>,
 
@@ -82,7 +83,8 @@ impl RecipeOptions {
     }
 }
 
-/// One byte more than the library accepts, so that it refuses a longer file, which is not read whole.
+/// One byte more than the library accepts, so that it refuses a longer file, which is not read
+/// whole.
 const READ_BYTES: u64 = (64 << 20) + 1;
 
 fn read(path: &Path) -> Result<Vec<u8>> {

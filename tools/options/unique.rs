@@ -21,15 +21,15 @@ enum Unique {
 /// The options of `--unique`.
 #[derive(Debug, Args)]
 pub struct UniqueOptions {
-    /// Drop a document if a stored document has a fingerprint that differs in at most this many bits, or,
-    /// with `similar`, a similar text
+    /// Drop a document if a stored document has a fingerprint that differs in at most this many
+    /// bits, or, with `similar`, a similar text
     ///
-    /// The first of several near-duplicates is kept. `similar` also finds edited and short texts, whose
-    /// fingerprints differ in many bits, and drops a document only if a stored text says the same or
-    /// more: see --decide. It needs a database that keeps texts, and finds fewer in one that
-    /// was created without --similar; a new database gets both options. With --retention each text is
-    /// compared with the database, and not with an index in memory, which is faster. A text that is too short (a
-    /// number, a single word) is similar to equal texts only.
+    /// The first of several near-duplicates is kept. `similar` also finds edited and short texts,
+    /// whose fingerprints differ in many bits, and drops a document only if a stored text covers
+    /// its text: see --decide. It needs a database that keeps texts, and finds fewer in one that
+    /// was created without --similar; a new database gets both options. With --retention each text
+    /// is compared with the database, and not with an index in memory, which is faster. A text that
+    /// is too short (a number, a single word) is similar to equal texts only.
     #[arg(
         long,
         value_name = "RADIUS|similar",
@@ -38,7 +38,7 @@ pub struct UniqueOptions {
     )]
     unique: Option<Unique>,
 
-    /// With --unique similar, the treatment of stored documents whose texts say less than a new document
+    /// With --unique similar, the treatment of stored documents that a new document covers
     /// [default: keep-both]
     #[arg(
         long,
@@ -52,7 +52,7 @@ pub struct UniqueOptions {
     likeness: LikenessOptions,
 }
 
-/// The treatment of stored documents whose texts say less than a new document.
+/// The treatment of stored documents that a new document covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ExtendedRule {
     /// Both stay.
@@ -75,24 +75,25 @@ enum DecisionRule {
 pub struct LikenessOptions {
     /// The decision about texts that are alike [default: contained]
     ///
-    /// contained: a document is a near-duplicate only if all words of its text that weigh much are in
-    /// the text that is kept. alike: the thresholds of --edit-similarity and --jaccard decide alone,
-    /// so texts of one template that differ in a name are near-duplicates.
+    /// contained: a document is a near-duplicate only if all words of its text that weigh much are
+    /// in the text that is kept. alike: the thresholds of --edit-similarity and --jaccard decide
+    /// alone, so texts of one template that differ in a name are near-duplicates.
     #[arg(long, value_enum, value_name = "RULE", help_heading = "Duplicates")]
     decide: Option<DecisionRule>,
 
-    /// Texts are alike from this edit similarity on, from 0 to 1 [default: 0.65; 0.5 in dedup, clusters and
-    /// pairs where what is contained decides]
+    /// Texts are alike from this edit similarity on, from 0 to 1 [default: 0.65; 0.5 in dedup,
+    /// clusters and pairs where what is contained decides]
     ///
-    /// At 0.65, about two thirds of the letters and digits of the longer text are in the other text, in
-    /// the same order. Texts that reach --edit-similarity or --jaccard are alike.
+    /// At 0.65, about two thirds of the letters and digits of the longer text are in the other
+    /// text, in the same order. Texts that reach --edit-similarity or --jaccard are alike.
     #[arg(long, value_name = "X", value_parser = parse_share, help_heading = "Duplicates")]
     edit_similarity: Option<f64>,
 
-    /// Texts are alike from this Jaccard index on, from 0 to 1 [default: 0.55; 0.4 in dedup, clusters and
-    /// pairs where what is contained decides]
+    /// Texts are alike from this Jaccard index on, from 0 to 1 [default: 0.55; 0.4 in dedup,
+    /// clusters and pairs where what is contained decides]
     ///
-    /// The index of the sets of three words (or CJK characters) in a row. Moved parts hardly change it.
+    /// The index of the sets of three words (or CJK characters) in a row. Moved parts hardly change
+    /// it.
     #[arg(long, value_name = "Y", value_parser = parse_share, help_heading = "Duplicates")]
     jaccard: Option<f64>,
 }
@@ -118,7 +119,7 @@ impl UniqueOptions {
         }
         if self.on_extended.is_some() && self.likeness.decision() == Decision::Alike {
             bail!(
-                "--on-extended needs --decide contained: thresholds do not say which text says less"
+                "--on-extended needs --decide contained: thresholds do not tell which text covers the other"
             );
         }
         Ok(self.unique.map(|unique| match unique {
@@ -236,7 +237,7 @@ impl DuplicateRule {
 /// Warns that a database without `--similar` finds fewer similar texts.
 pub fn note_without_forest(path: &Path) {
     note(format_args!(
-        "{} was created without --similar: only texts with near fingerprints are compared, so many \
+        "{} was created without --similar: only texts with near fingerprints are compared, and most \
          edited and short texts are not found; load into a new database with --similar",
         path.display()
     ));

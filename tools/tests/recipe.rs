@@ -1,7 +1,6 @@
 //! Recipes: the verb `recipe`, and the recipe options of other verbs.
 
 use crate::common::{Folder, TEXTS};
-use serde_json::Value;
 
 #[test]
 fn recipes_are_listed_and_shown() {

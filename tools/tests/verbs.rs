@@ -461,7 +461,7 @@ fn repeated_phrase_is_not_reported_as_short() {
         .cli_from(&["query", "a.simdb", "--file", "-"], queries.as_bytes())
         .ends(1);
     assert!(
-        ran.stderr.contains("1 of 1 texts say too little"),
+        ran.stderr.contains("1 of 1 texts have too little content"),
         "{ran:#?}"
     );
 }

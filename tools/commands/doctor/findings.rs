@@ -77,8 +77,8 @@ pub fn findings(diagnosis: &Diagnosis) -> Vec<Finding> {
         (
             "copies",
             copies(diagnosis),
-            "ask with --limit; load with --unique 0 to keep one of each, or remove those that say \
-             nothing",
+            "ask with --limit; load with --unique 0 to keep one of each, or remove documents without \
+             content",
         ),
         (
             "unreliable",
@@ -196,7 +196,7 @@ fn unreliable(diagnosis: &Diagnosis) -> Option<String> {
     let share = diagnosis.unreliable as f64 / all.max(1) as f64;
     (diagnosis.unreliable >= UNRELIABLE_DOCUMENTS && share >= UNRELIABLE_SHARE).then(|| {
         format!(
-            "{} ({}) say too little for a fingerprint that means anything; no query finds them",
+            "{} ({}) have too little content for a meaningful fingerprint; no query finds them",
             counted(diagnosis.unreliable, "document"),
             percent(share)
         )

@@ -52,8 +52,8 @@ pub(super) fn answer_all(
     }
     if printer.too_little > 0 {
         note(format_args!(
-            "{} of {} texts say too little: too short, or one phrase over and over; they have no \
-             matches",
+            "{} of {} texts have too little content: too short, or one phrase over and over; they have \
+             no matches",
             printer.too_little, printer.printed
         ));
     }
@@ -67,7 +67,7 @@ struct Printer<'p> {
     output: &'p mut Output,
     /// The number of printed answers, which is the number of the next query.
     printed: u64,
-    /// Queries whose texts say too little to have matches.
+    /// Queries whose texts have too little content for matches.
     too_little: u64,
     has_matches: bool,
 }
@@ -192,7 +192,7 @@ impl Printer<'_> {
             None => print_parts(self.searcher, number, answered, self.output)?,
         }
         self.printed += 1;
-        self.too_little += u64::from(answered.says_too_little);
+        self.too_little += u64::from(answered.has_too_little);
         self.has_matches |= answered.has_matches();
         Ok(())
     }

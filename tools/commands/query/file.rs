@@ -138,8 +138,8 @@ impl QueryFile {
     }
 }
 
-/// Parses a query, such as a line of `simdb-cli get --json`. If the line has a fingerprint and a text,
-/// the fingerprint is the query, unless texts are needed.
+/// Parses a query, such as a line of `simdb-cli get --json`. If the line has a fingerprint and a
+/// text, the fingerprint is the query, unless texts are needed.
 fn parse(line: &str, needs_texts: bool) -> Result<QueryContent, String> {
     let mut fields = DocumentFields {
         id: "id".to_owned(),

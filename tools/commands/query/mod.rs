@@ -85,8 +85,9 @@ pub struct Query {
 
     /// With --similar, search as inserts do: a third of the time, and most of the matches
     ///
-    /// Among a million package summaries, a narrow search finds .99 of the matches of a text on average. Texts with
-    /// thousands of matches lose most: .78 of all matches are found. Not with --decide alike.
+    /// Among a million package summaries, a narrow search finds .99 of the matches of a text on
+    /// average. Texts with thousands of matches lose most: .78 of all matches are found. Not with
+    /// --decide alike.
     #[arg(long, requires = "similar", conflicts_with_all = ["nearest", "fingerprint", "verify"])]
     narrow: bool,
 
@@ -174,7 +175,7 @@ impl Query {
             _ => bail!("the query is empty: give --text, --fingerprint, --id or --file"),
         };
         let answered = searcher.search(&query)?;
-        if answered.says_too_little {
+        if answered.has_too_little {
             note(format_args!("{TOO_LITTLE_CONTENT}; it has no matches"));
         }
         print_parts(&searcher, 0, &answered, output)?;
@@ -197,7 +198,7 @@ impl Query {
         }
         if self.likeness.is_given() {
             bail!(
-                "--edit-similarity and --jaccard say when texts are alike: they need --similar or \
+                "--edit-similarity and --jaccard decide which texts are alike: they need --similar or \
                  --verify"
             );
         }

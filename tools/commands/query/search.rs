@@ -13,8 +13,8 @@ pub(super) enum Way {
     Within(u32),
     /// The nearest fingerprints, at any distance.
     Nearest,
-    /// Similar texts, among the documents that are neighbours in the forest with the query or lie within a radius.
-    /// `None` is the default radius of the database.
+    /// Similar texts, among the documents that are neighbours in the forest with the query or lie
+    /// within a radius. `None` is the default radius of the database.
     Similar(Option<u32>),
     /// Similar texts, among the documents within a radius.
     Verify(u32),
@@ -44,8 +44,8 @@ pub(super) struct Searcher<'q> {
 pub(super) struct Answered {
     /// The fingerprint of the query; `None` if the recipe takes no texts.
     pub fingerprint: Option<TextFingerprint>,
-    /// `true` if the query has no matches because its text says too little.
-    pub says_too_little: bool,
+    /// `true` if the query has no matches because its text has too little content.
+    pub has_too_little: bool,
     pub matches: Matches,
 }
 
@@ -71,7 +71,7 @@ impl Answered {
     pub fn by_fingerprint(made: TextFingerprint, matches: Vec<Match>) -> Self {
         Self {
             fingerprint: Some(made),
-            says_too_little: !made.reliable,
+            has_too_little: !made.reliable,
             matches: Matches::Near(matches),
         }
     }
@@ -96,7 +96,7 @@ impl Searcher<'_> {
             matches.truncate(self.most);
             return Ok(Answered {
                 fingerprint: made,
-                says_too_little: self.finds_by_fingerprint_only()
+                has_too_little: self.finds_by_fingerprint_only()
                     && made.is_none_or(|made| !made.reliable),
                 matches: Matches::Similar(matches),
             });
@@ -114,8 +114,8 @@ impl Searcher<'_> {
         Ok(Answered::by_fingerprint(made, matches))
     }
 
-    /// The fingerprint of a query. A document may be stored with another fingerprint than that of
-    /// its text.
+    /// The fingerprint of a query. A document may be stored with another fingerprint than its
+    /// text makes.
     pub fn fingerprint(&self, query: &QueryContent) -> simdb::Result<TextFingerprint> {
         match query {
             QueryContent::Text(text) => self.database.fingerprint(text),

@@ -29,12 +29,12 @@ struct AnswerLine<'a> {
     fingerprint: Option<String>,
     reliable: Option<bool>,
     #[serde(flatten)]
-    verdict: Verdict<'a>,
+    verdict: LineVerdict<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(tag = "verdict", rename_all = "lowercase")]
-enum Verdict<'a> {
+enum LineVerdict<'a> {
     New(Extended),
     Duplicate {
         of: u64,
@@ -104,22 +104,25 @@ impl Answers<'_> {
         for line in &group.lines {
             let (mut id, mut made) = (line.id, None);
             let verdict = match &line.fingerprint {
-                Err(error) => Verdict::Rejected { error },
+                Err(error) => LineVerdict::Rejected { error },
                 Ok((fingerprint, is_reliable)) => {
                     made = Some((fingerprint.to_string(), *is_reliable));
                     let missing = || anyhow!("line {} has no outcome", line.number);
                     let outcome = outcomes.next().ok_or_else(missing)?;
-                    Verdict::new(*fingerprint, outcome)
+                    LineVerdict::new(*fingerprint, outcome)
                 }
             };
             *self.counts.of(&verdict) += 1;
             // The id assigned to a document that is not stored belongs to no document.
-            let is_stored = !matches!(verdict, Verdict::Duplicate { .. } | Verdict::Expired { .. });
+            let is_stored = !matches!(
+                verdict,
+                LineVerdict::Duplicate { .. } | LineVerdict::Expired { .. }
+            );
             if !is_stored && line.is_assigned {
                 id = None;
             }
             if let (
-                Verdict::Exists {
+                LineVerdict::Exists {
                     stored,
                     repeated: false,
                 },
@@ -145,18 +148,18 @@ impl Answers<'_> {
 }
 
 impl VerdictCounts {
-    fn of(&mut self, verdict: &Verdict<'_>) -> &mut u64 {
+    fn of(&mut self, verdict: &LineVerdict<'_>) -> &mut u64 {
         match verdict {
-            Verdict::New(_) => &mut self.new,
-            Verdict::Duplicate { .. } => &mut self.duplicates,
-            Verdict::Exists { .. } => &mut self.exist,
-            Verdict::Expired { .. } => &mut self.expired,
-            Verdict::Rejected { .. } => &mut self.rejected,
+            LineVerdict::New(_) => &mut self.new,
+            LineVerdict::Duplicate { .. } => &mut self.duplicates,
+            LineVerdict::Exists { .. } => &mut self.exist,
+            LineVerdict::Expired { .. } => &mut self.expired,
+            LineVerdict::Rejected { .. } => &mut self.rejected,
         }
     }
 }
 
-impl Verdict<'_> {
+impl LineVerdict<'_> {
     fn new(fingerprint: Fingerprint, outcome: Outcome) -> Self {
         if let Some(duplicate) = DuplicateOf::in_outcome(&outcome) {
             let (of, distance) = (duplicate.id.0, duplicate.distance);

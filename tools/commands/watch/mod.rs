@@ -37,16 +37,16 @@ use crate::options::{DuplicateRule, FieldNames, NewDatabase, OnError, UniqueOpti
 /// each, in order, as soon as the document is durable. A single line is answered at once; many
 /// waiting lines are committed in groups. Blank lines are skipped, but counted.
 ///
-/// An answer has line (counted from 1), id, fingerprint, reliable (false for a text that says too
-/// little, which matches no other) and verdict. Unknown values are null. The verdicts:
+/// An answer has line (counted from 1), id, fingerprint, reliable (false for a text with too
+/// little content, which matches no other) and verdict. Unknown values are null. The verdicts:
 ///
 /// new: the document is stored. With --unique similar, `extends` has the id of a stored document
-/// that says less, and stays; with --on-extended replace, `replaces` has the ids of the documents
-/// that say less, which are removed.
+/// that the new text covers, and that stays; with --on-extended replace, `replaces` has the ids of
+/// covered documents, which are removed.
 ///
 /// duplicate: with --unique, document `of` lies at this `distance`, or with --unique similar has
-/// this `edit_similarity` and `jaccard`, the same words or more (`containment`: same or a_in_b), and
-/// `missing_in_b` and `missing_in_a`, where B is the stored text. The document is not stored.
+/// this `edit_similarity` and `jaccard`, the same words or more (`containment`: same or a_in_b),
+/// and `missing_in_b` and `missing_in_a`, where B is the stored text. The document is not stored.
 ///
 /// exists: the id is taken, and the document is not stored. `stored` is the fingerprint of the
 /// stored document; `repeated` is true if both fingerprints are equal.

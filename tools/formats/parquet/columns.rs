@@ -45,7 +45,7 @@ pub(super) enum ColumnKind {
     Other,
 }
 
-/// The columns of documents that `fields` names, or those of simdb's own files.
+/// The columns of documents that `fields` names, or the columns of simdb's own files.
 pub fn document_columns(file: &ParquetFile, fields: &DocumentFields) -> Result<Vec<ParquetColumn>> {
     let (fields, id_role) = document_fields(file, fields)?;
     let role = |part| match part {
@@ -59,7 +59,8 @@ pub fn document_columns(file: &ParquetFile, fields: &DocumentFields) -> Result<V
     Ok(columns.into_iter().flatten().collect())
 }
 
-/// The fields to read, and the role of the ids: those of simdb's own files if no option names columns.
+/// The fields to read, and the role of the ids: the columns of simdb's own files if no option names
+/// columns.
 pub(super) fn document_fields(
     file: &ParquetFile,
     fields: &DocumentFields,
@@ -147,7 +148,8 @@ impl ColumnKind {
     fn from_type(leaf: &ColumnDescriptor) -> Self {
         use {ConvertedType as Converted, LogicalType as Logical};
         let time = |units_per_ms| Self::Time { units_per_ms };
-        // `parquet` derives the converted type from a logical type, except for times in nanoseconds.
+        // `parquet` derives the converted type from a logical type, except for times in
+        // nanoseconds.
         match (leaf.physical_type(), leaf.converted_type()) {
             (Type::BOOLEAN, _) => Self::Boolean,
             (Type::FLOAT | Type::DOUBLE, _) => Self::Number,

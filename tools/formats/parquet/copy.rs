@@ -1,8 +1,8 @@
 //! [`ParquetCopy`]: a copy of some rows of several files, with or without columns of marks.
 //!
 //! Levels and values are copied column by column, so nested columns, names, types, annotations,
-//! key-value metadata and compressions stay the same. Pages and dictionaries are written anew. Bloom
-//! filters and checksums are lost.
+//! key-value metadata and compressions stay the same. Pages and dictionaries are written anew.
+//! Bloom filters and checksums are lost.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -30,8 +30,8 @@ use crate::formats::copy::{CopyDecision, KeeperMark, MarkNames, NextDecision};
 /// The most row groups of a file, because Parquet numbers row groups with a signed 16-bit integer.
 pub const MOST_GROUPS: usize = i16::MAX as usize;
 
-/// The metadata keys under which Arrow, Spark and Avro store schemas of their own. A copy with marks leaves
-/// these keys out, because a reader ignores a column that its own schema lacks.
+/// The metadata keys under which Arrow, Spark and Avro store schemas of their own. A copy with
+/// marks leaves these keys out, because a reader ignores a column that its own schema lacks.
 const OTHER_SCHEMA_KEYS: [&str; 4] = [
     "ARROW:schema",
     "org.apache.spark.sql.parquet.row.metadata",
@@ -63,9 +63,9 @@ impl<W: Write + Send> ParquetCopy<W> {
     /// Starts a file with the columns and keys of `first`, compressed and encoded as the first row
     /// group of `packed_like`.
     ///
-    /// With `marks`, two more columns of these names hold the mark of each row, or nulls. The first is the
-    /// id of the keeper, as an INT64 with the same bits; the second is the distance, an INT32. An error if
-    /// `first` has columns of these names.
+    /// With `marks`, two more columns of these names hold the mark of each row, or nulls. The first
+    /// is the id of the keeper, as an INT64 with the same bits; the second is the distance, an
+    /// INT32. An error if `first` has columns of these names.
     pub fn new(
         first: &Arc<ParquetFile>,
         packed_like: &ParquetFile,
@@ -112,11 +112,11 @@ impl<W: Write + Send> ParquetCopy<W> {
         self
     }
 
-    /// Copies rows of a file. `next` returns the decision about each row, counted from 0. A row group
-    /// without kept rows is left out.
+    /// Copies rows of a file. `next` returns the decision about each row, counted from 0. A row
+    /// group without kept rows is left out.
     ///
-    /// Memory: for each row of a row group 1 byte, with marks up to 27, the new texts of the row group, and
-    /// one column of the new row group.
+    /// Memory: for each row of a row group 1 byte, with marks up to 27, the new texts of the row
+    /// group, and one column of the new row group.
     pub fn copy(&mut self, file: &ParquetFile, next: &mut NextDecision<'_>) -> Result<()> {
         check_same_columns(&self.first, file)?;
         let mut start = 0;
@@ -135,8 +135,8 @@ impl<W: Write + Send> ParquetCopy<W> {
             }
             let rows = decisions.kept.iter().filter(|is_kept| **is_kept).count();
             if rows > 0 {
-                // The crate `parquet` panics on some damaged files. `next` is called outside, so that a
-                // panic of the decisions stays a panic.
+                // The crate `parquet` panics on some damaged files. `next` is called outside, so
+                // that a panic of the decisions stays a panic.
                 catch_panics(|| self.copy_group((file, index), &decisions))
                     .with_context(|| format!("cannot copy {} beyond row {start}", file.name()))?;
             }
@@ -236,8 +236,8 @@ fn copy_column(
     }
 }
 
-/// Copies the kept rows of a column. `new` has new values by row; the old values of these rows are neither null
-/// nor in a list.
+/// Copies the kept rows of a column. `new` has new values by row; the old values of these rows are
+/// neither null nor in a list.
 fn copy_values<T: DataType>(
     mut reader: ColumnReaderImpl<T>,
     writer: &mut SerializedColumnWriter<'_>,
@@ -273,7 +273,8 @@ fn copy_values<T: DataType>(
                 )?;
             }
             row += records;
-            // Levels mark nulls and the starts of lists. A column without nulls or lists has no levels.
+            // Levels mark nulls and the starts of lists. A column without nulls or lists has no
+            // levels.
             let [definitions, repetitions] = [&definitions, &repetitions]
                 .map(|levels| (!levels.is_empty()).then_some(&levels[..]));
             let writer = writer.typed::<T>();
@@ -324,7 +325,7 @@ fn write_optional<T: DataType, W: Write + Send>(
     Ok(())
 }
 
-/// Sets the compression and the encodings of each column to those of the first row group of `file`.
+/// Sets the compression and the encodings of each column as in the first row group of `file`.
 fn pack_like(
     file: &ParquetFile,
     mut properties: WriterPropertiesBuilder,

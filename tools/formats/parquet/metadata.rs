@@ -40,8 +40,8 @@ pub fn recipe_pairs(recipe: &Recipe) -> Vec<KeyValue> {
     ]
 }
 
-/// The description of the recipe of an export; `None` if the file is not an export of simdb. An error
-/// if this version cannot read the export.
+/// The description of the recipe of an export; `None` if the file is not an export of simdb. An
+/// error if this version cannot read the export.
 pub fn recipe_of(file: &ParquetFile) -> Result<Option<String>> {
     let name = file.name();
     match file.value(FORMAT_KEY) {

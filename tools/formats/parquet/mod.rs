@@ -7,9 +7,9 @@
 //! - [`mod@write`]: a new file of integer columns
 //! - [`copy`], [`same_columns`]: a copy of some rows of several files
 //!
-//! Files are read without Arrow, for two reasons. Arrow cannot write INT96, the timestamps of Spark, so
-//! a copy would change types. Arrow refuses a batch of a thousand rows for one string that is not
-//! UTF-8, which here is one bad row.
+//! Files are read without Arrow, for two reasons. Arrow cannot write INT96, the timestamps of
+//! Spark, so a copy would change types. Arrow refuses a batch of a thousand rows for one string
+//! that is not UTF-8, which here is one bad row.
 //!
 //! zstd, gzip and Snappy are read, the compressions that files have. LZ4 and Brotli would add five
 //! crates. A file with one of them is refused when it is opened.
@@ -49,7 +49,8 @@ pub struct ParquetFile {
 }
 
 impl ParquetFile {
-    /// Opens an input and reads its footer. Rows that are read later add their bytes to `bytes_read`.
+    /// Opens an input and reads its footer. Rows that are read later add their bytes to
+    /// `bytes_read`.
     pub fn open(source: &Source, bytes_read: &Arc<AtomicU64>) -> Result<Self> {
         let name = source.name().to_owned();
         let Some(path) = source.path() else {

@@ -16,7 +16,7 @@ pub struct ParquetRecords {
 }
 
 impl ParquetRecords {
-    /// Reads the columns that `fields` names, or those of simdb's own files.
+    /// Reads the columns that `fields` names, or the columns of simdb's own files.
     pub fn new(file: ParquetFile, fields: &DocumentFields) -> Result<Self> {
         let columns = document_columns(&file, fields)?;
         let (fields, _) = document_fields(&file, fields)?;
@@ -44,7 +44,8 @@ impl PartValues for ParquetRow<'_> {
         };
         let in_column = |reason| format!("column {:?}: {reason}", column.name);
         Ok(Some(FieldValue::Json(match cell {
-            // Beside a fingerprint, a JSON text may be null. A column of texts that is named may not.
+            // Beside a fingerprint, a JSON text may be null. A column of texts that is named may
+            // not.
             ParquetCell::Null if part == DocumentPart::Text => {
                 return Err(in_column("it is null; a string is expected".to_owned()));
             }

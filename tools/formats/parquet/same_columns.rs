@@ -8,7 +8,7 @@ use super::ParquetFile;
 use super::columns::describe;
 use crate::formats::printable;
 
-/// Refuses `other` if its leaf columns do not have the names and types of those of `first`.
+/// Refuses `other` if its leaf columns differ from the leaf columns of `first` in name or type.
 pub fn check_same_columns(first: &ParquetFile, other: &ParquetFile) -> Result<()> {
     match difference(first.schema().columns(), other.schema().columns()) {
         None => Ok(()),

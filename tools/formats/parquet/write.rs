@@ -99,8 +99,8 @@ impl NewColumn {
 /// A consumer of the bytes of a file, in order.
 pub type ByteSink<'s> = dyn FnMut(&[u8]) -> Result<()> + 's;
 
-/// A new file. Its bytes go to a [`ByteSink`] row group by row group, because standard output cannot
-/// seek.
+/// A new file. Its bytes go to a [`ByteSink`] row group by row group, because standard output
+/// cannot seek.
 pub struct ParquetWriter {
     file: SerializedFileWriter<Vec<u8>>,
     columns: Vec<(NewColumn, Held)>,
@@ -166,7 +166,8 @@ impl ParquetWriter {
         self.push_values(row.iter().copied().map(Value::Word), sink)
     }
 
-    /// Adds a row, a value for each column. Writes a row group to `sink` when [`GROUP_ROWS`] rows are held.
+    /// Adds a row, a value for each column. Writes a row group to `sink` when [`GROUP_ROWS`] rows
+    /// are held.
     pub fn push_values<'v>(
         &mut self,
         row: impl IntoIterator<Item = Value<'v>>,

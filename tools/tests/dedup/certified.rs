@@ -109,7 +109,7 @@ fn wrong_verdict_words_weights_or_id_are_noticed() {
 }
 
 #[test]
-fn keeper_that_does_not_say_text_is_noticed() {
+fn keeper_that_does_not_cover_text_is_noticed() {
     let (folder, mut line) = reported();
     // A line that is true in all but the keeper: another document of the corpus.
     line["keeper"] = json!(4);
@@ -135,7 +135,7 @@ fn keeper_that_does_not_say_text_is_noticed() {
         (&json!("template"), &json!("omega"))
     );
     let reason = reason(&folder, &["n.report", "n.txt"]);
-    assert!(reason.contains("document 1, does not say"), "{reason}");
+    assert!(reason.contains("document 1, does not cover"), "{reason}");
 }
 
 #[test]
