@@ -114,6 +114,7 @@ struct CutSummary {
 impl Cut {
     pub fn run(&self, output: &mut Output) -> Result<()> {
         let started = Instant::now();
+        // clap requires one of both flags.
         let rule = BlockRule {
             unit: match self.unit.lines {
                 true => BlockUnit::Line,
@@ -159,8 +160,10 @@ impl Cut {
             summary: CutSummary::default(),
         };
         corpus.copy_all(&records, &mut |input, item| cut.decide(input, item))?;
+        // Blocks were counted in the first pass: a changed input could lose a block everywhere.
         check_unchanged(&before, &inputs, [repeated.records(), cut.summary.read])?;
         interrupt.check()?;
+        // The report is published last: it describes a corpus that is there.
         corpus.publish()?;
         let reported = cut.report.map_or(Ok(()), RecordReport::publish);
         let rejected = statistics.counts.rejected;

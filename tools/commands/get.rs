@@ -87,6 +87,7 @@ fn row(document: &Document) -> String {
         head += &format!("{arrival}  ");
     }
     let text = document.text.as_deref();
+    // A line of a narrow terminal still shows the start of a text.
     let text = text.map(|text| one_line(text, columns().saturating_sub(head.len()).max(20)));
     head + text.as_deref().unwrap_or("-")
 }

@@ -58,6 +58,7 @@ impl GivenClusters {
     /// `keeper`. Clusters that contradict themselves are an error.
     pub fn read(path: &Path, progress: ProgressMode, interrupt: &Interrupt) -> Result<Self> {
         let shown = path.display();
+        // A folder of another program has no manifest, and is whole as far as anyone can tell.
         let is_begun = path.is_dir() && path.join(SPARK_MANIFEST).exists();
         ensure!(
             !is_begun || path.join(SPARK_SUCCESS).exists(),
@@ -87,6 +88,7 @@ impl GivenClusters {
             }
         }
         bar.finish_and_clear();
+        // Files of Spark are in no order, and `binary_search` needs one.
         rows.sort_unstable();
         check(path, &rows)?;
         Ok(Self { rows })

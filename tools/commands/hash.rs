@@ -128,6 +128,7 @@ impl Hash {
         } else {
             (path.to_string_lossy(), read_file(path)?)
         };
+        // Tokens are hashed by the recipe, hashes are not, so a list has one kind.
         let (mut tokens, mut hashes) = (Vec::new(), Vec::new());
         for (index, line) in text.lines().enumerate() {
             if line.trim().is_empty() {

@@ -59,6 +59,7 @@ impl InputOptions {
     pub fn wanted(&self, fields: DocumentFields) -> Wanted {
         Wanted {
             fields,
+            // Formats with ids of their own ignore the counted ones.
             counted: Some(IdSequence::new(self.first_id)),
             ids: None,
         }

@@ -103,6 +103,7 @@ impl Insert {
         let duplicate = DuplicateOf::in_outcome(&outcome);
         let extended = Extended::in_outcome(&outcome);
         let name = match outcome {
+            // A repeated insert is no error, so that a caller may repeat a command after a crash.
             Outcome::Exists { stored } if stored == fingerprint => "present",
             Outcome::Exists { stored } => bail!(
                 "document {id} is already stored, with fingerprint {stored}; use another id, or \
@@ -113,6 +114,7 @@ impl Insert {
             Outcome::Expired { .. } => "expired",
             _ => "inserted",
         };
+        // A script asks by the exit code if the document is stored.
         output.decide(duplicate.is_none() && name != "expired");
         let distance = duplicate.as_ref().and_then(|duplicate| duplicate.distance);
         let duplicate_of = duplicate.as_ref().map(|duplicate| duplicate.id);

@@ -37,6 +37,7 @@ pub struct RecipeVerb {
 impl RecipeVerb {
     pub fn run(&self, output: &mut Output) -> Result<()> {
         if let Some(name) = self.name.as_ref().or(self.recipe.recipe.as_ref()) {
+            // `--recipe NAME` is read too, since other verbs take the name of a recipe there.
             let recipe = self.recipe.with_files(Recipe::by_name(name)?)?;
             return output.print(self.json, || json_of(&recipe), || recipe.description());
         }

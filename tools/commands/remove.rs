@@ -164,6 +164,7 @@ impl Remove {
             interrupt.check()?;
             let changes = ids.iter().map(|&id| Change::Remove(DocId(id)));
             let outcomes = database.apply(changes).with_context(|| so_far(removed))?;
+            // Another process may have removed a document since the snapshot.
             let is_removed = |outcome: &&Outcome| matches!(outcome, Outcome::Removed { .. });
             removed += outcomes.iter().filter(is_removed).count() as u64;
             bar.inc(ids.len() as u64);

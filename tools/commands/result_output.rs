@@ -219,6 +219,7 @@ impl ResultSink<'_> {
                 .iter()
                 .map(|name| NewColumn::Ascending(name))
                 .collect();
+            // A distance has at most 128 values, and a dictionary of them takes a few bits a row.
             types.pop();
             types.extend(columns.last().map(|name| NewColumn::Small(name)));
             self.parquet = Some(ParquetWriter::new(&types, keys)?);
@@ -239,6 +240,7 @@ impl ResultSink<'_> {
         if let Some(writer) = &mut self.parquet {
             return writer.push(row, self.write);
         }
+        // Numbers need no quotation marks.
         let values: Vec<String> = row.iter().map(u64::to_string).collect();
         (self.write)(format!("{}\n", values.join(",")).as_bytes())
     }

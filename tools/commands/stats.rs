@@ -106,6 +106,7 @@ fn text_of(stats: &Stats, settings: &Settings) -> String {
         let advice = "left by a crash, and brought in by simdb-cli check";
         lines.row(cells!["not in the tables", format!("{changes}, {advice}")]);
     }
+    // An empty database has no bytes per document, and 0 would be wrong.
     let per_document = bytes_per_document(stats).map(|bytes| format!("{bytes:.1}"));
     lines.row(cells!["file", size(stats.file_bytes)]);
     lines.row(cells!["packed tables", size(stats.packed_bytes)]);

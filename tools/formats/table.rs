@@ -308,6 +308,7 @@ pub fn fields_of(record: &[u8], dialect: Dialect) -> Vec<TableField> {
         }
         let ends_record = byte == b'\n';
         let is_return = ends_record && record[start..end].ends_with(b"\r");
+        // A good record has no defect, so the value is there.
         let value = field.value(ends_record).unwrap_or_default().to_vec();
         fields.push((start..end - usize::from(is_return), value));
         if ends_record {
@@ -348,7 +349,7 @@ impl Dialect {
 }
 
 impl TableRecord {
-    pub fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.ends.len()
     }
 
@@ -370,6 +371,7 @@ impl TableRecord {
 
     fn truncate(&mut self, fields: usize) {
         self.ends.truncate(fields);
+        // The capacity stays for the next record.
         self.bytes.truncate(self.ends.last().copied().unwrap_or(0));
     }
 

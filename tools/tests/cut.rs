@@ -110,7 +110,10 @@ fn threshold_counts_documents_and_not_occurrences() {
     // Three documents are the default. All occurrences in the first document stay.
     let expected = ["same\nsame\nsame\nA", "B", "C"];
     assert_eq!(texts(&folder, &["--lines"]), expected);
-    assert_eq!(texts(&folder, &["--lines", "--in-documents", "3"]), expected);
+    assert_eq!(
+        texts(&folder, &["--lines", "--in-documents", "3"]),
+        expected
+    );
     let two = records(&["same\nA", "same\nB"]);
     folder.write("a.jsonl", two);
     assert_eq!(texts(&folder, &["--lines"]), ["same\nA", "same\nB"]);

@@ -138,6 +138,8 @@ impl Clusters {
 
     fn find(&self, database: &Database, sink: &mut ResultSink<'_>) -> Result<ClusterCounts> {
         let snapshot = database.snapshot()?;
+        // The visitor runs within the search of `snapshot`, which cannot be asked for texts
+        // meanwhile.
         let texts = self.similar.then(|| database.snapshot()).transpose()?;
         let texts = texts.map(|texts| (texts, Certifier::new()));
         let snapshot = snapshot.on_progress(sink.handler());

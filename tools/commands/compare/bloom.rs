@@ -27,6 +27,7 @@ impl BloomFilter {
     pub fn new<F: AsRef<[u8]>>(features: &[F], bits: u32) -> Self {
         let mut words = vec![0; bits.div_ceil(u64::BITS) as usize];
         for feature in features {
+            // A text without features asks for a filter of any size, so no size divides by 0.
             let bit = xxh3_128(feature.as_ref()) as u64 % u64::from(bits.max(1));
             words[(bit / 64) as usize] |= 1 << (bit % 64);
         }

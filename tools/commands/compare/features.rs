@@ -61,6 +61,8 @@ impl FeatureComparison {
         }
         let mut features: Vec<_> = shared.into_values().collect();
         features.sort_by(|one, other| {
+            // Equal weights are frequent, so the token decides last: the order must not depend on
+            // the map.
             let heavier = other.heaviest().total_cmp(&one.heaviest());
             heavier
                 .then_with(|| other.difference().total_cmp(&one.difference()))
@@ -93,6 +95,7 @@ impl FeatureComparison {
     fn groups(&self) -> [FeatureGroup<'_>; 3] {
         let weight = |text: usize, features: &[&SharedFeature]| {
             let weights = features.iter().map(|feature| feature.weights[text]);
+            // `sum` of no weights would be -0.0, which JSON prints.
             weights.fold(0.0, |sum, weight| sum + weight)
         };
         let all: Vec<_> = self.features.iter().collect();

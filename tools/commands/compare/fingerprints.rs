@@ -18,6 +18,7 @@ pub(super) const NAMES: [&str; 2] = ["A", "B"];
 /// The keys of both sides in each block.
 fn keys(sides: &[Side; 2]) -> [[u16; 2]; BLOCKS] {
     std::array::from_fn(|block| {
+        // Block 0 has the most significant bits, as in the tables of a database.
         let shift = BITS - BLOCK_BITS * (block + 1);
         [0, 1].map(|side| (sides[side].made.fingerprint.bits() >> shift) as u16)
     })

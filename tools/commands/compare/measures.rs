@@ -48,11 +48,13 @@ impl Measures {
                 .collect::<Vec<_>>()
         });
         let bloom_bits = BloomFilter::bits_for(shingles[0].len().max(shingles[1].len()));
+        // Filters of different sizes have no bits in common.
         let filters = shingles.map(|shingles| BloomFilter::new(&shingles, bloom_bits));
 
         let jieba = Fingerprinter::new(Recipe::jieba());
         let words = texts.map(|text| Vector::new(jieba.words(text)));
         let cosine = |[one, other]: &[Vector; 2]| one.cosine(other);
+        // A stop word has no idf, and must not count.
         let idf = |word: &str| jieba.idf(word).unwrap_or(0.0);
         let longest = texts.map(|text| {
             let sentences = sentences(text).into_iter();

@@ -147,6 +147,8 @@ impl Comparison {
         };
         let is_alike = found.is_enough(&self.likeness);
         let verdict = alignment.containment.verdict;
+        // A search compares the words of alike texts only, so the verdict about other texts decides
+        // nothing.
         Some(match self.decision == Decision::Contained && is_alike {
             true => Conclusion {
                 near_duplicates: verdict.is_removable(),
@@ -225,6 +227,7 @@ impl Comparison {
     fn measures(&self) -> Table {
         let mut table = Table::new(&[Left, Right, Left]);
         let distance = self.distance();
+        // A distance of unreliable fingerprints is a number without meaning, however small it is.
         let found = match self.sides.iter().all(|side| side.made.reliable) {
             true => format!(
                 "bits differ: found from radius {distance} on (recipe {})",

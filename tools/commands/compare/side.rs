@@ -62,6 +62,8 @@ impl Side {
             fingerprint: document.fingerprint,
             reliable: document.reliable,
         };
+        // A database may keep texts beside fingerprints of other software. Their bits have no
+        // features.
         if let Some(text) = &document.text
             && fingerprinter.recipe().takes_texts()
         {

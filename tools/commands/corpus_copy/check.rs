@@ -119,6 +119,7 @@ impl CopyOptions {
         let (mut names, mut groups) = (HashMap::new(), 0);
         for input in inputs {
             let file = open_checked(input, fields, marks)?;
+            // A folder has a file for each input, so only the names must differ.
             if is_folder {
                 if let Some(other) = names.insert(file_name(input)?, input) {
                     bail!(
@@ -137,6 +138,7 @@ impl CopyOptions {
             }
         }
         ensure!(
+            // The number of a row group has 16 bits in the file.
             groups <= MOST_GROUPS,
             "the inputs have {groups} row groups, and a file of Parquet has {MOST_GROUPS} at most; \
              give OUTPUT a name without an extension, and it is a folder with a file for each input"

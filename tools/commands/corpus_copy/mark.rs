@@ -71,6 +71,8 @@ fn mark_json(record: &[u8], names: MarkNames<'_>, values: [Option<u64>; 2]) -> R
     if let Some(name) = names.into_iter().find(|name| fields.contains_key(*name)) {
         return Err(already_there(name));
     }
+    // The bytes of the record stay, so the fields are inserted as text. Blank lines may follow the
+    // brace.
     let end = record.iter().rposition(|byte| *byte == b'}');
     let end = end.ok_or_else(|| anyhow!("the record is no JSON object"))?;
     let separator = if fields.is_empty() { "" } else { "," };

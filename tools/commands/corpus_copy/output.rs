@@ -123,6 +123,8 @@ impl<'o> CorpusOutput<'o> {
                 let mut copy = copy.rewriting(text);
                 copy.copy(&file, next)?;
                 let output = copy.finish()?.into_inner().with_context(cannot)?;
+                // The folder gets its name after the last file, and a crash must not find an empty
+                // file under it.
                 output.sync_all().with_context(cannot)
             }
         }

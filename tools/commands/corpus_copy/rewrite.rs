@@ -44,6 +44,7 @@ pub fn rewrite_record(
     } else {
         let end = record.iter().position(|byte| *byte == b'\n');
         let line = &record[..end.unwrap_or(record.len())];
+        // The line end stays as it was.
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         (0..line.len(), text.to_owned())
     };

@@ -153,6 +153,7 @@ impl<'o> TextCopy<'o> {
 /// The header without blank lines around it. Tabs and blanks at its end are part of it.
 fn trim_head(head: &[u8]) -> &[u8] {
     let is_line_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
+    // Only the first input may have a byte order mark.
     let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
     let start = head.iter().take_while(|byte| is_line_end(byte)).count();
     let end = (head.iter().rev())
@@ -193,6 +194,7 @@ impl InputLines {
     fn gather_before(&mut self, line: Option<u64>) -> Result<Vec<u8>> {
         let mut gathered = Vec::new();
         self.take_before(line, &mut |bytes| {
+            // Blank lines without end would fill the memory: they belong to the record before them.
             if gathered.len() + bytes.len() > 2 * MAX_LINE_BYTES {
                 bail!(
                     "a record with the blank lines after it is too long to be changed; shorten the record \

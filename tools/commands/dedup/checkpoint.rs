@@ -29,6 +29,7 @@ const EXTENSION: &str = ".checkpoint";
 pub fn path_of(output: &Path) -> PathBuf {
     let name = output.file_name().unwrap_or_default();
     if name.len() + EXTENSION.len() > MAX_NAME_BYTES {
+        // Two outputs of long names in one folder need two checkpoints.
         let hash = xxh3_64(name.as_encoded_bytes());
         return output.with_file_name(format!(".simdb-{hash:016x}{EXTENSION}"));
     }

@@ -52,6 +52,7 @@ impl Columns {
                 scores.entry(id).or_insert(score);
             }
             if let Some(group) = record.content.group {
+                // A repeated id is a duplicate of its first record, whatever its group.
                 groups.entry(id).or_insert(group);
             }
             Ok(())

@@ -184,6 +184,7 @@ pub fn add(
         let mut document = document?;
         interrupt.check()?;
         if !decisions.removed.contains_key(&document.id.0) {
+            // The temporary database keeps texts to compare them, the target may not.
             document.text = document.text.filter(|_| keep_texts);
             bulk.push(document)?;
         }

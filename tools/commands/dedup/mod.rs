@@ -58,6 +58,7 @@ impl Dedup {
         let format = self
             .copy
             .check_inputs(&inputs, &self.document_fields()?, marks)?;
+        // No output may replace the checkpoint, from which the command continues.
         let checkpoint = path_of(&self.copy.output);
         let mut reserved = vec![(checkpoint.as_path(), "the checkpoint")];
         reserved.extend(
@@ -72,6 +73,7 @@ impl Dedup {
             .map(|path| GivenClusters::read(path, self.copy.progress, &interrupt))
             .transpose()?;
         let against = self.open_against()?;
+        // Fingerprints of two recipes have no distance, so the recipe of `--against` decides.
         let settings = self.settings(against.as_ref())?;
         let checkpoint = CheckpointFile::open(outputs.corpus.path(), self.compares_texts())?;
         // The outputs are created before the first pass too: a folder without write permission is
@@ -262,6 +264,7 @@ impl Dedup {
         Ok(Settings {
             recipe,
             keep_texts: self.needs_texts() || is_kept,
+            // The texts are compared with all others by a join, which needs no stored index.
             similar: false,
             retention: self.copy.input.fields.time.is_some().then_some(arrivals),
             frozen: false,

@@ -59,6 +59,7 @@ impl RemovalReport {
 
     /// Records the place of a keeper. The first record with its id counts.
     pub fn push_keeper(&mut self, id: u64, input: usize, number: u64) {
+        // Later records with the id are duplicates of the first.
         self.places.entry(id).or_insert((input, number));
     }
 

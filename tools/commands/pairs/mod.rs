@@ -94,6 +94,7 @@ impl Pairs {
             self.similar || !self.likeness.is_given(),
             "--decide, --edit-similarity and --jaccard decide which texts are similar; they need --similar"
         );
+        // Similar texts may differ in all bits.
         let radius = if self.similar {
             u64::BITS
         } else {

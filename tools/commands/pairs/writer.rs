@@ -121,6 +121,7 @@ impl<'l, 'w> PairWriter<'l, 'w> {
             None => vec![single],
         };
         let [a, b] = &pair.fingerprints;
+        // A pair is of two fingerprints, and each may have thousands of documents.
         let (of_a, of_b) = (documents(a, pair.a), documents(b, pair.b));
         for a in &of_a {
             for b in &of_b {
