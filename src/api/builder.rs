@@ -137,8 +137,9 @@ impl Builder {
         }
     }
 
-    /// Packs the database full in [`bulk_create`](Self::bulk_create), and refuses changes
-    /// afterwards; off unless set. A frozen database takes the least space.
+    /// Packs the database full in [`bulk_create`](Self::bulk_create) and in
+    /// [`vacuum`](Self::vacuum), and refuses changes afterwards; off unless set. A frozen database
+    /// takes the least space.
     pub fn frozen(mut self, frozen: bool) -> Self {
         self.frozen = frozen;
         self
@@ -271,14 +272,16 @@ impl Builder {
     /// Rewrites the file at `path` without free space. No process may have it open.
     ///
     /// The old file stays until the new one is complete, durable and verified. Each chunk keeps
-    /// some room for inserts, so a file that was packed full may grow. Settings of the builder are
+    /// some room for inserts. A builder with [`frozen`](Self::frozen) freezes the database. The
+    /// memory is [`cache_bytes`](Self::cache_bytes), or 160 MiB. Other settings of the builder are
     /// ignored.
     ///
     /// # Errors
     /// As [`open`](Self::open), except for mismatches of recipe and settings. [`Error::Io`] if
     /// there is no room for the new file. [`Error::Interrupted`].
     pub fn vacuum(self, path: impl AsRef<Path>) -> Result<Vacuumed> {
-        store::maintenance::copy::vacuum(&self.db_path(path), &self.progress)
+        let db_path = self.db_path(path);
+        store::maintenance::copy::vacuum(&db_path, self.frozen, self.cache_bytes, &self.progress)
     }
 
     /// Writes everything that can be read of the database at `damaged` into a new database at

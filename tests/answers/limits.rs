@@ -590,13 +590,27 @@ fn open_with_options_other_than_at_creation_is_refused() {
 
 #[test]
 fn frozen_database_refuses_every_change() {
+    assert_refuses_changes_when_frozen(false);
+}
+
+#[test]
+fn database_that_a_vacuum_has_frozen_refuses_every_change() {
+    assert_refuses_changes_when_frozen(true);
+}
+
+fn assert_refuses_changes_when_frozen(by_vacuum: bool) {
     let (_folder, path) = in_folder("docs.simdb");
     let stored = documents(1, 0, 3_000);
-    let mut load = builder().frozen(true).bulk_create(&path, 16 << 20).unwrap();
+    let load = builder().frozen(!by_vacuum);
+    let mut load = load.bulk_create(&path, 16 << 20).unwrap();
     stored
         .iter()
         .for_each(|document| load.push(document.clone()).unwrap());
     load.finish(|_| ControlFlow::Continue(())).unwrap();
+    if by_vacuum {
+        let vacuumed = builder().frozen(true).vacuum(&path).unwrap();
+        assert!(vacuumed.after_bytes < vacuumed.before_bytes, "{vacuumed:?}");
+    }
     let mut database = builder().open(&path).unwrap();
     assert!(database.settings().frozen);
     let refusals = [

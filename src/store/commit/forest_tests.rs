@@ -295,11 +295,8 @@ impl CheckedStore {
             }
             Step::Vacuum => {
                 self.store = None;
-                copy::vacuum(
-                    &DbPath::on_system_disk(&self.path),
-                    &ProgressHandler::default(),
-                )
-                .unwrap();
+                let db_path = DbPath::on_system_disk(&self.path);
+                copy::vacuum(&db_path, false, None, &ProgressHandler::default()).unwrap();
                 self.reopen();
             }
         }

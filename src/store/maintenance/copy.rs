@@ -48,7 +48,7 @@ pub(crate) fn backup(store: &Store, path: &Path, progress: &ProgressHandler) -> 
     // Lets redb reuse pages during the long check of the copy.
     drop(view);
     let finished = file.finish()?;
-    check_copy(&finished, &target, progress)?;
+    check_copy(&finished, &target, CACHE_BYTES, progress)?;
     finished.publish()
 }
 
@@ -62,9 +62,16 @@ pub struct Vacuumed {
     pub after_bytes: u64,
 }
 
-pub(crate) fn vacuum(db_path: &DbPath, progress: &ProgressHandler) -> Result<Vacuumed> {
+/// Rewrites a database in its place; with `freezes`, as a frozen database.
+pub(crate) fn vacuum(
+    db_path: &DbPath,
+    freezes: bool,
+    cache_bytes: Option<usize>,
+    progress: &ProgressHandler,
+) -> Result<Vacuumed> {
+    let cache_bytes = cache_bytes.unwrap_or(CACHE_BYTES);
     // The store stays open until the end, so its lock keeps other writers out.
-    let store = Store::open(db_path, CACHE_BYTES, Limits::default())?;
+    let store = Store::open(db_path, cache_bytes, Limits::default())?;
     store.file_lock().set_holder(LockHolder::Vacuum);
     store.close()?;
     // A link stays; the file that it leads to is replaced.
@@ -74,23 +81,29 @@ pub(crate) fn vacuum(db_path: &DbPath, progress: &ProgressHandler) -> Result<Vac
     let permissions = old.permissions.as_ref();
     // With the old identity and mark the old journals, all flushed, still belong to the file.
     let journal = store.journal_mark()?;
-    let file =
-        NewFile::create_replacement(&target, store.header(), CACHE_BYTES, permissions, journal)?;
+    let mut header = store.header().clone();
+    header.frozen |= freezes;
+    let file = NewFile::create_replacement(&target, &header, cache_bytes, permissions, journal)?;
     let progress = &progress.for_operation(&STAGE_TIMES);
     copy(&store.read()?.tables, &file, progress)?;
     if let Some(permissions) = permissions {
         file.set_permissions(permissions)?;
     }
     let finished = file.finish()?;
-    check_copy(&finished, &target, progress)?;
+    check_copy(&finished, &target, cache_bytes, progress)?;
     Ok(Vacuumed {
         before_bytes: old.len_bytes,
         after_bytes: finished.replace()?,
     })
 }
 
-fn check_copy(copy: &FinishedFile, target: &DbPath, progress: &ProgressHandler) -> Result<()> {
-    let copy = Store::open_read_only(&copy.temporary_path(), CACHE_BYTES, Limits::default())?;
+fn check_copy(
+    copy: &FinishedFile,
+    target: &DbPath,
+    cache_bytes: usize,
+    progress: &ProgressHandler,
+) -> Result<()> {
+    let copy = Store::open_read_only(&copy.temporary_path(), cache_bytes, Limits::default())?;
     let damage = check::check_tables(&copy, progress, target.path())?;
     match damage.first() {
         None => Ok(()),
