@@ -8,7 +8,7 @@ use super::{Change, Outcome, PreparedChange};
 use crate::document::{Document, Match};
 use crate::error::Result;
 use crate::ids::{DocId, Fingerprint, Timestamp};
-use crate::measure::decision::OnExtended;
+use crate::measure::decision::{Resolution, SimilarRule};
 use crate::query::{self, Similar, TextQuery};
 use crate::store::{
     DocumentEdit, FingerprintSource, Limits, SnapshotTables, StoredDocument, TextEdit, View,
@@ -110,7 +110,7 @@ impl<T: FingerprintSource> Batch<T> {
     }
 
     /// Decides one change as of its arrival. A change that fails edits nothing.
-    fn decide(&mut self, prepared: &PreparedChange) -> Result<Outcome> {
+    pub(crate) fn decide(&mut self, prepared: &PreparedChange) -> Result<Outcome> {
         self.decided += 1;
         self.check_arrival(prepared)?;
         let expiry = self.view.expiry();
@@ -224,15 +224,15 @@ impl<T: FingerprintSource> Batch<T> {
                 let Some(found) = self.most_similar(change.id(), query)? else {
                     return Ok(None);
                 };
+                let rule = match change {
+                    Change::InsertUnlessSimilar { rule, .. } => *rule,
+                    _ => SimilarRule::default(),
+                };
                 let id = found.id;
-                let outcome = match change {
-                    _ if !found.is_extended() => Outcome::Similar(found),
-                    Change::InsertUnlessSimilar { rule, .. }
-                        if rule.on_extended == OnExtended::Replace =>
-                    {
-                        Outcome::Supersedes(self.remove_extended(query)?)
-                    }
-                    _ => Outcome::Extends(found),
+                let outcome = match rule.resolve(found.verdict()) {
+                    Resolution::Refuse => Outcome::Similar(found),
+                    Resolution::KeepBoth => Outcome::Extends(found),
+                    Resolution::Replace => Outcome::Supersedes(self.remove_extended(query)?),
                 };
                 Ok(Some((id, outcome)))
             }
