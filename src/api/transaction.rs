@@ -82,13 +82,30 @@ impl Transaction<'_> {
         })
     }
 
-    /// Makes changes in order, each as of those before it, and returns their outcomes. Memory is
-    /// needed for the changes of one call, however many calls there are.
+    /// Makes changes in order, each as of the changes before it, and returns their outcomes. Memory
+    /// is needed for the changes of one call, however many calls there are.
     ///
     /// # Errors
     /// As [`Database::apply`](crate::Database::apply). After an error, each further call
     /// returns [`Error::TransactionFailed`], and the transaction can only be dropped.
     pub fn apply(&mut self, changes: impl IntoIterator<Item = Change>) -> Result<Vec<Outcome>> {
+        let outcomes: Result<Vec<Outcome>> = self.apply_each(changes)?.into_iter().collect();
+        if outcomes.is_err() {
+            self.stage = None;
+        }
+        outcomes
+    }
+
+    /// Makes changes like [`apply`](Self::apply), and leaves out the changes that are refused.
+    /// Returns the outcome or the error of each change. A change with an error has changed nothing.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Io`] or [`Error::Storage`] if the tables cannot be written.
+    /// After such an error, each further call returns [`Error::TransactionFailed`].
+    pub fn apply_each(
+        &mut self,
+        changes: impl IntoIterator<Item = Change>,
+    ) -> Result<Vec<Result<Outcome>>> {
         // An error below leaves `None`: a transaction that has made a part of a batch must not be
         // committed.
         let stage = self.stage.take().ok_or_else(|| self.has_failed())?;
@@ -97,9 +114,9 @@ impl Transaction<'_> {
         let mut outcomes = Vec::new();
         self.stage = Some(match stage {
             TransactionStage::Small(write_guard, mut batch) => {
-                while let Some(part) = prepare_next(&mut changes, store)? {
-                    batch.prefetch(&part);
-                    batch.decide_all(&part, &mut outcomes)?;
+                while let Some(part) = prepare_next(&mut changes, store) {
+                    batch.prefetch(part.iter().flatten());
+                    outcomes.extend(part.into_iter().map(|change| batch.decide(&change?)));
                 }
                 // The journal and the memtable would hold all of it until the next merge.
                 if batch.is_large(store.limits()) {
@@ -113,8 +130,8 @@ impl Transaction<'_> {
             TransactionStage::Large(mut tables) => {
                 // No prefetch: only this thread can read the tables of a write transaction.
                 let mut batch = Batch::new(store.view_of(&tables)?);
-                while let Some(part) = prepare_next(&mut changes, store)? {
-                    batch.decide_all(&part, &mut outcomes)?;
+                while let Some(part) = prepare_next(&mut changes, store) {
+                    outcomes.extend(part.into_iter().map(|change| batch.decide(&change?)));
                 }
                 let edits = batch.into_edits();
                 apply_batch(&mut tables, edits)?;

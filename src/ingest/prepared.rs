@@ -110,7 +110,7 @@ const MAX_PART_BYTES: usize = 4 << 20;
 pub(crate) fn prepare_next(
     changes: &mut impl Iterator<Item = Change>,
     store: &Store,
-) -> Result<Option<Vec<PreparedChange>>> {
+) -> Option<Vec<Result<PreparedChange>>> {
     let (mut part, mut bytes) = (Vec::new(), 0);
     while part.len() < MAX_PART_CHANGES
         && bytes < MAX_PART_BYTES
@@ -122,18 +122,19 @@ pub(crate) fn prepare_next(
         bytes += text.map_or(0, String::len);
         part.push(change);
     }
-    if part.is_empty() {
-        Ok(None)
-    } else {
-        prepare_all(part, store).map(Some)
-    }
+    (!part.is_empty()).then(|| prepare_each(part, store))
 }
 
 /// From 16 changes on, texts are prepared on all cores. The forest keys, or the text query, of a
 /// text take some ten microseconds, so fewer changes are not worth waking other threads.
 const MIN_PARALLEL_CHANGES: usize = 16;
 
+/// Prepares changes, and returns the first error.
 pub(crate) fn prepare_all(changes: Vec<Change>, store: &Store) -> Result<Vec<PreparedChange>> {
+    prepare_each(changes, store).into_iter().collect()
+}
+
+fn prepare_each(changes: Vec<Change>, store: &Store) -> Vec<Result<PreparedChange>> {
     let is_costly = |change: &Change| {
         store.header().forest.is_some() || matches!(change, Change::InsertUnlessSimilar { .. })
     };
@@ -141,8 +142,5 @@ pub(crate) fn prepare_all(changes: Vec<Change>, store: &Store) -> Result<Vec<Pre
     if changes.len() < MIN_PARALLEL_CHANGES || !changes.iter().any(is_costly) {
         return changes.into_iter().map(prepare).collect();
     }
-    let prepared: Vec<_> = store.in_parallel(|| changes.into_par_iter().map(prepare).collect());
-    // Rayon returns any of several errors. A second pass returns the error of the first change that
-    // fails, as the sequential way does.
-    prepared.into_iter().collect()
+    store.in_parallel(|| changes.into_par_iter().map(prepare).collect())
 }

@@ -201,6 +201,16 @@ fn arrival_too_far_ahead_of_both_clocks_is_refused() {
     let mut transaction = database.begin().unwrap();
     assert_ahead(transaction.apply_one(Change::Insert(at(bad, 6, 6))), 6, bad);
     drop(transaction);
+    // `apply_each` goes on without the document.
+    let mut transaction = database.begin().unwrap();
+    let changes = [at(now, 5, 5), at(bad, 6, 6), at(now, 11, 11 << 20)].map(Change::Insert);
+    let mut outcomes = transaction.apply_each(changes).unwrap().into_iter();
+    assert!(matches!(outcomes.next(), Some(Ok(Outcome::Exists { .. }))));
+    assert_ahead(outcomes.next().unwrap(), 6, bad);
+    assert_eq!(outcomes.next().unwrap().unwrap(), INSERTED);
+    let removed = transaction.apply_one(Change::Remove(DocId(11))).unwrap();
+    assert!(matches!(removed, Outcome::Removed { .. }));
+    transaction.commit().unwrap();
     // A bulk load goes on without the document.
     let mut load = database.bulk_load(16 << 20).unwrap();
     assert_ahead(load.push(at(bad, 7, 7)), 7, bad);
