@@ -37,7 +37,7 @@
 //! | look up documents within a radius | [`Database::within_text`], [`Database::within`]; the nearest [`Database::nearest`] |
 //! | answer a batch of queries | [`Snapshot::within_batch`] |
 //! | find similar texts, edited or short | [`Builder::similar`], then [`Database::similar_text`] |
-//! | load millions of documents | [`Builder::bulk_create`], [`Database::bulk_load`] |
+//! | load millions of documents | [`Builder::bulk_create`], [`Database::bulk_load`]; without near-duplicates [`bulk::BulkLoad::unique`] |
 //! | let documents expire by age | [`Builder::retention`]; by hand [`Database::prune`] |
 //! | undo a bad arrival time | [`Database::reset_clock`] |
 //! | export all documents | [`Snapshot::documents`] |
@@ -51,6 +51,7 @@
 //! | make fingerprints without a database | [`Fingerprinter`]; step by step [`simhash`] |
 //! | compare two texts | [`similarity::Resemblance`] |
 //! | decide if a text may be deleted for another | [`containment`] |
+//! | drop near-duplicates in memory, without a database | [`Deduplicator`] |
 //! | find similar texts in memory, without a database | [`SimilarIndex`] |
 //! | search similar texts in another system | [`external::SearchKeys`], [`external::NodeEntries`] |
 //!
@@ -129,7 +130,7 @@ pub use error::{Error, Result};
 pub use feature::{Feature, UnreliableReason};
 pub use ids::{DocId, Fingerprint, Fingerprint128, TextFingerprint, Timestamp};
 pub use ingest::ticket::Ticket;
-pub use ingest::{Change, Outcome};
+pub use ingest::{Change, Deduplicator, Outcome};
 pub use measure::decision::{Decision, OnExtended, SimilarRule};
 pub use measure::{containment, similarity};
 pub use progress::{Progress, Stage};
@@ -141,6 +142,7 @@ pub use text::Normaliser;
 /// Bulk loads: many documents in any order, each table written once.
 pub mod bulk {
     pub use crate::api::bulk_load::BulkLoad;
+    pub use crate::api::unique_load::UniqueLoad;
     pub use crate::store::bulk::{BulkReport, Conflict};
 }
 

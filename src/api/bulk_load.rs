@@ -10,8 +10,9 @@ use crate::api::builder::Builder;
 use crate::api::database::{Database, DatabaseHandle};
 use crate::document::Document;
 use crate::error::{LockHolder, Result};
-use crate::ids::Timestamp;
+use crate::ids::{DocId, Timestamp};
 use crate::progress::{Progress, ProgressHandler};
+use crate::store::View;
 use crate::store::bulk::{BulkReport, Conflict, Load};
 
 /// Sorts any number of documents and writes each table once, in its order.
@@ -50,7 +51,7 @@ pub struct BulkLoad<'d> {
     load: Load,
     progress: ProgressHandler,
     /// `None` for a load into a new file.
-    _holder: Option<HolderName>,
+    holder: Option<HolderName>,
     /// The pointer makes the load `!Send`: the write lock knows its thread.
     database: PhantomData<(&'d Database, *const ())>,
 }
@@ -122,9 +123,24 @@ impl BulkLoad<'_> {
         Self {
             load,
             progress,
-            _holder: holder,
+            holder,
             database: PhantomData,
         }
+    }
+
+    /// The state before the load, which the load holds the write lock of; `None` for a new file.
+    ///
+    /// # Errors
+    /// [`Error::KeepsNoTexts`](crate::Error::KeepsNoTexts)
+    pub(crate) fn stored(&self) -> Result<Option<View>> {
+        self.load.refuse_without_texts()?;
+        let holder = self.holder.as_ref();
+        holder.map(|holder| holder.0.store.read()).transpose()
+    }
+
+    /// Removes stored documents. No document was pushed before.
+    pub(crate) fn remove(&mut self, ids: &[DocId]) -> Result<()> {
+        self.load.remove(ids)
     }
 
     /// Sets the handler for the [`Progress`] of [`finish`](Self::finish), and of a

@@ -8,3 +8,4 @@ pub(crate) mod pairs;
 pub(crate) mod similar_join;
 pub(crate) mod snapshot;
 pub(crate) mod transaction;
+pub(crate) mod unique_load;

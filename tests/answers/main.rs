@@ -26,3 +26,4 @@ mod recipes;
 mod refusals;
 mod similar;
 mod similar_join;
+mod unique_load;

@@ -142,9 +142,9 @@ impl Load {
     ) -> Self {
         let keeps = header.keeps();
         let context = SortContext::new(path);
-        // Three quarters are for sorts, the rest for redb's cache and the texts. Forest keys outnumber all
-        // other entries and are sorted beside them, so they get half. The other half is for two sorts
-        // at a time, each with a sort of arrival times if those are kept.
+        // Three quarters are for sorts, the rest for redb's cache and the texts. Forest keys
+        // outnumber all other entries and are sorted beside them, so they get half. The other half
+        // is for two sorts at a time, each with a sort of arrival times if those are kept.
         let forest_bytes = if keeps.forest {
             memory_bytes / 8 * 3
         } else {
@@ -192,6 +192,27 @@ impl Load {
             }
             _ => Ok(()),
         }
+    }
+
+    /// [`Error::KeepsNoTexts`] if the database keeps no texts.
+    pub(crate) fn refuse_without_texts(&self) -> Result<()> {
+        if self.keeps.texts {
+            return Ok(());
+        }
+        let path = self.path.clone();
+        Err(Error::KeepsNoTexts { path })
+    }
+
+    /// Removes stored documents before the first push.
+    pub(crate) fn remove(&mut self, ids: &[DocId]) -> Result<()> {
+        if let Some(PushStage::Sorting(target)) = &mut self.stage {
+            for ids in ids.chunks(MAX_REMOVED_AT_ONCE) {
+                target.in_transaction(|transaction| {
+                    transaction.remove_documents(ids.iter().copied())
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// Sets the handler that is called while a push waits for a sort.

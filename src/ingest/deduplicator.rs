@@ -1,0 +1,288 @@
+//! [`Deduplicator`]: decides in memory, in order, which documents are kept.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::ops::ControlFlow;
+
+use rayon::prelude::*;
+
+use super::Outcome;
+use crate::dedup::text_index::{PreparedText, SimilarIndex};
+use crate::document::Document;
+use crate::error::{Error, Result};
+use crate::ids::{DocId, Fingerprint};
+use crate::measure::decision::{Resolution, SimilarRule};
+use crate::query::{self, Similar, TextQuery};
+use crate::store::View;
+
+/// Decides in memory, in order, which documents are kept: a document is refused if the text of a
+/// kept document covers its text.
+///
+/// The outcomes are the outcomes of
+/// [`Database::insert_unless_similar`](crate::Database::insert_unless_similar) for one document
+/// after the other. The kept texts are in a [`SimilarIndex`], which misses other matches than a
+/// database. Arrival times do not count.
+///
+/// ```
+/// use simdb::{Deduplicator, Document, Fingerprint, Outcome, SimilarRule};
+///
+/// let texts = [
+///     "The ferry to the islands was cancelled because of fog.",
+///     "MongoDB integration component for Plone",
+///     "Memcached integration component for Plone",
+///     "The ferry to the islands was canceled because of fog!",
+/// ];
+/// // Only outcomes name the fingerprints.
+/// let document = |(id, text)| Document::new(id, Fingerprint::from_bits(0)).with_text(text);
+/// let documents: Vec<Document> = (0_u64..).zip(texts).map(document).collect();
+/// let outcomes = Deduplicator::new(SimilarRule::default())?.decide(&documents)?;
+/// let kept: Vec<bool> = outcomes.iter().map(Outcome::is_inserted).collect();
+/// assert_eq!(kept, [true, true, true, false]);
+/// # Ok::<(), simdb::Error>(())
+/// ```
+pub struct Deduplicator {
+    rule: SimilarRule,
+    stops_at_first: bool,
+    /// The documents that were stored before; `None` if only kept documents count.
+    stored: Option<View>,
+    /// The texts of the kept documents.
+    index: SimilarIndex,
+    /// The documents of the index by position; `None` for a document that a later document
+    /// replaced.
+    kept: Vec<Option<(DocId, Fingerprint)>>,
+    /// The fingerprints of the kept documents.
+    fingerprints: HashMap<DocId, Fingerprint>,
+    /// The stored documents that were replaced.
+    replaced: HashSet<DocId>,
+}
+
+impl fmt::Debug for Deduplicator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Deduplicator");
+        shown.field("rule", &self.rule).finish_non_exhaustive()
+    }
+}
+
+/// A document with a similar text, and its position in the index; `None` for a stored document.
+type Found = (Similar, Option<u32>);
+
+impl Deduplicator {
+    /// Creates a deduplicator without documents.
+    ///
+    /// # Errors
+    /// [`Error::InvalidLikeness`] for a threshold that is not from 0 to 1.
+    pub fn new(rule: SimilarRule) -> Result<Self> {
+        Self::beside(rule, None)
+    }
+
+    /// Creates a deduplicator whose documents are also compared with stored documents.
+    pub(crate) fn beside(rule: SimilarRule, stored: Option<View>) -> Result<Self> {
+        Ok(Self {
+            rule,
+            stops_at_first: false,
+            stored,
+            index: SimilarIndex::new(rule.likeness, rule.decision)?,
+            kept: Vec::new(),
+            fingerprints: HashMap::new(),
+            replaced: HashSet::new(),
+        })
+    }
+
+    /// Refuses a document for the first kept document that is found to cover it, and not for the
+    /// first in the order of [`Similar`]. A search among many near-duplicates then ends early.
+    pub fn stopping_at_first(self) -> Self {
+        Self {
+            stops_at_first: true,
+            ..self
+        }
+    }
+
+    /// The number of kept documents, including documents that were replaced.
+    pub fn kept(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// The bytes of memory that the kept documents take.
+    pub fn len_bytes(&self) -> usize {
+        let by_position = self.kept.capacity() * size_of::<Option<(DocId, Fingerprint)>>();
+        let by_id = self.fingerprints.capacity() * size_of::<(DocId, Fingerprint)>();
+        self.index.len_bytes() + by_position + by_id
+    }
+
+    /// Decides documents in order, each as of the documents before it. Texts are compared with the
+    /// documents before this call on all cores.
+    ///
+    /// # Errors
+    /// [`Error::TextMissing`] for a document without a text; [`Error::Corrupt`], [`Error::Io`] or
+    /// [`Error::Storage`] if a stored document cannot be read. No document of the call is kept.
+    pub fn decide(&mut self, documents: &[Document]) -> Result<Vec<Outcome>> {
+        let searched = self.search(documents)?;
+        // Texts that are kept in this call, at the positions after the positions of the index.
+        let mut recent = SimilarIndex::new(self.rule.likeness, self.rule.decision)?;
+        let mut texts = Vec::new();
+        let mut outcomes = Vec::with_capacity(documents.len());
+        for (document, (text, first)) in documents.iter().zip(searched) {
+            let outcome = self.decide_one(document, &text, first, &recent)?;
+            if outcome.is_inserted() {
+                let Document {
+                    id, fingerprint, ..
+                } = *document;
+                self.kept.push(Some((id, fingerprint)));
+                self.fingerprints.insert(id, fingerprint);
+                recent.push(text.clone());
+                texts.push(text);
+            }
+            outcomes.push(outcome);
+        }
+        for text in texts {
+            self.index.push(text);
+        }
+        Ok(outcomes)
+    }
+
+    /// The document because of which each document is refused, as of the documents decided before.
+    /// Keeps no document.
+    ///
+    /// # Errors
+    /// The errors of [`decide`](Self::decide).
+    pub fn covered(&self, documents: &[Document]) -> Result<Vec<Option<Similar>>> {
+        let searched = self.search(documents)?.into_iter();
+        let covering = |first: Option<Found>| {
+            let similar = first.map(|(similar, _)| similar);
+            similar.filter(|similar| self.refuses(similar))
+        };
+        Ok(searched.map(|(_, first)| covering(first)).collect())
+    }
+
+    /// Prepares each text, and searches the first similar document before this call.
+    fn search(&self, documents: &[Document]) -> Result<Vec<(PreparedText, Option<Found>)>> {
+        let search = |document: &Document| {
+            let text = document.text.as_deref();
+            let text = PreparedText::new(text.ok_or(Error::TextMissing { id: document.id })?);
+            let first = first_of(self.found_before(document, &text)?);
+            Ok((text, first))
+        };
+        documents.par_iter().map(search).collect()
+    }
+
+    fn decide_one(
+        &mut self,
+        document: &Document,
+        text: &PreparedText,
+        first: Option<Found>,
+        recent: &SimilarIndex,
+    ) -> Result<Outcome> {
+        if let Some(stored) = self.fingerprint_of(document.id)? {
+            return Ok(Outcome::Exists { stored });
+        }
+        let mut found = match first {
+            Some(first) if self.is_kept(&first) => vec![first],
+            // A document that was decided meanwhile has replaced the first one.
+            Some(_) => self.found_before(document, text)?,
+            None => Vec::new(),
+        };
+        let is_decided = self.stops_at_first && found.iter().any(|(first, _)| self.refuses(first));
+        if !is_decided {
+            found.extend(self.found_in(recent, self.index.len(), document, text));
+        }
+        let Some((first, _)) = first_of(found) else {
+            let reliable = document.reliable;
+            return Ok(Outcome::Inserted { reliable });
+        };
+        Ok(match self.rule.resolve(first.verdict()) {
+            Resolution::Refuse => Outcome::Similar(first),
+            Resolution::KeepBoth => Outcome::Extends(first),
+            Resolution::Replace => {
+                let mut extended = self.found_before(document, text)?;
+                extended.extend(self.found_in(recent, self.index.len(), document, text));
+                extended.sort_by(|(one, _), (other, _)| one.order(other));
+                Outcome::Supersedes(self.replace(extended))
+            }
+        })
+    }
+
+    /// The fingerprint of the kept or stored document with an id.
+    fn fingerprint_of(&self, id: DocId) -> Result<Option<Fingerprint>> {
+        match (self.fingerprints.get(&id), &self.stored) {
+            (None, Some(view)) if !self.replaced.contains(&id) => {
+                let state = view.stored(id)?;
+                let current = state.filter(|state| !view.expiry().is_expired(state.arrival));
+                Ok(current.map(|state| state.fingerprint))
+            }
+            (kept, _) => Ok(kept.copied()),
+        }
+    }
+
+    fn refuses(&self, similar: &Similar) -> bool {
+        self.rule.resolve(similar.verdict()) == Resolution::Refuse
+    }
+
+    fn replace(&mut self, extended: Vec<Found>) -> Vec<Similar> {
+        for (similar, position) in &extended {
+            match position {
+                Some(position) => {
+                    self.kept[*position as usize] = None;
+                    self.fingerprints.remove(&similar.id);
+                }
+                None => drop(self.replaced.insert(similar.id)),
+            }
+        }
+        extended.into_iter().map(|(similar, _)| similar).collect()
+    }
+
+    fn is_kept(&self, (similar, position): &Found) -> bool {
+        match position {
+            Some(position) => self.kept[*position as usize].is_some(),
+            None => !self.replaced.contains(&similar.id),
+        }
+    }
+
+    /// The similar documents among the stored documents and the documents of the index.
+    fn found_before(&self, document: &Document, text: &PreparedText) -> Result<Vec<Found>> {
+        let mut found = self.found_in(&self.index, 0, document, text);
+        if let Some(view) = &self.stored {
+            let query = TextQuery::new(text.text(), Some(document.text_fingerprint()))
+                .likeness(self.rule.likeness)
+                .decision(self.rule.decision);
+            let similar = query::similar(view, &query)?.into_iter();
+            let similar = similar.map(|similar| (similar, None));
+            found.extend(similar.filter(|found| self.is_kept(found)));
+        }
+        Ok(found)
+    }
+
+    /// The similar documents of an index whose first text is at the position `offset`.
+    fn found_in(
+        &self,
+        index: &SimilarIndex,
+        offset: usize,
+        document: &Document,
+        text: &PreparedText,
+    ) -> Vec<Found> {
+        let mut all = Vec::new();
+        let _ended: ControlFlow<()> = index.visit(text, 0..u32::MAX, |found| {
+            let position = offset + found.position as usize;
+            if let Some((id, fingerprint)) = self.kept[position] {
+                let similar = Similar {
+                    id,
+                    fingerprint,
+                    distance: Some(document.fingerprint.distance(fingerprint)),
+                    resemblance: found.resemblance,
+                    containment: found.containment,
+                };
+                let is_last = self.stops_at_first && self.refuses(&similar);
+                all.push((similar, Some(position as u32)));
+                if is_last {
+                    return ControlFlow::Break(());
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        all
+    }
+}
+
+/// The first document in the order of [`Similar`].
+fn first_of(found: Vec<Found>) -> Option<Found> {
+    (found.into_iter()).min_by(|(one, _), (other, _)| one.order(other))
+}

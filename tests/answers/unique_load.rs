@@ -1,0 +1,177 @@
+//! Loads that decide in memory leave what inserts one after the other leave.
+
+use std::ops::ControlFlow;
+
+use simdb::{
+    Change, Database, Decision, Deduplicator, Document, Error, OnExtended, Outcome, SimilarRule,
+};
+use test_support::{SplitMix, builder, folder};
+
+/// Real texts, each followed by copies and edits of earlier ones: with fewer, with more and with
+/// other words. Some ids are used twice.
+fn documents(database: &Database) -> Vec<Document> {
+    let corpus = include_str!("../data/quotes_and_news.jsonl");
+    // The forest of a database misses some near-duplicates of very short texts that the index finds.
+    let lines = corpus.lines().filter_map(|line| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let text = line["text"].as_str().unwrap().to_owned();
+        (text.is_ascii() && text.len() > 40).then_some(text)
+    });
+    let mut texts: Vec<String> = Vec::new();
+    let mut draws = SplitMix(21);
+    for text in lines.take(120) {
+        texts.push(text);
+        let earlier = texts[draws.below(texts.len() as u64) as usize].clone();
+        let words: Vec<&str> = earlier.split(' ').collect();
+        let edited = match draws.below(5) {
+            0 => earlier.to_uppercase(),
+            1 => words[..words.len() - words.len() / 6].join(" "),
+            2 => format!("{earlier} indeed, quoth the raven"),
+            3 => earlier.replacen("the ", "a ", 1) + " 7",
+            _ => continue,
+        };
+        texts.push(edited);
+    }
+    let mut documents: Vec<Document> = (0..)
+        .zip(&texts)
+        .map(|(number, text)| {
+            // Ids descend, so the order of ids is not the order of texts.
+            let id = 10_000 - number + if number % 31 == 30 { 3 } else { 0 };
+            database.document(id, text).unwrap()
+        })
+        .collect();
+    documents.push(documents[5].clone());
+    documents
+}
+
+fn create(folder: &tempfile::TempDir, name: &str) -> Database {
+    let path = folder.path().join(name);
+    builder().similar(true).create(path).unwrap()
+}
+
+fn all(database: &Database) -> Vec<Document> {
+    let snapshot = database.snapshot().unwrap();
+    snapshot.documents().map(Result::unwrap).collect()
+}
+
+/// Loads documents in parts, the first part into a new file.
+fn load_in_parts(
+    folder: &tempfile::TempDir,
+    name: &str,
+    documents: &[Document],
+    rule: SimilarRule,
+    part_len: usize,
+) -> (Database, Vec<Outcome>) {
+    let path = folder.path().join(name);
+    let mut database = None;
+    let mut outcomes = Vec::new();
+    for part in documents.chunks(part_len) {
+        let load = match &database {
+            None => builder().similar(true).bulk_create(&path, 16 << 20),
+            Some(database) => Database::bulk_load(database, 16 << 20),
+        };
+        let mut load = load.unwrap().unique(rule).unwrap();
+        for documents in part.chunks(37) {
+            outcomes.extend(load.decide(documents.to_vec()).unwrap());
+        }
+        assert!(load.len_bytes() > 0);
+        let load = load.into_load().unwrap();
+        let report = load.finish(|_| ControlFlow::Break(())).unwrap();
+        assert_eq!((report.present, report.conflicts), (0, 0));
+        database.get_or_insert_with(|| builder().open(&path).unwrap());
+    }
+    (database.unwrap(), outcomes)
+}
+
+#[test]
+fn unique_load_decides_like_one_insert_after_the_other() {
+    let folder = folder();
+    for (number, decision, on_extended) in [
+        (0, Decision::Contained, OnExtended::KeepBoth),
+        (1, Decision::Contained, OnExtended::Replace),
+        (2, Decision::Alike, OnExtended::KeepBoth),
+    ] {
+        let rule = SimilarRule {
+            decision,
+            on_extended,
+            ..SimilarRule::default()
+        };
+        let model = create(&folder, &format!("model{number}.simdb"));
+        let documents = documents(&model);
+        let expected: Vec<Outcome> = documents
+            .iter()
+            .cloned()
+            .map(|document| Change::InsertUnlessSimilar { document, rule })
+            .map(|change| model.apply_one(change).unwrap())
+            .collect();
+        let is_kind = |kind: fn(&Outcome) -> bool| expected.iter().filter(|o| kind(o)).count();
+        assert!(is_kind(|outcome| matches!(outcome, Outcome::Similar(_))) > 20);
+        assert!(is_kind(|outcome| matches!(outcome, Outcome::Exists { .. })) > 2);
+        let extended =
+            is_kind(|outcome| matches!(outcome, Outcome::Extends(_) | Outcome::Supersedes(_)));
+        assert_eq!(extended > 4, decision == Decision::Contained, "{extended}");
+        for part_len in [usize::MAX, 100] {
+            let name = format!("parts{number}-{}.simdb", part_len % 7);
+            let (database, outcomes) = load_in_parts(&folder, &name, &documents, rule, part_len);
+            for ((document, found), expected) in documents.iter().zip(&outcomes).zip(&expected) {
+                assert_eq!(found, expected, "{document:?}");
+            }
+            assert_eq!(outcomes.len(), expected.len());
+            assert_eq!(all(&database), all(&model));
+        }
+        if on_extended == OnExtended::KeepBoth {
+            // Any keeper refuses a document, so the same documents are kept.
+            let first = Deduplicator::new(rule).unwrap().stopping_at_first();
+            assert_keeps_as(first, &documents, &expected);
+        }
+    }
+}
+
+fn assert_keeps_as(mut first: Deduplicator, documents: &[Document], expected: &[Outcome]) {
+    let (mut kept, mut covered) = (0, 0);
+    for (documents, expected) in documents.chunks(50).zip(expected.chunks(50)) {
+        let covering = first.covered(documents).unwrap();
+        assert_eq!(first.kept(), kept);
+        let outcomes = first.decide(documents).unwrap();
+        for ((outcome, covering), expected) in outcomes.iter().zip(covering).zip(expected) {
+            assert_eq!(outcome.is_inserted(), expected.is_inserted());
+            if let (Some(covering), Outcome::Similar(found)) = (covering, outcome) {
+                assert_eq!(&covering, found);
+                covered += 1;
+            }
+            kept += usize::from(outcome.is_inserted());
+        }
+    }
+    assert!(covered > 5, "{covered}");
+}
+
+#[test]
+fn unique_load_refuses_what_has_no_text() {
+    let folder = folder();
+    let textless = builder()
+        .create(folder.path().join("textless.simdb"))
+        .unwrap();
+    let refused = textless.bulk_load(0).unwrap();
+    let refused = refused.unique(SimilarRule::default()).unwrap_err();
+    assert!(matches!(refused, Error::KeepsNoTexts { .. }), "{refused:?}");
+
+    let database = create(&folder, "docs.simdb");
+    let load = database.bulk_load(0).unwrap();
+    let mut load = load.unique(SimilarRule::default()).unwrap();
+    let with_text = database.document(1, "a text").unwrap();
+    let without = database.document(2, "a text").unwrap();
+    let without = Document {
+        text: None,
+        ..without
+    };
+    let refused = load.decide(vec![with_text.clone(), without]).unwrap_err();
+    assert!(
+        matches!(refused, Error::TextMissing { id } if id.0 == 2),
+        "{refused:?}"
+    );
+    // The load can go on.
+    assert!(load.decide(vec![with_text]).unwrap()[0].is_inserted());
+    let load = load.into_load().unwrap();
+    let report = load.finish(|_| ControlFlow::Break(())).unwrap();
+    assert_eq!(report.inserted, 1);
+}
