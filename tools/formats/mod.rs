@@ -4,7 +4,6 @@
 //! is an error. So the loader skips single records, whose locations it reports, and never the rest
 //! of a file.
 
-pub mod arrival_check;
 mod catch_panics;
 pub mod copy;
 pub mod delimited;

@@ -5,11 +5,8 @@
 //! - [`exports`]: the recipe of inputs that simdb has exported
 //! - [`unique`]: a load with `--unique`, which decides document by document; any other load is one
 //!   bulk load
-//! - [`by_index`]: a load with `--unique similar`; [`decisions`] decides by an index in memory
 //! - [`duplicates`], [`summary`]: the results
 
-mod by_index;
-mod decisions;
 mod duplicates;
 mod exports;
 pub mod options;
@@ -26,7 +23,7 @@ use simdb::Fingerprinter;
 use self::duplicates::DuplicateReport;
 use self::options::Options;
 use self::plan::{LoadTarget, Plan};
-use self::unique::UniqueLoad;
+use self::unique::{FilteredLoad, RecordStream};
 use crate::console::interrupt::Interrupt;
 use crate::console::{Output, counted};
 use crate::corpus::bulk;
@@ -79,12 +76,13 @@ pub fn run(options: &Options, output: &mut Output) -> Result<()> {
     let is_new = matches!(target, LoadTarget::New(_));
     let with_state = |error| naming_the_state(error, &options.database, is_new);
     if let Some(rule) = rule {
-        let mut load = UniqueLoad {
+        let mut load = FilteredLoad {
             database: &options.database,
             progress: options.progress,
             memory,
             rule,
-            pipeline,
+            keep_texts: settings.keep_texts,
+            records: RecordStream::new(pipeline),
             statistics: &mut statistics,
             duplicates: &mut duplicates,
             interrupt,

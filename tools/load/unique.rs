@@ -1,171 +1,242 @@
-//! [`UniqueLoad`]: a load that drops near-duplicates of the documents before them.
+//! [`FilteredLoad`]: a load that drops near-duplicates of the documents before them.
 //!
-//! The load is one transaction, except for a load by [`by_index`](super::by_index) that passes its memory.
-//! A new database is built under a temporary name and renamed when it is complete.
+//! A transaction decides, or with `--unique similar` an index in memory
+//! ([`simdb::bulk::UniqueLoad`]). The load is one transaction, except for documents whose index
+//! passes the memory of the load: then the documents that are kept so far are stored as a part, and
+//! later texts are compared with the database too. A new database is built under a temporary name
+//! and renamed when it is complete.
 
 use std::io;
 use std::path::Path;
+use std::vec;
 
 use anyhow::Result;
-use simdb::{Change, Database, Document, Error, Outcome, Settings, Timestamp, Transaction};
+use simdb::bulk::BulkLoad;
+use simdb::{Change, Database, Document, Error, Outcome, Settings, SimilarRule, Timestamp};
 
 use super::duplicates::{DuplicateReport, ReportedDocument};
 use super::plan::LoadTarget;
 use crate::console::duplicate::DuplicateOf;
+use crate::console::error_text;
 use crate::console::file::make_database;
 use crate::console::interrupt::Interrupt;
-use crate::console::progress::ProgressMode;
+use crate::console::progress::{ProgressMode, handler};
 use crate::corpus::bulk;
 use crate::corpus::memory::MemoryBudget;
 use crate::corpus::pipeline::{Pipeline, PipelineRecord, RecordBatch};
 use crate::corpus::statistics::Statistics;
 use crate::formats::Reject;
-use crate::formats::arrival_check::ArrivalCheck;
 use crate::options::DuplicateRule;
 
-/// At most 262,144 documents per call of `Transaction::apply`. Ctrl-C waits for the end of the call.
-pub const APPLY_DOCUMENTS: usize = 1 << 18;
+/// At most 262,144 documents per call of `Transaction::apply_each`. Ctrl-C waits for the end of the
+/// call.
+const APPLIED_TOGETHER: usize = 1 << 18;
 
-/// The memory of a document with a forest while it is applied, beside its text, in bytes: its forest keys,
-/// their index for the other documents of the call, and their edits of the tables.
-pub const SIMILAR_BYTES: usize = 8 << 10;
+/// At most 1,024 documents are compared on all cores before they are decided one by one in memory.
+const DECIDED_TOGETHER: usize = 1 << 10;
+
+/// The memory of a document with a forest while it is applied, beside its text, in bytes: its
+/// forest keys, their index for the other documents of the call, and their edits of the tables.
+const SIMILAR_BYTES: usize = 8 << 10;
 
 /// The start of the names of temporary folders.
 const TEMPORARY_PREFIX: &str = ".simdb-load-";
 
-/// Returns `true` if an index in memory may decide: it knows neither arrival times, nor the radius of a
-/// database without a forest.
-fn is_decided_by_index(settings: &Settings) -> bool {
-    settings.similar && settings.retention.is_none()
-}
-
 /// A load with `--unique`.
-pub struct UniqueLoad<'l> {
+pub struct FilteredLoad<'l> {
     pub database: &'l Path,
     pub progress: ProgressMode,
     pub memory: MemoryBudget,
     pub rule: DuplicateRule,
-    pub pipeline: Pipeline,
+    /// `true` if the database keeps the texts that are loaded.
+    pub keep_texts: bool,
+    pub records: RecordStream,
     pub statistics: &'l mut Statistics,
     pub duplicates: &'l mut DuplicateReport,
     pub interrupt: Interrupt,
-    /// The documents of the load that an existing database has, because the load was stored in parts.
+    /// The documents of the load that an existing database has, because the load was stored in
+    /// parts.
     pub stored: u64,
 }
 
-/// Documents that are not applied yet.
-#[derive(Default)]
-struct Waiting {
-    /// For each document the index of its input, its number there, its arrival, and the parts that are
-    /// reported.
-    documents: Vec<(usize, u64, Option<Timestamp>, ReportedDocument)>,
-    /// Bad records among the documents, each with the index of its input and the number of documents
-    /// before it. They wait so that the report has the order of the input.
-    rejects: Vec<(usize, usize, Reject)>,
-    changes: Vec<Change>,
-    bytes: usize,
+/// The records of a pipeline, one after the other.
+pub struct RecordStream {
+    pipeline: Pipeline,
+    /// The index of the input of the batch.
+    input: usize,
+    batch: vec::IntoIter<PipelineRecord>,
 }
 
-impl UniqueLoad<'_> {
+impl RecordStream {
+    pub fn new(pipeline: Pipeline) -> Self {
+        Self {
+            pipeline,
+            input: 0,
+            batch: Vec::new().into_iter(),
+        }
+    }
+
+    /// The index of the input of the next record, and the record. `None` once, at the end.
+    fn next(&mut self) -> Result<Option<(usize, PipelineRecord)>> {
+        loop {
+            if let Some(record) = self.batch.next() {
+                return Ok(Some((self.input, record)));
+            }
+            let Some(RecordBatch { input, records }) = self.pipeline.next()? else {
+                return Ok(None);
+            };
+            (self.input, self.batch) = (input, records.into_iter());
+        }
+    }
+}
+
+/// Records that are decided together.
+#[derive(Default)]
+struct RecordGroup {
+    /// In the order of the inputs.
+    records: Vec<ReadRecord>,
+    documents: Vec<Document>,
+    /// `true` if the inputs have ended.
+    is_last: bool,
+}
+
+/// A record, the index of its input, and its number there.
+struct ReadRecord {
+    input: usize,
+    number: u64,
+    content: RecordContent,
+}
+
+enum RecordContent {
+    Document {
+        reliable: bool,
+        arrival: Option<Timestamp>,
+        reported: ReportedDocument,
+    },
+    /// A bad record, which waits so that the report has the order of the input.
+    Reject(Reject),
+}
+
+impl FilteredLoad<'_> {
     /// Loads all documents of the pipeline.
     pub fn run(&mut self, target: LoadTarget) -> Result<()> {
+        // The index knows neither arrival times, nor the radius of a database without a forest.
+        let settings = target.settings();
+        let indexed = match self.rule {
+            DuplicateRule::Similar(rule) if settings.similar && settings.retention.is_none() => {
+                Some(rule)
+            }
+            _ => None,
+        };
         match target {
-            LoadTarget::Existing(database) => match self.rule {
-                DuplicateRule::Similar(rule) if is_decided_by_index(database.settings()) => {
-                    self.add_by_index(rule, &database)
-                }
-                _ => self.apply_all(&database),
+            LoadTarget::Existing(database) => match indexed {
+                Some(rule) => self.add_by_index(rule, &database),
+                None => self.apply_all(&database),
             },
             LoadTarget::New(settings) => {
                 let path = self.database;
-                make_database(path, TEMPORARY_PREFIX, None, |path| match self.rule {
-                    DuplicateRule::Similar(rule) if is_decided_by_index(&settings) => {
-                        self.create_by_index(rule, &settings, path)
-                    }
-                    _ => self.create(&settings, path),
-                })
-                .map_err(|error| not_created(error, path))
+                let made = make_database(path, TEMPORARY_PREFIX, None, |path| {
+                    self.create(&settings, indexed, path)
+                });
+                // The parts of a new database are lost with it.
+                self.stored = 0;
+                made.map_err(|error| not_created(error, path))
             }
         }
     }
 
     /// Loads all documents into a new database.
-    fn create(&mut self, settings: &Settings, path: &Path) -> Result<()> {
-        if !settings.frozen {
-            let database = self.memory.builder(settings).create(path)?;
-            self.apply_all(&database)?;
-            // Closing flushes the journal, which is not renamed with the file.
-            return Ok(database.close()?);
-        }
-        // A frozen database cannot grow, so the documents go through one that can.
+    fn create(
+        &mut self,
+        settings: &Settings,
+        indexed: Option<SimilarRule>,
+        path: &Path,
+    ) -> Result<()> {
+        // A frozen database cannot grow, so the database is frozen at the end.
         let growing = Settings {
             frozen: false,
             ..settings.clone()
         };
         let builder = self.memory.builder(&growing);
-        let database = builder.create(path.with_file_name("growing.simdb"))?;
-        self.apply_all(&database)?;
-        self.freeze(&database, settings, path)
-    }
-
-    /// Copies a database into a frozen one.
-    pub fn freeze(&self, database: &Database, settings: &Settings, path: &Path) -> Result<()> {
-        let builder = self.memory.builder(settings);
-        let mut bulk = builder.bulk_create(path, self.memory.sort_bytes())?;
-        let snapshot = database.snapshot()?;
-        // Each arrival was checked with its line of the input.
-        if let Some(latest) = snapshot.now() {
-            bulk = bulk.with_latest_arrival(latest);
+        match indexed {
+            None => {
+                let database = builder.create(path)?;
+                self.apply_all(&database)?;
+                // Closing flushes the journal, which is not renamed with the file.
+                database.close()?;
+            }
+            Some(rule) => {
+                let load = builder
+                    .clone()
+                    .bulk_create(path, self.memory.sort_bytes())?;
+                if !self.fill(load, rule, self.memory.new_index_bytes())? {
+                    let database = builder.open(path)?;
+                    self.add_by_index(rule, &database)?;
+                    database.close()?;
+                }
+            }
         }
-        for document in snapshot.documents() {
-            bulk.push(document?)?;
-            self.interrupt.check()?;
+        if !settings.frozen {
+            return Ok(());
         }
         let bar = self.progress.work();
         bar.set_prefix("writing");
-        let written = bulk::write(bulk, &bar, &self.interrupt, |_, id, _| {
-            unreachable!("document {id} is stored once")
-        });
-        written.map(drop)
+        let builder = self.memory.builder(settings);
+        let frozen = builder
+            .on_progress(handler(&bar, &self.interrupt))
+            .vacuum(path);
+        bar.finish_and_clear();
+        self.interrupt.check()?;
+        frozen?;
+        Ok(())
+    }
+
+    /// Adds all documents to a database by an index in memory, a part in each bulk load.
+    fn add_by_index(&mut self, rule: SimilarRule, database: &Database) -> Result<()> {
+        loop {
+            let load = database.bulk_load(self.memory.sort_bytes())?;
+            if self.fill(load, rule, self.memory.waiting_bytes())? {
+                return Ok(());
+            }
+            self.stored = self.statistics.counts.inserted;
+        }
+    }
+
+    /// Loads documents until the inputs end, or the kept documents and their index take
+    /// `most_bytes`. Returns `true` if the inputs have ended.
+    fn fill(&mut self, load: BulkLoad<'_>, rule: SimilarRule, most_bytes: u64) -> Result<bool> {
+        let mut load = load.unique(rule)?;
+        let is_last = loop {
+            let group = self.next_group(DECIDED_TOGETHER)?;
+            let outcomes = load.decide(group.documents)?;
+            self.report_all(group.records, outcomes.into_iter().map(Ok))?;
+            if group.is_last || load.len_bytes() as u64 >= most_bytes {
+                break group.is_last;
+            }
+        };
+        let bar = self.progress.work();
+        bar.set_prefix("writing");
+        bulk::write(load.into_load()?, &bar, &self.interrupt, |_, id, _| {
+            unreachable!("document {id} is kept once")
+        })?;
+        Ok(is_last)
     }
 
     /// Applies all documents in one transaction.
     fn apply_all(&mut self, database: &Database) -> Result<()> {
-        let keep_texts = database.settings().keep_texts;
-        let mut arrivals = ArrivalCheck::new(database)?;
+        let rule = self.rule;
         let mut transaction = database.begin()?;
-        let mut waiting = Waiting::default();
-        while let Some(RecordBatch { input, records }) = self.pipeline.next()? {
-            for entry in records {
-                self.statistics.counts.read += 1;
-                match entry {
-                    PipelineRecord::Reject(reject) => {
-                        self.put_aside(&mut waiting, input, reject)?
-                    }
-                    PipelineRecord::Document(number, document) => {
-                        if arrivals.depends_on_outcomes(&document) {
-                            self.apply(&mut waiting, &mut transaction, &mut arrivals)?;
-                        }
-                        let checked = self.rule.check_text(&document);
-                        if let Err(reason) = checked.and_then(|()| arrivals.check(&document)) {
-                            let id = Some(document.id);
-                            let reject = Reject { number, id, reason };
-                            self.put_aside(&mut waiting, input, reject)?;
-                            continue;
-                        }
-                        self.statistics.accept(document.reliable, document.arrival);
-                        self.wait(&mut waiting, (input, number), document, keep_texts);
-                    }
-                }
-                // Many documents at a time, because sorted edits touch each chunk of a table once.
-                if waiting.changes.len() >= APPLY_DOCUMENTS
-                    || waiting.bytes as u64 >= self.memory.waiting_bytes()
-                {
-                    self.apply(&mut waiting, &mut transaction, &mut arrivals)?;
-                }
+        loop {
+            // Many documents at a time, because sorted edits touch each chunk of a table once.
+            let group = self.next_group(APPLIED_TOGETHER)?;
+            let changes = group.documents.into_iter();
+            let changes = changes.map(|document| rule.change(document));
+            let outcomes = transaction.apply_each(changes)?;
+            self.report_all(group.records, outcomes.into_iter())?;
+            if group.is_last {
+                break;
             }
         }
-        self.apply(&mut waiting, &mut transaction, &mut arrivals)?;
         let bar = self.progress.work();
         bar.set_prefix("writing");
         transaction.commit()?;
@@ -173,65 +244,104 @@ impl UniqueLoad<'_> {
         Ok(())
     }
 
-    /// Puts a bad record behind the documents that wait. The first one ends a load that stops at it.
-    fn put_aside(&mut self, waiting: &mut Waiting, input: usize, reject: Reject) -> Result<()> {
-        if self.statistics.is_aborting() {
-            return self.statistics.reject(input, &reject);
+    /// Reads at most `most` documents, and fewer if they take much memory.
+    fn next_group(&mut self, most: usize) -> Result<RecordGroup> {
+        let mut group = RecordGroup::default();
+        let mut bytes = 0;
+        while group.documents.len() < most && (bytes as u64) < self.memory.waiting_bytes() {
+            let Some((input, record)) = self.records.next()? else {
+                group.is_last = true;
+                break;
+            };
+            self.statistics.counts.read += 1;
+            let checked = match record {
+                PipelineRecord::Reject(reject) => Err(reject),
+                PipelineRecord::Document(number, document) => {
+                    match self.rule.check_text(&document) {
+                        Ok(()) => Ok((number, document)),
+                        Err(reason) => Err(Reject {
+                            number,
+                            id: Some(document.id),
+                            reason,
+                        }),
+                    }
+                }
+            };
+            let (number, content) = match checked {
+                Ok((number, mut document)) => {
+                    let text = self.duplicates.text_of(&mut document, self.keep_texts);
+                    let reported = ReportedDocument::new(&document, text);
+                    let texts = [&document.text, &reported.text].into_iter().flatten();
+                    bytes += texts.map(String::len).sum::<usize>();
+                    bytes += size_of::<Change>();
+                    if self.rule.needs_texts() {
+                        bytes += SIMILAR_BYTES;
+                    }
+                    let content = RecordContent::Document {
+                        reliable: document.reliable,
+                        arrival: document.arrival,
+                        reported,
+                    };
+                    group.documents.push(document);
+                    (number, content)
+                }
+                Err(reject) => {
+                    // The first bad record ends a load that stops at it.
+                    if self.statistics.is_aborting() {
+                        self.statistics.reject(input, &reject)?;
+                    }
+                    bytes += reject.reason.len();
+                    (reject.number, RecordContent::Reject(reject))
+                }
+            };
+            bytes += size_of::<ReadRecord>();
+            group.records.push(ReadRecord {
+                input,
+                number,
+                content,
+            });
         }
-        waiting.bytes += size_of::<(usize, usize, Reject)>() + reject.reason.len();
-        waiting
-            .rejects
-            .push((input, waiting.documents.len(), reject));
-        Ok(())
+        Ok(group)
     }
 
-    fn wait(
-        &self,
-        waiting: &mut Waiting,
-        (input, number): (usize, u64),
-        mut document: Document,
-        keep_texts: bool,
-    ) {
-        let text = self.duplicates.text_of(&mut document, keep_texts);
-        let reported = ReportedDocument::new(&document, text);
-        let text_bytes = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        waiting.bytes += text_bytes(&document.text) + text_bytes(&reported.text);
-        waiting.bytes += size_of::<ReportedDocument>() + size_of::<Change>();
-        if self.rule.needs_texts() {
-            waiting.bytes += SIMILAR_BYTES;
-        }
-        let arrival = document.arrival;
-        waiting.documents.push((input, number, arrival, reported));
-        waiting.changes.push(self.rule.change(document));
-    }
-
-    /// Applies the waiting documents, and counts and reports the outcome of each.
-    fn apply(
+    /// Counts and reports records, each document with its outcome.
+    fn report_all(
         &mut self,
-        waiting: &mut Waiting,
-        transaction: &mut Transaction<'_>,
-        arrivals: &mut ArrivalCheck,
+        records: Vec<ReadRecord>,
+        mut outcomes: impl Iterator<Item = simdb::Result<Outcome>>,
     ) -> Result<()> {
-        waiting.bytes = 0;
-        let outcomes = transaction.apply(waiting.changes.drain(..))?;
-        let mut rejects = std::mem::take(&mut waiting.rejects).into_iter().peekable();
-        let documents = waiting.documents.drain(..).zip(outcomes);
-        for (before, ((input, number, arrival, document), outcome)) in documents.enumerate() {
-            arrivals.decided(arrival, &outcome);
-            while let Some((input, _, reject)) = rejects.next_if(|(_, at, _)| *at <= before) {
-                self.statistics.reject(input, &reject)?;
+        for record in records {
+            let ReadRecord { input, number, .. } = record;
+            let (reliable, arrival, reported) = match record.content {
+                RecordContent::Reject(reject) => {
+                    self.statistics.reject(input, &reject)?;
+                    continue;
+                }
+                RecordContent::Document {
+                    reliable,
+                    arrival,
+                    reported,
+                } => (reliable, arrival, reported),
+            };
+            let outcome = outcomes.next();
+            match outcome.unwrap_or_else(|| unreachable!("each document has an outcome")) {
+                // The load can go on without the document.
+                Err(error @ Error::ArrivalAhead { .. }) => {
+                    let (id, reason) = (Some(reported.id), error_text(&error));
+                    let reject = Reject { number, id, reason };
+                    self.statistics.reject(input, &reject)?;
+                }
+                outcome => {
+                    self.statistics.accept(reliable, arrival);
+                    self.report(input, number, reported, outcome?)?;
+                }
             }
-            self.report(input, number, document, outcome)?;
-        }
-        arrivals.all_decided();
-        for (input, _, reject) in rejects {
-            self.statistics.reject(input, &reject)?;
         }
         self.interrupt.check()
     }
 
     /// Counts and reports the outcome of a document.
-    pub fn report(
+    fn report(
         &mut self,
         input: usize,
         number: u64,

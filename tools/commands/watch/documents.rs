@@ -1,14 +1,15 @@
 //! The documents of lines: made on all cores, and submitted to the database in order, in groups.
 
 use std::sync::mpsc::{Receiver, Sender};
+use std::time::SystemTime;
 
 use anyhow::{Error, Result, anyhow};
 use rayon::prelude::*;
-use simdb::{Change, Database, DocId, Document, Fingerprint, Ticket};
+use simdb::{Change, Database, DocId, Document, Fingerprint, Ticket, Timestamp};
 
 use super::lines::{Event, InputLine};
+use crate::console::error_text;
 use crate::console::interrupt::Interrupt;
-use crate::formats::arrival_check::ArrivalCheck;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::jsonl::JsonParts;
 use crate::formats::{DocumentFields, DocumentPart, utf8};
@@ -45,7 +46,8 @@ pub(super) struct Documents<'d> {
     /// The ids to assign; `None` without `--assign-ids`.
     pub(super) ids: Option<IdSequence>,
     pub(super) on_error: OnError,
-    pub(super) arrivals: ArrivalCheck,
+    /// The latest arrival of the database and of all lines so far.
+    pub(super) latest_arrival: Option<Timestamp>,
 }
 
 impl Documents<'_> {
@@ -136,10 +138,25 @@ impl Documents<'_> {
         Ok(document)
     }
 
+    /// Returns the reason if the database would refuse the arrival time, and with it the whole
+    /// group.
+    fn check_arrival(&mut self, document: &Document) -> Result<(), String> {
+        if let (Some(retention), Some(arrival)) =
+            (self.database.settings().retention, document.arrival)
+            && Some(arrival) > self.latest_arrival
+        {
+            let (id, clock) = (document.id, SystemTime::now().into());
+            let checked = retention.check_arrival(id, arrival, clock, self.latest_arrival);
+            checked.map_err(|refusal| error_text(&refusal))?;
+            self.latest_arrival = Some(arrival);
+        }
+        Ok(())
+    }
+
     /// The change that stores the document of a line, with an assigned id if the line has no id.
     /// `None` if the arrival time is refused, or no id is left.
     fn change(&mut self, line: &mut PendingLine, mut document: Document) -> Option<Change> {
-        if let Err(reason) = self.arrivals.check(&document) {
+        if let Err(reason) = self.check_arrival(&document) {
             line.fingerprint = Err(reason);
             return None;
         }

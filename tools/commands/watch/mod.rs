@@ -26,7 +26,6 @@ use self::lines::{Event, Room};
 use crate::console::interrupt::Interrupt;
 use crate::console::paths::refuse_special;
 use crate::console::{Output, OutputClosed, counted, grouped, note};
-use crate::formats::arrival_check::ArrivalCheck;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::parse_id;
 use crate::options::{DuplicateRule, FieldNames, NewDatabase, OnError, UniqueOptions};
@@ -139,7 +138,7 @@ impl Watch {
             rule,
             ids: self.ids(&database)?,
             on_error: self.on_error,
-            arrivals: ArrivalCheck::new(&database)?,
+            latest_arrival: database.snapshot()?.now(),
         };
         let room = Arc::new(Room::default());
         let mut answers = Answers {
