@@ -1,8 +1,8 @@
-//! Texts that say no more than an earlier text, and all pairs of similar texts.
+//! Texts that an earlier text covers, and all pairs of similar texts.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
@@ -11,7 +11,10 @@ use numpy::{PyReadonlyArray1, PyUntypedArrayMethods as _};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use simdb::containment::Verdict;
-use simdb::{Decision, PreparedText, SimilarIndex, SimilarText};
+use simdb::{
+    Document, Fingerprint, OnExtended, Outcome, PreparedText, Similar, SimilarIndex, SimilarRule,
+    SimilarText,
+};
 
 use crate::error::{Failure, invalid_argument};
 use crate::fingerprinter::part_length;
@@ -21,24 +24,16 @@ use crate::source::SimilarOptions;
 use crate::table::Table;
 use crate::texts::Texts;
 
-/// Decides about texts in order: a text is removed if a kept text says all that it says.
+/// Decides about texts in order: a text is removed if a kept text covers it.
 #[pyclass(frozen, module = "simdb._simdb")]
-pub struct Deduplicator(Mutex<Kept>);
+pub struct Deduplicator(Mutex<simdb::Deduplicator>);
 
-/// The kept texts.
-struct Kept {
-    index: SimilarIndex,
-    /// The numbers of the texts of the index.
-    numbers: Vec<u64>,
-    options: SimilarOptions,
-}
-
-/// A removed text: its number and that of its keeper, the verdict about the removed text (a) and its
-/// keeper (b), the words that the keeper does not say, edit similarity and Jaccard index.
+/// A removed text: its number and the number of its keeper, the verdict about the removed text (a)
+/// and its keeper (b), the words that are missing in the keeper, edit similarity and Jaccard index.
 type Removal = (
     u64,
     u64,
-    Option<String>,
+    Option<&'static str>,
     Vec<(String, f64)>,
     Option<f64>,
     f64,
@@ -55,16 +50,18 @@ impl Deduplicator {
         decision: &str,
     ) -> PyResult<Self> {
         let options = SimilarOptions::of_join(py, edit_similarity, jaccard, decision)?;
-        let index = call(py, || Ok(options.empty_index()?))?;
-        Ok(Self(Mutex::new(Kept {
-            index,
-            numbers: Vec::new(),
-            options,
-        })))
+        let rule = SimilarRule {
+            decision: options.decision,
+            likeness: options.likeness,
+            on_extended: OnExtended::KeepBoth,
+        };
+        let deduplicator = call(py, || Ok(simdb::Deduplicator::new(rule)?))?;
+        Ok(Self(Mutex::new(deduplicator.stopping_at_first())))
     }
 
-    /// Decides about the next texts, which have these numbers, and returns the removed texts in order.
-    /// With keep=False, the texts are compared with the kept texts only, and no more texts are kept.
+    /// Decides about the next texts, which have these numbers, and returns the removed texts in
+    /// order. With keep=False, the texts are compared with the kept texts only, and no more texts
+    /// are kept.
     fn decide(
         &self,
         py: Python<'_>,
@@ -78,15 +75,24 @@ impl Deduplicator {
             return Err(invalid_argument(py, "a number for each text is expected"));
         }
         run(py, None, || {
-            let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let deduplicator = &mut *self.lock();
             let (mut removals, mut done) = (Vec::new(), 0);
             let (mut rest, mut pace) = (&texts[..], Pace::default());
             while !rest.is_empty() {
                 check("deciding", done as u64, None)?;
                 let part = pace.take(&mut rest);
-                let numbers = &numbers[done..done + part.len()];
-                pace.measure(part, |part| kept.decide(part, numbers, keep, &mut removals))?;
+                let documents: Vec<Document> = (numbers[done..].iter().zip(part))
+                    .map(|(number, text)| Document::new(*number, NO_FINGERPRINT).with_text(*text))
+                    .collect();
                 done += part.len();
+                let removed = pace.measure(|| {
+                    pool().install(|| match keep {
+                        true => Ok(removed(deduplicator.decide(&documents)?)),
+                        false => deduplicator.covered(&documents),
+                    })
+                })?;
+                let removed = documents.iter().zip(removed);
+                removals.extend(removed.filter_map(|(text, keeper)| Some(removal(text, keeper?))));
             }
             Ok(removals)
         })
@@ -95,23 +101,49 @@ impl Deduplicator {
     /// The number of kept texts.
     #[getter]
     fn kept(&self) -> usize {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .numbers
-            .len()
+        self.lock().kept()
     }
 
     /// The bytes of memory that the kept texts take.
     #[getter]
     fn len_bytes(&self) -> usize {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.index.len_bytes() + size_of_val(&kept.numbers[..])
+        self.lock().len_bytes()
     }
 }
 
-/// The number of texts that are worked on between two checks for signals. A text with many similar texts
-/// takes a thousand times as long as another.
+impl Deduplicator {
+    fn lock(&self) -> MutexGuard<'_, simdb::Deduplicator> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Texts are compared, and no fingerprints.
+const NO_FINGERPRINT: Fingerprint = Fingerprint::from_bits(0);
+
+/// The keeper of each removed text.
+fn removed(outcomes: Vec<Outcome>) -> Vec<Option<Similar>> {
+    let keeper = |outcome| match outcome {
+        Outcome::Similar(keeper) => Some(keeper),
+        _ => None,
+    };
+    outcomes.into_iter().map(keeper).collect()
+}
+
+fn removal(removed: &Document, keeper: Similar) -> Removal {
+    let verdict = keeper.verdict().map(Verdict::name);
+    let missing = keeper.containment.map(|found| words(found.missing_in_b));
+    (
+        removed.id.0,
+        keeper.id.0,
+        verdict,
+        missing.unwrap_or_default(),
+        keeper.resemblance.edit_similarity,
+        keeper.resemblance.jaccard,
+    )
+}
+
+/// The number of texts that are worked on between two checks for signals. A text with many similar
+/// texts takes a thousand times as long as another.
 struct Pace {
     texts: usize,
 }
@@ -137,9 +169,9 @@ impl Pace {
     }
 
     /// Doubles the number after fast work, and halves the number after slow work.
-    fn measure<T>(&mut self, part: &[&str], work: impl FnOnce(&[&str]) -> T) -> T {
+    fn measure<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
-        let result = work(part);
+        let result = work();
         let [least, most] = PART_LENGTHS;
         if start.elapsed() > PART_TIME {
             self.texts = (self.texts / 2).max(least);
@@ -154,80 +186,11 @@ impl SimilarOptions {
     fn empty_index(&self) -> simdb::Result<SimilarIndex> {
         SimilarIndex::new(self.likeness, self.decision)
     }
-
-    /// Returns `true` if a text is removed because of an earlier text.
-    fn removes(&self, earlier: &SimilarText) -> bool {
-        match self.decision {
-            Decision::Alike => true,
-            Decision::Contained => earlier.verdict().is_some_and(Verdict::is_a_in_b),
-        }
-    }
-
-    /// The first text of an index because of which a text is removed.
-    fn keeper(&self, index: &SimilarIndex, text: &PreparedText) -> Option<SimilarText> {
-        let found = index.visit(text, 0..u32::MAX, |earlier| {
-            if self.removes(&earlier) {
-                ControlFlow::Break(earlier)
-            } else {
-                ControlFlow::Continue(())
-            }
-        });
-        found.break_value()
-    }
 }
 
-impl Kept {
-    /// Searches the kept texts on all cores, then with `keep` the new texts of this part in order.
-    fn decide(
-        &mut self,
-        texts: &[&str],
-        numbers: &[u64],
-        keep: bool,
-        removals: &mut Vec<Removal>,
-    ) -> Result<(), Failure> {
-        let Self { index, options, .. } = &*self;
-        let search = |text: &&str| {
-            let prepared = PreparedText::new(text);
-            let keeper = options.keeper(index, &prepared);
-            (prepared, keeper)
-        };
-        let searched: Vec<_> = pool().install(|| texts.par_iter().map(search).collect());
-        let mut of_part = options.empty_index()?;
-        let first = self.numbers.len();
-        for (number, (text, keeper)) in numbers.iter().zip(searched) {
-            if let Some(keeper) = keeper {
-                removals.push(removal(*number, &self.numbers, keeper));
-            } else if !keep {
-                continue;
-            } else if let Some(keeper) = self.options.keeper(&of_part, &text) {
-                removals.push(removal(*number, &self.numbers[first..], keeper));
-            } else {
-                of_part.push(text.clone());
-                self.index.push(text);
-                self.numbers.push(*number);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// `numbers` are those of the texts of the index in which the keeper was found.
-fn removal(number: u64, numbers: &[u64], keeper: SimilarText) -> Removal {
-    let verdict = keeper.verdict().map(|verdict| verdict.name().to_owned());
-    let missing = keeper.containment.map(|found| words(found.missing_in_b));
-    (
-        number,
-        numbers[keeper.position as usize],
-        verdict,
-        missing.unwrap_or_default(),
-        keeper.resemblance.edit_similarity,
-        keeper.resemblance.jaccard,
-    )
-}
-
-/// Removals as a table, by columns. `first_column` names the column of the removed texts; a verdict is an
-/// index of `VERDICTS`; an edit similarity that is not known is no number; `missing` has the rows with
-/// missing words.
+/// Removals as a table, by columns. `first_column` names the column of the removed texts; a verdict
+/// is an index of `VERDICTS`; an edit similarity that is not known is no number; `missing` has the
+/// rows with missing words.
 #[pyfunction]
 pub fn removal_table(
     first_column: &str,
@@ -272,8 +235,8 @@ pub fn removal_table(
 /// The verdicts about a removed text and its keeper, in the order of `_VERDICTS` in `corpus.py`.
 const VERDICTS: [Verdict; 2] = [Verdict::Same, Verdict::AInB];
 
-/// All pairs of similar texts as a table: the positions a and b of the texts, a < b, with the verdict,
-/// edit similarity and Jaccard index.
+/// All pairs of similar texts as a table: the positions a and b of the texts, a < b, with the
+/// verdict, edit similarity and Jaccard index.
 #[pyfunction]
 #[pyo3(signature = (texts, edit_similarity, jaccard, decision, max_pairs, progress))]
 pub fn similar_pairs(
@@ -319,8 +282,8 @@ pub fn similar_pairs(
     ])
 }
 
-/// The pairs, in order of the later text; `None` if there are more than `max_pairs`. The verdict is that
-/// about the earlier text, A, and the later text, B.
+/// The pairs, in order of the later text; `None` if there are more than `max_pairs`. The verdict is
+/// that about the earlier text, A, and the later text, B.
 fn find_pairs(
     texts: &[&str],
     options: &SimilarOptions,
@@ -332,7 +295,7 @@ fn find_pairs(
     while !rest.is_empty() {
         check("pairing", index.len() as u64, total)?;
         let part = pace.take(&mut rest);
-        pace.measure(part, |part| pool.install(|| index.extend(part)));
+        pace.measure(|| pool.install(|| index.extend(part)));
     }
     let mut pairs = Vec::new();
     let mut next: u32 = 0;
@@ -340,7 +303,7 @@ fn find_pairs(
     while !rest.is_empty() {
         check("pairing", (texts.len() + next as usize) as u64, total)?;
         let part = pace.take(&mut rest);
-        let search = |part: &[&str]| -> Vec<Vec<_>> {
+        let search = || -> Vec<Vec<_>> {
             let search_one = |(offset, text): (usize, &&str)| {
                 let own = next + offset as u32;
                 let mut found = Vec::new();
@@ -359,7 +322,7 @@ fn find_pairs(
             };
             pool.install(|| part.par_iter().enumerate().map(search_one).collect())
         };
-        let found = pace.measure(part, search);
+        let found = pace.measure(search);
         pairs.extend(found.into_iter().flatten());
         if pairs.len() > max_pairs {
             return Ok(None);

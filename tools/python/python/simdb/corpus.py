@@ -1,7 +1,7 @@
 """Whole corpora: a copy without near-duplicates, all pairs, and clusters.
 
-The texts of a corpus are compared by what they say, without a database: a text is removed if an earlier
-kept text says all that it says. ``simdb.compare`` shows the decision about two texts.
+The texts of a corpus are compared without a database: a text is removed if an earlier kept text covers
+it. ``simdb.compare`` shows the decision about two texts.
 """
 
 from __future__ import annotations
@@ -170,10 +170,10 @@ class _Spool:
 
 
 class _Chunk(NamedTuple):
-    """Records that are decided together."""
+    """Records that are decided together, each with the item that leads to it."""
 
     positions: List[int]
-    records: List[Any]
+    items: List[Any]
     texts: List[str]
 
 
@@ -237,27 +237,10 @@ class Dedup(Iterator[Any]):
         return f"<simdb.Dedup: {len(self._kept)} kept, {len(self.removals)} removed>"
 
     def _in_order(self, dataset: Iterable[Any]) -> Iterator[Any]:
-        """Yields each record when it is decided. When the index is full, later records are compared
-        with it and put aside, and then compared with each other in the same way."""
-        pending: Iterable[Tuple[int, Any]] = enumerate(records(dataset))
-        while True:
-            put_aside: Optional[_Spool] = None
-            for chunk in self._chunks(pending):
-                removed, is_decided = self._decide(chunk)
-                if not is_decided and put_aside is None:
-                    put_aside = _Spool()
-                for position, record in zip(chunk.positions, chunk.records):
-                    if position in removed:
-                        continue
-                    if put_aside is not None:
-                        put_aside.append((position, record))
-                    else:
-                        self._kept.append(position)
-                        yield record
-            if put_aside is None:
-                return
-            pending = put_aside  # type: ignore[assignment]
-            self._index = Deduplicator(**self._options)
+        """Yields each record when it is decided."""
+        for position, record in self._decided(enumerate(records(dataset)), lambda record: record):
+            self._kept.append(position)
+            yield record
 
     def _by_score(
         self, dataset: Iterable[Any], keep: Union[str, Callable[[Any], float]]
@@ -271,28 +254,42 @@ class Dedup(Iterator[Any]):
             if isinstance(every, _Spool):
                 every.append(record)
         order = array("q", np.argsort(-np.array(scores), kind="stable").tobytes())
-        is_removed = np.zeros(len(scores), dtype=np.bool_)
-        while order:
-            put_aside = array("q")
-            for chunk in self._chunks((position, every[position]) for position in order):
-                removed, is_decided = self._decide(chunk)
-                is_removed[list(removed)] = True
-                if not is_decided:
-                    put_aside.extend(each for each in chunk.positions if each not in removed)
-            order = put_aside
-            if order:
-                self._index = Deduplicator(**self._options)
-        for index in range(len(is_removed)):
-            if not is_removed[index]:
-                self._kept.append(index)
-                yield every[index]
+        kept = self._decided(zip(order, order), every.__getitem__)
+        for position in np.sort(np.fromiter((position for position, _ in kept), np.int64)):
+            self._kept.append(position)
+            yield every[position]
 
-    def _chunks(self, pending: Iterable[Tuple[int, Any]]) -> Iterator[_Chunk]:
+    def _decided(
+        self, pending: Iterable[Tuple[int, Any]], record_of: Callable[[Any], Any]
+    ) -> Iterator[Tuple[int, Any]]:
+        """The positions and items of the kept records. When the index is full, later records are
+        compared with it and put aside, and then compared with each other in the same way."""
+        while True:
+            put_aside: Optional[_Spool] = None
+            for chunk in self._chunks(pending, record_of):
+                removed, is_decided = self._decide(chunk)
+                if not is_decided and put_aside is None:
+                    put_aside = _Spool()
+                for position, item in zip(chunk.positions, chunk.items):
+                    if position in removed:
+                        continue
+                    if put_aside is not None:
+                        put_aside.append((position, item))
+                    else:
+                        yield position, item
+            if put_aside is None:
+                return
+            pending = put_aside  # type: ignore[assignment]
+            self._index = Deduplicator(**self._options)
+
+    def _chunks(
+        self, pending: Iterable[Tuple[int, Any]], record_of: Callable[[Any], Any]
+    ) -> Iterator[_Chunk]:
         chunk, characters = _Chunk([], [], []), 0
-        for position, record in pending:
-            text = text_of(record, self._text, position)
+        for position, item in pending:
+            text = text_of(record_of(item), self._text, position)
             chunk.positions.append(position)
-            chunk.records.append(record)
+            chunk.items.append(item)
             chunk.texts.append(text)
             characters += len(text)
             if len(chunk.texts) == _RECORDS_PER_CHUNK or characters >= _CHARACTERS_PER_CHUNK:
