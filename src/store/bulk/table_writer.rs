@@ -18,7 +18,7 @@ use crate::store::bulk::reporter::LoadReporter;
 use crate::store::bulk::sort::{Record, SortContext, Sorted, Sorter};
 use crate::store::bulk::text_writer::TextWriter;
 use crate::store::commit::write_transaction::{MAX_REMOVED_AT_ONCE, WriteTransaction};
-use crate::store::tables::packed::entry::{Entry, pair, swapped};
+use crate::store::tables::packed::entry::{Entry, merged, pair, swapped};
 use crate::store::tables::packed::{Op, Packed, VisitFlow};
 use crate::store::tables::{ARRIVALS_TABLE, FOREST_TABLE, ROTATED_TABLES, TIMES_TABLE, TableOf};
 
@@ -175,7 +175,12 @@ impl TableWriter<'_> {
                 let written = file.read()?.fingerprints;
                 file.clear(|tables| &mut tables.fingerprints)?;
                 let entries = new_documents.new_only(pushed, reporter, stored_of(&written));
-                let entries = merged(written.entries()?, entries);
+                // An error of a later document comes first, and ends the load.
+                let precedes = |written: &Result<u128>, entry: &Result<u128>| match entry {
+                    Ok(entry) => !written.as_ref().is_ok_and(|written| written > entry),
+                    Err(_) => false,
+                };
+                let entries = merged(written.entries()?, entries, precedes);
                 file.append(|tables| &mut tables.fingerprints, entries)?;
             }
             Target::Existing(transaction) => {
@@ -324,18 +329,5 @@ fn singles(entries: Sorted<u128>) -> impl Iterator<Item = Result<u128>> {
                 return Some(entry);
             }
         }
-    })
-}
-
-/// A merge of two ascending sequences.
-fn merged(
-    left: impl Iterator<Item = Result<u128>>,
-    right: impl Iterator<Item = Result<u128>>,
-) -> impl Iterator<Item = Result<u128>> {
-    let (mut left, mut right) = (left.peekable(), right.peekable());
-    std::iter::from_fn(move || match (left.peek(), right.peek()) {
-        (Some(Ok(first)), Some(Ok(second))) if second < first => right.next(),
-        (None, _) | (_, Some(Err(_))) => right.next(),
-        _ => left.next(),
     })
 }

@@ -1,6 +1,5 @@
 //! Table `forest`: the keys of texts in the trees of MinHash minima, and their changes when a text changes.
 
-use std::iter::Peekable;
 use std::ops::RangeInclusive;
 
 use redb::ReadableTable;
@@ -10,7 +9,7 @@ use super::packed::{Op, Packed, VisitFlow};
 use crate::error::Result;
 use crate::forest::{ForestEntries, ForestEntry, ForestPage};
 use crate::ids::DocId;
-use crate::store::tables::packed::entry::{Entry, pair};
+use crate::store::tables::packed::entry::{Entry, merged, pair};
 
 /// The changes of table `forest` in a flush.
 #[derive(Default)]
@@ -42,16 +41,9 @@ impl ForestChanges {
         // No entry is in both lists, because a flush changes each document once.
         self.puts.sort_unstable();
         self.removals.sort_unstable();
-        let mut puts = self.puts.into_iter().peekable();
-        let mut removals = self.removals.into_iter().peekable();
-        let next = |from: &mut Peekable<std::vec::IntoIter<u128>>, op| {
-            from.next().map(|entry| (entry, op))
-        };
-        std::iter::from_fn(move || match (puts.peek(), removals.peek()) {
-            (Some(put), Some(removal)) if removal < put => next(&mut removals, Op::Remove),
-            (None, _) => next(&mut removals, Op::Remove),
-            _ => next(&mut puts, Op::Put),
-        })
+        let puts = self.puts.into_iter().map(|entry| (entry, Op::Put));
+        let removals = self.removals.into_iter().map(|entry| (entry, Op::Remove));
+        merged(puts, removals, |put, removal| put.0 < removal.0)
     }
 }
 

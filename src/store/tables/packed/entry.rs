@@ -64,3 +64,18 @@ pub(crate) fn pair(first: u64, second: u64) -> u128 {
 pub(crate) fn swapped(entry: u128) -> u128 {
     pair(entry.second(), entry.first())
 }
+
+/// Merges two ascending sequences. `precedes` returns `true` if an item of `left` comes before an
+/// item of `right`.
+pub(crate) fn merged<T>(
+    left: impl Iterator<Item = T>,
+    right: impl Iterator<Item = T>,
+    precedes: impl Fn(&T, &T) -> bool,
+) -> impl Iterator<Item = T> {
+    let (mut left, mut right) = (left.peekable(), right.peekable());
+    std::iter::from_fn(move || match (left.peek(), right.peek()) {
+        (Some(first), Some(second)) if precedes(first, second) => left.next(),
+        (Some(_), None) => left.next(),
+        _ => right.next(),
+    })
+}
