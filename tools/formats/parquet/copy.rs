@@ -207,7 +207,7 @@ pub fn check_marks(file: &ParquetFile, names: MarkNames<'_>) -> Result<()> {
         ensure!(
             !file.has_column(name),
             "cannot mark the rows of {}: it has a column {name:?} already; choose other names with \
-             --keeper-field and --distance-field",
+             --mark=KEEPER,DISTANCE",
             file.name()
         );
     }
