@@ -8,9 +8,12 @@ use std::hint::black_box;
 use crate::block::{self, BLOCK_BITS, BLOCKS};
 use crate::hamming;
 use crate::store::cache::clock::ClockCache;
-use crate::store::cache::last_changes::LastChanges;
+use crate::store::cache::commit_stamps::CommitStamps;
 use crate::store::cache::packed_bucket::{MAX_BYTES_PER_FINGERPRINT, PackedBucket};
 use crate::store::tables::packed::Op;
+
+/// The changes of one block: its number, and rotated fingerprints in order.
+pub(super) type BlockChanges = (usize, Vec<(u64, Op)>);
 
 pub(crate) const KEYS_PER_BLOCK: usize = 1 << BLOCK_BITS;
 
@@ -61,17 +64,13 @@ impl<'b> Fingerprints<'b> {
     }
 }
 
-/// A bucket as of one commit.
+/// A bucket in memory; `None` inside if the bucket is too large.
 #[derive(Clone)]
-pub(crate) struct CachedBucket {
-    commit: u64,
-    /// `None` if the bucket is too large.
-    packed: Option<PackedBucket>,
-}
+pub(crate) struct CachedBucket(Option<PackedBucket>);
 
 impl CachedBucket {
     pub(crate) fn bucket(&self) -> Bucket<'_> {
-        match &self.packed {
+        match &self.0 {
             Some(packed) => Bucket::Whole(Fingerprints::Packed(packed)),
             None => Bucket::TooLarge,
         }
@@ -91,7 +90,7 @@ pub(crate) fn touch<'c>(buckets: impl Iterator<Item = &'c CachedBucket>) {
 
 /// Reads a word of each of the first `most` cache lines of these buckets.
 fn touch_lines<'c>(buckets: impl Iterator<Item = &'c CachedBucket>, most: usize) {
-    let words = buckets.filter_map(|cached| cached.packed.as_ref().map(PackedBucket::words));
+    let words = buckets.filter_map(|cached| cached.0.as_ref().map(PackedBucket::words));
     let first_words = words.flat_map(|words| words.iter().step_by(WORDS_PER_LINE).take(most));
     // The compiler would remove the reads of an unused sum.
     black_box(first_words.fold(0, |sum, word| sum ^ word));
@@ -100,20 +99,19 @@ fn touch_lines<'c>(buckets: impl Iterator<Item = &'c CachedBucket>, most: usize)
 /// The reference counts of a cached bucket and the header of its allocation, at most.
 const ALLOCATION_BYTES: u64 = 32;
 
-/// All buckets take 19 MB besides their fingerprints: most of what the buckets of a small database take.
+/// All buckets take 17 MB besides their fingerprints: most of what the buckets of a small database take.
 pub(crate) const MAX_BOOKKEEPING_BYTES: u64 =
     (BLOCKS * KEYS_PER_BLOCK) as u64 * (ClockCache::<CachedBucket>::SLOT_BYTES + ALLOCATION_BYTES);
 
 fn bytes_of(cached: &CachedBucket) -> u64 {
-    let packed = cached.packed.as_ref();
+    let packed = cached.0.as_ref();
     packed.map_or(0, |packed| packed.bytes() as u64 + ALLOCATION_BYTES)
 }
 
-/// Buckets of one file, shared by all snapshots. A snapshot gets a cached bucket only if no commit
-/// between the read of the bucket and the snapshot has changed the bucket.
+/// Buckets of one file, shared by all snapshots, by the rule of [`CommitStamps`].
 pub(crate) struct BucketCache {
     cache: ClockCache<CachedBucket>,
-    last_changes: LastChanges,
+    stamps: CommitStamps,
     max_bucket_len: usize,
 }
 
@@ -121,7 +119,7 @@ impl BucketCache {
     pub(crate) fn new(bytes: u64, max_bucket_len: usize) -> Self {
         Self {
             cache: ClockCache::new(BLOCKS * KEYS_PER_BLOCK, bytes, bytes_of),
-            last_changes: LastChanges::new(BLOCKS * KEYS_PER_BLOCK),
+            stamps: CommitStamps::new(BLOCKS * KEYS_PER_BLOCK),
             max_bucket_len,
         }
     }
@@ -148,15 +146,14 @@ impl BucketCache {
             true
         });
         self.cache.visit_while(indices, |cached| {
-            let (Some(packed), Some(key)) = (&cached.packed, rest.next()) else {
+            let (Some(packed), Some((block, key))) = (&cached.0, rest.next()) else {
                 return false;
             };
             // Race: see `get`.
-            let last_change = self.last_changes.last_change(index(key.0, key.1));
-            if last_change > cached.commit.min(commit) {
+            if !self.stamps.is_unchanged_since(index(*block, *key), commit) {
                 return false;
             }
-            visitor(*key, Fingerprints::Packed(packed));
+            visitor((*block, *key), Fingerprints::Packed(packed));
             true
         })
     }
@@ -165,33 +162,29 @@ impl BucketCache {
     pub(crate) fn get(&self, block: usize, key: u16, commit: u64) -> Option<CachedBucket> {
         let index = index(block, key);
         let cached = self.cache.get(index)?;
-        // Race: read after the cache. `apply_changes` records the commit before it replaces the bucket,
-        // so a bucket that was replaced for a later commit comes with that commit as its last change.
-        let last_change = self.last_changes.last_change(index);
-        if cached.commit < last_change {
-            // The bucket lacks a change: no later snapshot can use it. `remove_if`, because a newer
-            // bucket may have been inserted meanwhile.
-            self.cache
-                .remove_if(index, |stored| stored.commit < last_change);
-        }
-        (last_change <= cached.commit.min(commit)).then_some(cached)
+        // Race: read after the cache. A commit is recorded before its bucket is cached, so a bucket of a later
+        // commit comes with the stamp of that commit.
+        let is_valid = self.stamps.is_unchanged_since(index, commit);
+        is_valid.then_some(cached)
     }
 
     /// Caches a bucket that was read as of a commit, unless a later commit has changed the bucket.
     pub(crate) fn insert(&self, block: usize, key: u16, commit: u64, bucket: Bucket<'_>) {
         let index = index(block, key);
-        // A commit between this check and the insert is harmless: `get` checks again.
-        if self.last_changes.last_change(index) <= commit {
-            let packed = match bucket {
-                Bucket::Whole(fingerprints) => {
-                    let mut unpacked = Vec::new();
-                    let fingerprints = fingerprints.as_slice(&mut unpacked);
-                    Some(PackedBucket::new(fingerprints, may_be_split(block)))
-                }
-                Bucket::TooLarge => None,
-            };
-            self.cache.insert(index, CachedBucket { commit, packed });
+        if !self.stamps.is_unchanged_since(index, commit) {
+            return;
         }
+        let packed = match bucket {
+            Bucket::Whole(fingerprints) => {
+                let mut unpacked = Vec::new();
+                let fingerprints = fingerprints.as_slice(&mut unpacked);
+                Some(PackedBucket::new(fingerprints, may_be_split(block)))
+            }
+            Bucket::TooLarge => None,
+        };
+        // Race: checked again under the lock, under which a commit is recorded.
+        let is_valid = || self.stamps.is_unchanged_since(index, commit);
+        self.cache.insert_if(index, CachedBucket(packed), is_valid);
     }
 
     pub(crate) fn clear(&self) {
@@ -204,38 +197,37 @@ impl BucketCache {
         self.cache.bytes() + max_bucket_bytes < self.cache.capacity_bytes()
     }
 
-    /// Applies the changes of a commit to the cached buckets of one block. `changes` are rotated by
-    /// `block`, in order. Must be called before a snapshot can see the commit.
-    ///
+    /// Applies the changes of a commit; `None` invalidates all buckets. Each item has a block, and fingerprints
+    /// rotated by the block, in order. Must be called before a snapshot can see the commit.
+    pub(super) fn apply(&self, changes: Option<&[BlockChanges]>, commit: u64) {
+        let Some(changes) = changes else {
+            self.stamps.record_all(commit);
+            return self.cache.clear();
+        };
+        for (block, changes) in changes {
+            self.apply_to_block(*block, changes, commit);
+        }
+    }
+
     /// Updated buckets serve later snapshots; earlier snapshots read these buckets from the file.
-    pub(crate) fn apply_changes(&self, block: usize, changes: &[(u64, Op)], commit: u64) {
+    fn apply_to_block(&self, block: usize, changes: &[(u64, Op)], commit: u64) {
         let key_of = |change: &(u64, Op)| block::front_key(change.0);
         let mut unpacked = Vec::new();
         for changes in changes.chunk_by(|a, b| key_of(a) == key_of(b)) {
             let index = index(block, key_of(&changes[0]));
-            let last_change = self.last_changes.record(index, commit);
-            let Some(cached) = self.cache.get(index) else {
+            let record = || self.stamps.record(index, commit);
+            let Some(CachedBucket(packed)) = self.cache.take(index, record) else {
                 continue;
             };
-            // A bucket from before the previous change lacks that change. It stays out of date, and
-            // `get` removes it.
-            if cached.commit >= last_change {
-                let packed = cached.packed.and_then(|packed| {
-                    let fingerprints = Fingerprints::Packed(&packed).as_slice(&mut unpacked);
-                    let changed = with_changes(fingerprints, changes);
-                    // A bucket that is now too large is cached without fingerprints.
-                    let is_whole = changed.len() <= self.max_bucket_len;
-                    is_whole.then(|| PackedBucket::new(&changed, may_be_split(block)))
-                });
-                self.cache.insert(index, CachedBucket { commit, packed });
-            }
+            let packed = packed.and_then(|packed| {
+                let fingerprints = Fingerprints::Packed(&packed).as_slice(&mut unpacked);
+                let changed = with_changes(fingerprints, changes);
+                // A bucket that is now too large is cached without fingerprints.
+                let is_whole = changed.len() <= self.max_bucket_len;
+                is_whole.then(|| PackedBucket::new(&changed, may_be_split(block)))
+            });
+            self.cache.insert_if(index, CachedBucket(packed), || true);
         }
-    }
-
-    /// Invalidates all buckets from this commit on. Must be called before a snapshot can see the commit.
-    pub(crate) fn invalidate_all(&self, commit: u64) {
-        self.last_changes.record_all(commit);
-        self.cache.clear();
     }
 }
 
@@ -288,7 +280,7 @@ mod tests {
             (0x2233_0000_0000_0009, Op::Remove),
             (0x2234_0000_0000_0000, Op::Put),
         ];
-        cache.apply_changes(1, &changes, 6);
+        cache.apply_to_block(1, &changes, 6);
         // An older snapshot reads the bucket from the file, and must not put it back into the cache.
         assert!(cache.get(1, 0x2233, 5).is_none());
         cache.insert(1, 0x2233, 5, Bucket::Whole(Fingerprints::Unpacked(&bucket)));
@@ -307,12 +299,12 @@ mod tests {
         let other = cache.get(0, 0x9999, 7).unwrap();
         assert!(matches!(other.bucket(), Bucket::TooLarge));
 
-        cache.invalidate_all(8);
+        cache.apply(None, 8);
         assert!(cache.get(0, 0x9999, 8).is_none());
         assert!(cache.get(1, 0x2233, 7).is_none());
         // A bucket that was read after the invalidation can be updated again.
         cache.insert(0, 0x9999, 8, Bucket::TooLarge);
-        cache.apply_changes(0, &[(0x9999_0000_0000_0000, Op::Put)], 9);
+        cache.apply_to_block(0, &[(0x9999_0000_0000_0000, Op::Put)], 9);
         assert!(cache.get(0, 0x9999, 9).is_some());
     }
 
@@ -345,7 +337,7 @@ mod tests {
         cache.insert(1, 240, 5, Bucket::TooLarge);
         assert_eq!(visited(110, 9), 130);
         // The bucket of the later commit is not for an older snapshot.
-        cache.apply_changes(1, &[(fingerprint(130), Op::Put)], 6);
+        cache.apply_to_block(1, &[(fingerprint(130), Op::Put)], 6);
         assert_eq!((visited(110, 5), visited(110, 6)), (20, 130));
     }
 

@@ -100,9 +100,13 @@ impl<V: Clone> ClockCache<V> {
         visited
     }
 
-    /// Replaces the value of a slot. Then removes values until the cache is within its bytes.
-    pub(super) fn insert(&self, index: usize, value: V) {
+    /// Replaces the value of a slot if `is_valid`, which is called under the lock of the slot. Then removes values
+    /// until the cache is within its bytes.
+    pub(super) fn insert_if(&self, index: usize, value: V, is_valid: impl FnOnce() -> bool) {
         let mut group = self.groups[index / GROUP_LEN].write();
+        if !is_valid() {
+            return;
+        }
         if group.is_empty() {
             group.resize_with(GROUP_LEN, || Slot {
                 value: None,
@@ -112,22 +116,21 @@ impl<V: Clone> ClockCache<V> {
         }
         self.add((self.bytes_of)(&value));
         let replaced = group[index % GROUP_LEN].value.replace(value);
-        self.subtract(replaced);
+        self.subtract(replaced.as_ref());
         drop(group);
         if self.bytes() > self.capacity_bytes {
             self.make_room();
         }
     }
 
-    /// Removes the value of a slot if the condition holds.
-    pub(super) fn remove_if(&self, index: usize, condition: impl FnOnce(&V) -> bool) {
+    /// Calls `record` under the lock of a slot, and removes the value.
+    pub(super) fn take(&self, index: usize, record: impl FnOnce()) -> Option<V> {
         let mut group = self.groups[index / GROUP_LEN].write();
-        if let Some(slot) = group.get_mut(index % GROUP_LEN)
-            && let Some(removed) = slot.value.take_if(|value| condition(value))
-        {
-            self.subtract(Some(removed));
-            self.free_if_empty(&mut group);
-        }
+        record();
+        let taken = group.get_mut(index % GROUP_LEN)?.value.take()?;
+        self.subtract(Some(&taken));
+        self.free_if_empty(&mut group);
+        Some(taken)
     }
 
     pub(super) fn clear(&self) {
@@ -135,7 +138,7 @@ impl<V: Clone> ClockCache<V> {
             let mut group = group.write();
             group
                 .iter_mut()
-                .for_each(|slot| self.subtract(slot.value.take()));
+                .for_each(|slot| self.subtract(slot.value.take().as_ref()));
             self.free_if_empty(&mut group);
         }
     }
@@ -150,7 +153,7 @@ impl<V: Clone> ClockCache<V> {
                     return;
                 }
                 if !std::mem::take(slot.is_read.get_mut()) {
-                    self.subtract(slot.value.take());
+                    self.subtract(slot.value.take().as_ref());
                 }
                 *hand += 1;
             }
@@ -170,8 +173,8 @@ impl<V: Clone> ClockCache<V> {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    fn subtract(&self, removed: Option<V>) {
-        let bytes = removed.as_ref().map_or(0, self.bytes_of);
+    fn subtract(&self, removed: Option<&V>) {
+        let bytes = removed.map_or(0, self.bytes_of);
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
@@ -186,6 +189,10 @@ mod tests {
         ClockCache::new(SLOTS, capacity_bytes, |value| *value)
     }
 
+    fn insert(cache: &ClockCache<u64>, index: usize, value: u64) {
+        cache.insert_if(index, value, || true);
+    }
+
     fn values(cache: &ClockCache<u64>) -> Vec<(usize, u64)> {
         let value = |index| Some((index, cache.get(index)?));
         (0..SLOTS).filter_map(value).collect()
@@ -196,7 +203,7 @@ mod tests {
         let cache = cache(1 << 30);
         let mut expected = vec![];
         for (index, value) in [(0, 100), (63, 5), (64, 7), (999, 1), (0, 300), (64, 0)] {
-            cache.insert(index, value);
+            insert(&cache, index, value);
             expected.retain(|(other, _)| *other != index);
             expected.push((index, value));
             expected.sort_unstable();
@@ -204,10 +211,10 @@ mod tests {
         }
         let groups = 3 * ClockCache::<u64>::GROUP_BYTES;
         assert_eq!(cache.bytes(), 306 + groups);
-        cache.remove_if(63, |value| *value == 6);
-        cache.remove_if(500, |_| true);
+        cache.insert_if(63, 6, || false);
+        assert_eq!(cache.take(500, || {}), None);
         assert_eq!(cache.bytes(), 306 + groups);
-        cache.remove_if(63, |value| *value == 5);
+        assert_eq!(cache.take(63, || {}), Some(5));
         assert_eq!(values(&cache), [(0, 300), (64, 0), (999, 1)]);
         assert_eq!(cache.bytes(), 301 + groups);
         cache.clear();
@@ -219,7 +226,7 @@ mod tests {
         let cache = cache(1 << 30);
         let has_value = |index: &usize| index % 100 != 99;
         let filled = (0..SLOTS).filter(has_value);
-        filled.for_each(|index| cache.insert(index, index as u64));
+        filled.for_each(|index| insert(&cache, index, index as u64));
         for indices in [
             vec![],
             vec![63, 64, 66, 3, 4, 300, 298, 998],
@@ -245,14 +252,14 @@ mod tests {
     fn unread_values_make_room_first() {
         let groups = SLOTS.div_ceil(GROUP_LEN) as u64;
         let cache = cache(groups * ClockCache::<u64>::GROUP_BYTES + 10 * SLOTS as u64);
-        (0..SLOTS).for_each(|index| cache.insert(index, 10));
+        (0..SLOTS).for_each(|index| insert(&cache, index, 10));
         assert_eq!(values(&cache).len(), SLOTS);
         // The hand passes all slots, since all were read, and removes the first ones.
-        cache.insert(999, 30);
+        insert(&cache, 999, 30);
         assert!(cache.get(0).is_none() && cache.get(1).is_none() && cache.get(3).is_some());
         assert!((500..600).all(|index| cache.get(index).is_some()));
         for round in 0..80 {
-            cache.insert(0, 10 + 10 * round);
+            insert(&cache, 0, 10 + 10 * round);
             assert!(cache.bytes() <= cache.capacity_bytes());
         }
         let kept = values(&cache);
@@ -264,11 +271,11 @@ mod tests {
     fn too_large_values_are_not_kept() {
         let cache = cache(4_000);
         for index in 0..SLOTS {
-            cache.insert(index, 5_000);
+            insert(&cache, index, 5_000);
             assert!(cache.bytes() <= 4_000);
         }
         assert_eq!(values(&cache), []);
-        cache.insert(7, 300);
+        insert(&cache, 7, 300);
         assert_eq!(values(&cache), [(7, 300)]);
     }
 }

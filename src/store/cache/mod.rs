@@ -1,17 +1,95 @@
-//! The caches of an open file: parts of the tables in memory, in a form that a query reads faster.
+//! [`Caches`]: parts of the tables of an open file in memory, in a form that a query reads faster.
 //!
 //! - [`buckets`]: the distinct fingerprints of each block key.
 //! - [`nodes`]: the entries of each node on the first level of the forest.
 //! - [`wordings`]: the sketch and the packed wording of each text.
 //!
-//! All snapshots share the caches. A cached value has the number of the commit from which it was read, and the
-//! caches know the last commit that changed each value, so no snapshot gets a value of another commit.
-//! This folder uses the tables for the types of their entries, and reads no table.
+//! All snapshots share the caches. [`commit_stamps`] has the rule by which a cached value is valid for a
+//! snapshot. This folder uses the tables for the types of their entries, and reads no table.
 
 pub(crate) mod buckets;
+pub(crate) mod changes;
 mod clock;
+mod commit_stamps;
 mod dense_places;
-mod last_changes;
 pub(crate) mod nodes;
 mod packed_bucket;
 pub(crate) mod wordings;
+
+use buckets::BucketCache;
+use changes::Changes;
+use nodes::NodeCache;
+use wordings::WordingCache;
+
+/// The caches of one file.
+pub(crate) struct Caches {
+    pub(crate) buckets: BucketCache,
+    /// `None` if the database keeps no forest.
+    pub(crate) nodes: Option<NodeCache>,
+    /// `None` if the database keeps no forest.
+    pub(crate) wordings: Option<WordingCache>,
+}
+
+impl Caches {
+    /// Empty caches of at most `bytes`. `texts` is the number of texts in a database that keeps a forest.
+    pub(crate) fn new(bytes: usize, max_bucket_len: usize, texts: Option<u64>) -> Self {
+        let Some(texts) = texts else {
+            return Self {
+                buckets: BucketCache::new(bytes as u64, max_bucket_len),
+                nodes: None,
+                wordings: None,
+            };
+        };
+        let shares = Shares::new(bytes, texts);
+        Self {
+            buckets: BucketCache::new(shares.buckets as u64, max_bucket_len),
+            nodes: Some(NodeCache::new(shares.nodes as u64)),
+            wordings: Some(WordingCache::new(shares.wordings, texts)),
+        }
+    }
+
+    /// Applies the changes of a commit. Must be called before a snapshot can see the commit.
+    pub(crate) fn apply(&self, changes: &Changes, commit: u64) {
+        self.buckets.apply(changes.buckets.as_deref(), commit);
+        if let Some(nodes) = &self.nodes {
+            nodes.apply(changes.nodes.as_deref(), commit);
+        }
+        if let Some(wordings) = &self.wordings {
+            wordings.apply(changes.documents.as_deref(), commit);
+        }
+    }
+
+    pub(crate) fn clear(&self) {
+        self.buckets.clear();
+        self.nodes.iter().for_each(NodeCache::clear);
+        self.wordings.iter().for_each(WordingCache::clear);
+    }
+}
+
+/// The bytes of each cache in a database with a forest.
+struct Shares {
+    buckets: usize,
+    nodes: usize,
+    wordings: usize,
+}
+
+impl Shares {
+    /// The sketch of a text of one line and its wording take some 250 bytes, its entries in nodes some 200, its
+    /// fingerprint in buckets 26.
+    const WORDING_BYTES: usize = 250;
+
+    /// Nodes and wordings have equal shares, unless the wordings of all texts do not fit. A search reads dozens
+    /// of nodes, and among ten million texts thousands of wordings. Each wording that is not in memory costs
+    /// some microseconds.
+    fn new(bytes: usize, texts: u64) -> Self {
+        let sixteenth = bytes / 16;
+        let wanted = usize::try_from(texts).unwrap_or(usize::MAX);
+        let wanted = wanted.saturating_mul(Self::WORDING_BYTES);
+        let wordings = wanted.clamp(7 * sixteenth, 13 * sixteenth);
+        Self {
+            buckets: 2 * sixteenth,
+            nodes: 14 * sixteenth - wordings,
+            wordings,
+        }
+    }
+}

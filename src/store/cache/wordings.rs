@@ -4,10 +4,8 @@
 //! read a text and to normalise it takes a hundred times as long as to compare its packed wording.
 //!
 //! # Commits
-//! An entry has the commit of the tables from which it was read, and is removed by the commit that edits
-//! its document, before a snapshot can see that commit. So an entry is valid for its own commit and all
-//! later ones. A snapshot of an earlier commit uses the entry only if the document was not edited in
-//! between. Edits are recorded by slots, each for many documents.
+//! An entry has the number of the commit from which it was read, and the rule of [`CommitStamps`] says which
+//! snapshots may use it. A stamp stands for many documents, so a lookup compares the number first.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
@@ -20,12 +18,13 @@ use parking_lot::{RwLock, RwLockWriteGuard};
 use crate::analysis::Sketch;
 use crate::ids::DocId;
 use crate::measure::{PackedWording, WordingSize};
+use crate::store::cache::commit_stamps::CommitStamps;
 use crate::store::cache::dense_places::{DensePlaces, NO_SKETCH, NO_WORDING, Place};
 
 /// A query visits the candidates of a shard together, so more shards mean fewer reads of memory at a time.
 const SHARDS: usize = 16;
-/// Slots for the last edits, in each shard: 32 KiB, allocated by the first edit.
-const SLOTS: usize = 4096;
+/// Stamps of each shard: 32 KiB.
+const STAMPS: usize = 4096;
 
 /// The most bytes of a place in a hash table, which is at least 7/16 full.
 const PLACE_BYTES: usize = 100;
@@ -45,6 +44,8 @@ pub(crate) struct WordingCache {
     shards: Box<[RwLock<Shard>]>,
     /// The places of small ids, each written under the lock of its shard.
     dense: DensePlaces,
+    /// The commits that edited documents, each recorded under the lock of the shard.
+    stamps: CommitStamps,
     /// The most bytes of the places of all shards and of those in `dense`.
     place_bytes: usize,
     /// The most bytes of the ring of a shard that has places of its own.
@@ -64,22 +65,18 @@ struct Shard {
     head: usize,
     /// The most bytes of the ring.
     capacity: usize,
-    /// The last commit that edited a document, by slot; empty before the first.
-    last_edits: Vec<u64>,
-    /// The last commit that may have edited any document.
-    last_unknown: u64,
 }
 
 fn sketch_of(words: [u64; 2]) -> Option<Sketch> {
     (words != NO_SKETCH).then(|| Sketch::from_words(words))
 }
 
-/// A candidate with its shard and its slot for the last edit.
+/// A candidate with its shard and its stamp.
 #[derive(Clone, Copy)]
 struct Candidate {
     id: DocId,
     shard: u16,
-    slot: u16,
+    stamp: u16,
 }
 
 /// A cached wording.
@@ -114,13 +111,12 @@ impl WordingCache {
                 ring: Vec::new(),
                 head: 0,
                 capacity: large_ring,
-                last_edits: Vec::new(),
-                last_unknown: 0,
             })
         };
         Self {
             shards: (0..SHARDS).map(shard).collect(),
             dense: DensePlaces::new(dense_bytes),
+            stamps: CommitStamps::new(SHARDS * STAMPS),
             place_bytes,
             small_ring,
             hasher,
@@ -171,7 +167,7 @@ impl WordingCache {
             let shard = self.shards[usize::from(group[0].shard)].read();
             for candidate in group {
                 match self.place(&shard, candidate.id) {
-                    Some(place) if shard.is_valid(place.commit, candidate.slot.into(), commit) => {
+                    Some(place) if self.is_valid(candidate, place.commit, commit) => {
                         visitor(candidate.id, sketch_of(place.sketch));
                     }
                     _ => missing.push(candidate.id),
@@ -189,10 +185,10 @@ impl WordingCache {
     /// Caches the sketch of a document that was read as of a commit, unless a later commit may have edited
     /// the document.
     pub(crate) fn insert_sketch(&self, id: DocId, commit: u64, sketch: Option<Sketch>) {
-        let Candidate { shard, slot, .. } = self.candidate(id);
-        let mut shard = self.shards[usize::from(shard)].write();
+        let candidate = self.candidate(id);
+        let mut shard = self.shards[usize::from(candidate.shard)].write();
         // Race: checked under the lock, because a commit records its edits under the lock.
-        if shard.last_edit(slot.into()) <= commit {
+        if self.is_unedited_since(&candidate, commit) {
             self.add_place(&mut shard, id, commit, sketch);
         }
     }
@@ -219,7 +215,7 @@ impl WordingCache {
                     Some(place) if accepts(place.size) => accepted.push((candidate, place.start)),
                     // A commit that edits a document removes its place, so a rejected wording is current
                     // unless the snapshot is older.
-                    Some(_) if shard.last_edit(candidate.slot.into()) <= commit => {}
+                    Some(_) if self.is_unedited_since(candidate, commit) => {}
                     Some(place) => accepted.push((candidate, place.start)),
                     None => missing.push(candidate.id),
                 }
@@ -227,9 +223,7 @@ impl WordingCache {
             shard.touch(accepted.iter().map(|(_, start)| *start));
             for (candidate, start) in &accepted {
                 match shard.entry(*start as usize) {
-                    Some(cached)
-                        if shard.is_valid(cached.commit, candidate.slot.into(), commit) =>
-                    {
+                    Some(cached) if self.is_valid(candidate, cached.commit, commit) => {
                         visitor(candidate.id, cached.packed);
                     }
                     _ => missing.push(candidate.id),
@@ -263,30 +257,26 @@ impl WordingCache {
 
     /// Caches the sketch and the wording of a document. As [`insert_sketch`](Self::insert_sketch).
     pub(crate) fn insert(&self, id: DocId, commit: u64, sketch: Option<Sketch>, packed: &[u8]) {
-        let Candidate { shard, slot, .. } = self.candidate(id);
-        let mut shard = self.shards[usize::from(shard)].write();
+        let candidate = self.candidate(id);
+        let mut shard = self.shards[usize::from(candidate.shard)].write();
         // Race: checked under the lock, because a commit records its edits under the lock.
-        if shard.last_edit(slot.into()) <= commit {
+        if self.is_unedited_since(&candidate, commit) {
             self.add_place(&mut shard, id, commit, sketch);
             self.add_wording(&mut shard, id, commit, packed);
         }
     }
 
-    /// Removes the entries of edited documents, of all documents for `None`. Must be called before a
-    /// snapshot can see the commit.
-    pub(crate) fn apply_changes(&self, edited: Option<&[DocId]>, commit: u64) {
+    /// Removes the entries of edited documents; `None` removes all. Must be called before a snapshot can see the
+    /// commit.
+    pub(super) fn apply(&self, edited: Option<&[DocId]>, commit: u64) {
         let Some(edited) = edited else {
-            for shard in &mut self.clear_all() {
-                shard.last_unknown = shard.last_unknown.max(commit);
-            }
-            return;
+            let _locks = self.clear_all();
+            return self.stamps.record_all(commit);
         };
         for id in edited {
             let candidate = self.candidate(*id);
-            let slot = usize::from(candidate.slot);
             let mut shard = self.shards[usize::from(candidate.shard)].write();
-            shard.last_edits.resize(SLOTS, 0);
-            shard.last_edits[slot] = shard.last_edits[slot].max(commit);
+            self.stamps.record(candidate.stamp(), commit);
             shard.places.remove(&id.0);
             self.dense.remove(id.0);
         }
@@ -311,8 +301,17 @@ impl WordingCache {
         Candidate {
             id,
             shard: (hash >> 40) as u16 % SHARDS as u16,
-            slot: (hash >> 28) as u16 % SLOTS as u16,
+            stamp: (hash >> 28) as u16 % STAMPS as u16,
         }
+    }
+
+    /// Returns `true` if what was read as of a commit is what a snapshot of another commit would read.
+    fn is_valid(&self, candidate: &Candidate, read: u64, commit: u64) -> bool {
+        read <= commit || self.is_unedited_since(candidate, commit)
+    }
+
+    fn is_unedited_since(&self, candidate: &Candidate, commit: u64) -> bool {
+        self.stamps.is_unchanged_since(candidate.stamp(), commit)
     }
 
     /// The place of a document in a shard that is locked.
@@ -435,6 +434,12 @@ impl WordingCache {
     }
 }
 
+impl Candidate {
+    fn stamp(&self) -> usize {
+        usize::from(self.shard) * STAMPS + usize::from(self.stamp)
+    }
+}
+
 impl Shard {
     /// The end of the entry that starts at a byte of the ring.
     fn entry_end(&self, start: usize) -> Option<usize> {
@@ -460,16 +465,6 @@ impl Shard {
         let lines = |start: u32| byte(start as usize) ^ byte(start as usize + CACHE_LINE_BYTES);
         // The compiler would remove the reads of an unused sum.
         black_box(starts.fold(0, |sum, start| sum ^ lines(start)));
-    }
-
-    /// Returns `true` if what was read as of a commit is what a snapshot of another commit would read.
-    fn is_valid(&self, read: u64, slot: usize, commit: u64) -> bool {
-        read <= commit || self.last_edit(slot) <= commit
-    }
-
-    fn last_edit(&self, slot: usize) -> u64 {
-        let last = self.last_edits.get(slot).copied().unwrap_or(0);
-        last.max(self.last_unknown)
     }
 
     fn clear(&mut self) {
@@ -549,7 +544,7 @@ mod tests {
             );
             assert_eq!(sketched(&cache, &[1, 2, 3], commit), [1, 2]);
         }
-        cache.apply_changes(Some(&[DocId(1)]), 6);
+        cache.apply(Some(&[DocId(1)]), 6);
         assert_eq!(cached(&cache, &[1, 2], 6), [(2, hash(&twenty))]);
         assert_eq!(sketched(&cache, &[1, 2], 6), [2]);
         // A snapshot from before the edit has read the old text.
@@ -562,7 +557,7 @@ mod tests {
         assert_eq!(cached(&cache, &[1], 5), []);
         assert_eq!(sketched(&cache, &[1], 7), [1]);
         assert!(sketched(&cache, &[1], 5).is_empty());
-        cache.apply_changes(None, 8);
+        cache.apply(None, 8);
         assert_eq!(cached(&cache, &[1, 2], 8), []);
         insert(&cache, 2, 7, &twenty);
         assert_eq!(cached(&cache, &[2], 7), []);
@@ -583,7 +578,7 @@ mod tests {
         assert_eq!(rejected(5), [DocId(1)]);
         insert(&cache, 1, 5, &text);
         assert_eq!(rejected(5), []);
-        cache.apply_changes(Some(&[DocId(1)]), 6);
+        cache.apply(Some(&[DocId(1)]), 6);
         insert(&cache, 1, 6, &text);
         assert_eq!(rejected(6), []);
         // The text of the older snapshot may have another size.
@@ -608,7 +603,7 @@ mod tests {
             for round in 0..3 {
                 for id in &ids {
                     if id % 7 == round {
-                        cache.apply_changes(Some(&[DocId(*id)]), 0);
+                        cache.apply(Some(&[DocId(*id)]), 0);
                     }
                     insert(&cache, *id, 0, &wordings[(id % 10) as usize]);
                 }
@@ -656,7 +651,7 @@ mod tests {
         assert_eq!(known(&ids, 5), expected);
         // The document may have had another text before.
         assert_eq!(known(&[3], 4), (vec![DocId(99)], vec![DocId(3)]));
-        cache.apply_changes(Some(&[DocId(3)]), 6);
+        cache.apply(Some(&[DocId(3)]), 6);
         assert_eq!(known(&[3], 6), (vec![DocId(99)], vec![DocId(3)]));
         cache.clear();
         assert_eq!(known(&[5], 6), (vec![DocId(99)], vec![DocId(5)]));

@@ -12,12 +12,10 @@
 //!
 //! This folder writes the tables through [`TableStore`] and does not use [`Store`](super::Store).
 
-mod bucket_changes;
 mod flush;
 mod flush_options;
 #[cfg(test)]
 mod forest_tests;
-mod node_changes;
 mod recovery;
 mod table_changes;
 #[cfg(test)]

@@ -9,10 +9,7 @@ use crate::block::BLOCKS;
 use crate::error::Result;
 use crate::forest::ForestKeys;
 use crate::ids::{DocId, Timestamp};
-use crate::store::cache::nodes::NodeCache;
-use crate::store::cache::wordings::WordingCache;
-use crate::store::commit::bucket_changes::BucketChanges;
-use crate::store::commit::node_changes::NodeChanges;
+use crate::store::cache::changes::Changes;
 use crate::store::commit::table_changes::{block0_changes, rotated_changes, table_changes};
 use crate::store::commit::write_lock::WriteGuard;
 use crate::store::disk::path::DbPath;
@@ -31,10 +28,6 @@ use crate::store::view::table_store::TableStore;
 /// At most 8,192 documents are removed at a time, to bound memory.
 pub(crate) const MAX_REMOVED_AT_ONCE: usize = 8 << 10;
 
-/// At most 1 Mi edited documents, 8 MiB, are collected. A transaction with more empties the cache of
-/// wordings.
-const MAX_EDITED_DOCUMENTS: usize = 1 << 20;
-
 pub(crate) struct WriteTransaction {
     transaction: AbortOnDrop,
     db_path: DbPath,
@@ -44,10 +37,8 @@ pub(crate) struct WriteTransaction {
     counters: Counters,
     /// `true` if a table or a counter was changed.
     is_changed: bool,
-    bucket_changes: BucketChanges,
-    node_changes: NodeChanges,
-    /// The stored documents that the transaction edits; `None` if they may be any.
-    edited_documents: Option<Vec<DocId>>,
+    /// For the caches.
+    changes: Changes,
     /// The open database, for its caches. `None` for a new file, which has no readers yet.
     store: Option<Arc<TableStore>>,
     /// Keeps other writers out until the transaction ends; `None` if the caller holds the lock.
@@ -63,6 +54,7 @@ impl WriteTransaction {
         let (keeps, forest) = (store.header.keeps(), store.forest());
         let mut begun = Self::new(transaction, &store.db_path, keeps, forest)?;
         begun.store = Some(Arc::clone(store));
+        begun.changes = Changes::none(&store.caches);
         Ok(begun)
     }
 
@@ -85,9 +77,7 @@ impl WriteTransaction {
             forest,
             counters,
             is_changed: false,
-            bucket_changes: BucketChanges::default(),
-            node_changes: NodeChanges::default(),
-            edited_documents: Some(Vec::new()),
+            changes: Changes::default(),
             store: None,
             write_guard: None,
         })
@@ -107,9 +97,7 @@ impl WriteTransaction {
     pub(crate) fn tables_mut(&mut self) -> Result<WriteTables<'_>> {
         self.is_changed = true;
         // The caller's writes bypass the lists of changes.
-        self.bucket_changes.add_unknown();
-        self.node_changes.add_unknown();
-        self.edited_documents = None;
+        self.changes.add_any();
         self.tables()
     }
 
@@ -197,18 +185,18 @@ impl WriteTransaction {
         &mut self,
         changes: impl IntoIterator<Item = (u128, Op)>,
     ) -> Result<()> {
-        let mut node_changes = NodeChanges::default();
+        // An error leaves the changes of the caches unknown.
+        let mut recorded = std::mem::take(&mut self.changes);
         let mut tables = self.tables()?;
-        let Some(forest) = &mut tables.forest else {
-            return Ok(());
-        };
         let changes = changes
             .into_iter()
-            .inspect(|(entry, _)| node_changes.add(entry.first()));
-        let applied = forest.apply(changes.map(Ok));
+            .inspect(|(entry, _)| recorded.add_key(entry.first()));
+        let applied = match &mut tables.forest {
+            Some(forest) => forest.apply(changes.map(Ok))?,
+            None => ApplyCounts::default(),
+        };
         drop(tables);
-        self.node_changes.add_all(node_changes);
-        let applied = applied?;
+        self.changes = recorded;
         self.is_changed |= applied != ApplyCounts::default();
         Ok(())
     }
@@ -221,7 +209,7 @@ impl WriteTransaction {
         }
         self.is_changed = true;
         let stored = edits.iter().filter(|edit| edit.before.is_some());
-        self.record_edited(stored.map(|edit| edit.id));
+        self.changes.add_documents(stored.map(|edit| edit.id));
         let fingerprints = table_changes(edits, |id, state| {
             Some(pair(id.0, state.fingerprint.bits()))
         });
@@ -274,7 +262,7 @@ impl WriteTransaction {
             distinct.push((fingerprint, op));
         }
         drop(tables);
-        self.record_bucket_changes(0, &distinct);
+        self.changes.add_fingerprints(0, &distinct);
         Ok(distinct)
     }
 
@@ -291,24 +279,8 @@ impl WriteTransaction {
         if block == 1 {
             add_to_counter(&mut self.counters.distinct_fingerprints, applied);
         }
-        self.record_bucket_changes(block, changes);
+        self.changes.add_fingerprints(block, changes);
         Ok(())
-    }
-
-    fn record_bucket_changes(&mut self, block: usize, changes: &[(u64, Op)]) {
-        if let Some(store) = &self.store {
-            let cache_bytes = store.buckets.capacity_bytes();
-            self.bucket_changes.add(block, changes, cache_bytes);
-        }
-    }
-
-    fn record_edited(&mut self, ids: impl Iterator<Item = DocId>) {
-        if let Some(edited) = &mut self.edited_documents {
-            edited.extend(ids);
-            if edited.len() > MAX_EDITED_DOCUMENTS {
-                self.edited_documents = None;
-            }
-        }
     }
 
     fn apply_texts(&mut self, edits: &[DocumentEdit]) -> Result<ApplyCounts> {
@@ -376,7 +348,7 @@ impl WriteTransaction {
         mut remove_entry: impl FnMut(u128) -> Result<()>,
     ) -> Result<()> {
         let mut removed = 0;
-        self.edited_documents = None;
+        self.changes.add_any_documents();
         {
             let mut table = self.open_texts()?;
             for id in ids {
@@ -434,17 +406,10 @@ impl WriteTransaction {
             &self.counters,
             &self.db_path,
         )?;
-        // Race: the cache is updated before the commit. A snapshot that sees the commit must not find
-        // buckets, nodes or wordings from before it.
+        // Race: the caches are updated before the commit. A snapshot that sees the commit must not find a value
+        // from before the commit.
         if let Some(store) = &self.store {
-            let commit = self.counters.commits;
-            self.bucket_changes.apply(&store.buckets, commit);
-            if let Some(nodes) = &store.nodes {
-                self.node_changes.apply(nodes, commit);
-            }
-            if let Some(wordings) = &store.wordings {
-                wordings.apply_changes(self.edited_documents.as_deref(), commit);
-            }
+            store.caches.apply(&self.changes, self.counters.commits);
         }
         let header_writes = || {
             let store = self.store.as_ref()?;
@@ -454,9 +419,7 @@ impl WriteTransaction {
         self.transaction.commit().map_err(|cause| {
             // The caches now hold changes that may not have been committed.
             if let Some(store) = &self.store {
-                store.buckets.clear();
-                store.nodes.iter().for_each(NodeCache::clear);
-                store.wordings.iter().for_each(WordingCache::clear);
+                store.caches.clear();
             }
             if before.is_some() && before == header_writes() {
                 self.db_path.writing(cause)

@@ -146,7 +146,7 @@ impl SnapshotTables {
         visitor: &impl Fn(&Self, (usize, u16), Bucket<'_>, &mut Vec<T>) -> Result<()>,
     ) -> Result<Vec<T>> {
         let SnapshotContext { store, counters } = &self.context;
-        let (buckets, commit) = (&store.buckets, counters.commits);
+        let (buckets, commit) = (&store.caches.buckets, counters.commits);
         let mut found = Vec::new();
         let mut rest = keys;
         let mut group = Vec::with_capacity(keys.len());
@@ -233,13 +233,14 @@ impl FingerprintSource for SnapshotTables {
 
     fn nodes(&self) -> Option<(&NodeCache, u64)> {
         let SnapshotContext { store, counters } = &self.context;
-        let cache = store.nodes.as_ref();
+        let cache = store.caches.nodes.as_ref();
         cache.map(|cache| (cache, counters.commits))
     }
 
     fn wordings(&self) -> Option<(&WordingCache, u64)> {
         let SnapshotContext { store, counters } = &self.context;
         store
+            .caches
             .wordings
             .as_ref()
             .map(|cache| (cache, counters.commits))

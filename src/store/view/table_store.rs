@@ -8,9 +8,8 @@ use redb::TableError;
 use crate::advice::ForeignFile;
 use crate::error::{Error, Result};
 use crate::forest::ForestKeys;
-use crate::store::cache::buckets::{BucketCache, MAX_BOOKKEEPING_BYTES};
-use crate::store::cache::nodes::NodeCache;
-use crate::store::cache::wordings::WordingCache;
+use crate::store::cache::Caches;
+use crate::store::cache::buckets::MAX_BOOKKEEPING_BYTES;
 use crate::store::disk::path::DbPath;
 use crate::store::limits::Limits;
 use crate::store::pager::backend::Backend;
@@ -27,16 +26,13 @@ const MIN_PAGE_CACHE_BYTES: usize = 256 << 20;
 
 type MetaTable = redb::ReadOnlyTable<&'static str, &'static [u8]>;
 
-/// An open database file with its settings, bucket cache and threads. The newest commits are not in the
+/// An open database file with its settings, caches and threads. The newest commits are not in the
 /// tables, but in journals and memtables.
 ///
 /// Snapshots and write transactions share the `TableStore` and so keep the file open.
 pub(crate) struct TableStore {
     pub(crate) backend: Backend,
-    pub(crate) buckets: BucketCache,
-    /// `None` if the database keeps no forest.
-    pub(crate) nodes: Option<NodeCache>,
-    pub(crate) wordings: Option<WordingCache>,
+    pub(crate) caches: Caches,
     pub(crate) pool: Pool,
     pub(crate) db_path: DbPath,
     pub(crate) header: Header,
@@ -71,25 +67,19 @@ impl TableStore {
         // The file cannot be opened without a size for its page cache. If the length cannot be read, the
         // open below fails and says why.
         let file_bytes = db_path.info("open").map_or(0, |info| info.len_bytes);
-        let bucket_bytes = bucket_cache_bytes(cache_bytes, file_bytes);
-        let backend = Backend::open(db_path, cache_bytes - bucket_bytes, writable)?;
+        let our_bytes = caches_bytes(cache_bytes, file_bytes);
+        let backend = Backend::open(db_path, cache_bytes - our_bytes, writable)?;
         let meta = open_meta(&backend, db_path)?;
         let header = schema::read_header(&meta, db_path)?;
         refuse_other_forest(&header, db_path)?;
-        let shares = match header.forest {
-            Some(_) => {
-                let texts = schema::read_counters(&meta, db_path)?.texts;
-                Some(ForestCacheShares::new(bucket_bytes, texts))
-            }
+        let texts = match header.forest {
+            Some(_) => Some(schema::read_counters(&meta, db_path)?.texts),
             None => None,
         };
         drop(meta);
-        let bucket_bytes = shares.map_or(bucket_bytes, |shares| shares.buckets);
         Ok(Self {
             backend,
-            nodes: shares.map(|shares| NodeCache::new(shares.nodes as u64)),
-            wordings: shares.map(|shares| WordingCache::new(shares.wordings, shares.texts)),
-            buckets: BucketCache::new(bucket_bytes as u64, limits.max_bucket_len),
+            caches: Caches::new(our_bytes, limits.max_bucket_len, texts),
             pool: Pool::default(),
             db_path: db_path.clone(),
             header,
@@ -121,10 +111,10 @@ impl TableStore {
     }
 }
 
-/// The part of the cache memory for buckets, nodes and wordings; the rest is for redb's pages. A query at radius 3 reads
-/// four buckets, and a page for each match, so buckets come first. If the buckets of the file fit in a half, pages get
-/// the other half, or as much as the file needs after it has grown by a half.
-fn bucket_cache_bytes(cache_bytes: usize, file_bytes: u64) -> usize {
+/// The part of the cache memory for [`Caches`]; the rest is for redb's pages. A query at radius 3 reads four
+/// buckets, and a page for each match, so buckets come first. If the buckets of the file fit in a half, pages
+/// get the other half, or as much as the file needs after it has grown by a half.
+fn caches_bytes(cache_bytes: usize, file_bytes: u64) -> usize {
     let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     let wanted = bytes(file_bytes / 100 * FINGERPRINT_PERCENT_OF_FILE + MAX_BOOKKEEPING_BYTES);
     let pages = bytes(file_bytes.saturating_add(file_bytes / 2)).max(MIN_PAGE_CACHE_BYTES);
@@ -132,37 +122,6 @@ fn bucket_cache_bytes(cache_bytes: usize, file_bytes: u64) -> usize {
         cache_bytes / 2,
         cache_bytes - cache_bytes / MIN_PAGE_CACHE_SHARE,
     )
-}
-
-/// The bytes of the caches of a database with a forest.
-#[derive(Clone, Copy)]
-struct ForestCacheShares {
-    /// The number of texts in the tables.
-    texts: u64,
-    buckets: usize,
-    nodes: usize,
-    wordings: usize,
-}
-
-impl ForestCacheShares {
-    /// The sketch of a text of one line and its wording take some 250 bytes, its entries in nodes some 200, its
-    /// fingerprint in buckets 26.
-    const WORDING_BYTES: usize = 250;
-
-    /// Nodes and wordings have equal shares, unless the wordings of all texts do not fit. A search reads dozens of nodes,
-    /// and among ten million texts thousands of wordings; each that is not in memory costs some microseconds.
-    fn new(bytes: usize, texts: u64) -> Self {
-        let sixteenth = bytes / 16;
-        let wanted = usize::try_from(texts).unwrap_or(usize::MAX);
-        let wanted = wanted.saturating_mul(Self::WORDING_BYTES);
-        let wordings = wanted.clamp(7 * sixteenth, 13 * sixteenth);
-        Self {
-            texts,
-            buckets: 2 * sixteenth,
-            nodes: 14 * sixteenth - wordings,
-            wordings,
-        }
-    }
 }
 
 fn open_meta(backend: &Backend, db_path: &DbPath) -> Result<MetaTable> {
@@ -200,16 +159,16 @@ mod tests {
 
     #[test]
     fn buckets_get_a_half_of_the_cache_and_more_if_the_file_is_large_or_small() {
-        assert_eq!(bucket_cache_bytes(1 << 30, 0), 3 << 28);
-        assert_eq!(bucket_cache_bytes(1 << 30, 1 << 28), 5 << 27);
-        assert_eq!(bucket_cache_bytes(1 << 30, 1 << 29), 1 << 29);
+        assert_eq!(caches_bytes(1 << 30, 0), 3 << 28);
+        assert_eq!(caches_bytes(1 << 30, 1 << 28), 5 << 27);
+        assert_eq!(caches_bytes(1 << 30, 1 << 29), 1 << 29);
         let with_bookkeeping = 750_000_000 + MAX_BOOKKEEPING_BYTES as usize;
-        assert_eq!(bucket_cache_bytes(1 << 30, 1_000_000_000), with_bookkeeping);
-        assert_eq!(bucket_cache_bytes(1 << 30, 3 << 29), 15 << 26);
-        assert_eq!(bucket_cache_bytes(1 << 30, 1 << 40), 15 << 26);
+        assert_eq!(caches_bytes(1 << 30, 1_000_000_000), with_bookkeeping);
+        assert_eq!(caches_bytes(1 << 30, 3 << 29), 15 << 26);
+        assert_eq!(caches_bytes(1 << 30, 1 << 40), 15 << 26);
         for cache_bytes in 0..100 {
             for file_bytes in [0, 10, 100, u64::MAX] {
-                assert!(bucket_cache_bytes(cache_bytes, file_bytes) <= cache_bytes);
+                assert!(caches_bytes(cache_bytes, file_bytes) <= cache_bytes);
             }
         }
     }

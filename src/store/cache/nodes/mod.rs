@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 
 use crate::error::Result;
 use crate::forest::{FIRST_LEVELS, ForestEntry, ForestPage, behind_first_level, first_level};
+use crate::store::cache::commit_stamps::CommitStamps;
 use crate::store::prefetch::{load, touch};
 pub(in crate::store) use node::MAX_ENTRIES;
 use node::{MAX_NODE_WORDS, NodePage, NodeWords};
@@ -23,13 +24,16 @@ use place::{Generation, Place};
 /// Words that are allocated together, 4 MiB. A node is in one segment.
 const SEGMENT_LEN: usize = 1 << 19;
 
-/// Slots that are allocated together, 8 KiB.
-const PAGE_LEN: usize = 512;
+/// Places that are allocated together, 8 KiB.
+const PAGE_LEN: usize = 1024;
 
-/// Nodes of one file, shared by all snapshots. A snapshot gets a cached node only if no commit between the
-/// read of the node and the snapshot has changed the node.
+/// Nodes for each stamp: 128 KiB of stamps stay in the cache of the processor.
+const STAMPS: usize = 1 << 14;
+
+/// Nodes of one file, shared by all snapshots, by the rule of [`CommitStamps`].
 pub(crate) struct NodeCache {
-    slots: Box<[OnceLock<Box<[Slot]>>]>,
+    /// A [`Place`] for each node.
+    places: Box<[OnceLock<Box<[AtomicU64]>>]>,
     segments: Box<[OnceLock<Box<[AtomicU64]>>]>,
     /// Words of all segments.
     capacity: usize,
@@ -37,15 +41,8 @@ pub(crate) struct NodeCache {
     len: AtomicUsize,
     /// The words of removed nodes.
     removed: AtomicUsize,
-    /// The last commit that may have changed any node.
-    last_change: AtomicU64,
+    stamps: CommitStamps,
     writer: Mutex<Generation>,
-}
-
-/// The place of a node, and the last commit that changed the node.
-struct Slot {
-    place: AtomicU64,
-    last_change: AtomicU64,
 }
 
 /// The result of a visit.
@@ -63,19 +60,19 @@ pub(in crate::store) enum Visit {
 impl NodeCache {
     pub(crate) fn new(bytes: u64) -> Self {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let slot_bytes = FIRST_LEVELS * size_of::<Slot>();
-        let capacity = (bytes - slot_bytes.min(bytes / 2)) / size_of::<u64>();
+        let place_bytes = (FIRST_LEVELS + STAMPS) * size_of::<u64>();
+        let capacity = (bytes - place_bytes.min(bytes / 2)) / size_of::<u64>();
         let capacity = capacity.min(1 << (u64::BITS - Place::START_SHIFT));
         let pages = FIRST_LEVELS.div_ceil(PAGE_LEN);
         Self {
-            slots: (0..pages).map(|_| OnceLock::new()).collect(),
+            places: (0..pages).map(|_| OnceLock::new()).collect(),
             segments: (0..capacity.div_ceil(SEGMENT_LEN))
                 .map(|_| OnceLock::new())
                 .collect(),
             capacity,
             len: AtomicUsize::new(0),
             removed: AtomicUsize::new(0),
-            last_change: AtomicU64::new(0),
+            stamps: CommitStamps::new(STAMPS),
             writer: Mutex::new(Generation(1)),
         }
     }
@@ -88,12 +85,12 @@ impl NodeCache {
         visitor: &mut dyn FnMut(&dyn ForestPage) -> Result<()>,
     ) -> Result<Visit> {
         let node = first_level(key);
-        let Some(slot) = self.slot(node) else {
+        let Some(own) = self.place(node) else {
             return Ok(Visit::Missing);
         };
-        let place = Place(slot.place.load(Ordering::Acquire));
+        let place = Place(own.load(Ordering::Acquire));
         // Race: read after the place. A commit is recorded before the node of a later commit is placed.
-        if self.last_change(slot) > commit {
+        if !self.stamps.is_unchanged_since(node as usize, commit) {
             return Ok(Visit::Outdated);
         }
         if place == Place::MISSING {
@@ -105,7 +102,7 @@ impl NodeCache {
         visitor(&self.page(node, place))?;
         // Race: words are overwritten only after the places of all nodes were removed.
         fence(Ordering::Acquire);
-        match slot.place.load(Ordering::Relaxed) == place.0 {
+        match own.load(Ordering::Relaxed) == place.0 {
             true => Ok(Visit::Done),
             false => Ok(Visit::Missing),
         }
@@ -115,8 +112,8 @@ impl NodeCache {
     /// ends of buckets, then the entries.
     pub(in crate::store) fn touch(&self, keys: &[u64]) {
         let place = |key: &u64| {
-            let slot = self.slot(first_level(*key))?;
-            Some((*key, Place(load(&slot.place))))
+            let own = self.place(first_level(*key))?;
+            Some((*key, Place(load(own))))
         };
         let places: Vec<(u64, Place)> = keys.iter().filter_map(place).collect();
         let places = places.iter().filter(|(_, place)| place.is_node());
@@ -155,8 +152,9 @@ impl NodeCache {
         }
         let new = entries.map(NodeWords::new);
         let mut generation = self.writer.lock();
-        let slot = self.slot_to_change(first_level(key) as usize);
-        if self.last_change(slot) > commit || load(&slot.place) != Place::MISSING.0 {
+        let node = first_level(key) as usize;
+        let own = self.place_to_change(node);
+        if !self.stamps.is_unchanged_since(node, commit) || load(own) != Place::MISSING.0 {
             return;
         }
         let place = match &new {
@@ -164,21 +162,25 @@ impl NodeCache {
             None => Some(Place::TOO_LARGE),
         };
         if let Some(place) = place {
-            slot.place.store(place.0, Ordering::Release);
+            own.store(place.0, Ordering::Release);
         }
     }
 
-    /// Removes nodes, by the first levels of their keys, that a commit changes. Must be called before a
-    /// snapshot can see the commit.
-    pub(crate) fn apply_changes(&self, first_levels: &[u32], commit: u64) {
+    /// Removes the nodes that a commit changes, by the first levels of their keys; `None` removes all. Must be
+    /// called before a snapshot can see the commit.
+    pub(in crate::store) fn apply(&self, first_levels: Option<&[u32]>, commit: u64) {
+        let mut generation = self.writer.lock();
+        let Some(first_levels) = first_levels else {
+            self.stamps.record_all(commit);
+            return self.remove_all(&mut generation);
+        };
         if !self.is_used() {
             return;
         }
-        let _writer = self.writer.lock();
         for node in first_levels {
-            let slot = self.slot_to_change(*node as usize);
-            slot.last_change.fetch_max(commit, Ordering::Relaxed);
-            let place = Place(slot.place.swap(Place::MISSING.0, Ordering::Release));
+            self.stamps.record(*node as usize, commit);
+            let own = self.place_to_change(*node as usize);
+            let place = Place(own.swap(Place::MISSING.0, Ordering::Release));
             if place.is_node() {
                 let words: usize = place.parts().iter().sum();
                 self.removed.fetch_add(words, Ordering::Relaxed);
@@ -186,20 +188,13 @@ impl NodeCache {
         }
     }
 
-    /// Invalidates all nodes from this commit on. Must be called before a snapshot can see the commit.
-    pub(crate) fn invalidate_all(&self, commit: u64) {
-        let mut generation = self.writer.lock();
-        self.last_change.fetch_max(commit, Ordering::Relaxed);
-        self.remove_all(&mut generation);
-    }
-
     pub(crate) fn clear(&self) {
         self.remove_all(&mut self.writer.lock());
     }
 
     fn remove_all(&self, generation: &mut Generation) {
-        for slot in self.slots.iter().filter_map(OnceLock::get).flatten() {
-            slot.place.store(Place::MISSING.0, Ordering::Release);
+        for own in self.places.iter().filter_map(OnceLock::get).flatten() {
+            own.store(Place::MISSING.0, Ordering::Release);
         }
         generation.0 = generation.0 % ((1 << Place::GENERATION_BITS) - 1) + 1;
         self.len.store(0, Ordering::Relaxed);
@@ -261,24 +256,19 @@ impl NodeCache {
         words.unwrap_or_default()
     }
 
-    fn last_change(&self, slot: &Slot) -> u64 {
-        let last = slot.last_change.load(Ordering::Acquire);
-        last.max(self.last_change.load(Ordering::Acquire))
-    }
-
-    /// The slot of a node; `None` if no node near it was cached or changed.
-    fn slot(&self, node: u64) -> Option<&Slot> {
+    /// The place of a node; `None` if no node near it was cached or changed.
+    fn place(&self, node: u64) -> Option<&AtomicU64> {
         let node = usize::try_from(node).ok()?;
-        self.slots.get(node / PAGE_LEN)?.get()?.get(node % PAGE_LEN)
+        self.places
+            .get(node / PAGE_LEN)?
+            .get()?
+            .get(node % PAGE_LEN)
     }
 
-    fn slot_to_change(&self, node: usize) -> &Slot {
-        let empty = || Slot {
-            place: AtomicU64::new(Place::MISSING.0),
-            last_change: AtomicU64::new(0),
-        };
+    fn place_to_change(&self, node: usize) -> &AtomicU64 {
+        let missing = || AtomicU64::new(Place::MISSING.0);
         let page =
-            self.slots[node / PAGE_LEN].get_or_init(|| (0..PAGE_LEN).map(|_| empty()).collect());
+            self.places[node / PAGE_LEN].get_or_init(|| (0..PAGE_LEN).map(|_| missing()).collect());
         &page[node % PAGE_LEN]
     }
 }
@@ -353,14 +343,14 @@ mod tests {
         assert!(!has(&cache, 9));
         cache.insert(NODE, 5, Some(&node));
         assert!([4, 5, 9].iter().all(|commit| has(&cache, *commit)));
-        cache.apply_changes(&[77], 6);
+        cache.apply(Some(&[77]), 6);
         cache.insert(NODE, 5, Some(&node));
         assert!([5, 6].iter().all(|commit| !has(&cache, *commit)));
         cache.insert(NODE, 6, None);
         let visit = |commit| cache.visit(NODE, commit, &mut |_| Ok(())).unwrap();
         assert_eq!(visit(6), Visit::TooLarge);
         assert_eq!(visit(5), Visit::Outdated);
-        cache.invalidate_all(8);
+        cache.apply(None, 8);
         cache.insert(NODE, 7, Some(&node));
         assert!(!has(&cache, 8));
     }
@@ -377,10 +367,10 @@ mod tests {
             cached += 1;
         }
         assert!((20..80).contains(&cached) && (0..cached).all(has));
-        cache.apply_changes(&[0, 1], 2);
+        cache.apply(Some(&[0, 1]), 2);
         assert!(!cache.has_room());
         let removed: Vec<u32> = (2..cached / 2).collect();
-        cache.apply_changes(&removed, 3);
+        cache.apply(Some(&removed), 3);
         assert!(cache.has_room() && has(cached - 1));
         for n in removed {
             cache.insert(key(n), 3, Some(&node));
@@ -388,7 +378,7 @@ mod tests {
         }
         let small = NodeCache::new(1 << 20);
         small.insert(NODE, 1, Some(&node));
-        assert!(!small.has_room() && small.slot(first_level(NODE)).is_none());
+        assert!(!small.has_room() && small.place(first_level(NODE)).is_none());
     }
 
     #[test]
@@ -433,7 +423,7 @@ mod tests {
                     cache.insert(n << FIRST_LEVEL_SHIFT, commit, Some(&node(n)));
                 }
                 commit += 1;
-                cache.apply_changes(&[commit as u32 % 20, 7], commit);
+                cache.apply(Some(&[commit as u32 % 20, 7]), commit);
             }
         });
     }

@@ -19,8 +19,6 @@ use redb::ReadOnlyTable;
 use crate::error::{Error, Result};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::Store;
-use crate::store::cache::nodes::NodeCache;
-use crate::store::cache::wordings::WordingCache;
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::damaged_ranges::{Damaged, KeyInt, Part};
 use crate::store::tables::packed::entry::{Entry, pair};
@@ -45,10 +43,8 @@ pub(crate) fn check(store: &Store, progress: &ProgressHandler) -> Result<Vec<Str
         store.refuse_held_snapshots()?;
     }
     let mut write_guard = store.committer.lock_for_maintenance()?;
-    // Cached buckets may hide damage that came after they were read.
-    store.tables().buckets.clear();
-    store.tables().wordings.iter().for_each(WordingCache::clear);
-    store.tables().nodes.iter().for_each(NodeCache::clear);
+    // Cached values may hide damage that came after they were read.
+    store.tables().caches.clear();
     let mut damage = Vec::new();
     let is_flushed = store
         .db_path()
