@@ -11,16 +11,16 @@ use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::measure::decision::{Resolution, SimilarRule};
 use crate::query::{self, Similar, TextQuery};
 use crate::store::{
-    DocumentEdit, FingerprintSource, Limits, SnapshotTables, StoredDocument, TextEdit, View,
+    DocumentEdit, Limits, SnapshotAccess, StoredDocument, TextEdit, View, ViewAccess,
 };
 
 /// Changes that are decided and not committed yet.
 ///
 /// The edits of the batch are an overlay of the view, and the expiry of the view advances with the
 /// arrivals. So the queries of a snapshot also answer for a batch.
-pub(crate) struct Batch<T = SnapshotTables> {
+pub(crate) struct Batch<A: ViewAccess = SnapshotAccess> {
     /// The view with an overlay of all edits except the pending edits.
-    view: View<T>,
+    view: View<A>,
     /// The net edit of each document that a change has looked up.
     edits: HashMap<DocId, DocumentEdit>,
     /// Documents edited since the last query. The next query adds their edits to the overlay, so a
@@ -34,16 +34,16 @@ pub(crate) struct Batch<T = SnapshotTables> {
     text_bytes: usize,
 }
 
-impl Batch<SnapshotTables> {
+impl Batch<SnapshotAccess> {
     pub(crate) fn prefetch<'c>(&mut self, changes: impl IntoIterator<Item = &'c PreparedChange>) {
         self.prefetch_cache.fill(&self.view, changes);
     }
 }
 
-impl<T: FingerprintSource> Batch<T> {
+impl<A: ViewAccess> Batch<A> {
     /// Creates an empty batch over a view of the last commit, or of an open write transaction. The
     /// caller holds the write lock until the edits are committed.
-    pub(crate) fn new(view: View<T>) -> Self {
+    pub(crate) fn new(view: View<A>) -> Self {
         Self {
             view,
             edits: HashMap::new(),
@@ -373,12 +373,12 @@ impl<T: FingerprintSource> Batch<T> {
         Ok(found.into_iter().next())
     }
 
-    /// The first document of a prefetched answer that is still valid. `Some(None)` if no document
-    /// of a complete answer is valid, `None` if the query must run again.
-    fn first_valid<A: PrefetchedDocument>(
+    /// The first document of a prefetched answer that is still valid. `Some(None)` if no document of a
+    /// complete answer is valid, `None` if the query must run again.
+    fn first_valid<D: PrefetchedDocument>(
         &self,
-        answer: &PrefetchedAnswer<A>,
-    ) -> Result<Option<Option<A>>> {
+        answer: &PrefetchedAnswer<D>,
+    ) -> Result<Option<Option<D>>> {
         let cutoff = self.view.expiry().cutoff();
         // The cutoff went back after a change that was not stored: the answer may lack documents
         // that were expired at its cutoff and are current now.

@@ -15,11 +15,11 @@ use rayon::prelude::*;
 
 use super::{Change, PreparedChange};
 use crate::document::Match;
-use crate::error::Result;
 use crate::ids::{DocId, Fingerprint, Timestamp};
+use crate::error::Result;
 use crate::progress::ProgressHandler;
 use crate::query::{self, Similar, TextQuery};
-use crate::store::{DocumentEdit, FingerprintSource, TextEdit, View};
+use crate::store::{DocumentEdit, TextEdit, View};
 
 /// Up to 3 queries run one after the other: waking other threads would take longer.
 const MAX_SEQUENTIAL_QUERIES: usize = 3;

@@ -19,9 +19,7 @@ use crate::error::Result;
 use crate::hamming;
 use crate::ids::Fingerprint;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
-use crate::store::{
-    Bucket, DocumentLookup, FingerprintSource, SCAN_BLOCK, SnapshotTables, View, VisitFlow,
-};
+use crate::store::{Bucket, DocumentLookup, SCAN_BLOCK, SnapshotTables, View, VisitFlow};
 
 /// Fewer queries than this are answered one by one.
 const MIN_QUERIES: usize = 32;

@@ -1,15 +1,15 @@
 //! The stored fingerprints within a radius, found by probing the buckets of near block keys or by
 //! scanning all fingerprints, whichever is cheaper.
 
+use crate::ids::Fingerprint;
 use crate::block::{self, BLOCK_BITS, Probes};
 use crate::error::Result;
 use crate::hamming;
-use crate::ids::Fingerprint;
-use crate::store::{Bucket, FingerprintSource, SCAN_BLOCK, VisitFlow};
+use crate::store::{Bucket, SCAN_BLOCK, Tables, ViewAccess, VisitFlow};
 
 /// The distinct reliable fingerprints within the radius, unsorted.
 pub(super) fn fingerprints_within(
-    source: &impl FingerprintSource,
+    source: &Tables<impl ViewAccess>,
     query: Fingerprint,
     radius: u32,
 ) -> Result<Vec<Fingerprint>> {
@@ -22,8 +22,8 @@ pub(super) fn fingerprints_within(
 }
 
 /// Compares the fingerprints of the probed buckets.
-fn probe<S: FingerprintSource>(
-    source: &S,
+fn probe<A: ViewAccess>(
+    source: &Tables<A>,
     query: Fingerprint,
     radius: u32,
     probes: &Probes,
@@ -65,7 +65,7 @@ const MAX_BUCKET_PARTS: u64 = 1024;
 /// Appends the fingerprints of a bucket within the radius to `near`. Skips some fingerprints that
 /// another block owns if the bucket is too large for the cache.
 fn push_near(
-    source: &impl FingerprintSource,
+    source: &Tables<impl ViewAccess>,
     probes: &Probes,
     block: usize,
     (key, bucket): (u16, Bucket<'_>),
@@ -104,7 +104,7 @@ const MAX_CHUNKS_BETWEEN: u64 = 4;
 /// Appends the fingerprints within the radius in these parts of a bucket to `near`. One walk visits
 /// all parts and reads no chunk twice; it may also append fingerprints between the parts.
 pub(super) fn push_near_in_parts(
-    source: &impl FingerprintSource,
+    source: &Tables<impl ViewAccess>,
     block: usize,
     parts: &[(u64, u64)],
     rotated: u64,
@@ -136,7 +136,7 @@ pub(super) fn push_near_in_parts(
 
 /// Compares every stored fingerprint.
 fn scan(
-    source: &impl FingerprintSource,
+    source: &Tables<impl ViewAccess>,
     query: Fingerprint,
     radius: u32,
 ) -> Result<Vec<Fingerprint>> {
@@ -161,7 +161,7 @@ const PAIR_COST: f64 = 0.02;
 
 /// Returns `true` if probing is cheaper than scanning for this number of queries.
 pub(super) fn is_probing_cheaper(
-    source: &impl FingerprintSource,
+    source: &Tables<impl ViewAccess>,
     probes: &Probes,
     queries: usize,
 ) -> Result<bool> {

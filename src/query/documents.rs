@@ -4,14 +4,15 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
+use crate::ids::DocId;
 use crate::error::Result;
-use crate::ids::{DocId, Fingerprint};
-use crate::store::{DocumentLookup, FingerprintSource};
+use crate::ids::Fingerprint;
+use crate::store::{DocumentLookup, Tables, ViewAccess};
 
 /// Calls `visitor` with the documents of these ascending fingerprints, in order of ids, until
 /// `visitor` returns `false`. Returns `false` if `visitor` did.
 pub(super) fn for_each_document(
-    source: &impl FingerprintSource,
+    source: &Tables<impl ViewAccess>,
     fingerprints: &[u64],
     visitor: impl FnMut(DocId, Fingerprint) -> bool,
 ) -> Result<bool> {
@@ -21,7 +22,7 @@ pub(super) fn for_each_document(
 /// Calls `visitor` like [`for_each_document`], with documents that were looked up before. A
 /// fingerprint in `others` may have millions of documents: they are read while they are visited.
 pub(super) fn for_each_in_order(
-    source: &impl FingerprintSource,
+    source: &Tables<impl ViewAccess>,
     DocumentLookup {
         mut documents,
         others,

@@ -16,7 +16,7 @@ use crate::ids::{DocId, Fingerprint, TextFingerprint};
 use crate::measure::containment::{Containment, Verdict};
 use crate::measure::decision::{DecidingText, Decision, answer_order};
 use crate::measure::{Likeness, PackedComparison, PackedWording, Resemblance, Wording};
-use crate::store::{FingerprintSource, KeyedText, View};
+use crate::store::{KeyedText, View, ViewAccess};
 
 /// The radius of candidates in a database without a forest. At least half of the near-duplicates that
 /// differ in more than case and punctuation lie within this radius, and few other documents.
@@ -324,7 +324,7 @@ fn compare_all(view: &View, query: &TextQuery, candidates: &[DocId]) -> Result<V
 /// The answer of [`similar`] by the stored texts, on one thread, because the tables of a write
 /// transaction can be read by one thread only.
 pub(crate) fn similar_sequential(
-    view: &View<impl FingerprintSource>,
+    view: &View<impl ViewAccess>,
     query: &TextQuery,
 ) -> Result<Vec<Similar>> {
     compare_sequentially(view, query, &candidates(view, query)?)
@@ -332,7 +332,7 @@ pub(crate) fn similar_sequential(
 
 /// The answer of [`similar_sequential`], limited to documents with a text in the overlay of the view.
 pub(crate) fn similar_in_overlay(
-    view: &View<impl FingerprintSource>,
+    view: &View<impl ViewAccess>,
     query: &TextQuery,
 ) -> Result<Vec<Similar>> {
     let mut candidates = match query.search(view.keeps_forest()) {
@@ -349,7 +349,7 @@ pub(crate) fn similar_in_overlay(
 }
 
 fn compare_sequentially(
-    view: &View<impl FingerprintSource>,
+    view: &View<impl ViewAccess>,
     query: &TextQuery,
     candidates: &[DocId],
 ) -> Result<Vec<Similar>> {
@@ -394,7 +394,7 @@ struct Alike {
 /// Compares the candidates whose packed wordings are in memory. Returns the documents that are alike, by
 /// wording, and the candidates that are not in memory.
 fn compare_packed(
-    view: &View<impl FingerprintSource>,
+    view: &View<impl ViewAccess>,
     comparison: &PackedComparison<'_>,
     candidates: &[DocId],
 ) -> (Vec<Alike>, Vec<DocId>) {
@@ -430,7 +430,7 @@ fn decide_all(view: &View, query: &TextQuery, alike: &[Alike]) -> Result<Vec<Sim
 
 /// Decides about some documents that are alike. Their texts are read only if the words decide.
 fn decide_together(
-    view: &View<impl FingerprintSource>,
+    view: &View<impl ViewAccess>,
     query: &TextQuery,
     alike: &[Alike],
 ) -> Result<Vec<Similar>> {
@@ -467,7 +467,7 @@ fn decide_together(
 
 /// Compares a candidate by its stored text, and keeps its packed wording in memory.
 fn compare_stored(
-    view: &View<impl FingerprintSource>,
+    view: &View<impl ViewAccess>,
     query: &TextQuery,
     comparison: &PackedComparison<'_>,
     id: DocId,
@@ -486,7 +486,7 @@ fn compare_stored(
 
 /// Compares a candidate, given its text. `None` if the document does not belong to the answer.
 fn compare(
-    view: &View<impl FingerprintSource>,
+    view: &View<impl ViewAccess>,
     query: &TextQuery,
     id: DocId,
     text: Option<String>,
@@ -497,7 +497,7 @@ fn compare(
 
 /// Decides about a document, given its text and its resemblance; `None` if the texts are not alike.
 fn decide_by(
-    view: &View<impl FingerprintSource>,
+    view: &View<impl ViewAccess>,
     query: &TextQuery,
     id: DocId,
     resemblance: Option<Resemblance>,
@@ -519,7 +519,7 @@ fn decide_by(
 /// A document of the answer; `None` if it is not stored. Most candidates are not similar, so only the fingerprints
 /// of the answer are read.
 fn answer(
-    view: &View<impl FingerprintSource>,
+    view: &View<impl ViewAccess>,
     query: &TextQuery,
     id: DocId,
     resemblance: Resemblance,
@@ -530,7 +530,7 @@ fn answer(
 }
 
 /// The documents with near fingerprints, and the neighbours in the forest, each once, by id.
-fn candidates(view: &View<impl FingerprintSource>, query: &TextQuery) -> Result<Vec<DocId>> {
+fn candidates(view: &View<impl ViewAccess>, query: &TextQuery) -> Result<Vec<DocId>> {
     let mut candidates = match query.search(view.keeps_forest()) {
         Some(search) => view.candidates_in_forest(&search)?,
         None => Vec::new(),

@@ -3,9 +3,9 @@
 use super::candidates::fingerprints_within;
 use super::documents::for_each_document;
 use crate::document::Match;
-use crate::error::Result;
 use crate::ids::Fingerprint;
-use crate::store::{FingerprintSource, View};
+use crate::error::Result;
+use crate::store::{View, ViewAccess};
 
 /// The radius within which all fingerprints lie.
 const MAX_RADIUS: u32 = 64;
@@ -18,7 +18,7 @@ const GROWING_RADII: [u32; 6] = [3, 7, 11, 15, 23, 31];
 /// The first `limit` documents within the radius, nearest first, ties by smallest id. Reads no more
 /// documents of a fingerprint than needed, even if a million documents share the fingerprint.
 pub(crate) fn within(
-    view: &View<impl FingerprintSource>,
+    view: &View<impl ViewAccess>,
     query: Fingerprint,
     radius: u32,
     limit: usize,
@@ -63,7 +63,7 @@ pub(crate) fn nearest(view: &View, query: Fingerprint, count: usize) -> Result<V
 /// smallest id, until `visitor` returns `false`. Skips expired documents and documents with an edit
 /// in a memtable.
 fn for_each_in_tables(
-    view: &View<impl FingerprintSource>,
+    view: &View<impl ViewAccess>,
     query: Fingerprint,
     radius: u32,
     mut visitor: impl FnMut(Match) -> bool,

@@ -41,7 +41,7 @@ use commit::Committer;
 pub(crate) use disk::lock::FileLock;
 pub(crate) use limits::Limits;
 use memtable::MemtableView;
-use tables::WriteTables;
+use tables::WriteAccess;
 use tables::schema::{self, JournalMark};
 use view::table_store::TableStore;
 
@@ -50,13 +50,14 @@ pub(crate) use commit::write_transaction::WriteTransaction;
 pub(crate) use commit::{WriteGuard, WriteHolder};
 pub(crate) use disk::lock::{LockId, wait_until_released};
 pub(crate) use disk::path::DbPath;
+pub(crate) use tables::Tables;
 pub(crate) use tables::edit::{DocumentEdit, KeyedText, StoredDocument, TextEdit};
 pub(crate) use tables::packed::VisitFlow;
 pub(crate) use tables::schema::Header;
 pub(crate) use tables::texts::refuse_too_long;
 pub(crate) use view::View;
-pub(crate) use view::snapshot_tables::SnapshotTables;
-pub(crate) use view::source::{DocumentLookup, FingerprintSource};
+pub(crate) use view::access::{SnapshotAccess, SnapshotTables, ViewAccess};
+pub(crate) use view::postings::DocumentLookup;
 pub(crate) use view::table_store::HeldSnapshot;
 
 /// An open database.
@@ -246,7 +247,7 @@ impl Store {
     pub(crate) fn view_of<'t>(
         &self,
         transaction: &'t WriteTransaction,
-    ) -> Result<View<WriteTables<'t>>> {
+    ) -> Result<View<WriteAccess<'t>>> {
         let mut tables = transaction.tables()?;
         // No memtable is needed: all memtables were flushed before the transaction began.
         tables.texts = transaction.texts_to_read()?;

@@ -7,7 +7,7 @@ use crate::ids::DocId;
 use crate::measure::decision::{DecidingText, Decision};
 use crate::measure::quotation::QuotableText;
 use crate::measure::{Likeness, Wording};
-use crate::store::{FingerprintSource, View};
+use crate::store::View;
 use crate::text::Normaliser;
 
 /// From 8 candidates on, texts are compared on all cores.

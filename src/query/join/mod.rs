@@ -26,7 +26,7 @@ use crate::ids::{DocId, Fingerprint};
 use crate::measure::Likeness;
 use crate::measure::decision::Decision;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage, refuse_break};
-use crate::store::{FingerprintSource, View};
+use crate::store::View;
 use checkpoint::Position;
 use nodes::Nodes;
 use part::Part;

@@ -11,7 +11,7 @@ use super::Scope;
 use crate::error::{Error, Result};
 use crate::ids::DocId;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
-use crate::store::{FingerprintSource, View};
+use crate::store::View;
 
 /// The distinct texts of a scope, each with its documents. Documents with equal texts of one group are one
 /// node, so n copies take one comparison instead of n² / 2.

@@ -8,7 +8,7 @@ use super::part::Part;
 use super::{SimilarJoin, refuse_without_texts};
 use crate::error::Result;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
-use crate::store::{FingerprintSource, View};
+use crate::store::View;
 
 /// Calls `visitor` with all copies and pairs, until `visitor` breaks. Returns `Break` if `visitor` did.
 pub(crate) fn similar_pairs(

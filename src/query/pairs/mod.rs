@@ -22,7 +22,7 @@ use super::limits::QueryLimits;
 use crate::error::Result;
 use crate::ids::{DocId, Fingerprint};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
-use crate::store::{FingerprintSource, SnapshotTables, View};
+use crate::store::{SnapshotTables, View};
 use copies::CopyScan;
 use postings::PostingLists;
 use tasks::{FingerprintPair, JoinQueue};

@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 
-use crate::error::Result;
 use crate::ids::DocId;
-use crate::store::{DocumentLookup, FingerprintSource, View};
+use crate::error::Result;
+use crate::store::{DocumentLookup, View};
 
 /// The documents of each fingerprint, from the tables and from the memtables. Only documents that
 /// answer queries are returned: no removed, outdated or expired ones.

@@ -13,7 +13,7 @@ use crate::block::{self, BLOCKS, Chain, Chains};
 use crate::error::Result;
 use crate::ids::Fingerprint;
 use crate::query::limits::QueryLimits;
-use crate::store::{FingerprintSource, SnapshotTables, VisitFlow};
+use crate::store::{SnapshotTables, VisitFlow};
 
 /// Ranges of a table are split by 4 bits at a time, into 16 parts. Divides the 16 bits of a block,
 /// so a split never crosses a block.

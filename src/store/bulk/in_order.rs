@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::store::bulk::new_file::NewFile;
 use crate::store::bulk::worker::Worker;
 use crate::store::tables::packed::entry::pair;
+use crate::store::tables::schema::FINGERPRINTS;
 
 /// Entries per batch for the writer thread: 256 KiB.
 const ENTRIES_PER_BATCH: usize = 16 << 10;
@@ -30,7 +31,7 @@ impl InOrderWriter {
         let (sender, batches) = sync_channel::<Vec<u128>>(WAITING_BATCHES);
         let worker = Worker::spawn("simdb-load", move || {
             let entries = batches.into_iter().flatten().map(Ok);
-            file.append(|tables| &mut tables.fingerprints, entries)?;
+            file.append(FINGERPRINTS, entries)?;
             Ok(file)
         });
         Ok(Self {

@@ -29,9 +29,9 @@ mod worker;
 use std::path::{Path, PathBuf};
 
 use crate::document::Document;
+use crate::ids::{DocId, Timestamp};
 use crate::error::{Error, Result};
 use crate::forest::ForestKeys;
-use crate::ids::{DocId, Timestamp};
 use crate::progress::ProgressHandler;
 use crate::retention::Retention;
 use crate::store::Store;

@@ -7,9 +7,9 @@
 
 use redb::ReadableTable;
 
+use crate::ids::{DocId, Timestamp};
 use crate::block::BLOCK_BITS;
 use crate::error::Result;
-use crate::ids::{DocId, Timestamp};
 use crate::retention::{Expiry, Retention};
 use crate::store::bulk::BulkReport;
 use crate::store::bulk::new_documents::{NewDocuments, PushedSorter};
@@ -18,9 +18,12 @@ use crate::store::bulk::reporter::LoadReporter;
 use crate::store::bulk::sort::{Record, SortContext, Sorted, Sorter};
 use crate::store::bulk::text_writer::TextWriter;
 use crate::store::commit::write_transaction::{MAX_REMOVED_AT_ONCE, WriteTransaction};
+use crate::store::tables::TableEntry;
 use crate::store::tables::packed::entry::{Entry, merged, pair, swapped};
 use crate::store::tables::packed::{Op, Packed, VisitFlow};
-use crate::store::tables::{ARRIVALS_TABLE, FOREST_TABLE, ROTATED_TABLES, TIMES_TABLE, TableOf};
+use crate::store::tables::schema::{
+    ARRIVALS, BLOCK0, FINGERPRINTS, FOREST, ROTATED, TIMES, TableSpec, UNRELIABLE,
+};
 
 /// The file that a bulk load writes.
 pub(super) enum Target {
@@ -32,9 +35,9 @@ pub(super) enum Target {
 
 impl Target {
     /// Writes ascending entries, and returns the number of new ones.
-    fn write<E: Entry>(
+    fn write<E: TableEntry>(
         &mut self,
-        table: TableOf<E>,
+        table: TableSpec<E>,
         entries: impl Iterator<Item = Result<E>>,
     ) -> Result<u64> {
         match self {
@@ -42,7 +45,7 @@ impl Target {
             Self::Existing(transaction) => {
                 let puts = entries.map(|entry| Ok((entry?, Op::Put)));
                 let mut tables = transaction.tables_mut()?;
-                Ok(table(&mut tables).apply(puts)?.added)
+                Ok(tables.table_mut(table).apply(puts)?.added)
             }
         }
     }
@@ -96,14 +99,13 @@ impl TableWriter<'_> {
         }
         self.reporter.finish_table(self.documents)?;
         self.write_forest(texts, new_documents.orphaned_texts.sorted()?)?;
-        let unreliable = self.target.write(
-            |tables| &mut tables.unreliable,
-            new_documents.unreliable.sorted()?,
-        )?;
+        let unreliable = self
+            .target
+            .write(UNRELIABLE, new_documents.unreliable.sorted()?)?;
         // Few documents, except in a load of old documents.
         let mut expired = Sorter::new(self.sorter_bytes / 64, &self.context);
         if let Some(times) = new_documents.times {
-            let by_time = self.write_and_sort(TIMES_TABLE, times, swapped)?;
+            let by_time = self.write_and_sort(TIMES, times, swapped)?;
             let cutoff = self.cutoff(new_documents.latest_arrival)?;
             let entries = feeding(by_time.sorted()?, |entry| {
                 if Some(Timestamp(entry.first())) < cutoff {
@@ -111,7 +113,7 @@ impl TableWriter<'_> {
                 }
                 Ok(())
             });
-            self.write(ARRIVALS_TABLE, entries)?;
+            self.write(ARRIVALS, entries)?;
         }
         let distinct_fingerprints = self.write_blocks(new_documents.by_fingerprint)?;
 
@@ -167,33 +169,33 @@ impl TableWriter<'_> {
         match &mut self.target {
             Target::New(file) if new_documents.report.inserted == 0 => {
                 let entries = new_documents.new_only(pushed, reporter, |_| Ok(None));
-                file.append(|tables| &mut tables.fingerprints, entries)?;
+                file.append(FINGERPRINTS, entries)?;
             }
             Target::New(file) => {
                 // A table can only be appended to, so the documents written in order are written
                 // again, merged with the later ones.
-                let written = file.read()?.fingerprints;
-                file.clear(|tables| &mut tables.fingerprints)?;
-                let entries = new_documents.new_only(pushed, reporter, stored_of(&written));
+                let written = file.read()?;
+                let written = written.table(FINGERPRINTS);
+                file.clear(FINGERPRINTS)?;
+                let entries = new_documents.new_only(pushed, reporter, stored_of(written));
                 // An error of a later document comes first, and ends the load.
                 let precedes = |written: &Result<u128>, entry: &Result<u128>| match entry {
                     Ok(entry) => !written.as_ref().is_ok_and(|written| written > entry),
                     Err(_) => false,
                 };
                 let entries = merged(written.entries()?, entries, precedes);
-                file.append(|tables| &mut tables.fingerprints, entries)?;
+                file.append(FINGERPRINTS, entries)?;
             }
             Target::Existing(transaction) => {
                 // The table is borrowed while it is written, so all look-ups come before.
                 let mut entries = Sorter::new(self.sorter_bytes / 4, &self.context);
                 let tables = transaction.tables()?;
-                let stored = stored_of(&tables.fingerprints);
+                let stored = stored_of(tables.table(FINGERPRINTS));
                 for entry in new_documents.new_only(pushed, reporter, stored) {
                     entries.push(entry?)?;
                 }
                 drop(tables);
-                self.target
-                    .write(|tables| &mut tables.fingerprints, entries.sorted()?)?;
+                self.target.write(FINGERPRINTS, entries.sorted()?)?;
             }
         }
         Ok(())
@@ -207,7 +209,7 @@ impl TableWriter<'_> {
         let Some(forest) = forest else {
             return Ok(());
         };
-        self.write_steps(steps, FOREST_TABLE, singles(forest.sorted()?))
+        self.write_steps(steps, FOREST, singles(forest.sorted()?))
             .map(drop)
     }
 
@@ -223,17 +225,17 @@ impl TableWriter<'_> {
             }
             rotated.push(rotate(fingerprint))
         });
-        self.write(|tables| &mut tables.block0, entries)?;
-        let [block1, block2, block3] = ROTATED_TABLES;
+        self.write(BLOCK0, entries)?;
+        let [block1, block2, block3] = ROTATED;
         let rotated = self.write_and_sort(block1, rotated, rotate)?;
         let rotated = self.write_and_sort(block2, rotated, rotate)?;
         self.write(block3, rotated.sorted()?)
     }
 
     /// Writes a table, and maps its entries into a sorter.
-    fn write_and_sort<E: Entry + Record>(
+    fn write_and_sort<E: TableEntry + Record>(
         &mut self,
-        table: TableOf<E>,
+        table: TableSpec<E>,
         entries: Sorter<E>,
         map: impl Fn(E) -> E,
     ) -> Result<Sorter<E>> {
@@ -258,18 +260,18 @@ impl TableWriter<'_> {
         Sorter::new(self.sorter_bytes, &self.context)
     }
 
-    fn write<E: Entry>(
+    fn write<E: TableEntry>(
         &mut self,
-        table: TableOf<E>,
+        table: TableSpec<E>,
         entries: impl Iterator<Item = Result<E>>,
     ) -> Result<u64> {
         self.write_steps(self.documents, table, entries)
     }
 
-    fn write_steps<E: Entry>(
+    fn write_steps<E: TableEntry>(
         &mut self,
         steps: u64,
-        table: TableOf<E>,
+        table: TableSpec<E>,
         entries: impl Iterator<Item = Result<E>>,
     ) -> Result<u64> {
         let entries = feeding(entries, |_| self.reporter.step());

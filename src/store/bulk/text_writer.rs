@@ -9,7 +9,6 @@ use crate::store::bulk::sort::{SortContext, Sorter};
 use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::tables::packed::entry::pair;
 use crate::store::tables::texts::Encoder;
-use crate::store::view::source::FingerprintSource;
 
 /// Texts encoded in memory before they are stored.
 const TEXTS_ENCODED_AT_ONCE: usize = 4096;

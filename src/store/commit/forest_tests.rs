@@ -13,9 +13,9 @@ use proptest::test_runner::FileFailurePersistence;
 use tempfile::TempDir;
 
 use crate::document::Document;
+use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::error::{Error, Result};
 use crate::forest::{ForestKeys, ForestQuery, Reach};
-use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::progress::ProgressHandler;
 use crate::retention::Retention;
 use crate::store::bulk::Load;

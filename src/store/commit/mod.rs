@@ -39,7 +39,7 @@ use crate::store::memtable::{Memtable, MemtableView};
 use crate::store::tables::edit::{Counts, DocumentEdit};
 use crate::store::tables::schema::JournalMark;
 use crate::store::view::View;
-use crate::store::view::snapshot_tables::SnapshotTables;
+use crate::store::view::access::SnapshotTables;
 use crate::store::view::table_store::TableStore;
 
 pub(crate) use write_lock::{WriteGuard, WriteHolder};

@@ -20,9 +20,11 @@ use crate::store::tables::edit::{Counts, DocumentEdit, TextEdit};
 use crate::store::tables::forest::ForestChanges;
 use crate::store::tables::packed::entry::{Entry, pair, swapped};
 use crate::store::tables::packed::{ApplyCounts, Op};
-use crate::store::tables::schema::{self, Counters, JournalMark, Keeps};
+use crate::store::tables::schema::{
+    self, ARRIVALS, BLOCK0, Counters, FINGERPRINTS, FOREST, JournalMark, Keeps, ROTATED, TIMES,
+    UNRELIABLE,
+};
 use crate::store::tables::texts;
-use crate::store::view::source::FingerprintSource;
 use crate::store::view::table_store::TableStore;
 
 /// At most 8,192 documents are removed at a time, to bound memory.
@@ -89,7 +91,7 @@ impl WriteTransaction {
 
     /// The tables with the changes so far, for reading.
     pub(crate) fn tables(&self) -> Result<WriteTables<'_>> {
-        WriteTables::from_transaction(&self.transaction, &self.db_path, self.keeps)
+        WriteTables::of_write(&self.transaction, &self.db_path, self.keeps)
     }
 
     /// The tables, for writing without [`apply`](Self::apply). The caller updates
@@ -174,7 +176,7 @@ impl WriteTransaction {
 
     /// 0 if the database keeps no forest.
     pub(crate) fn forest_chunks(&self) -> Result<u64> {
-        match &self.tables()?.forest {
+        match self.tables()?.kept(FOREST) {
             Some(forest) => forest.chunks(),
             None => Ok(0),
         }
@@ -185,16 +187,16 @@ impl WriteTransaction {
         &mut self,
         changes: impl IntoIterator<Item = (u128, Op)>,
     ) -> Result<()> {
+        if !self.keeps.forest {
+            return Ok(());
+        }
         // An error leaves the changes of the caches unknown.
         let mut recorded = std::mem::take(&mut self.changes);
         let mut tables = self.tables()?;
         let changes = changes
             .into_iter()
             .inspect(|(entry, _)| recorded.add_key(entry.first()));
-        let applied = match &mut tables.forest {
-            Some(forest) => forest.apply(changes.map(Ok))?,
-            None => ApplyCounts::default(),
-        };
+        let applied = tables.apply(FOREST, changes)?;
         drop(tables);
         self.changes = recorded;
         self.is_changed |= applied != ApplyCounts::default();
@@ -223,14 +225,12 @@ impl WriteTransaction {
             .collect();
         times.sort_unstable_by_key(|(entry, _)| *entry);
         let mut tables = self.tables()?;
-        if let Some(kept) = &mut tables.times {
-            kept.arrivals.apply(arrivals.into_iter().map(Ok))?;
-            kept.times.apply(times.into_iter().map(Ok))?;
+        if self.keeps.arrivals {
+            tables.apply(ARRIVALS, arrivals)?;
+            tables.apply(TIMES, times)?;
         }
-        let fingerprints = tables
-            .fingerprints
-            .apply(fingerprints.into_iter().map(Ok))?;
-        let unreliable = tables.unreliable.apply(unreliable.into_iter().map(Ok))?;
+        let fingerprints = tables.apply(FINGERPRINTS, fingerprints)?;
+        let unreliable = tables.apply(UNRELIABLE, unreliable)?;
         drop(tables);
         let texts = self.apply_texts(edits)?;
         add_to_counter(&mut self.counters.documents, fingerprints);
@@ -249,7 +249,7 @@ impl WriteTransaction {
         }
         self.is_changed = true;
         let mut tables = self.tables()?;
-        tables.block0.apply(changes.iter().copied().map(Ok))?;
+        tables.apply(BLOCK0, changes.iter().copied())?;
         let mut distinct: Vec<(u64, Op)> = Vec::with_capacity(changes.len());
         for changes in changes.chunk_by(|(a, _), (b, _)| a.first() == b.first()) {
             // The other block tables hold a fingerprint as long as some document has that fingerprint. If
@@ -273,7 +273,7 @@ impl WriteTransaction {
         }
         self.is_changed = true;
         let mut tables = self.tables()?;
-        let applied = tables.rotated[block - 1].apply(changes.iter().copied().map(Ok))?;
+        let applied = tables.apply(ROTATED[block - 1], changes.iter().copied())?;
         drop(tables);
         // The three rotated tables hold the same fingerprints, so one of them is counted.
         if block == 1 {

@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use redb::ReadOnlyTable;
-
 use super::check;
 use crate::advice::Advice;
 use crate::error::{LockHolder, Result};
@@ -13,12 +11,9 @@ use crate::store::Store;
 use crate::store::bulk::new_file::{FinishedFile, NewFile};
 use crate::store::disk::path::{DbPath, RedbResult};
 use crate::store::limits::Limits;
-use crate::store::tables::packed::Packed;
-use crate::store::tables::packed::entry::Entry;
-use crate::store::tables::{
-    ARRIVALS_TABLE, FOREST_TABLE, ROTATED_TABLES, TIMES_TABLE, TableOf, texts,
-};
-use crate::store::view::snapshot_tables::SnapshotTables;
+use crate::store::tables::schema::{ByEntry, TABLES, TableSpec};
+use crate::store::tables::{TableEntry, texts};
+use crate::store::view::access::SnapshotTables;
 
 /// 160 MiB for redb's cache, a third of which is written per commit.
 const CACHE_BYTES: usize = 160 << 20;
@@ -120,22 +115,11 @@ fn copy(tables: &SnapshotTables, file: &NewFile, progress: &ProgressHandler) -> 
     let path = file.db_path().path();
     let reporter = &mut ProgressReporter::new(progress, Stage::Copy, Some(steps), path);
     reporter.report()?;
-    let fingerprints: TableOf<u128> = |tables| &mut tables.fingerprints;
-    let block0: TableOf<u128> = |tables| &mut tables.block0;
-    copy_table(&tables.fingerprints, file, fingerprints, reporter)?;
-    copy_table(&tables.block0, file, block0, reporter)?;
-    for (source, target) in tables.rotated.iter().zip(ROTATED_TABLES) {
-        copy_table(source, file, target, reporter)?;
-    }
-    // Not counted in the steps: few documents are unreliable.
-    let unreliable = tables.unreliable.entries()?;
-    file.append(|tables| &mut tables.unreliable, unreliable)?;
-    if let Some(kept) = &tables.times {
-        copy_table(&kept.arrivals, file, ARRIVALS_TABLE, reporter)?;
-        copy_table(&kept.times, file, TIMES_TABLE, reporter)?;
-    }
-    if let Some(forest) = &tables.forest {
-        copy_table(forest, file, FOREST_TABLE, reporter)?;
+    for spec in TABLES {
+        match spec {
+            ByEntry::Pairs(spec) => copy_table(tables, spec, file, reporter)?,
+            ByEntry::Singles(spec) => copy_table(tables, spec, file, reporter)?,
+        }
     }
     copy_texts(tables, file, reporter)?;
     reporter.finish()?;
@@ -144,14 +128,16 @@ fn copy(tables: &SnapshotTables, file: &NewFile, progress: &ProgressHandler) -> 
     transaction.commit()
 }
 
-fn copy_table<E: Entry>(
-    source: &Packed<ReadOnlyTable<E, &'static [u8]>>,
+fn copy_table<E: TableEntry>(
+    tables: &SnapshotTables,
+    spec: TableSpec<E>,
     file: &NewFile,
-    target: TableOf<E>,
     progress: &mut ProgressReporter,
 ) -> Result<()> {
-    let entries = source.entries()?;
-    file.append(target, entries.map(|entry| progress.step().and(entry)))?;
+    if let Some(source) = tables.kept(spec) {
+        let entries = source.entries()?;
+        file.append(spec, entries.map(|entry| progress.step().and(entry)))?;
+    }
     Ok(())
 }
 

@@ -8,8 +8,8 @@ use crate::error::Result;
 use crate::ids::{DocId, Fingerprint};
 use crate::store::cache::buckets::KEYS_PER_BLOCK;
 use crate::store::tables::packed::VisitFlow;
+use crate::store::tables::schema::BLOCK0;
 use crate::store::view::View;
-use crate::store::view::source::FingerprintSource;
 
 /// At most 5 hot keys of a block, and 5 groups of duplicates, are reported.
 const MAX_REPORTED: usize = 5;
@@ -160,7 +160,7 @@ fn count_fingerprints(view: &View) -> Result<([Box<[KeyCount]>; BLOCKS], Duplica
     // One pass is enough: `block0` holds every reliable document by fingerprint, and the keys of
     // the other blocks are parts of that.
     let (mut last, mut documents) = (0, 0);
-    let block0 = &view.tables.block0;
+    let block0 = view.tables.table(BLOCK0);
     let mut fingerprints = Vec::new();
     block0.visit(u128::MIN, u128::MAX, |_, chunk| {
         fingerprints.clear();

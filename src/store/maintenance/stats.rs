@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use redb::ReadOnlyTable;
-
+use crate::ids::{DocId, Timestamp};
 use crate::block;
 use crate::error::Result;
-use crate::ids::{DocId, Timestamp};
 use crate::store::disk::page::PAGE_BYTES;
-use crate::store::tables::packed::Packed;
+use crate::store::tables::TableEntry;
 use crate::store::tables::packed::entry::Entry;
+use crate::store::tables::schema::{ARRIVALS, ByEntry, ROTATED, TABLES, TableSpec, UNRELIABLE};
 use crate::store::view::View;
+use crate::store::view::access::SnapshotTables;
 
 /// Counts and sizes of a database, returned by [`Snapshot::stats`](crate::Snapshot::stats).
 #[derive(Clone, Debug, PartialEq)]
@@ -60,28 +60,21 @@ pub(crate) fn stats(view: &View) -> Result<Stats> {
     let tables = &view.tables;
     let mut stats = with_counts(view)?;
     stats.file_bytes = tables.db_path.info("read the size of")?.len_bytes;
-    stats.add_table(&tables.fingerprints, |_| {})?;
-    stats.add_table(&tables.block0, |_| {})?;
-    for table in &tables.rotated {
-        stats.add_table(table, |_| {})?;
+    // The entries of `arrivals` are sorted by time.
+    let (mut oldest, mut latest) = (None, None);
+    for spec in TABLES {
+        match spec {
+            ByEntry::Pairs(spec) => stats.add_table(tables, spec, |entry| {
+                if spec.id == ARRIVALS.id && view.is_in_tables(DocId(entry.second())) {
+                    let time = Timestamp(entry.first());
+                    oldest = oldest.or(Some(time));
+                    latest = Some(time);
+                }
+            })?,
+            ByEntry::Singles(spec) => stats.add_table(tables, spec, |_| {})?,
+        }
     }
-    stats.add_table(&tables.unreliable, |_| {})?;
-    if let Some(kept) = &tables.times {
-        // The entries are sorted by time.
-        let (mut oldest, mut latest) = (None, None);
-        stats.add_table(&kept.arrivals, |entry| {
-            if view.is_in_tables(DocId(entry.second())) {
-                let time = Timestamp(entry.first());
-                oldest = oldest.or(Some(time));
-                latest = Some(time);
-            }
-        })?;
-        stats.add_arrivals(oldest.into_iter().chain(latest));
-        stats.add_table(&kept.times, |_| {})?;
-    }
-    if let Some(forest) = &tables.forest {
-        stats.add_table(forest, |_| {})?;
-    }
+    stats.add_arrivals(oldest.into_iter().chain(latest));
     Ok(stats)
 }
 
@@ -98,11 +91,11 @@ fn with_counts(view: &View) -> Result<Stats> {
     }
     for fingerprint in fingerprints {
         let rotated = block::rotate(fingerprint, 1);
-        let was_there = tables.rotated[0].first_in(rotated, rotated)?;
+        let was_there = tables.table(ROTATED[0]).first_in(rotated, rotated)?;
         distinct += change(was_there.is_some(), view.has_fingerprint(fingerprint)?);
     }
     for id in view.ids_in_memtables() {
-        let was_unreliable = tables.unreliable.first_in(id.0, id.0)?;
+        let was_unreliable = tables.table(UNRELIABLE).first_in(id.0, id.0)?;
         let state = view.stored(*id)?;
         let is_unreliable = state.is_some_and(|state| !state.reliable);
         unreliable += change(was_unreliable.is_some(), is_unreliable);
@@ -149,11 +142,15 @@ impl Stats {
     }
 
     /// Adds a table, and calls `visitor` with its entries in order.
-    fn add_table<E: Entry>(
+    fn add_table<E: TableEntry>(
         &mut self,
-        table: &Packed<ReadOnlyTable<E, &'static [u8]>>,
+        tables: &SnapshotTables,
+        spec: TableSpec<E>,
         mut visitor: impl FnMut(E),
     ) -> Result<()> {
+        let Some(table) = tables.kept(spec) else {
+            return Ok(());
+        };
         let mut entries = 0;
         for entry in table.entries()? {
             entries += 1;
@@ -162,7 +159,7 @@ impl Stats {
         let chunks = table.chunks()?;
         let (chunk_bytes, table_bytes) = table.bytes()?;
         self.tables.push(TableStats {
-            name: table.id().name,
+            name: spec.id.name,
             entries,
             chunks,
             // An empty table has no chunks.

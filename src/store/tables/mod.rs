@@ -1,9 +1,13 @@
 //! The tables of one file as seen by one transaction.
 //!
 //! [`schema`] lists the tables and the settings. Most tables are [`packed`]: a sorted set of `u64`s.
-//! [`texts`], [`times`] and [`forest`] have the queries of these tables. This folder uses
+//! [`documents`], [`texts`], [`times`] and [`forest`] have the queries of these tables. This folder uses
 //! [`disk`](super::disk) and redb, not the pager.
+//!
+//! A new packed table is a line of [`schema::TABLES`], its queries in a file of this folder, and its changes in
+//! [`commit`](super::commit). Opening, copies and statistics follow [`schema::TABLES`].
 
+mod documents;
 pub(crate) mod edit;
 pub(crate) mod forest;
 pub(crate) mod packed;
@@ -11,91 +15,100 @@ pub(crate) mod schema;
 pub(crate) mod texts;
 pub(crate) mod times;
 
+use std::marker::PhantomData;
+
 use redb::ReadableTable;
 
 use crate::error::Result;
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
-use crate::store::tables::packed::entry::pair;
-use crate::store::tables::packed::{Packed, TableId};
-use crate::store::tables::schema::{
-    ARRIVALS, BLOCK0, FINGERPRINTS, FOREST, Keeps, ROTATED, TIMES, UNRELIABLE,
-};
+use crate::store::tables::packed::entry::{Entry, pair};
+use crate::store::tables::packed::{ApplyCounts, Op, Packed, TableId};
+use crate::store::tables::schema::{BLOCK0, ByEntry, Keeps, TABLES, TableSpec};
 
-/// The tables of arrival times: every document has one entry in each.
-pub(crate) struct Times<P> {
-    /// Arrival time in ms, document id.
-    pub(crate) arrivals: Packed<P>,
-    /// Document id, arrival time in ms.
-    pub(crate) times: Packed<P>,
+/// The kind of a transaction, which decides how its tables are read.
+pub(crate) trait Access: Sync {
+    type Table<E: Entry>: ReadableTable<E, &'static [u8]> + Sync;
 }
 
-/// The tables of a snapshot or of a write transaction. `P` and `S` are redb's types for a table of
-/// pairs and for a table of single `u64`s; `C` is the context of a snapshot.
-pub(crate) struct Tables<P, S, C = ()> {
-    pub(crate) fingerprints: Packed<P>,
-    pub(crate) block0: Packed<P>,
-    pub(crate) rotated: [Packed<S>; 3],
-    pub(crate) unreliable: Packed<S>,
-    /// `None` in a file that keeps no arrival times.
-    pub(crate) times: Option<Times<P>>,
-    /// Forest key, document id; `None` in a file that keeps no forest.
-    pub(crate) forest: Option<Packed<P>>,
+/// A read transaction.
+pub(crate) struct ReadAccess;
+
+impl Access for ReadAccess {
+    type Table<E: Entry> = redb::ReadOnlyTable<E, &'static [u8]>;
+}
+
+/// A write transaction.
+pub(crate) struct WriteAccess<'t>(PhantomData<&'t redb::WriteTransaction>);
+
+impl<'t> Access for WriteAccess<'t> {
+    type Table<E: Entry> = redb::Table<'t, E, &'static [u8]>;
+}
+
+/// Packed tables by their number; `None` for a table that the file does not keep, or of another type of
+/// entries.
+type PackedTables<A, E> = [Option<Packed<<A as Access>::Table<E>>>; TABLES.len()];
+
+/// The tables of a transaction.
+pub(crate) struct Tables<A: Access> {
+    pairs: PackedTables<A, u128>,
+    singles: PackedTables<A, u64>,
     /// The stored texts; `None` in a file that keeps no texts, and until the table is opened.
-    pub(crate) texts: Option<S>,
+    pub(crate) texts: Option<A::Table<u64>>,
     pub(crate) db_path: DbPath,
     /// `true` if no flush is partly done; every fingerprint of a block table then has a document.
     pub(crate) is_flushed: bool,
-    pub(crate) context: C,
+    pub(crate) access: A,
 }
 
-pub(crate) type ReadTables<C = ()> =
-    Tables<redb::ReadOnlyTable<u128, &'static [u8]>, redb::ReadOnlyTable<u64, &'static [u8]>, C>;
-pub(crate) type WriteTables<'t> =
-    Tables<redb::Table<'t, u128, &'static [u8]>, redb::Table<'t, u64, &'static [u8]>>;
+pub(crate) type WriteTables<'t> = Tables<WriteAccess<'t>>;
 
-/// A function that selects one table of a write transaction.
-pub(crate) type TableOf<E> =
-    for<'a, 't> fn(&'a mut WriteTables<'t>) -> &'a mut Packed<redb::Table<'t, E, &'static [u8]>>;
+/// An entry of the tables of a file.
+pub(crate) trait TableEntry: Entry {
+    fn tables<A: Access>(all: &Tables<A>) -> &PackedTables<A, Self>;
+    fn tables_mut<A: Access>(all: &mut Tables<A>) -> &mut PackedTables<A, Self>;
+}
 
-/// The three tables of rotated fingerprints, by position.
-pub(crate) const ROTATED_TABLES: [TableOf<u64>; 3] = [
-    |tables| &mut tables.rotated[0],
-    |tables| &mut tables.rotated[1],
-    |tables| &mut tables.rotated[2],
-];
+impl TableEntry for u128 {
+    fn tables<A: Access>(all: &Tables<A>) -> &PackedTables<A, Self> {
+        &all.pairs
+    }
 
-/// Selects table `arrivals`; only for a file that keeps arrival times.
-pub(crate) const ARRIVALS_TABLE: TableOf<u128> = |tables| match &mut tables.times {
-    Some(kept) => &mut kept.arrivals,
-    None => unreachable!("the file keeps no arrival times"),
-};
-/// Selects table `times`; only for a file that keeps arrival times.
-pub(crate) const TIMES_TABLE: TableOf<u128> = |tables| match &mut tables.times {
-    Some(kept) => &mut kept.times,
-    None => unreachable!("the file keeps no arrival times"),
-};
+    fn tables_mut<A: Access>(all: &mut Tables<A>) -> &mut PackedTables<A, Self> {
+        &mut all.pairs
+    }
+}
 
-/// Selects table `forest`; only for a file that keeps a forest.
-pub(crate) const FOREST_TABLE: TableOf<u128> = |tables| match &mut tables.forest {
-    Some(forest) => forest,
-    None => unreachable!("the file keeps no forest"),
-};
+impl TableEntry for u64 {
+    fn tables<A: Access>(all: &Tables<A>) -> &PackedTables<A, Self> {
+        &all.singles
+    }
 
-impl<C> ReadTables<C> {
+    fn tables_mut<A: Access>(all: &mut Tables<A>) -> &mut PackedTables<A, Self> {
+        &mut all.singles
+    }
+}
+
+impl<A> Tables<A>
+where
+    A: Access<
+            Table<u128> = redb::ReadOnlyTable<u128, &'static [u8]>,
+            Table<u64> = redb::ReadOnlyTable<u64, &'static [u8]>,
+        >,
+{
     /// Opens the tables of a read transaction.
-    pub(crate) fn from_transaction(
+    pub(crate) fn of_read(
         transaction: &redb::ReadTransaction,
         db_path: &DbPath,
         keeps: Keeps,
-        context: C,
+        access: A,
     ) -> Result<Self> {
-        Self::assemble(
+        Self::open_all(
             db_path,
             keeps,
             |id| transaction.open_table(id.definition::<u128>()),
             |id| transaction.open_table(id.definition::<u64>()),
-            context,
+            access,
         )
         .reading(db_path)
     }
@@ -103,67 +116,93 @@ impl<C> ReadTables<C> {
 
 impl<'t> WriteTables<'t> {
     /// Opens the tables of a write transaction; creates missing ones.
-    pub(crate) fn from_transaction(
+    pub(crate) fn of_write(
         transaction: &'t redb::WriteTransaction,
         db_path: &DbPath,
         keeps: Keeps,
     ) -> Result<Self> {
-        Self::assemble(
+        Self::open_all(
             db_path,
             keeps,
             |id| transaction.open_table(id.definition::<u128>()),
             |id| transaction.open_table(id.definition::<u64>()),
-            (),
+            WriteAccess(PhantomData),
         )
         .writing(db_path)
     }
 }
 
-impl<P, S, C> Tables<P, S, C> {
-    fn assemble(
-        db_path: &DbPath,
-        keeps: Keeps,
-        pairs: impl Fn(TableId) -> Result<P, redb::TableError>,
-        singles: impl Fn(TableId) -> Result<S, redb::TableError>,
-        context: C,
-    ) -> Result<Self, redb::TableError> {
-        let pairs = |id| pairs(id).map(|table| Packed::new(table, id, db_path.clone()));
-        let singles = |id| singles(id).map(|table| Packed::new(table, id, db_path.clone()));
-        let [one, two, three] = ROTATED;
-        let times = if keeps.arrivals {
-            Some(Times {
-                arrivals: pairs(ARRIVALS)?,
-                times: pairs(TIMES)?,
-            })
-        } else {
-            None
-        };
-        let forest = keeps.forest.then(|| pairs(FOREST)).transpose()?;
-        Ok(Self {
-            fingerprints: pairs(FINGERPRINTS)?,
-            block0: pairs(BLOCK0)?,
-            rotated: [singles(one)?, singles(two)?, singles(three)?],
-            unreliable: singles(UNRELIABLE)?,
-            times,
-            forest,
-            texts: None,
-            db_path: db_path.clone(),
-            is_flushed: true,
-            context,
-        })
+impl WriteTables<'_> {
+    /// Applies ascending changes to a table that the file keeps.
+    pub(crate) fn apply<E: TableEntry>(
+        &mut self,
+        spec: TableSpec<E>,
+        changes: impl IntoIterator<Item = (E, Op)>,
+    ) -> Result<ApplyCounts> {
+        self.table_mut(spec).apply(changes.into_iter().map(Ok))
     }
 }
 
-impl<P, S, C> Tables<P, S, C>
-where
-    P: ReadableTable<u128, &'static [u8]>,
-    S: ReadableTable<u64, &'static [u8]>,
-{
+impl<A: Access> Tables<A> {
+    fn open_all(
+        db_path: &DbPath,
+        keeps: Keeps,
+        pairs: impl Fn(TableId) -> Result<A::Table<u128>, redb::TableError>,
+        singles: impl Fn(TableId) -> Result<A::Table<u64>, redb::TableError>,
+        access: A,
+    ) -> Result<Self, redb::TableError> {
+        let mut tables = Self {
+            pairs: std::array::from_fn(|_| None),
+            singles: std::array::from_fn(|_| None),
+            texts: None,
+            db_path: db_path.clone(),
+            is_flushed: true,
+            access,
+        };
+        for spec in TABLES {
+            match spec {
+                ByEntry::Pairs(spec) if (spec.is_kept)(keeps) => tables.add(spec, pairs(spec.id)?),
+                ByEntry::Singles(spec) if (spec.is_kept)(keeps) => {
+                    tables.add(spec, singles(spec.id)?);
+                }
+                _ => {}
+            }
+        }
+        Ok(tables)
+    }
+
+    fn add<E: TableEntry>(&mut self, spec: TableSpec<E>, table: A::Table<E>) {
+        let packed = Packed::new(table, spec.id, self.db_path.clone());
+        E::tables_mut(self)[spec.index()] = Some(packed);
+    }
+
+    /// `None` if the file does not keep the table.
+    pub(crate) fn kept<E: TableEntry>(&self, spec: TableSpec<E>) -> Option<&Packed<A::Table<E>>> {
+        E::tables(self)[spec.index()].as_ref()
+    }
+
+    /// A table that the file keeps.
+    pub(crate) fn table<E: TableEntry>(&self, spec: TableSpec<E>) -> &Packed<A::Table<E>> {
+        match self.kept(spec) {
+            Some(table) => table,
+            None => unreachable!("the file does not keep table {}", spec.id.name),
+        }
+    }
+
+    /// [`table`](Self::table), to change it.
+    pub(crate) fn table_mut<E: TableEntry>(
+        &mut self,
+        spec: TableSpec<E>,
+    ) -> &mut Packed<A::Table<E>> {
+        match &mut E::tables_mut(self)[spec.index()] {
+            Some(table) => table,
+            None => unreachable!("the file does not keep table {}", spec.id.name),
+        }
+    }
+
     /// Returns `true` if a reliable document has exactly this fingerprint.
     pub(crate) fn has_fingerprint(&self, fingerprint: u64) -> Result<bool> {
-        let found = self
-            .block0
-            .first_in(pair(fingerprint, 0), pair(fingerprint, u64::MAX))?;
-        Ok(found.is_some())
+        let (from, to) = (pair(fingerprint, 0), pair(fingerprint, u64::MAX));
+        Ok(self.table(BLOCK0).first_in(from, to)?.is_some())
     }
 }

@@ -13,6 +13,7 @@
 //! | `meta` | plain | name → crc32, value: recipe, settings, `max_ahead` if not the default, description of the forest, counters, identity, journal mark |
 
 use std::hash::{BuildHasher, RandomState};
+use std::marker::PhantomData;
 use std::time::{Duration, SystemTime};
 
 use redb::{ReadableTable, TableDefinition};
@@ -26,44 +27,60 @@ use crate::store::disk::page::{verify_crc, with_crc};
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
 
-pub(crate) const FINGERPRINTS: TableId = TableId {
-    name: "fingerprints",
-    number: 0,
-};
-pub(crate) const BLOCK0: TableId = TableId {
-    name: "block0",
-    number: 1,
-};
-pub(crate) const ROTATED: [TableId; 3] = [
-    TableId {
-        name: "block1",
-        number: 2,
-    },
-    TableId {
-        name: "block2",
-        number: 3,
-    },
-    TableId {
-        name: "block3",
-        number: 4,
-    },
+/// A packed table with entries of one type.
+#[derive(Clone, Copy)]
+pub(crate) struct TableSpec<E> {
+    pub(crate) id: TableId,
+    /// Returns `true` for a file that has the table.
+    pub(crate) is_kept: fn(Keeps) -> bool,
+    entry: PhantomData<E>,
+}
+
+/// A value for a table of pairs, or for a table of single `u64`s.
+pub(crate) enum ByEntry<P, S> {
+    Pairs(P),
+    Singles(S),
+}
+
+/// Every packed table, each at the index of its number.
+pub(crate) const TABLES: [ByEntry<TableSpec<u128>, TableSpec<u64>>; 9] = [
+    ByEntry::Pairs(FINGERPRINTS),
+    ByEntry::Pairs(BLOCK0),
+    ByEntry::Singles(ROTATED[0]),
+    ByEntry::Singles(ROTATED[1]),
+    ByEntry::Singles(ROTATED[2]),
+    ByEntry::Singles(UNRELIABLE),
+    ByEntry::Pairs(ARRIVALS),
+    ByEntry::Pairs(TIMES),
+    ByEntry::Pairs(FOREST),
 ];
-pub(crate) const UNRELIABLE: TableId = TableId {
-    name: "unreliable",
-    number: 5,
-};
-pub(crate) const ARRIVALS: TableId = TableId {
-    name: "arrivals",
-    number: 6,
-};
-pub(crate) const TIMES: TableId = TableId {
-    name: "times",
-    number: 7,
-};
-pub(crate) const FOREST: TableId = TableId {
-    name: "forest",
-    number: 8,
-};
+
+pub(crate) const FINGERPRINTS: TableSpec<u128> = TableSpec::new("fingerprints", 0, |_| true);
+pub(crate) const BLOCK0: TableSpec<u128> = TableSpec::new("block0", 1, |_| true);
+pub(crate) const ROTATED: [TableSpec<u64>; 3] = [
+    TableSpec::new("block1", 2, |_| true),
+    TableSpec::new("block2", 3, |_| true),
+    TableSpec::new("block3", 4, |_| true),
+];
+pub(crate) const UNRELIABLE: TableSpec<u64> = TableSpec::new("unreliable", 5, |_| true);
+pub(crate) const ARRIVALS: TableSpec<u128> = TableSpec::new("arrivals", 6, |keeps| keeps.arrivals);
+pub(crate) const TIMES: TableSpec<u128> = TableSpec::new("times", 7, |keeps| keeps.arrivals);
+pub(crate) const FOREST: TableSpec<u128> = TableSpec::new("forest", 8, |keeps| keeps.forest);
+
+impl<E> TableSpec<E> {
+    const fn new(name: &'static str, number: u8, is_kept: fn(Keeps) -> bool) -> Self {
+        Self {
+            id: TableId { name, number },
+            is_kept,
+            entry: PhantomData,
+        }
+    }
+
+    /// The index in [`TABLES`].
+    pub(super) fn index(self) -> usize {
+        usize::from(self.id.number)
+    }
+}
 
 pub(crate) const TEXTS: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("texts");
 pub(crate) const META: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("meta");

@@ -1,22 +1,18 @@
 //! Queries of the tables `arrivals` and `times`.
 
-use redb::ReadableTable;
-
-use crate::error::Result;
 use crate::ids::{DocId, Timestamp};
-use crate::store::tables::Tables;
+use crate::error::Result;
 use crate::store::tables::packed::entry::{Entry, pair};
+use crate::store::tables::schema::{ARRIVALS, TIMES};
+use crate::store::tables::{Access, Tables};
 
-impl<P, S, C> Tables<P, S, C>
-where
-    P: ReadableTable<u128, &'static [u8]>,
-{
+impl<A: Access> Tables<A> {
     /// The arrival time of a stored document; `None` if the database keeps no arrival times.
     pub(crate) fn arrival_of(&self, id: DocId) -> Result<Option<Timestamp>> {
-        let Some(kept) = &self.times else {
+        let Some(times) = self.kept(TIMES) else {
             return Ok(None);
         };
-        match kept.times.first_in(pair(id.0, 0), pair(id.0, u64::MAX))? {
+        match times.first_in(pair(id.0, 0), pair(id.0, u64::MAX))? {
             Some(entry) => Ok(Some(Timestamp(entry.second()))),
             None => Err(self
                 .db_path
@@ -34,11 +30,11 @@ where
     ) -> Result<Vec<(Timestamp, DocId)>> {
         let (from, end) = (pair(from.0, from.1.0), pair(cutoff.0, 0));
         let mut found = Vec::new();
-        if let Some(kept) = &self.times
+        if let Some(arrivals) = self.kept(ARRIVALS)
             && from < end
             && most > 0
         {
-            kept.arrivals.visit_entries(from, end - 1, |entry| {
+            arrivals.visit_entries(from, end - 1, |entry| {
                 found.push((Timestamp(entry.first()), DocId(entry.second())));
                 found.len() < most
             })?;
@@ -53,28 +49,24 @@ where
         most: usize,
     ) -> Result<Vec<(Timestamp, DocId)>> {
         let mut found = Vec::new();
-        if let Some(kept) = &self.times
+        if let Some(arrivals) = self.kept(ARRIVALS)
             && let Some(from) = time.0.checked_add(1)
             && most > 0
         {
-            kept.arrivals
-                .visit_entries(pair(from, 0), u128::MAX, |entry| {
-                    found.push((Timestamp(entry.first()), DocId(entry.second())));
-                    found.len() < most
-                })?;
+            arrivals.visit_entries(pair(from, 0), u128::MAX, |entry| {
+                found.push((Timestamp(entry.first()), DocId(entry.second())));
+                found.len() < most
+            })?;
         }
         Ok(found)
     }
 
     /// The latest arrival time that is not after `limit`. About 64 look-ups.
     pub(crate) fn latest_arrival_until(&self, limit: Timestamp) -> Result<Option<Timestamp>> {
-        let Some(kept) = &self.times else {
+        let Some(arrivals) = self.kept(ARRIVALS) else {
             return Ok(None);
         };
-        let first_from = |from| {
-            kept.arrivals
-                .first_in(pair(from, 0), pair(limit.0, u64::MAX))
-        };
+        let first_from = |from| arrivals.first_in(pair(from, 0), pair(limit.0, u64::MAX));
         let Some(first) = first_from(0)? else {
             return Ok(None);
         };
@@ -93,10 +85,10 @@ where
     /// The earliest arrival time; `None` without documents, or if the database keeps no arrival
     /// times.
     pub(crate) fn first_arrival(&self) -> Result<Option<Timestamp>> {
-        let Some(kept) = &self.times else {
+        let Some(arrivals) = self.kept(ARRIVALS) else {
             return Ok(None);
         };
-        let first = kept.arrivals.first_in(u128::MIN, u128::MAX)?;
+        let first = arrivals.first_in(u128::MIN, u128::MAX)?;
         Ok(first.map(|entry| Timestamp(entry.first())))
     }
 }

@@ -2,40 +2,39 @@
 //!
 //! - [`View`] is the whole database: the documents of the memtables, and the documents of the tables
 //!   that no memtable has edited.
-//! - [`SnapshotTables`] are the tables of a snapshot, read through the [bucket cache](super::cache::buckets) and
-//!   on all cores. [`FingerprintSource`] is the interface that queries use.
+//! - [`ViewAccess`] is the way to read the tables: in a snapshot through the [caches](super::cache) and on all
+//!   cores, or in a write transaction.
 //! - [`TableStore`](table_store::TableStore) is the open file, which all snapshots share.
 //!
 //! This folder uses the tables, the pager, the memtables and the caches, and writes nothing.
 
-mod contents;
-mod forest;
-mod overlay;
+pub(crate) mod access;
+mod documents;
+mod lookup;
 pub(crate) mod pages;
-mod postings;
+pub(crate) mod postings;
 mod scan;
-pub(crate) mod snapshot_tables;
-pub(crate) mod source;
+mod similar;
 pub(crate) mod table_store;
-mod wordings;
 
 use std::sync::OnceLock;
 
 use crate::document::Match;
-use crate::error::Result;
 use crate::ids::{DocId, Fingerprint, Timestamp};
+use crate::error::Result;
 use crate::retention::{Expiry, Retention};
 use crate::store::memtable::MemtableView;
-use crate::store::tables::edit::{Counts, StoredDocument, TextEdit};
-use crate::store::view::snapshot_tables::SnapshotTables;
-use crate::store::view::source::FingerprintSource;
+use crate::store::tables::Tables;
+use crate::store::tables::edit::{Counts, DocumentEdit, StoredDocument, TextEdit};
+use crate::store::tables::schema::FOREST;
+use crate::store::view::access::{SnapshotAccess, ViewAccess};
 
 /// The database as of one commit.
 ///
 /// A document that a memtable has edited is read from the memtables alone: the tables may hold an older
 /// state of the document, or the entries of a newer state that an unfinished flush has written.
-pub(crate) struct View<T = SnapshotTables> {
-    pub(crate) tables: T,
+pub(crate) struct View<A: ViewAccess = SnapshotAccess> {
+    pub(crate) tables: Tables<A>,
     memtables: MemtableView,
     counts: Counts,
     expiry: Expiry,
@@ -46,9 +45,9 @@ pub(crate) struct View<T = SnapshotTables> {
     ids_in_memtables: OnceLock<Vec<DocId>>,
 }
 
-impl<T: FingerprintSource> View<T> {
+impl<A: ViewAccess> View<A> {
     pub(super) fn new(
-        tables: T,
+        tables: Tables<A>,
         memtables: MemtableView,
         counts: Counts,
         retention: Option<Retention>,
@@ -111,7 +110,7 @@ impl<T: FingerprintSource> View<T> {
     }
 
     pub(crate) fn keeps_forest(&self) -> bool {
-        self.tables.as_tables().forest.is_some()
+        self.tables.kept(FOREST).is_some()
     }
 
     /// Returns `true` if no memtable has edited the document, so that its state in the tables is valid.
@@ -126,10 +125,7 @@ impl<T: FingerprintSource> View<T> {
             return Ok(false);
         }
         // The arrival time is a table lookup, so it is skipped if no document can be expired.
-        Ok(!self.has_expired()?
-            || !self
-                .expiry
-                .is_expired(self.tables.as_tables().arrival_of(id)?))
+        Ok(!self.has_expired()? || !self.expiry.is_expired(self.tables.arrival_of(id)?))
     }
 
     fn has_expired(&self) -> Result<bool> {
@@ -140,9 +136,7 @@ impl<T: FingerprintSource> View<T> {
             return Ok(*has_expired);
         }
         // The first arrival is the oldest.
-        let has_expired = self
-            .expiry
-            .is_expired(self.tables.as_tables().first_arrival()?);
+        let has_expired = self.expiry.is_expired(self.tables.first_arrival()?);
         Ok(*self.has_expired.get_or_init(|| has_expired))
     }
 
@@ -151,8 +145,8 @@ impl<T: FingerprintSource> View<T> {
         if self.memtables.is_empty() {
             return Vec::new();
         }
-        let answers = |state: StoredDocument| !self.expiry.is_expired(state.arrival);
-        self.memtables.within_limit(query, radius, limit, answers)
+        self.memtables
+            .within_limit(query, radius, limit, |state| self.answers(state))
     }
 
     /// The documents of the tables that arrived before `cutoff`, from position `from` on. Reads up to
@@ -164,7 +158,7 @@ impl<T: FingerprintSource> View<T> {
         from: (u64, DocId),
         limit: usize,
     ) -> Result<(Vec<DocId>, (u64, DocId), bool)> {
-        let arrivals = self.tables.as_tables().find_arrivals(cutoff, from, limit)?;
+        let arrivals = self.tables.find_arrivals(cutoff, from, limit)?;
         // A position is an entry of the table: arrival time, then id.
         let next = match arrivals.last() {
             None => from,
@@ -177,5 +171,31 @@ impl<T: FingerprintSource> View<T> {
         let ids = arrivals.into_iter().map(|(_, id)| id);
         let ids = ids.filter(|id| self.is_in_tables(*id)).collect();
         Ok((ids, next, may_have_more))
+    }
+
+    /// Lays edits over the view: queries then answer as after a commit of these edits. The totals do not
+    /// change.
+    pub(crate) fn overlay(&mut self, edits: &[DocumentEdit]) {
+        self.memtables.overlay(edits);
+        // The computed ids lack the edits.
+        self.ids_in_memtables = OnceLock::new();
+    }
+
+    /// Replaces the expiry, so that queries answer as of another time.
+    pub(crate) fn set_expiry(&mut self, expiry: Expiry) {
+        if expiry.cutoff() != self.expiry.cutoff() {
+            self.has_expired = OnceLock::new();
+        }
+        self.expiry = expiry;
+    }
+
+    /// [`in_memtables`](Self::in_memtables) for the overlay alone.
+    pub(crate) fn in_overlay(&self, query: Fingerprint, radius: u32, limit: usize) -> Vec<Match> {
+        let overlay = self.memtables.overlay_only();
+        overlay.within_limit(query, radius, limit, |state| self.answers(state))
+    }
+
+    fn answers(&self, state: StoredDocument) -> bool {
+        !self.expiry.is_expired(state.arrival)
     }
 }

@@ -1,26 +1,56 @@
 //! The documents of a fingerprint, from table `block0`.
 
-use redb::ReadableTable;
-
-use crate::error::Result;
 use crate::ids::DocId;
-use crate::store::tables::Tables;
+use crate::error::Result;
 use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::chunk::Chunk;
 use crate::store::tables::packed::entry::{Entry, pair};
+use crate::store::tables::schema::BLOCK0;
+use crate::store::tables::{Access, Tables};
 use crate::store::view::pages::Page;
-use crate::store::view::source::DocumentLookup;
+
+/// The result of a look-up of fingerprints: their documents, as far as they were read.
+#[derive(Debug, Default)]
+pub(crate) struct DocumentLookup {
+    /// The fingerprints whose documents are all in one chunk, each with each of its documents; in order of
+    /// fingerprints, then ids.
+    pub(crate) documents: Vec<(u64, DocId)>,
+    /// The other fingerprints, in order. Each may have millions of documents, which
+    /// [`documents_with`](Tables::documents_with) reads.
+    pub(crate) others: Vec<u64>,
+}
+
+impl DocumentLookup {
+    /// Adds the documents of larger fingerprints.
+    pub(crate) fn append(&mut self, larger: Self) {
+        self.documents.extend(larger.documents);
+        self.others.extend(larger.others);
+    }
+
+    /// Adds one of the fingerprints of `all`, with its documents.
+    pub(crate) fn copy_from(&mut self, all: &Self, fingerprint: u64) {
+        let start = all
+            .documents
+            .partition_point(|(other, _)| *other < fingerprint);
+        let own = all.documents[start..]
+            .iter()
+            .take_while(|(other, _)| *other == fingerprint);
+        let before = self.documents.len();
+        self.documents.extend(own);
+        // A fingerprint without documents here is in `all.others`, or lost its documents in a flush that
+        // is not complete.
+        if self.documents.len() == before {
+            self.others.push(fingerprint);
+        }
+    }
+}
 
 /// If the next fingerprint is at most 4 chunks ahead, the chunks in between are read. A seek would
 /// descend from the root again.
 const MAX_CHUNKS_AHEAD: u64 = 4;
 
-impl<P, S, C> Tables<P, S, C>
-where
-    P: ReadableTable<u128, &'static [u8]>,
-    S: ReadableTable<u64, &'static [u8]>,
-{
-    /// See [`FingerprintSource::documents_of`](crate::store::FingerprintSource::documents_of).
+impl<A: Access> Tables<A> {
+    /// See [`documents_of`](Self::documents_of).
     pub(super) fn find_documents(&self, fingerprints: &[u64]) -> Result<DocumentLookup> {
         let mut found = DocumentLookup::default();
         let (Some(first), Some(last)) = (fingerprints.first(), fingerprints.last()) else {
@@ -28,7 +58,7 @@ where
         };
         let mut remaining = fingerprints;
         let (from, to) = (pair(*first, 0), pair(*last, u64::MAX));
-        self.block0.visit(from, to, |_, chunk| {
+        self.table(BLOCK0).visit(from, to, |_, chunk| {
             // The fingerprints up to the last one of the chunk are decided by this chunk.
             let Some(end) = chunk.last().map(Entry::first) else {
                 return Ok(VisitFlow::Next);
@@ -70,7 +100,7 @@ where
         let (from, to) = (pair(fingerprint, from.0), pair(fingerprint, u64::MAX));
         let mut documents = Vec::new();
         let mut may_have_more = true;
-        self.block0.visit(from, to, |_, chunk| {
+        self.table(BLOCK0).visit(from, to, |_, chunk| {
             // The first chunk may end before `from`.
             for entry in chunk.entries_from(from) {
                 if entry > to {

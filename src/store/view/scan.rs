@@ -1,24 +1,20 @@
 //! Range scans of the table of one block. A visitor receives slices of fingerprints, documents, or
 //! buckets.
 
-use redb::ReadableTable;
-
 use crate::block;
 use crate::error::Result;
 use crate::ids::DocId;
 use crate::store::cache::buckets::{Bucket, Fingerprints};
-use crate::store::tables::Tables;
 use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::chunk::Chunk;
 use crate::store::tables::packed::entry::{Entry, pair};
+use crate::store::tables::schema::{BLOCK0, ROTATED};
+use crate::store::tables::{Access, Tables};
 
-impl<P, S, C> Tables<P, S, C>
-where
-    P: ReadableTable<u128, &'static [u8]>,
-    S: ReadableTable<u64, &'static [u8]>,
-{
-    /// See [`FingerprintSource::visit_range`](crate::store::FingerprintSource::visit_range).
-    pub(super) fn visit_block_range(
+impl<A: Access> Tables<A> {
+    /// Visits the distinct reliable fingerprints whose rotation by `block` is in `from..=to`, rotated and in
+    /// order, a slice at a time. [`VisitFlow::SeekTo`] skips the fingerprints below.
+    pub(crate) fn visit_range(
         &self,
         block: usize,
         from: u64,
@@ -27,7 +23,7 @@ where
     ) -> Result<()> {
         let mut cursor = RangeCursor::new(from, to);
         if let Some(position) = block.checked_sub(1) {
-            return self.rotated[position].visit(from, to, |_, chunk| {
+            return self.table(ROTATED[position]).visit(from, to, |_, chunk| {
                 cursor.load(&chunk);
                 cursor.visit(visitor)
             });
@@ -35,7 +31,7 @@ where
         // Table `block0` has an entry for each document, so a fingerprint can be repeated. `dedup` removes
         // the repetitions within a chunk. The cursor skips a fingerprint that the chunk before ended with.
         let (from, to) = (pair(from, 0), pair(to, u64::MAX));
-        self.block0.visit(from, to, |_, chunk| {
+        self.table(BLOCK0).visit(from, to, |_, chunk| {
             cursor.load(&chunk);
             cursor.fingerprints.dedup();
             Ok(match cursor.visit(visitor)? {
@@ -55,7 +51,7 @@ where
         mut visitor: impl FnMut(u64, DocId) -> Result<bool>,
     ) -> Result<()> {
         let (from, to) = (pair(from, 0), pair(to, u64::MAX));
-        self.block0.visit(from, to, |_, chunk| {
+        self.table(BLOCK0).visit(from, to, |_, chunk| {
             for entry in chunk.entries_from(from).take_while(|entry| *entry <= to) {
                 if !visitor(entry.first(), DocId(entry.second()))? {
                     return Ok(VisitFlow::Stop);
@@ -89,7 +85,7 @@ where
             bucket.clear();
             Ok((key < last).then(|| key + 1))
         };
-        self.visit_block_range(block, from, to, &mut |fingerprints| {
+        self.visit_range(block, from, to, &mut |fingerprints| {
             let same_key = |a: &u64, b: &u64| block::front_key(*a) == block::front_key(*b);
             for fingerprints in fingerprints.chunk_by(same_key) {
                 // Finishes the bucket of the key before, and the empty buckets of the keys in between.

@@ -21,8 +21,8 @@ use crate::store::disk::path::{DbPath, RedbResult};
 use crate::store::pager::{CowFile, PageFile};
 use crate::store::tables::packed::entry::Entry;
 use crate::store::tables::packed::{Fill, encode_chunks};
-use crate::store::tables::schema::{self, Counters, Header, JournalMark};
-use crate::store::tables::{ReadTables, TableOf, WriteTables};
+use crate::store::tables::schema::{self, Counters, Header, JournalMark, TableSpec};
+use crate::store::tables::{ReadAccess, TableEntry, Tables, WriteTables};
 use length::{SCRATCH, SCRATCH_BYTES, may_shrink};
 use temporary_file::TemporaryFile;
 use write_behind::WriteBehind;
@@ -150,7 +150,7 @@ impl NewFile {
     fn initialise(&mut self, identity: u64, mark: &JournalMark) -> Result<()> {
         let db_path = &self.db_path;
         let transaction = self.begin()?;
-        WriteTables::from_transaction(&transaction, db_path, self.header.keeps())?;
+        WriteTables::of_write(&transaction, db_path, self.header.keeps())?;
         {
             transaction.open_table(schema::TEXTS).writing(db_path)?;
             let mut meta = transaction.open_table(schema::META).writing(db_path)?;
@@ -213,9 +213,9 @@ impl NewFile {
 
     /// Writes ascending entries to an empty table, and returns their number. Another thread writes
     /// the chunks.
-    pub(crate) fn append<E: Entry>(
+    pub(crate) fn append<E: TableEntry>(
         &self,
-        table: TableOf<E>,
+        table: TableSpec<E>,
         entries: impl Iterator<Item = Result<E>>,
     ) -> Result<u64> {
         let fill = if self.header.frozen {
@@ -223,9 +223,8 @@ impl NewFile {
         } else {
             Fill::Room
         };
-        let id = table(&mut self.write()?.tables()?).id();
         let mut count = 0;
-        let chunks = encode_chunks(id, fill, entries.inspect(|_| count += 1));
+        let chunks = encode_chunks(table.id, fill, entries.inspect(|_| count += 1));
         std::thread::scope(|scope| {
             let (sender, batches) = sync_channel(WAITING_BATCHES);
             let writer = scope.spawn(|| self.append_batches(table, batches));
@@ -240,32 +239,34 @@ impl NewFile {
         Ok(count)
     }
 
-    fn append_batches<E: Entry>(
+    fn append_batches<E: TableEntry>(
         &self,
-        table: TableOf<E>,
+        table: TableSpec<E>,
         batches: Receiver<ChunkBatch<E>>,
     ) -> Result<()> {
         let chunks_per_commit = (self.cache_bytes / PAGE_BYTES / CACHE_PER_COMMIT).max(1);
         let mut chunks = batches.into_iter().flatten().peekable();
         while chunks.peek().is_some() {
             let mut transaction = self.write()?;
-            table(&mut transaction.tables_mut()?)
+            let mut tables = transaction.tables_mut()?;
+            tables
+                .table_mut(table)
                 .append(chunks.by_ref().take(chunks_per_commit))?;
+            drop(tables);
             transaction.commit()?;
         }
         Ok(())
     }
 
-    pub(crate) fn read(&self) -> Result<ReadTables> {
+    pub(crate) fn read(&self) -> Result<Tables<ReadAccess>> {
         let transaction = self.database.begin_read().reading(&self.db_path)?;
-        ReadTables::from_transaction(&transaction, &self.db_path, self.header.keeps(), ())
+        Tables::of_read(&transaction, &self.db_path, self.header.keeps(), ReadAccess)
     }
 
-    pub(crate) fn clear<E: Entry>(&self, table: TableOf<E>) -> Result<()> {
-        let id = table(&mut self.write()?.tables()?).id();
+    pub(crate) fn clear<E: TableEntry>(&self, table: TableSpec<E>) -> Result<()> {
         let transaction = self.begin_keeping_length()?;
         transaction
-            .delete_table(id.definition::<E>())
+            .delete_table(table.id.definition::<E>())
             .writing(&self.db_path)?;
         self.commit(transaction)
     }

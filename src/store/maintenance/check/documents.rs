@@ -7,8 +7,10 @@ use crate::block::{self, BLOCKS};
 use crate::error::Result;
 use crate::ids::Fingerprint;
 use crate::store::tables::packed::entry::{Entry, pair};
-use crate::store::tables::schema::Counters;
-use crate::store::view::snapshot_tables::SnapshotTables;
+use crate::store::tables::schema::{
+    ARRIVALS, BLOCK0, Counters, FINGERPRINTS, ROTATED, TIMES, UNRELIABLE,
+};
+use crate::store::view::access::SnapshotTables;
 
 /// The content of `fingerprints` and `unreliable`.
 #[derive(Default)]
@@ -33,30 +35,31 @@ impl TableCheck {
         let mut from_block0 = EntrySum::default();
         let mut distinct = [EntrySum::default(); BLOCKS];
         let mut last = None;
-        is_whole &= self.read(&tables.block0, |entry: u128| {
+        is_whole &= self.read(tables.table(BLOCK0), |entry: u128| {
             from_block0.add(entry);
             if last.replace(entry.first()) != Some(entry.first()) {
                 distinct[0].add(u128::from(entry.first()));
             }
             Ok(())
         })?;
-        for (table, block) in tables.rotated.iter().zip(1..) {
-            is_whole &= self.read(table, |rotated: u64| {
+        for (table, block) in ROTATED.iter().zip(1..) {
+            is_whole &= self.read(tables.table(*table), |rotated: u64| {
                 let fingerprint = block::unrotate(rotated, block);
                 distinct[block].add(u128::from(fingerprint.bits()));
                 Ok(())
             })?;
         }
         let mut time_sums = TimeSums::default();
-        if let Some(times) = &tables.times {
-            is_whole &= self.times(times, &mut time_sums)?;
+        let times = tables.kept(ARRIVALS).zip(tables.kept(TIMES));
+        if let Some((arrivals, times)) = times {
+            is_whole &= self.times(arrivals, times, &mut time_sums)?;
         }
         // An entry that seems to be missing may be in a part that cannot be read.
         if !is_whole || !self.is_flushed {
             return Ok(());
         }
-        if let Some(times) = &tables.times {
-            self.compare_times(tables, times, &time_sums, documents.ids)?;
+        if let Some((arrivals, times)) = times {
+            self.compare_times(tables, arrivals, times, &time_sums, documents.ids)?;
         }
         for id in &documents.repeated {
             self.damage.push(format!(
@@ -103,13 +106,13 @@ impl TableCheck {
     /// Reads `fingerprints` merged with `unreliable`. Returns `true` if both can be read whole.
     fn documents(&mut self, tables: &SnapshotTables, sums: &mut DocumentSums) -> Result<bool> {
         // The merge below would end at damage to `unreliable`.
-        if !self.read(&tables.unreliable, |_: u64| Ok(()))? {
-            self.read(&tables.fingerprints, |_: u128| Ok(()))?;
+        if !self.read(tables.table(UNRELIABLE), |_: u64| Ok(()))? {
+            self.read(tables.table(FINGERPRINTS), |_: u128| Ok(()))?;
             return Ok(false);
         }
-        let mut unreliable = tables.unreliable.entries()?.peekable();
+        let mut unreliable = tables.table(UNRELIABLE).entries()?.peekable();
         let mut last = None;
-        let is_whole = self.read(&tables.fingerprints, |entry: u128| {
+        let is_whole = self.read(tables.table(FINGERPRINTS), |entry: u128| {
             let (id, fingerprint) = (entry.first(), entry.second());
             if last.replace(id) == Some(id)
                 && sums.repeated.len() < NAMED
@@ -117,7 +120,7 @@ impl TableCheck {
             {
                 sums.repeated.push(id);
             }
-            if tables.times.is_some() {
+            if tables.kept(TIMES).is_some() {
                 sums.ids.add(pair(id, 0));
             }
             // An unreliable id that is passed by has no document.
@@ -145,12 +148,8 @@ impl TableCheck {
     }
 
     fn name_differing_documents(&mut self, tables: &SnapshotTables) -> Result<()> {
-        let SnapshotTables {
-            fingerprints,
-            block0,
-            unreliable,
-            ..
-        } = tables;
+        let (fingerprints, block0) = (tables.table(FINGERPRINTS), tables.table(BLOCK0));
+        let unreliable = tables.table(UNRELIABLE);
         let missing = fingerprints.entries()?.map(|entry| {
             let (id, bits) = both(entry?);
             let is_missing = !holds(unreliable, id)? && !holds(block0, pair(bits, id))?;
@@ -169,9 +168,9 @@ impl TableCheck {
     }
 
     fn name_differing_fingerprints(&mut self, tables: &SnapshotTables, block: usize) -> Result<()> {
-        let table = &tables.rotated[block - 1];
+        let table = tables.table(ROTATED[block - 1]);
         let name = table.id().name;
-        let missing = tables.block0.entries()?.map(|entry| {
+        let missing = tables.table(BLOCK0).entries()?.map(|entry| {
             let fingerprint = Fingerprint::from_bits(entry?.first());
             let is_missing = !holds(table, block::rotate(fingerprint, block))?;
             Ok(is_missing.then(|| format!("table {name} lacks fingerprint {fingerprint}")))

@@ -6,7 +6,6 @@ use super::{NAMED, TableCheck, unless_corrupt};
 use crate::error::Result;
 use crate::ids::{DocId, Fingerprint};
 use crate::store::view::View;
-use crate::store::view::source::FingerprintSource;
 
 impl TableCheck {
     /// Looks up every edited document. A flush removes the old state that an edit names; another

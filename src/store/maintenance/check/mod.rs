@@ -22,8 +22,8 @@ use crate::store::Store;
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::damaged_ranges::{Damaged, KeyInt, Part};
 use crate::store::tables::packed::entry::{Entry, pair};
-use crate::store::tables::schema::Counters;
-use crate::store::view::snapshot_tables::SnapshotTables;
+use crate::store::tables::schema::{Counters, FOREST, TIMES};
+use crate::store::view::access::SnapshotTables;
 
 /// At most 10 entries are named for each kind of damage.
 const NAMED: usize = 10;
@@ -114,8 +114,8 @@ pub(crate) fn steps(tables: &SnapshotTables) -> Result<u64> {
         texts,
         ..
     } = tables.counters();
-    let tables_by_document = if tables.times.is_some() { 4 } else { 2 };
-    let forest = match &tables.forest {
+    let tables_by_document = if tables.kept(TIMES).is_some() { 4 } else { 2 };
+    let forest = match tables.kept(FOREST) {
         Some(forest) => forest.bytes()?.0 / BYTES_PER_KEY,
         None => 0,
     };

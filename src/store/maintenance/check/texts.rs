@@ -11,9 +11,9 @@ use crate::forest::ForestKeys;
 use crate::ids::DocId;
 use crate::store::tables::packed::damaged_ranges::{Part, split_damage};
 use crate::store::tables::packed::entry::pair;
+use crate::store::tables::schema::{FINGERPRINTS, FOREST};
 use crate::store::tables::texts;
-use crate::store::view::snapshot_tables::SnapshotTables;
-use crate::store::view::source::FingerprintSource;
+use crate::store::view::access::SnapshotTables;
 
 type TextsTable = redb::ReadOnlyTable<u64, &'static [u8]>;
 
@@ -38,7 +38,7 @@ impl TableCheck {
             return Ok(());
         };
         let made = self.stored_texts(tables, table, maker)?;
-        if let (Some(maker), Some(forest)) = (maker, &tables.forest) {
+        if let (Some(maker), Some(forest)) = (maker, tables.kept(FOREST)) {
             self.forest(tables, table, forest, maker, made)?;
         }
         Ok(())
@@ -81,7 +81,7 @@ impl TableCheck {
                 (None, _) => is_whole = false,
             }
             // Damage to `fingerprints` was named when the packed tables were read.
-            let has_document = split_damage(has_document(&tables.fingerprints, id.0));
+            let has_document = split_damage(has_document(tables.table(FINGERPRINTS), id.0));
             if let (Ok(Ok(false)), true) = (has_document, self.is_flushed) {
                 self.damage.push(format!(
                     "table texts holds document {id}, table fingerprints does not"

@@ -2,13 +2,11 @@
 
 use super::entry_sum::EntrySum;
 use super::{PackedTable, TableCheck, both, has_document, holds};
-use crate::error::Result;
 use crate::ids::Timestamp;
-use crate::store::tables::Times;
+use crate::error::Result;
 use crate::store::tables::packed::entry::{pair, swapped};
-use crate::store::view::snapshot_tables::SnapshotTables;
-
-type TimesTables = Times<redb::ReadOnlyTable<u128, &'static [u8]>>;
+use crate::store::tables::schema::FINGERPRINTS;
+use crate::store::view::access::SnapshotTables;
 
 /// The content of `times` and `arrivals`.
 #[derive(Default)]
@@ -23,14 +21,19 @@ pub(super) struct TimeSums {
 
 impl TableCheck {
     /// Reads both tables. Returns `true` if all of both can be read.
-    pub(super) fn times(&mut self, times: &TimesTables, sums: &mut TimeSums) -> Result<bool> {
-        let is_whole = self.read(&times.arrivals, |entry: u128| {
+    pub(super) fn times(
+        &mut self,
+        arrivals: &PackedTable<u128>,
+        times: &PackedTable<u128>,
+        sums: &mut TimeSums,
+    ) -> Result<bool> {
+        let is_whole = self.read(arrivals, |entry: u128| {
             let (time, _) = both(entry);
             sums.from_arrivals.add(swapped(entry));
             sums.latest = Some(time);
             Ok(())
         })?;
-        Ok(self.read(&times.times, |entry: u128| {
+        Ok(self.read(times, |entry: u128| {
             let (id, _) = both(entry);
             sums.from_times.add(entry);
             sums.ids.add(pair(id, 0));
@@ -42,7 +45,8 @@ impl TableCheck {
     pub(super) fn compare_times(
         &mut self,
         tables: &SnapshotTables,
-        TimesTables { arrivals, times }: &TimesTables,
+        arrivals: &PackedTable<u128>,
+        times: &PackedTable<u128>,
         sums: &TimeSums,
         ids: EntrySum,
     ) -> Result<()> {
@@ -80,7 +84,7 @@ impl TableCheck {
         tables: &SnapshotTables,
         times: &PackedTable<u128>,
     ) -> Result<()> {
-        let without_time = tables.fingerprints.entries()?.map(|entry| {
+        let without_time = tables.table(FINGERPRINTS).entries()?.map(|entry| {
             let (id, _) = both(entry?);
             let has_time = has_document(times, id)?;
             Ok((!has_time).then(|| format!("table times lacks document {id}")))
@@ -90,7 +94,7 @@ impl TableCheck {
             let (id, _) = both(entry?);
             Ok(if last.replace(id) == Some(id) {
                 Some(format!("table times holds document {id} more than once"))
-            } else if has_document(&tables.fingerprints, id)? {
+            } else if has_document(tables.table(FINGERPRINTS), id)? {
                 None
             } else {
                 Some(format!(

@@ -104,7 +104,7 @@ impl SourceJoin<'_> {
             }
         }
         document.lost_text = document.sealed_text.is_none() && self.may_lack(TEXTS_NAME, id);
-        if document.reliable == Some(true) && self.may_lack(UNRELIABLE.name, id) {
+        if document.reliable == Some(true) && self.may_lack(UNRELIABLE.id.name, id) {
             // `unreliable` is damaged at this id. Only reliable documents are in `block0`, so `block0`
             // decides instead.
             let fingerprint = document.fingerprint;

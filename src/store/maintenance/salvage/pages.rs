@@ -92,15 +92,15 @@ impl ScannedPages {
     fn take_chunk(&mut self, page: &[u8]) -> Result<bool> {
         if let Some((fence, bytes)) = leaf::chunk::<u128>(page) {
             for (id, is_twin) in [
-                (FINGERPRINTS, false),
-                (BLOCK0, true),
-                (TIMES, false),
-                (ARRIVALS, true),
+                (FINGERPRINTS.id, false),
+                (BLOCK0.id, true),
+                (TIMES.id, false),
+                (ARRIVALS.id, true),
             ] {
                 let Ok(chunk) = Chunk::<u128>::decode(id.number, fence, bytes) else {
                     continue;
                 };
-                let is_time = id == TIMES || id == ARRIVALS;
+                let is_time = id == TIMES.id || id == ARRIVALS.id;
                 for entry in chunk.entries() {
                     let entry = if is_twin { swapped(entry) } else { entry };
                     if is_time {
@@ -115,7 +115,7 @@ impl ScannedPages {
             }
         }
         if let Some((fence, bytes)) = leaf::chunk::<u64>(page)
-            && let Ok(chunk) = Chunk::<u64>::decode(UNRELIABLE.number, fence, bytes)
+            && let Ok(chunk) = Chunk::<u64>::decode(UNRELIABLE.id.number, fence, bytes)
         {
             for id in chunk.entries() {
                 self.unreliable.push(id)?;
@@ -169,9 +169,9 @@ impl ScannedPages {
         let unreliable = self.unreliable.sorted()?;
         Ok(SourceJoin {
             sources: vec![
-                Source::sorted(FINGERPRINTS.name, fingerprints, Fact::Fingerprint),
-                Source::sorted(UNRELIABLE.name, unreliable, |_| Fact::Unreliable),
-                Source::sorted(TIMES.name, times, Fact::Arrival),
+                Source::sorted(FINGERPRINTS.id.name, fingerprints, Fact::Fingerprint),
+                Source::sorted(UNRELIABLE.id.name, unreliable, |_| Fact::Unreliable),
+                Source::sorted(TIMES.id.name, times, Fact::Arrival),
                 Source::new(TEXTS_NAME, texts),
             ],
             block0: None,

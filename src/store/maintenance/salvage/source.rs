@@ -5,18 +5,18 @@ use redb::{TableDefinition, TableHandle};
 use super::join::Table;
 use super::journals::has_journal;
 use super::pages::ScannedPages;
+use crate::ids::Timestamp;
 use crate::advice::ForeignFile;
 use crate::error::{Error, LockHolder, Result};
-use crate::ids::Timestamp;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::bulk::new_file::refuse_existing;
 use crate::store::disk::lock::FileLock;
 use crate::store::disk::path::{DbPath, RedbResult, message_without_path};
 use crate::store::pager::PageFile;
 use crate::store::pager::backend::Backend;
+use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::entry::Entry;
-use crate::store::tables::packed::{Packed, TableId};
-use crate::store::tables::schema::{self, Header, JournalMark};
+use crate::store::tables::schema::{self, Header, JournalMark, Keeps, TableSpec};
 
 /// 64 MiB for redb's cache while a damaged file is read.
 const CACHE_BYTES: usize = 64 << 20;
@@ -167,12 +167,17 @@ impl OpenFile {
         })
     }
 
+    /// A packed table; `None` if the file does not keep the table, or the table cannot be opened.
     pub(super) fn packed<E: Entry>(
         &self,
-        id: TableId,
+        TableSpec { id, is_kept, .. }: TableSpec<E>,
+        keeps: Keeps,
         db_path: &DbPath,
         damage: &mut Vec<String>,
     ) -> Option<Packed<Table<E>>> {
+        if !is_kept(keeps) {
+            return None;
+        }
         let table = self.table(id.definition::<E>(), db_path, damage)?;
         Some(Packed::new(table, id, db_path.clone()))
     }

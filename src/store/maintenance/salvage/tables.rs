@@ -10,11 +10,11 @@ use crate::progress::ProgressReporter;
 use crate::store::bulk::MIN_MEMORY_BYTES;
 use crate::store::bulk::sort::{SortContext, Sorted, Sorter};
 use crate::store::disk::path::DbPath;
+use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::damaged_ranges::{Damaged, KeyInt, Part};
 use crate::store::tables::packed::entry::{Entry, swapped};
-use crate::store::tables::packed::{Packed, TableId};
 use crate::store::tables::schema::{
-    ARRIVALS, BLOCK0, FINGERPRINTS, Keeps, TEXTS, TIMES, UNRELIABLE,
+    ARRIVALS, BLOCK0, FINGERPRINTS, Keeps, TEXTS, TIMES, TableSpec, UNRELIABLE,
 };
 use crate::store::tables::texts;
 
@@ -41,15 +41,13 @@ impl SalvageTables {
         db_path: &DbPath,
         damage: &mut Vec<String>,
     ) -> Self {
-        let mut pairs = |id: TableId, is_kept: bool| {
-            is_kept.then(|| file.packed(id, db_path, damage)).flatten()
-        };
+        let mut pairs = |spec| file.packed(spec, keeps, db_path, damage);
         Self {
-            fingerprints: pairs(FINGERPRINTS, true),
-            block0: pairs(BLOCK0, true),
-            times: pairs(TIMES, keeps.arrivals),
-            arrivals: pairs(ARRIVALS, keeps.arrivals),
-            unreliable: file.packed(UNRELIABLE, db_path, damage),
+            fingerprints: pairs(FINGERPRINTS),
+            block0: pairs(BLOCK0),
+            times: pairs(TIMES),
+            arrivals: pairs(ARRIVALS),
+            unreliable: file.packed(UNRELIABLE, keeps, db_path, damage),
             texts: keeps
                 .texts
                 .then(|| file.table(TEXTS, db_path, damage))
@@ -79,14 +77,14 @@ impl SalvageTables {
         let only_in_block0 = only_in_twin(fingerprints, block0)?;
         let mut sources = vec![
             self.source(FINGERPRINTS, fingerprints, Fact::Fingerprint),
-            Source::sorted(BLOCK0.name, only_in_block0, Fact::Block0Fingerprint),
+            Source::sorted(BLOCK0.id.name, only_in_block0, Fact::Block0Fingerprint),
             self.source(UNRELIABLE, self.unreliable.as_ref(), |_| Fact::Unreliable),
         ];
         if self.keeps.arrivals {
             let only_in_arrivals = only_in_twin(times, arrivals)?;
             sources.push(self.source(TIMES, times, Fact::Arrival));
             sources.push(Source::sorted(
-                ARRIVALS.name,
+                ARRIVALS.id.name,
                 only_in_arrivals,
                 Fact::Arrival,
             ));
@@ -118,12 +116,12 @@ impl SalvageTables {
     /// A packed table whose entries begin with a document id.
     fn source<'s, E: Entry + KeyInt>(
         &self,
-        id: TableId,
+        spec: TableSpec<E>,
         table: Option<&'s Packed<Table<E>>>,
         fact: fn(u64) -> Fact,
     ) -> Source<'s> {
         let Some(table) = table else {
-            return Source::lost(id.name, &self.db_path);
+            return Source::lost(spec.id.name, &self.db_path);
         };
         let row = move |entry: E| Ok(Part::Read((entry.first(), fact(entry.second()))));
         let rows = table.parts::<E>().flat_map(move |part| match part {
@@ -135,7 +133,7 @@ impl SalvageTables {
             }))],
             Err(error) => vec![Err(error)],
         });
-        Source::new(id.name, rows)
+        Source::new(spec.id.name, rows)
     }
 
     fn texts(&self) -> Source<'_> {

@@ -7,6 +7,7 @@ pub(crate) trait Entry:
     Copy
     + Ord
     + Send
+    + Sync
     + std::fmt::LowerHex
     + redb::Key
     + for<'a> redb::Value<SelfType<'a> = Self>

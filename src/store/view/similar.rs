@@ -1,4 +1,4 @@
-//! The documents whose texts a search of the forest finds.
+//! Similar search: the documents whose texts a search of the forest finds, and their wordings in memory.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -7,16 +7,19 @@ use foldhash::fast::RandomState;
 use redb::ReadableTable;
 
 use super::View;
+use crate::ids::DocId;
 use crate::analysis::Sketch;
 use crate::error::Result;
 use crate::forest::{ForestEntries, ForestEntry, ForestPage, ForestSearch, keys_of_first_level};
-use crate::ids::DocId;
+use crate::measure::{PackedWording, WordingSize};
 use crate::store::cache::nodes::{MAX_ENTRIES, NodeCache, Visit};
 use crate::store::cache::wordings::WordingCache;
 use crate::store::memtable::MemtableView;
 use crate::store::tables::edit::TextEdit;
 use crate::store::tables::packed::Packed;
-use crate::store::view::source::FingerprintSource;
+use crate::store::tables::schema::FOREST;
+use crate::store::view::access::ViewAccess;
+use crate::text::Normaliser;
 
 /// Documents whose sketches are compared together.
 const COMPARED_TOGETHER: usize = 1 << 10;
@@ -75,20 +78,20 @@ impl<'c> Found<'c> {
     }
 }
 
-impl<T: FingerprintSource> View<T> {
+impl<A: ViewAccess> View<A> {
     /// The documents that a search of the forest finds and whose sketch may be near, ascending by id, each
     /// once. Expired documents are left out.
     ///
     /// Memory: some 30 bytes for each document found, 16 for each entry of the largest node, and 16 for each entry
     /// found in a memtable, before documents found in several trees are counted once.
     pub(crate) fn candidates_in_forest(&self, search: &ForestSearch<'_>) -> Result<Vec<DocId>> {
-        let mut documents = match &self.tables.as_tables().forest {
+        let mut documents = match self.tables.kept(FOREST) {
             Some(forest) => {
                 let forest = CachedForest {
                     forest,
-                    nodes: self.tables.nodes(),
+                    nodes: self.nodes(),
                 };
-                let mut found = Found::new(self.tables.wordings());
+                let mut found = Found::new(self.wordings());
                 search.run(&forest, &mut |(_, id)| found.add(DocId(id), search))?;
                 let (mut near, unknown) = found.into_near_and_unknown(search);
                 let accepts = |sketch| search.may_be_near(sketch);
@@ -122,7 +125,7 @@ impl<T: FingerprintSource> View<T> {
         memtables: &MemtableView,
         search: &ForestSearch<'_>,
     ) -> Result<Vec<DocId>> {
-        memtables.in_forest(search, |state| !self.expiry.is_expired(state.arrival))
+        memtables.in_forest(search, |state| self.answers(state))
     }
 
     /// The documents whose sketch in the tables is accepted. A sketch that is read from the tables is kept in
@@ -138,7 +141,7 @@ impl<T: FingerprintSource> View<T> {
                 accepted.push(id);
             }
         };
-        let cache = self.tables.wordings();
+        let cache = self.wordings();
         let mut missing = match cache {
             Some((cache, commit)) => cache.visit_sketches(documents, commit, &mut visit),
             None => documents.to_vec(),
@@ -175,13 +178,80 @@ impl<T: FingerprintSource> View<T> {
         Ok(accepted)
     }
 
+    /// Calls `visitor` with the packed wording of each of these documents that is in
+    /// memory, except cached wordings of a size that `accepts` rejects. Returns the documents that are not
+    /// in memory, whose texts must be read.
+    pub(crate) fn visit_wordings(
+        &self,
+        normaliser: &Normaliser,
+        documents: &[DocId],
+        accepts: impl Fn(WordingSize) -> bool,
+        mut visitor: impl FnMut(DocId, PackedWording<'_>),
+    ) -> Vec<DocId> {
+        let (mut others, mut in_tables) = (Vec::new(), Vec::new());
+        let in_tables = if self.memtables.is_empty() {
+            documents
+        } else {
+            for id in documents {
+                let Some(latest) = self.memtables.latest(*id) else {
+                    in_tables.push(*id);
+                    continue;
+                };
+                let keyed = match &latest.text {
+                    TextEdit::Put(keyed) => keyed.packed(normaliser),
+                    TextEdit::Keep | TextEdit::Remove => None,
+                };
+                match (latest.state, keyed) {
+                    (Some(_), Some(packed)) => visitor(*id, packed),
+                    _ => others.push(*id),
+                }
+            }
+            &in_tables
+        };
+        match self.wordings() {
+            Some((cache, commit)) => {
+                others.extend(cache.visit(in_tables, commit, accepts, visitor))
+            }
+            None => others.extend(in_tables),
+        }
+        others
+    }
+
+    /// The text and the sketch of a document, if [`keep_wording`](Self::keep_wording) may keep its wording.
+    pub(crate) fn text_to_keep(&self, id: DocId) -> Result<Option<(String, Option<Sketch>)>> {
+        if self.wordings().is_some() && self.is_in_tables(id) {
+            self.tables.text_with_sketch(id)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// Keeps the sketch and the packed wording of a document of the tables in memory.
+    pub(crate) fn keep_wording(&self, id: DocId, sketch: Option<Sketch>, packed: &[u8]) {
+        if let Some((cache, commit)) = self.wordings() {
+            cache.insert(id, commit, sketch, packed);
+        }
+    }
+
+    /// The nodes in memory, and the commit that the tables show.
+    fn nodes(&self) -> Option<(&NodeCache, u64)> {
+        let (caches, commit) = self.tables.access.caches()?;
+        Some((caches.nodes.as_ref()?, commit))
+    }
+
+    /// The sketches and wordings in memory, and the commit that the tables show.
+    fn wordings(&self) -> Option<(&WordingCache, u64)> {
+        let (caches, commit) = self.tables.access.caches()?;
+        Some((caches.wordings.as_ref()?, commit))
+    }
+
     /// Returns `true` if the document is stored and not expired, and its text is the text in the tables.
     fn has_text_in_tables(&self, id: DocId) -> Result<bool> {
         let Some(latest) = self.memtables.latest(id) else {
             return self.answers_from_tables(id);
         };
         let state = latest.state.filter(|_| latest.text == TextEdit::Keep);
-        Ok(state.is_some_and(|state| !self.expiry.is_expired(state.arrival)))
+        Ok(state.is_some_and(|state| self.answers(state)))
     }
 }
 

@@ -1,14 +1,17 @@
-//! The whole content of a view: documents, totals and unflushed changes.
+//! The documents of a view by id, its totals and its unflushed changes.
 
 use std::path::Path;
 
 use super::View;
 use crate::document::Document;
-use crate::error::Result;
 use crate::ids::{DocId, Fingerprint, Timestamp};
+use crate::error::Result;
 use crate::store::tables::edit::{Counts, DocumentEdit, StoredDocument, TextEdit};
+use crate::store::tables::packed::VisitFlow;
+use crate::store::tables::packed::entry::{Entry, pair};
+use crate::store::tables::schema::{FINGERPRINTS, TIMES, UNRELIABLE};
+use crate::store::view::access::SnapshotTables;
 use crate::store::view::pages::{Page, paged};
-use crate::store::view::source::FingerprintSource;
 
 impl View {
     /// The number of documents, including expired ones that are not removed yet.
@@ -29,7 +32,7 @@ impl View {
     }
 
     pub(crate) fn keeps_arrivals(&self) -> bool {
-        self.tables.times.is_some()
+        self.tables.kept(TIMES).is_some()
     }
 
     /// A document with its text; `None` if the document is not stored or is expired.
@@ -158,5 +161,65 @@ fn without_text(id: DocId, state: StoredDocument) -> Document {
         reliable: state.reliable,
         arrival: state.arrival,
         ..Document::new(id, state.fingerprint)
+    }
+}
+
+impl SnapshotTables {
+    /// The documents from id `from` on in the first chunk that has one, by id and without their texts.
+    fn stored_documents_page(&self, from: DocId) -> Result<Page<Document>> {
+        let (from, to) = (pair(from.0, 0), u128::MAX);
+        let mut documents: Vec<Document> = Vec::new();
+        self.table(FINGERPRINTS).visit(from, to, |_, chunk| {
+            documents.extend(chunk.entries_from(from).map(|entry| {
+                let fingerprint = Fingerprint::from_bits(entry.second());
+                Document::new(DocId(entry.first()), fingerprint)
+            }));
+            Ok(if documents.is_empty() {
+                VisitFlow::Next
+            } else {
+                VisitFlow::Stop
+            })
+        })?;
+        let (Some(first), Some(last)) = (documents.first(), documents.last()) else {
+            return Ok(Page::new(documents, None, false));
+        };
+        let (first, last) = (first.id, last.id);
+        // Both the documents and the unreliable ids ascend, so one pass over both is enough.
+        let mut rest = documents.iter_mut();
+        self.table(UNRELIABLE)
+            .visit_entries(first.0, last.0, |id| {
+                if let Some(document) = rest.find(|document| document.id.0 == id) {
+                    document.reliable = false;
+                }
+                true
+            })?;
+        self.fill_in_arrivals(&mut documents, first, last)?;
+        Ok(Page::new(documents, Some(last), true))
+    }
+
+    /// Sets the arrival times of documents. The documents ascend by id within `first..=last`.
+    fn fill_in_arrivals(
+        &self,
+        documents: &mut [Document],
+        first: DocId,
+        last: DocId,
+    ) -> Result<()> {
+        let Some(times) = self.kept(TIMES) else {
+            return Ok(());
+        };
+        let (from, to) = (pair(first.0, 0), pair(last.0, u64::MAX));
+        times.visit_entries(from, to, |entry| {
+            let index = documents.binary_search_by_key(&entry.first(), |document| document.id.0);
+            if let Ok(index) = index {
+                documents[index].arrival = Some(Timestamp(entry.second()));
+            }
+            true
+        })?;
+        match documents.iter().find(|document| document.arrival.is_none()) {
+            None => Ok(()),
+            Some(Document { id, .. }) => Err(self
+                .db_path
+                .corrupt(format!("table times lacks document {id}"))),
+        }
     }
 }

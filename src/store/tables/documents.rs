@@ -1,0 +1,80 @@
+//! Queries of one document, by its id.
+
+use redb::ReadableTable;
+
+use crate::ids::{DocId, Fingerprint};
+use crate::analysis::Sketch;
+use crate::error::Result;
+use crate::store::disk::path::RedbResult;
+use crate::store::tables::edit::StoredDocument;
+use crate::store::tables::packed::entry::{Entry, pair};
+use crate::store::tables::schema::{FINGERPRINTS, UNRELIABLE};
+use crate::store::tables::{Access, Tables, texts};
+
+/// The tables may be out of date for documents that a memtable has edited, see
+/// [`View`](crate::store::View).
+impl<A: Access> Tables<A> {
+    /// The fingerprint of a document.
+    pub(crate) fn fingerprint(&self, id: DocId) -> Result<Option<Fingerprint>> {
+        let (from, to) = (pair(id.0, 0), pair(id.0, u64::MAX));
+        let entry = self.table(FINGERPRINTS).first_in(from, to)?;
+        Ok(entry.map(|entry| Fingerprint::from_bits(entry.second())))
+    }
+
+    /// A document without its text.
+    pub(crate) fn document(&self, id: DocId) -> Result<Option<StoredDocument>> {
+        let Some(fingerprint) = self.fingerprint(id)? else {
+            return Ok(None);
+        };
+        Ok(Some(StoredDocument {
+            fingerprint,
+            reliable: self.table(UNRELIABLE).first_in(id.0, id.0)?.is_none(),
+            arrival: self.arrival_of(id)?,
+        }))
+    }
+
+    pub(crate) fn has_text(&self, id: DocId) -> Result<bool> {
+        let Some(table) = &self.texts else {
+            return Ok(false);
+        };
+        let get = || table.get(id.0).reading(&self.db_path);
+        Ok(self.db_path.catch_failed_reads(get)?.is_some())
+    }
+
+    /// `None` if no text is stored.
+    pub(crate) fn text(&self, id: DocId) -> Result<Option<String>> {
+        match &self.texts {
+            Some(table) => texts::get(table, id, &self.db_path),
+            None => Ok(None),
+        }
+    }
+
+    /// The text of a document and its sketch; `None` if no text is stored.
+    pub(crate) fn text_with_sketch(&self, id: DocId) -> Result<Option<(String, Option<Sketch>)>> {
+        match &self.texts {
+            Some(table) => texts::get_with_sketch(table, id, &self.db_path),
+            None => Ok(None),
+        }
+    }
+
+    /// The sketch of the text of a document; `None` if no text is stored, or a text without a sketch.
+    pub(crate) fn sketch(&self, id: DocId) -> Result<Option<Sketch>> {
+        match &self.texts {
+            Some(table) => texts::get_sketch(table, id, &self.db_path),
+            None => Ok(None),
+        }
+    }
+
+    /// The sketches of a document and of documents with larger ids whose texts are near in the file, ascending,
+    /// while `wants` returns `true`.
+    pub(crate) fn sketches_from(
+        &self,
+        id: DocId,
+        wants: impl Fn(DocId) -> bool,
+    ) -> Vec<(DocId, Option<Sketch>)> {
+        match &self.texts {
+            Some(table) => texts::get_sketches_from(table, id, &self.db_path, wants),
+            None => Vec::new(),
+        }
+    }
+}
