@@ -387,7 +387,7 @@ impl Builder {
             // Candidates of the forest are compared by their texts, so a forest needs the texts.
             keep_texts: self.keep_texts || self.similar,
             // Stored, so that a version with other keys refuses the file instead of missing texts.
-            forest: self.similar.then(ForestKeys::description),
+            text_keys: self.similar.then(ForestKeys::description),
             frozen: self.frozen,
             retention: self.retention,
         })

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use crate::document::{Document, Match};
-use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::error::Result;
 use crate::hamming::check_radius;
+use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::measure::decision::SimilarRule;
 use crate::query::Similar;
 

@@ -15,8 +15,8 @@ use rayon::prelude::*;
 
 use super::{Change, PreparedChange};
 use crate::document::Match;
-use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::error::Result;
+use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::progress::ProgressHandler;
 use crate::query::{self, Similar, TextQuery};
 use crate::store::{DocumentEdit, TextEdit, View};

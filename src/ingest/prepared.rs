@@ -59,7 +59,7 @@ impl PreparedChange {
             }
             // No fingerprint recognises a copy of an unreliable text. Its wording has a forest key.
             (Change::InsertUnique { document, .. }, Some(text))
-                if !document.reliable && header.forest.is_some() =>
+                if !document.reliable && header.text_keys.is_some() =>
             {
                 let query = TextQuery::new(text, Some(document.text_fingerprint()));
                 Some(Box::new(query.same_wording()))
@@ -75,7 +75,7 @@ impl PreparedChange {
         };
         let text = match (text, &query, &change) {
             (Some(text), Some(query), Change::InsertUnlessSimilar { .. })
-                if header.forest.is_some() =>
+                if header.text_keys.is_some() =>
             {
                 TextEdit::Put(query.keyed(text))
             }
@@ -136,7 +136,7 @@ pub(crate) fn prepare_all(changes: Vec<Change>, store: &Store) -> Result<Vec<Pre
 
 fn prepare_each(changes: Vec<Change>, store: &Store) -> Vec<Result<PreparedChange>> {
     let is_costly = |change: &Change| {
-        store.header().forest.is_some() || matches!(change, Change::InsertUnlessSimilar { .. })
+        store.header().text_keys.is_some() || matches!(change, Change::InsertUnlessSimilar { .. })
     };
     let prepare = |change| PreparedChange::new(change, store);
     if changes.len() < MIN_PARALLEL_CHANGES || !changes.iter().any(is_costly) {

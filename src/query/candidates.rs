@@ -1,10 +1,10 @@
 //! The stored fingerprints within a radius, found by probing the buckets of near block keys or by
 //! scanning all fingerprints, whichever is cheaper.
 
-use crate::ids::Fingerprint;
 use crate::block::{self, BLOCK_BITS, Probes};
 use crate::error::Result;
 use crate::hamming;
+use crate::ids::Fingerprint;
 use crate::store::{Bucket, SCAN_BLOCK, Tables, ViewAccess, VisitFlow};
 
 /// The distinct reliable fingerprints within the radius, unsorted.

@@ -4,9 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use crate::ids::DocId;
 use crate::error::Result;
-use crate::ids::Fingerprint;
+use crate::ids::{DocId, Fingerprint};
 use crate::store::{DocumentLookup, Tables, ViewAccess};
 
 /// Calls `visitor` with the documents of these ascending fingerprints, in order of ids, until

@@ -67,7 +67,7 @@ fn create(folder: &TempDir, keep_texts: bool) -> Store {
     let header = Header {
         recipe: String::new(),
         keep_texts,
-        forest: None,
+        text_keys: None,
         frozen: false,
         retention: None,
     };

@@ -3,8 +3,8 @@
 use super::candidates::fingerprints_within;
 use super::documents::for_each_document;
 use crate::document::Match;
-use crate::ids::Fingerprint;
 use crate::error::Result;
+use crate::ids::Fingerprint;
 use crate::store::{View, ViewAccess};
 
 /// The radius within which all fingerprints lie.

@@ -24,15 +24,15 @@ pub(crate) struct Limits {
 
 /// The default of [`Limits::flush_changes`].
 const FLUSH_CHANGES: usize = 64 << 10;
-/// The default with a forest. A text has 25 keys, so 65,536 of them touch nearly every page of the forest of a
+/// The default with text keys. A text has 25 keys, so 65,536 texts touch nearly every page of the keys of a
 /// million texts, and 131,072 hardly more.
-const FOREST_FLUSH_CHANGES: usize = 2 * FLUSH_CHANGES;
+const TEXT_FLUSH_CHANGES: usize = 2 * FLUSH_CHANGES;
 
 impl Limits {
     /// A memtable with fewer changes is not flushed before the database is closed, unless it takes much memory.
-    pub(crate) fn flush_changes(&self, has_forest: bool) -> usize {
-        let default = match has_forest {
-            true => FOREST_FLUSH_CHANGES,
+    pub(crate) fn flush_changes(&self, keeps_text_keys: bool) -> usize {
+        let default = match keeps_text_keys {
+            true => TEXT_FLUSH_CHANGES,
             false => FLUSH_CHANGES,
         };
         self.min_flush_changes.unwrap_or(default)

@@ -191,11 +191,11 @@ impl Store {
         self.tables().pool.run(work)
     }
 
-    /// A text with its forest keys, if the database keeps a forest. Called on the threads that submit
+    /// A text with its text keys, if the database keeps them. Called on the threads that submit
     /// changes, because the one committing thread would compute all keys in turn.
     pub(crate) fn keyed(&self, text: String) -> Arc<KeyedText> {
-        match self.tables().forest() {
-            Some(forest) => KeyedText::with_forest(text, forest),
+        match self.header().key_maker() {
+            Some(maker) => KeyedText::with_keys(text, maker),
             None => KeyedText::new(text, Vec::new()),
         }
     }

@@ -103,7 +103,7 @@ impl Database {
         let Header {
             recipe: stored,
             keep_texts,
-            forest,
+            text_keys,
             frozen,
             retention,
         } = store.header();
@@ -111,7 +111,7 @@ impl Database {
         let settings = Settings {
             recipe,
             keep_texts: *keep_texts,
-            similar: forest.is_some(),
+            similar: text_keys.is_some(),
             retention: *retention,
             frozen: *frozen,
         };

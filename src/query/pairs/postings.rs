@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
-use crate::ids::DocId;
 use crate::error::Result;
+use crate::ids::DocId;
 use crate::store::{DocumentLookup, View};
 
 /// The documents of each fingerprint, from the tables and from the memtables. Only documents that

@@ -7,7 +7,7 @@
 //!                       │                        ▼       ▼
 //! finish                │              NewDocuments
 //!                       ▼                        │
-//!        forest ◄── TableWriter: a sort a table ◄┘ ──► every other table
+//!     text keys ◄── TableWriter: a sort a table ◄┘ ──► every other table
 //! ```
 //!
 //! A load into a database is one transaction. A load into a new file commits often, and names the
@@ -29,9 +29,8 @@ mod worker;
 use std::path::{Path, PathBuf};
 
 use crate::document::Document;
-use crate::ids::{DocId, Timestamp};
 use crate::error::{Error, Result};
-use crate::forest::ForestKeys;
+use crate::ids::{DocId, Timestamp};
 use crate::progress::ProgressHandler;
 use crate::retention::Retention;
 use crate::store::Store;
@@ -41,7 +40,7 @@ use crate::store::bulk::new_file::NewFile;
 use crate::store::bulk::reporter::{LoadReporter, OnConflict};
 use crate::store::bulk::sort::SortContext;
 use crate::store::bulk::table_writer::{TableWriter, Target};
-use crate::store::bulk::text_writer::{ForestSorter, TextWriter};
+use crate::store::bulk::text_writer::{KeySorter, TextWriter};
 use crate::store::commit::write_transaction::{MAX_REMOVED_AT_ONCE, WriteTransaction};
 use crate::store::disk::path::DbPath;
 use crate::store::tables::schema::{Header, Keeps};
@@ -111,7 +110,7 @@ impl Load {
     pub(crate) fn create(db_path: &DbPath, header: &Header, memory_bytes: u64) -> Result<Self> {
         let memory_bytes = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
         let file = NewFile::create(db_path, header, CACHE_BYTES.min(memory_bytes / 8), None)?;
-        let mut load = Self::new(db_path.path(), memory_bytes, header, file.forest());
+        let mut load = Self::new(db_path.path(), memory_bytes, header);
         load.stage = Some(if header.keep_texts {
             // Texts are written while documents are pushed, and redb allows one writer.
             PushStage::Sorting(Target::New(Box::new(file)))
@@ -127,38 +126,32 @@ impl Load {
         remove_expired(store, &mut transaction)?;
         let latest_arrival = transaction.counts().latest_arrival;
         let target = Target::Existing(Box::new(transaction));
-        let forest = store.tables().forest();
-        let mut load = Self::new(store.path(), memory_bytes, store.header(), forest);
+        let mut load = Self::new(store.path(), memory_bytes, store.header());
         load.latest_arrival = latest_arrival;
         load.stage = Some(PushStage::Sorting(target));
         Ok(load)
     }
 
-    fn new(
-        path: &Path,
-        memory_bytes: usize,
-        header: &Header,
-        forest: Option<&'static ForestKeys>,
-    ) -> Self {
+    fn new(path: &Path, memory_bytes: usize, header: &Header) -> Self {
         let keeps = header.keeps();
         let context = SortContext::new(path);
-        // Three quarters are for sorts, the rest for redb's cache and the texts. Forest keys
-        // outnumber all other entries and are sorted beside them, so they get half. The other half
-        // is for two sorts at a time, each with a sort of arrival times if those are kept.
-        let forest_bytes = if keeps.forest {
+        // Three quarters are for sorts, the rest for redb's cache and the texts. Text keys outnumber all
+        // other entries and are sorted beside them, so they get half. The other half is for two sorts
+        // at a time, each with a sort of arrival times if those are kept.
+        let key_bytes = if keeps.text_keys {
             memory_bytes / 8 * 3
         } else {
             0
         };
         let sorts = if keeps.arrivals { 4 } else { 2 };
-        let sorter_bytes = (memory_bytes / 4 * 3 - forest_bytes) / sorts;
-        let forest = forest.map(|maker| ForestSorter::new(maker, forest_bytes, &context));
+        let sorter_bytes = (memory_bytes / 4 * 3 - key_bytes) / sorts;
+        let keys = (header.key_maker()).map(|maker| KeySorter::new(maker, key_bytes, &context));
         let text_batch_bytes = TEXT_BATCH_BYTES.min(memory_bytes / 8);
         Self {
             stage: None,
             pushed: PushedSorter::new(sorter_bytes, keeps.arrivals, &context),
             new_documents: NewDocuments::new(sorter_bytes, keeps.arrivals, &context),
-            texts: TextWriter::new(text_batch_bytes, forest, &context),
+            texts: TextWriter::new(text_batch_bytes, keys, &context),
             documents: 0,
             keeps,
             now: Timestamp::now(),
@@ -309,7 +302,7 @@ impl Load {
         let target = stage.into_target()?;
         // `fingerprints`, `block0` to `block3` and, if kept, `times` and `arrivals`.
         let tables = if self.keeps.arrivals { 7 } else { 5 };
-        let steps = tables * self.documents + self.texts.forest_entries();
+        let steps = tables * self.documents + self.texts.key_entries();
         let reporter = LoadReporter::new(progress, on_conflict, &self.path, steps)?;
         self.context.set_progress(progress);
         let writer = TableWriter {

@@ -7,9 +7,9 @@
 
 use redb::ReadableTable;
 
-use crate::ids::{DocId, Timestamp};
 use crate::block::BLOCK_BITS;
 use crate::error::Result;
+use crate::ids::{DocId, Timestamp};
 use crate::retention::{Expiry, Retention};
 use crate::store::bulk::BulkReport;
 use crate::store::bulk::new_documents::{NewDocuments, PushedSorter};
@@ -22,7 +22,7 @@ use crate::store::tables::TableEntry;
 use crate::store::tables::packed::entry::{Entry, merged, pair, swapped};
 use crate::store::tables::packed::{Op, Packed, VisitFlow};
 use crate::store::tables::schema::{
-    ARRIVALS, BLOCK0, FINGERPRINTS, FOREST, ROTATED, TIMES, TableSpec, UNRELIABLE,
+    ARRIVALS, BLOCK0, FINGERPRINTS, ROTATED, TEXT_KEYS, TIMES, TableSpec, UNRELIABLE,
 };
 
 /// The file that a bulk load writes.
@@ -79,7 +79,7 @@ pub(super) struct TableWriter<'o> {
     pub(super) reporter: LoadReporter<'o>,
     pub(super) context: SortContext,
     pub(super) sorter_bytes: usize,
-    /// Documents pushed: the steps of each table except `forest`.
+    /// Documents pushed: the steps of each table except the table of text keys.
     pub(super) documents: u64,
     pub(super) retention: Option<Retention>,
     /// The system clock as the load began.
@@ -98,7 +98,7 @@ impl TableWriter<'_> {
             self.write_fingerprints(&mut new_documents, pushed)?;
         }
         self.reporter.finish_table(self.documents)?;
-        self.write_forest(texts, new_documents.orphaned_texts.sorted()?)?;
+        self.write_text_keys(texts, new_documents.orphaned_texts.sorted()?)?;
         let unreliable = self
             .target
             .write(UNRELIABLE, new_documents.unreliable.sorted()?)?;
@@ -201,15 +201,15 @@ impl TableWriter<'_> {
         Ok(())
     }
 
-    /// Removes orphaned texts, and writes the forest keys of all others.
-    fn write_forest(&mut self, texts: TextWriter, orphaned: Sorted<u64>) -> Result<()> {
-        let steps = texts.forest_entries();
-        let forest = (self.target)
+    /// Removes orphaned texts, and writes the keys of all other texts.
+    fn write_text_keys(&mut self, texts: TextWriter, orphaned: Sorted<u64>) -> Result<()> {
+        let steps = texts.key_entries();
+        let entries = (self.target)
             .in_transaction(|transaction| texts.remove_orphaned(transaction, orphaned))?;
-        let Some(forest) = forest else {
+        let Some(entries) = entries else {
             return Ok(());
         };
-        self.write_steps(steps, FOREST, singles(forest.sorted()?))
+        self.write_steps(steps, TEXT_KEYS, singles(entries.sorted()?))
             .map(drop)
     }
 

@@ -1,13 +1,13 @@
-//! [`TextWriter`]: stores texts as they are pushed, and sorts their forest keys.
+//! [`TextWriter`]: stores texts as they are pushed, and sorts their text keys.
 
 use rayon::prelude::*;
 
 use crate::error::Result;
-use crate::forest::ForestKeys;
 use crate::ids::DocId;
 use crate::store::bulk::sort::{SortContext, Sorter};
 use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::tables::packed::entry::pair;
+use crate::store::tables::text_keys::KeyMaker;
 use crate::store::tables::texts::Encoder;
 
 /// Texts encoded in memory before they are stored.
@@ -19,19 +19,19 @@ pub(super) struct TextWriter {
     pending: Vec<(DocId, String)>,
     pending_bytes: usize,
     batch_bytes: usize,
-    forest: Option<ForestSorter>,
+    keys: Option<KeySorter>,
     context: SortContext,
 }
 
-/// Sorts new entries of `forest`. An entry of an orphaned text is pushed twice.
-pub(super) struct ForestSorter {
-    maker: &'static ForestKeys,
+/// Sorts new entries of the table of text keys. An entry of an orphaned text is pushed twice.
+pub(super) struct KeySorter {
+    maker: &'static KeyMaker,
     entries: Sorter<u128>,
 }
 
-impl ForestSorter {
+impl KeySorter {
     pub(super) fn new(
-        maker: &'static ForestKeys,
+        maker: &'static KeyMaker,
         memory_bytes: usize,
         context: &SortContext,
     ) -> Self {
@@ -42,7 +42,7 @@ impl ForestSorter {
     }
 }
 
-/// The stored form of a text, and its forest keys.
+/// The stored form of a text, and its text keys.
 struct EncodedText {
     id: DocId,
     bytes: Vec<u8>,
@@ -50,16 +50,12 @@ struct EncodedText {
 }
 
 impl TextWriter {
-    pub(super) fn new(
-        batch_bytes: usize,
-        forest: Option<ForestSorter>,
-        context: &SortContext,
-    ) -> Self {
+    pub(super) fn new(batch_bytes: usize, keys: Option<KeySorter>, context: &SortContext) -> Self {
         Self {
             pending: Vec::new(),
             pending_bytes: 0,
             batch_bytes,
-            forest,
+            keys,
             context: context.clone(),
         }
     }
@@ -92,10 +88,10 @@ impl TextWriter {
         for texts in new_only.chunks(TEXTS_ENCODED_AT_ONCE) {
             let encoded = self.encode(texts)?;
             transaction.add_texts(encoded.iter().map(|text| (text.id, text.bytes.as_slice())))?;
-            if let Some(forest) = &mut self.forest {
+            if let Some(sorter) = &mut self.keys {
                 for EncodedText { id, keys, .. } in &encoded {
                     for key in keys {
-                        forest.entries.push(pair(*key, id.0))?;
+                        sorter.entries.push(pair(*key, id.0))?;
                     }
                 }
             }
@@ -103,9 +99,9 @@ impl TextWriter {
         Ok(())
     }
 
-    /// Compresses texts and makes their forest keys, on all cores.
+    /// Compresses texts and makes their text keys, on all cores.
     fn encode(&self, texts: &[(DocId, String)]) -> Result<Vec<EncodedText>> {
-        let maker = self.forest.as_ref().map(|forest| forest.maker);
+        let maker = self.keys.as_ref().map(|sorter| sorter.maker);
         let encode = |encoder: &mut Encoder, (id, text): &(DocId, String)| {
             let keyed = maker.map(|maker| maker.keys_and_sketch(text));
             let (keys, sketch) = keyed.unwrap_or_default();
@@ -124,13 +120,13 @@ impl TextWriter {
         })
     }
 
-    /// Removes texts, and returns the sorter of `forest`. It holds the entries of a removed text twice.
+    /// Removes texts, and returns the sorted entries of text keys. The entries of a removed text are there twice.
     pub(super) fn remove_orphaned(
         self,
         transaction: &mut WriteTransaction,
         ids: impl Iterator<Item = Result<u64>>,
     ) -> Result<Option<Sorter<u128>>> {
-        let mut entries = self.forest.map(|forest| forest.entries);
+        let mut entries = self.keys.map(|sorter| sorter.entries);
         transaction.remove_texts(ids, |entry| match &mut entries {
             Some(entries) => entries.push(entry),
             None => Ok(()),
@@ -138,10 +134,8 @@ impl TextWriter {
         Ok(entries)
     }
 
-    /// The number of new entries of `forest`, those of orphaned texts included.
-    pub(super) fn forest_entries(&self) -> u64 {
-        self.forest
-            .as_ref()
-            .map_or(0, |forest| forest.entries.len())
+    /// The number of new entries of text keys, with the entries of orphaned texts.
+    pub(super) fn key_entries(&self) -> u64 {
+        self.keys.as_ref().map_or(0, |sorter| sorter.entries.len())
     }
 }

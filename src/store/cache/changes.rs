@@ -1,9 +1,9 @@
 //! [`Changes`]: the changes that a transaction brings to the caches.
 
 use crate::ids::DocId;
-use crate::forest::{FIRST_LEVELS, first_level};
 use crate::store::cache::Caches;
 use crate::store::cache::buckets::BlockChanges;
+use crate::store::cache::nodes::node_of;
 use crate::store::tables::packed::Op;
 
 /// At most 1 Mi changes for each cache are collected, 8 to 16 MiB. A transaction with more empties the cache.
@@ -15,7 +15,7 @@ const MAX_CHANGES: usize = 1 << 20;
 pub(crate) struct Changes {
     /// Blocks, each with rotated fingerprints in order.
     pub(super) buckets: Option<Vec<BlockChanges>>,
-    /// The first levels of changed keys.
+    /// The nodes of changed text keys.
     pub(super) nodes: Option<Vec<u32>>,
     /// The stored documents that the transaction edits.
     pub(super) documents: Option<Vec<DocId>>,
@@ -47,15 +47,13 @@ impl Changes {
         }
     }
 
-    /// Adds the node of a key of the forest. Ascending keys of one node are added once.
-    pub(crate) fn add_key(&mut self, key: u64) {
-        let node = first_level(key);
-        // The keys of wordings are in no tree.
-        if node < FIRST_LEVELS as u64
-            && let Some(nodes) = &mut self.nodes
-            && nodes.last() != Some(&(node as u32))
+    /// Adds the node of a text key. Ascending keys of one node are added once.
+    pub(crate) fn add_text_key(&mut self, key: u64) {
+        if let Some(nodes) = &mut self.nodes
+            && let Some(node) = node_of(key)
+            && nodes.last() != Some(&node)
         {
-            nodes.push(node as u32);
+            nodes.push(node);
             self.nodes.take_if(|nodes| nodes.len() > MAX_CHANGES);
         }
     }
@@ -69,7 +67,7 @@ impl Changes {
         }
     }
 
-    /// Adds changes of any documents, whose keys are added by [`add_key`](Self::add_key).
+    /// Adds changes of any documents, whose keys are added by [`add_text_key`](Self::add_text_key).
     pub(crate) fn add_any_documents(&mut self) {
         self.documents = None;
     }

@@ -1,7 +1,7 @@
 //! [`Caches`]: parts of the tables of an open file in memory, in a form that a query reads faster.
 //!
 //! - [`buckets`]: the distinct fingerprints of each block key.
-//! - [`nodes`]: the entries of each node on the first level of the forest.
+//! - [`nodes`]: the entries of each node, by text keys.
 //! - [`wordings`]: the sketch and the packed wording of each text.
 //!
 //! All snapshots share the caches. [`commit_stamps`] has the rule by which a cached value is valid for a
@@ -24,14 +24,14 @@ use wordings::WordingCache;
 /// The caches of one file.
 pub(crate) struct Caches {
     pub(crate) buckets: BucketCache,
-    /// `None` if the database keeps no forest.
+    /// `None` if the database keeps no text keys.
     pub(crate) nodes: Option<NodeCache>,
-    /// `None` if the database keeps no forest.
+    /// `None` if the database keeps no text keys.
     pub(crate) wordings: Option<WordingCache>,
 }
 
 impl Caches {
-    /// Empty caches of at most `bytes`. `texts` is the number of texts in a database that keeps a forest.
+    /// Empty caches of at most `bytes`. `texts` is the number of texts in a database that keeps text keys.
     pub(crate) fn new(bytes: usize, max_bucket_len: usize, texts: Option<u64>) -> Self {
         let Some(texts) = texts else {
             return Self {
@@ -66,7 +66,7 @@ impl Caches {
     }
 }
 
-/// The bytes of each cache in a database with a forest.
+/// The bytes of each cache in a database with text keys.
 struct Shares {
     buckets: usize,
     nodes: usize,

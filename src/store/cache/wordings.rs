@@ -15,8 +15,8 @@ use std::mem;
 use foldhash::fast::RandomState;
 use parking_lot::{RwLock, RwLockWriteGuard};
 
-use crate::ids::DocId;
 use crate::analysis::Sketch;
+use crate::ids::DocId;
 use crate::measure::{PackedWording, WordingSize};
 use crate::store::cache::commit_stamps::CommitStamps;
 use crate::store::cache::dense_places::{DensePlaces, NO_SKETCH, NO_WORDING, Place};

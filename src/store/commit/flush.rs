@@ -17,7 +17,6 @@ use std::time::Instant;
 
 use crate::block::BLOCKS;
 use crate::error::Result;
-use crate::forest::MAX_KEYS;
 use crate::store::commit::Committer;
 use crate::store::commit::flush_options::FlushOptions;
 use crate::store::commit::table_changes::{block0_changes, rotated_changes};
@@ -28,6 +27,7 @@ use crate::store::tables::edit::{DocumentEdit, TextEdit};
 use crate::store::tables::packed::Op;
 use crate::store::tables::packed::entry::Entry;
 use crate::store::tables::schema::JournalMark;
+use crate::store::tables::text_keys::MAX_TEXT_KEYS;
 
 /// At most 16 MiB of texts per flush transaction.
 const MAX_TEXT_BYTES: usize = 16 << 20;
@@ -180,19 +180,18 @@ pub(super) fn flush_edits(
     finish: impl FnOnce(&mut WriteTransaction) -> Result<()>,
 ) -> Result<()> {
     let mut last = begin()?;
-    let keeps_forest = last.keeps_forest();
+    let keeps_text_keys = last.keeps_text_keys();
     let fits_one_transaction = edits.len() <= options.documents_at_once()
         && edits.iter().map(text_bytes).sum::<usize>() <= MAX_TEXT_BYTES
-        && (!keeps_forest
-            || edits.iter().map(max_forest_changes).sum::<usize>()
-                <= options.forest_changes_at_once());
+        && (!keeps_text_keys
+            || edits.iter().map(max_key_changes).sum::<usize>() <= options.key_changes_at_once());
     // A small flush, as at every close, costs one redb commit instead of a dozen.
     if fits_one_transaction {
         last.apply(edits.to_vec())?;
     } else {
         // redb allows one write transaction at a time.
         drop(last);
-        flush_documents(edits, options, keeps_forest, &begin)?;
+        flush_documents(edits, options, keeps_text_keys, &begin)?;
         flush_blocks(edits, options, &begin)?;
         last = begin()?;
     }
@@ -200,27 +199,23 @@ pub(super) fn flush_edits(
     last.commit()
 }
 
-/// Flushes to the tables by document id, and to table `forest`.
+/// Flushes to the tables by document id, and to the table of text keys.
 fn flush_documents(
     edits: &[DocumentEdit],
     options: FlushOptions,
-    keeps_forest: bool,
+    keeps_text_keys: bool,
     begin: &impl Fn() -> Result<WriteTransaction>,
 ) -> Result<()> {
     let group_len = |edits: &[DocumentEdit]| {
-        if keeps_forest {
-            count_within(
-                edits,
-                options.collected_forest_changes(),
-                max_forest_changes,
-            )
+        if keeps_text_keys {
+            count_within(edits, options.collected_key_changes(), max_key_changes)
         } else {
             edits.len()
         }
     };
     for group in batches(edits, group_len) {
-        if keeps_forest {
-            flush_forest(group, options, begin)?;
+        if keeps_text_keys {
+            flush_text_keys(group, options, begin)?;
         }
         let batch_len = |edits: &[DocumentEdit]| {
             let max = edits.len().min(options.entries_per_transaction());
@@ -233,16 +228,16 @@ fn flush_documents(
     Ok(())
 }
 
-/// Flushes to table `forest`, before the texts of the same documents. The entries to remove are computed
+/// Flushes to the table of text keys, before the texts of the same documents. The entries to remove are computed
 /// from the old texts, which a flush that is repeated after a crash must still find.
-fn flush_forest(
+fn flush_text_keys(
     edits: &[DocumentEdit],
     options: FlushOptions,
     begin: &impl Fn() -> Result<WriteTransaction>,
 ) -> Result<()> {
     let transaction = begin()?;
-    let changes = transaction.forest_changes(edits)?;
-    let chunks = transaction.forest_chunks()?;
+    let changes = transaction.key_changes(edits)?;
+    let chunks = transaction.key_chunks()?;
     drop(transaction);
     // The cost of a transaction is the pages it writes. With several changes for each page, a
     // transaction takes as many times more changes.
@@ -251,7 +246,7 @@ fn flush_forest(
     let mut changes = changes.into_sorted().peekable();
     while changes.peek().is_some() {
         in_transaction(begin, |transaction| {
-            transaction.apply_forest(changes.by_ref().take(per_transaction))
+            transaction.apply_text_keys(changes.by_ref().take(per_transaction))
         })?;
     }
     Ok(())
@@ -315,10 +310,10 @@ fn count_within(
     fits.count().max(1)
 }
 
-/// An upper bound for the entries of table `forest` that an edit changes.
-fn max_forest_changes(edit: &DocumentEdit) -> usize {
+/// An upper bound for the text keys that an edit adds or removes.
+fn max_key_changes(edit: &DocumentEdit) -> usize {
     let may_remove = edit.before.is_some() && edit.text != TextEdit::Keep;
-    edit.text.keys().len() + usize::from(may_remove) * MAX_KEYS
+    edit.text.keys().len() + usize::from(may_remove) * MAX_TEXT_KEYS
 }
 
 fn text_bytes(edit: &DocumentEdit) -> usize {

@@ -3,7 +3,7 @@
 /// A memtable is large from one change per 64 documents of the database on, ten changes for each page of a
 /// block table. A flush rewrites every page that it touches, so with fewer changes each change would cost more
 /// bytes: 3,600 with one per 100 documents, 2,940 with one per 64. With more changes, memory and the replay
-/// after a crash grow: 0.6 µs a change, 6 µs a text with forest keys.
+/// after a crash grow: 0.6 µs a change, 6 µs a text with text keys.
 const DOCUMENTS_PER_CHANGE: u64 = 64;
 /// A memtable is large from 256 MiB on, even with few changes.
 const LARGE_BYTES: usize = 256 << 20;
@@ -15,7 +15,7 @@ const MAX_DOCUMENTS_AT_ONCE: usize = 2048;
 /// At most 8,192 entries of one table are changed per transaction. In a table of millions each entry is
 /// in a page of its own, so a transaction writes up to as many pages.
 const MAX_ENTRIES_PER_TRANSACTION: usize = 8 << 10;
-/// At most 4 Mi changes of table `forest`, 64 MiB, are sorted at a time.
+/// At most 4 Mi changes of text keys, 64 MiB, are sorted at a time.
 const MAX_COLLECTED_KEYS: usize = 4 << 20;
 
 /// The thresholds of the flush, all derived from `min_changes`: tests set a small one and so reach
@@ -59,13 +59,13 @@ impl FlushOptions {
         (self.min_changes / 8).clamp(1, MAX_ENTRIES_PER_TRANSACTION)
     }
 
-    /// Changes of table `forest` in one transaction with all other entries of their documents.
-    pub(super) fn forest_changes_at_once(self) -> usize {
-        // A text has dozens of forest keys, each in a page of its own.
+    /// Changes of text keys in one transaction with all other entries of their documents.
+    pub(super) fn key_changes_at_once(self) -> usize {
+        // A text has dozens of keys, each in a page of its own.
         4 * self.entries_per_transaction()
     }
 
-    pub(super) fn collected_forest_changes(self) -> usize {
+    pub(super) fn collected_key_changes(self) -> usize {
         // The more changes are applied in order, the fewer pages are written for each.
         self.min_changes.saturating_mul(64).min(MAX_COLLECTED_KEYS)
     }

@@ -14,12 +14,12 @@
 
 mod flush;
 mod flush_options;
-#[cfg(test)]
-mod forest_tests;
 mod recovery;
 mod table_changes;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod text_key_tests;
 mod write_lock;
 pub(crate) mod write_transaction;
 

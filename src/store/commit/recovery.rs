@@ -9,13 +9,13 @@ use rayon::prelude::*;
 use super::{Committer, Memtables};
 use crate::advice::Advice;
 use crate::error::{Error, Result};
-use crate::forest::ForestKeys;
 use crate::store::commit::flush_options::FlushOptions;
 use crate::store::commit::write_lock::{ActiveLog, WriteLock};
 use crate::store::journal::{Identity, Journal, Lookup};
 use crate::store::memtable::Memtable;
 use crate::store::tables::edit::{Counts, DocumentEdit, KeyedText, TextEdit};
 use crate::store::tables::schema;
+use crate::store::tables::text_keys::KeyMaker;
 use crate::store::view::table_store::TableStore;
 
 impl Committer {
@@ -52,7 +52,7 @@ impl Committer {
             flush_lock: Mutex::default(),
             write_lock: WriteLock::new(active),
             flush_options: FlushOptions::new(
-                tables.limits.flush_changes(tables.forest().is_some()),
+                tables.limits.flush_changes(tables.header.keeps().text_keys),
             ),
             identity,
             file,
@@ -83,11 +83,11 @@ struct Replayed {
     journal: Option<Journal>,
 }
 
-/// Makes the forest keys of a text, which the journal leaves out.
-fn add_keys(edit: &mut DocumentEdit, maker: &ForestKeys) {
+/// Makes the keys of a text, which the journal leaves out.
+fn add_keys(edit: &mut DocumentEdit, maker: &KeyMaker) {
     if let TextEdit::Put(keyed) = &edit.text {
         let text = keyed.text.to_string();
-        edit.text = TextEdit::Put(KeyedText::with_forest(text, maker));
+        edit.text = TextEdit::Put(KeyedText::with_keys(text, maker));
     }
 }
 
@@ -244,8 +244,8 @@ impl Journals<'_> {
         Ok(found.map(|(is_sealed, journal)| {
             let memtable = Arc::new(Memtable::new());
             let visible = self.tables.pool.run(|| {
-                if let Some(forest) = self.tables.forest() {
-                    edits.par_iter_mut().for_each(|edit| add_keys(edit, forest));
+                if let Some(maker) = self.tables.header.key_maker() {
+                    edits.par_iter_mut().for_each(|edit| add_keys(edit, maker));
                 }
                 memtable.append(&edits)
             });

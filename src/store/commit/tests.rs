@@ -57,7 +57,7 @@ fn create(path: &Path) -> Store {
     let header = Header {
         recipe: String::new(),
         keep_texts: false,
-        forest: None,
+        text_keys: None,
         frozen: false,
         retention: None,
     };

@@ -7,7 +7,6 @@ use redb::ReadableTable;
 
 use crate::block::BLOCKS;
 use crate::error::Result;
-use crate::forest::ForestKeys;
 use crate::ids::{DocId, Timestamp};
 use crate::store::cache::changes::Changes;
 use crate::store::commit::table_changes::{block0_changes, rotated_changes, table_changes};
@@ -17,13 +16,13 @@ use crate::store::disk::path::RedbResult;
 use crate::store::pager::abort_on_drop::AbortOnDrop;
 use crate::store::tables::WriteTables;
 use crate::store::tables::edit::{Counts, DocumentEdit, TextEdit};
-use crate::store::tables::forest::ForestChanges;
 use crate::store::tables::packed::entry::{Entry, pair, swapped};
 use crate::store::tables::packed::{ApplyCounts, Op};
 use crate::store::tables::schema::{
-    self, ARRIVALS, BLOCK0, Counters, FINGERPRINTS, FOREST, JournalMark, Keeps, ROTATED, TIMES,
-    UNRELIABLE,
+    self, ARRIVALS, BLOCK0, Counters, FINGERPRINTS, Header, JournalMark, Keeps, ROTATED, TEXT_KEYS,
+    TIMES, UNRELIABLE,
 };
+use crate::store::tables::text_keys::{KeyMaker, TextKeyChanges};
 use crate::store::tables::texts;
 use crate::store::view::table_store::TableStore;
 
@@ -34,8 +33,8 @@ pub(crate) struct WriteTransaction {
     transaction: AbortOnDrop,
     db_path: DbPath,
     keeps: Keeps,
-    /// `None` in a file that keeps no forest.
-    forest: Option<&'static ForestKeys>,
+    /// `None` in a file that keeps no text keys.
+    key_maker: Option<&'static KeyMaker>,
     counters: Counters,
     /// `true` if a table or a counter was changed.
     is_changed: bool,
@@ -53,8 +52,7 @@ impl WriteTransaction {
         let mut transaction = store.backend.begin_write()?;
         // Without quick repair, opening the file after a crash reads the whole file twice.
         transaction.set_quick_repair(true);
-        let (keeps, forest) = (store.header.keeps(), store.forest());
-        let mut begun = Self::new(transaction, &store.db_path, keeps, forest)?;
+        let mut begun = Self::new(transaction, &store.db_path, &store.header)?;
         begun.store = Some(Arc::clone(store));
         begun.changes = Changes::none(&store.caches);
         Ok(begun)
@@ -64,8 +62,7 @@ impl WriteTransaction {
     pub(crate) fn new(
         transaction: redb::WriteTransaction,
         db_path: &DbPath,
-        keeps: Keeps,
-        forest: Option<&'static ForestKeys>,
+        header: &Header,
     ) -> Result<Self> {
         let transaction = AbortOnDrop::new(transaction);
         let counters = {
@@ -75,8 +72,8 @@ impl WriteTransaction {
         Ok(Self {
             transaction,
             db_path: db_path.clone(),
-            keeps,
-            forest,
+            keeps: header.keeps(),
+            key_maker: header.key_maker(),
             counters,
             is_changed: false,
             changes: Changes::default(),
@@ -122,8 +119,8 @@ impl WriteTransaction {
     pub(crate) fn apply(&mut self, mut edits: Vec<DocumentEdit>) -> Result<()> {
         edits.retain(DocumentEdit::changes_something);
         edits.sort_unstable_by_key(|edit| edit.id);
-        // The forest first: the entries to remove are computed from the texts that are stored now.
-        self.apply_forest(self.forest_changes(&edits)?.into_sorted())?;
+        // Text keys first: the entries to remove are computed from the texts that are stored now.
+        self.apply_text_keys(self.key_changes(&edits)?.into_sorted())?;
         self.apply_documents(&edits)?;
         // `block0` knows which fingerprints still have a document; the other blocks need that.
         let distinct = self.apply_block0(&block0_changes(&edits))?;
@@ -150,11 +147,11 @@ impl WriteTransaction {
         self.apply(edits)
     }
 
-    /// The changes that edits make in table `forest`. The entries to remove are computed from the stored
+    /// The changes that edits make in the table of text keys. The entries to remove are computed from the stored
     /// texts, so the changes must be applied before the texts change, or in the same transaction.
-    pub(crate) fn forest_changes(&self, edits: &[DocumentEdit]) -> Result<ForestChanges> {
-        let mut changes = ForestChanges::default();
-        let Some(forest) = &self.forest else {
+    pub(crate) fn key_changes(&self, edits: &[DocumentEdit]) -> Result<TextKeyChanges> {
+        let mut changes = TextKeyChanges::default();
+        let Some(maker) = self.key_maker else {
             return Ok(changes);
         };
         let texts = self.open_texts()?;
@@ -164,30 +161,30 @@ impl WriteTransaction {
                 Some(_) => texts::get(&texts, edit.id, &self.db_path)?,
                 None => None,
             };
-            let old = old.map_or(Vec::new(), |old| forest.keys(&old));
+            let old = old.map_or(Vec::new(), |old| maker.keys(&old));
             changes.replace(edit.id, &old, edit.text.keys());
         }
         Ok(changes)
     }
 
-    pub(crate) fn keeps_forest(&self) -> bool {
-        self.forest.is_some()
+    pub(crate) fn keeps_text_keys(&self) -> bool {
+        self.keeps.text_keys
     }
 
-    /// 0 if the database keeps no forest.
-    pub(crate) fn forest_chunks(&self) -> Result<u64> {
-        match self.tables()?.kept(FOREST) {
-            Some(forest) => forest.chunks(),
+    /// The chunks of the table of text keys; 0 without the table.
+    pub(crate) fn key_chunks(&self) -> Result<u64> {
+        match self.tables()?.kept(TEXT_KEYS) {
+            Some(table) => table.chunks(),
             None => Ok(0),
         }
     }
 
-    /// Applies ascending changes to table `forest`.
-    pub(crate) fn apply_forest(
+    /// Applies ascending changes to the table of text keys.
+    pub(crate) fn apply_text_keys(
         &mut self,
         changes: impl IntoIterator<Item = (u128, Op)>,
     ) -> Result<()> {
-        if !self.keeps.forest {
+        if !self.keeps.text_keys {
             return Ok(());
         }
         // An error leaves the changes of the caches unknown.
@@ -195,8 +192,8 @@ impl WriteTransaction {
         let mut tables = self.tables()?;
         let changes = changes
             .into_iter()
-            .inspect(|(entry, _)| recorded.add_key(entry.first()));
-        let applied = tables.apply(FOREST, changes)?;
+            .inspect(|(entry, _)| recorded.add_text_key(entry.first()));
+        let applied = tables.apply(TEXT_KEYS, changes)?;
         drop(tables);
         self.changes = recorded;
         self.is_changed |= applied != ApplyCounts::default();
@@ -322,7 +319,7 @@ impl WriteTransaction {
         Ok(without)
     }
 
-    /// Stores encoded texts of documents without a text. The caller updates table `forest`.
+    /// Stores encoded texts of documents without a text. The caller updates the table of text keys.
     pub(crate) fn add_texts<'b>(
         &mut self,
         texts: impl Iterator<Item = (DocId, &'b [u8])>,
@@ -340,7 +337,7 @@ impl WriteTransaction {
         Ok(())
     }
 
-    /// Removes the texts of documents. Passes the entries of table `forest` that the caller must remove to
+    /// Removes the texts of documents. Passes the entries of text keys that the caller must remove to
     /// `remove_entry`.
     pub(crate) fn remove_texts(
         &mut self,
@@ -358,9 +355,9 @@ impl WriteTransaction {
                     continue;
                 };
                 removed += 1;
-                if let Some(forest) = &self.forest {
+                if let Some(maker) = self.key_maker {
                     let text = texts::decode(DocId(id), old.value(), &self.db_path)?;
-                    for key in forest.keys(&text) {
+                    for key in maker.keys(&text) {
                         remove_entry(pair(key, id))?;
                     }
                 }

@@ -8,7 +8,7 @@
 //!
 //! A change is the id of the document, a byte of flags, and the fields that the flags announce, in
 //! this order: the stored state before and the state after, each a fingerprint and an optional
-//! arrival; the length of the text in four bytes, and the text. The forest keys of a text are not written: they
+//! arrival; the length of the text in four bytes, and the text. The keys of a text are not written: they
 //! are three times as long as a text of one line, and an open after a crash makes them again from the texts,
 //! on all cores.
 //!
@@ -97,7 +97,7 @@ fn flags_of(state: Option<StoredDocument>) -> u8 {
     })
 }
 
-/// The changes and totals that [`encode`] was given, their texts without forest keys; `None` unless
+/// The changes and totals that [`encode`] was given, their texts without keys; `None` unless
 /// `payload` is a valid payload with `edits` changes.
 pub(super) fn decode(payload: &[u8], edits: u32) -> Option<(Vec<DocumentEdit>, Counts)> {
     let mut fields = Fields(payload);

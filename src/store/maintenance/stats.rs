@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::ids::{DocId, Timestamp};
 use crate::block;
 use crate::error::Result;
+use crate::ids::{DocId, Timestamp};
 use crate::store::disk::page::PAGE_BYTES;
 use crate::store::tables::TableEntry;
 use crate::store::tables::packed::entry::Entry;

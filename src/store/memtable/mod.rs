@@ -139,6 +139,16 @@ impl Memtable {
         Self::with_limits(SHARDS, MAX_LIST_LEN, MIN_GROUPED_EDITS)
     }
 
+    /// A memtable for one thread.
+    fn scratch() -> Self {
+        // One shard instead of 256, and no parallel appends: most overlays hold fewer than a hundred
+        // edits and live for less than a millisecond.
+        Self {
+            forest: MemtableForest::for_few_texts(),
+            ..Self::with_limits(1, MAX_LIST_LEN, usize::MAX)
+        }
+    }
+
     fn with_limits(shards: usize, max_list_len: usize, min_grouped_edits: usize) -> Self {
         Self {
             versions: SeqnoLog::new(),

@@ -2,22 +2,9 @@
 
 use std::sync::Arc;
 
-use super::forest::MemtableForest;
+use super::Memtable;
 use super::view::{MemtableView, VisibleMemtable};
-use super::{MAX_LIST_LEN, Memtable};
 use crate::store::tables::edit::DocumentEdit;
-
-impl Memtable {
-    /// A memtable for one thread.
-    fn scratch() -> Self {
-        // One shard instead of 256, and no parallel appends: most overlays hold fewer than a hundred
-        // edits and live for less than a millisecond.
-        Self {
-            forest: MemtableForest::for_few_texts(),
-            ..Self::with_limits(1, MAX_LIST_LEN, usize::MAX)
-        }
-    }
-}
 
 impl MemtableView {
     /// Lays edits over this view. Other views do not see the edits.

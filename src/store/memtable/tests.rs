@@ -12,10 +12,10 @@ use proptest::test_runner::FileFailurePersistence;
 use super::postings::PAGE;
 use super::view::LatestVersion;
 use super::*;
-use crate::document::Match;
-use crate::ids::Timestamp;
 use crate::block::{BLOCK_BITS, BLOCKS};
+use crate::document::Match;
 use crate::forest::{ForestQuery, Reach};
+use crate::ids::Timestamp;
 use crate::store::tables::edit::KeyedText;
 
 const CENTRES: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0x1ee7_79b9_7f4a_0000];

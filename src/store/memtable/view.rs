@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::{Memtable, TextEdit, Version, indexed_fingerprint};
 use crate::document::Match;
-use crate::ids::{DocId, Fingerprint};
 use crate::error::Result;
 use crate::forest::ForestSearch;
+use crate::ids::{DocId, Fingerprint};
 use crate::store::tables::edit::{DocumentEdit, KeyedText, StoredDocument};
 
 /// The visible edits of the memtables. The state of a document here replaces its state in the tables.

@@ -2,9 +2,9 @@
 
 use redb::ReadableTable;
 
-use crate::ids::{DocId, Fingerprint};
 use crate::analysis::Sketch;
 use crate::error::Result;
+use crate::ids::{DocId, Fingerprint};
 use crate::store::disk::path::RedbResult;
 use crate::store::tables::edit::StoredDocument;
 use crate::store::tables::packed::entry::{Entry, pair};

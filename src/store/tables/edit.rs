@@ -3,9 +3,10 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::analysis::Sketch;
-use crate::forest::ForestKeys;
-use crate::ids::{DocId, Fingerprint, Timestamp};
+use crate::ids::Timestamp;
+use crate::ids::{DocId, Fingerprint};
 use crate::measure::{PackedWording, Wording};
+use crate::store::tables::text_keys::KeyMaker;
 use crate::text::Normaliser;
 
 /// The stored state of a document, without its text.
@@ -36,11 +37,11 @@ pub(crate) enum TextEdit {
     Remove,
 }
 
-/// A text to be stored, with its forest keys.
+/// A text to be stored, with its text keys.
 #[derive(Debug)]
 pub(crate) struct KeyedText {
     pub(crate) text: Box<str>,
-    /// Ascending and distinct; empty in a database that keeps no forest.
+    /// Ascending and distinct; empty in a database that keeps no text keys.
     keys: Box<[u64]>,
     /// Made with the keys, or by the first use.
     sketch: OnceLock<Option<Sketch>>,
@@ -62,13 +63,13 @@ impl KeyedText {
         Self::with_cells(text, keys, OnceLock::new(), OnceLock::new())
     }
 
-    /// A text with its keys in the forest and its sketch.
-    pub(crate) fn with_forest(text: String, maker: &ForestKeys) -> Arc<Self> {
+    /// A text with its keys and its sketch.
+    pub(crate) fn with_keys(text: String, maker: &KeyMaker) -> Arc<Self> {
         let (keys, sketch) = maker.keys_and_sketch(&text);
         Self::with_cells(text, keys, sketch.into(), OnceLock::new())
     }
 
-    /// A text with its keys in the forest, its sketch and its packed wording, made by a query for the text.
+    /// A text with its keys, its sketch and its packed wording, made by a query for the text.
     pub(crate) fn with_parts(
         text: String,
         (keys, sketch): (Vec<u64>, Option<Sketch>),
@@ -94,10 +95,10 @@ impl KeyedText {
         })
     }
 
-    /// The sketch of the text; `None` in a database that keeps no forest, and for a text with too little content.
+    /// The sketch of the text; `None` in a database that keeps no text keys, and for a text with too little content.
     pub(crate) fn sketch(&self) -> Option<Sketch> {
         let has_minima = self.keys.len() > 1;
-        let make = || ForestKeys::shared().keys_and_sketch(&self.text).1;
+        let make = || KeyMaker::shared().keys_and_sketch(&self.text).1;
         has_minima.then(|| *self.sketch.get_or_init(make)).flatten()
     }
 
@@ -151,7 +152,7 @@ impl TextEdit {
         }
     }
 
-    /// The forest keys of the new text; empty without a new text.
+    /// The keys of the new text; empty without a new text.
     pub(crate) fn keys(&self) -> &[u64] {
         match self {
             Self::Put(keyed) => keyed.keys(),

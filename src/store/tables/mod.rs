@@ -1,7 +1,7 @@
 //! The tables of one file as seen by one transaction.
 //!
 //! [`schema`] lists the tables and the settings. Most tables are [`packed`]: a sorted set of `u64`s.
-//! [`documents`], [`texts`], [`times`] and [`forest`] have the queries of these tables. This folder uses
+//! [`documents`], [`texts`], [`times`] and [`text_keys`] have the queries of these tables. This folder uses
 //! [`disk`](super::disk) and redb, not the pager.
 //!
 //! A new packed table is a line of [`schema::TABLES`], its queries in a file of this folder, and its changes in
@@ -9,9 +9,9 @@
 
 mod documents;
 pub(crate) mod edit;
-pub(crate) mod forest;
 pub(crate) mod packed;
 pub(crate) mod schema;
+pub(crate) mod text_keys;
 pub(crate) mod texts;
 pub(crate) mod times;
 

@@ -20,12 +20,13 @@ use redb::{ReadableTable, TableDefinition};
 
 use super::edit::Counts;
 use super::packed::TableId;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::Timestamp;
 use crate::retention::Retention;
 use crate::store::disk::page::{verify_crc, with_crc};
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
+use crate::store::tables::text_keys::KeyMaker;
 
 /// A packed table with entries of one type.
 #[derive(Clone, Copy)]
@@ -52,7 +53,7 @@ pub(crate) const TABLES: [ByEntry<TableSpec<u128>, TableSpec<u64>>; 9] = [
     ByEntry::Singles(UNRELIABLE),
     ByEntry::Pairs(ARRIVALS),
     ByEntry::Pairs(TIMES),
-    ByEntry::Pairs(FOREST),
+    ByEntry::Pairs(TEXT_KEYS),
 ];
 
 pub(crate) const FINGERPRINTS: TableSpec<u128> = TableSpec::new("fingerprints", 0, |_| true);
@@ -65,7 +66,7 @@ pub(crate) const ROTATED: [TableSpec<u64>; 3] = [
 pub(crate) const UNRELIABLE: TableSpec<u64> = TableSpec::new("unreliable", 5, |_| true);
 pub(crate) const ARRIVALS: TableSpec<u128> = TableSpec::new("arrivals", 6, |keeps| keeps.arrivals);
 pub(crate) const TIMES: TableSpec<u128> = TableSpec::new("times", 7, |keeps| keeps.arrivals);
-pub(crate) const FOREST: TableSpec<u128> = TableSpec::new("forest", 8, |keeps| keeps.forest);
+pub(crate) const TEXT_KEYS: TableSpec<u128> = TableSpec::new("forest", 8, |keeps| keeps.text_keys);
 
 impl<E> TableSpec<E> {
     const fn new(name: &'static str, number: u8, is_kept: fn(Keeps) -> bool) -> Self {
@@ -115,9 +116,9 @@ pub(crate) struct Header {
     /// The canonical description of the recipe; its first word is the name of the recipe.
     pub(crate) recipe: String,
     pub(crate) keep_texts: bool,
-    /// The description of the forest keys; `None` in a database that keeps no forest. A database that
-    /// keeps a forest keeps texts too.
-    pub(crate) forest: Option<String>,
+    /// The description of the [text keys](TEXT_KEYS); `None` in a database that keeps no text keys. A database
+    /// that keeps text keys keeps texts too.
+    pub(crate) text_keys: Option<String>,
     pub(crate) frozen: bool,
     /// `None` in a database that keeps no arrival times.
     pub(crate) retention: Option<Retention>,
@@ -128,8 +129,26 @@ impl Header {
     pub(crate) fn keeps(&self) -> Keeps {
         Keeps {
             texts: self.keep_texts,
-            forest: self.forest.is_some(),
+            text_keys: self.text_keys.is_some(),
             arrivals: self.retention.is_some(),
+        }
+    }
+
+    /// The maker of text keys; `None` in a database that keeps no text keys.
+    pub(crate) fn key_maker(&self) -> Option<&'static KeyMaker> {
+        self.text_keys.is_some().then(KeyMaker::shared)
+    }
+
+    /// Refuses a file whose text keys were made by another version: the keys of a query would not match.
+    pub(crate) fn refuse_other_keys(&self, db_path: &DbPath) -> Result<()> {
+        let known = KeyMaker::description();
+        match &self.text_keys {
+            Some(stored) if *stored != known => Err(Error::ForestMismatch {
+                path: db_path.path().to_path_buf(),
+                stored: stored.clone(),
+                known,
+            }),
+            _ => Ok(()),
         }
     }
 }
@@ -138,7 +157,7 @@ impl Header {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Keeps {
     pub(crate) texts: bool,
-    pub(crate) forest: bool,
+    pub(crate) text_keys: bool,
     pub(crate) arrivals: bool,
 }
 
@@ -197,12 +216,12 @@ pub(crate) fn write_header(meta: &mut Meta<'_>, header: &Header, db_path: &DbPat
         + u8::from(header.retention.is_some()) * KEEP_ARRIVALS_FLAG
         + u8::from(retention.sliding) * SLIDING_FLAG
         + u8::from(retention.by_clock) * BY_CLOCK_FLAG
-        + u8::from(header.forest.is_some()) * KEEP_FOREST_FLAG
+        + u8::from(header.text_keys.is_some()) * KEEP_FOREST_FLAG
         + u8::from(has_max_ahead) * MAX_AHEAD_FLAG;
     let mut settings = vec![flags];
     settings.extend(retention.window_ms()?.to_le_bytes());
     put(meta, RECIPE_KEY, header.recipe.as_bytes(), db_path)?;
-    if let Some(forest) = &header.forest {
+    if let Some(forest) = &header.text_keys {
         put(meta, FOREST_KEY, forest.as_bytes(), db_path)?;
     }
     if has_max_ahead {
@@ -266,7 +285,7 @@ pub(crate) fn header_from(
     Ok(Header {
         recipe,
         keep_texts,
-        forest,
+        text_keys: forest,
         frozen: flags & FROZEN_FLAG != 0,
         retention: keeps_arrivals.then_some(retention),
     })

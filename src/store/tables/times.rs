@@ -1,7 +1,7 @@
 //! Queries of the tables `arrivals` and `times`.
 
-use crate::ids::{DocId, Timestamp};
 use crate::error::Result;
+use crate::ids::{DocId, Timestamp};
 use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::{ARRIVALS, TIMES};
 use crate::store::tables::{Access, Tables};

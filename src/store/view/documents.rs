@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::View;
 use crate::document::Document;
-use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::error::Result;
+use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::store::tables::edit::{Counts, DocumentEdit, StoredDocument, TextEdit};
 use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::entry::{Entry, pair};

@@ -2,9 +2,9 @@
 
 use rayon::prelude::*;
 
-use crate::ids::DocId;
 use crate::block;
 use crate::error::Result;
+use crate::ids::DocId;
 use crate::store::cache::buckets::{self, Bucket, Fingerprints, KEYS_PER_BLOCK, SCAN_BLOCK};
 use crate::store::limits::MAX_BUCKET_LEN;
 use crate::store::tables::Tables;

@@ -20,13 +20,12 @@ pub(crate) mod table_store;
 use std::sync::OnceLock;
 
 use crate::document::Match;
-use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::error::Result;
+use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::retention::{Expiry, Retention};
 use crate::store::memtable::MemtableView;
 use crate::store::tables::Tables;
 use crate::store::tables::edit::{Counts, DocumentEdit, StoredDocument, TextEdit};
-use crate::store::tables::schema::FOREST;
 use crate::store::view::access::{SnapshotAccess, ViewAccess};
 
 /// The database as of one commit.
@@ -107,10 +106,6 @@ impl<A: ViewAccess> View<A> {
             Some(TextEdit::Remove) => Ok(None),
             Some(TextEdit::Keep) | None => self.tables.text(id),
         }
-    }
-
-    pub(crate) fn keeps_forest(&self) -> bool {
-        self.tables.kept(FOREST).is_some()
     }
 
     /// Returns `true` if no memtable has edited the document, so that its state in the tables is valid.

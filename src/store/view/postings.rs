@@ -1,7 +1,7 @@
 //! The documents of a fingerprint, from table `block0`.
 
-use crate::ids::DocId;
 use crate::error::Result;
+use crate::ids::DocId;
 use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::chunk::Chunk;
 use crate::store::tables::packed::entry::{Entry, pair};

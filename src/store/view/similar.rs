@@ -7,17 +7,17 @@ use foldhash::fast::RandomState;
 use redb::ReadableTable;
 
 use super::View;
-use crate::ids::DocId;
 use crate::analysis::Sketch;
 use crate::error::Result;
 use crate::forest::{ForestEntries, ForestEntry, ForestPage, ForestSearch, keys_of_first_level};
+use crate::ids::DocId;
 use crate::measure::{PackedWording, WordingSize};
 use crate::store::cache::nodes::{MAX_ENTRIES, NodeCache, Visit};
 use crate::store::cache::wordings::WordingCache;
 use crate::store::memtable::MemtableView;
 use crate::store::tables::edit::TextEdit;
 use crate::store::tables::packed::Packed;
-use crate::store::tables::schema::FOREST;
+use crate::store::tables::schema::TEXT_KEYS;
 use crate::store::view::access::ViewAccess;
 use crate::text::Normaliser;
 
@@ -79,13 +79,17 @@ impl<'c> Found<'c> {
 }
 
 impl<A: ViewAccess> View<A> {
+    pub(crate) fn keeps_forest(&self) -> bool {
+        self.tables.kept(TEXT_KEYS).is_some()
+    }
+
     /// The documents that a search of the forest finds and whose sketch may be near, ascending by id, each
     /// once. Expired documents are left out.
     ///
     /// Memory: some 30 bytes for each document found, 16 for each entry of the largest node, and 16 for each entry
     /// found in a memtable, before documents found in several trees are counted once.
     pub(crate) fn candidates_in_forest(&self, search: &ForestSearch<'_>) -> Result<Vec<DocId>> {
-        let mut documents = match self.tables.kept(FOREST) {
+        let mut documents = match self.tables.kept(TEXT_KEYS) {
             Some(forest) => {
                 let forest = CachedForest {
                     forest,

@@ -7,7 +7,6 @@ use redb::TableError;
 
 use crate::advice::ForeignFile;
 use crate::error::{Error, Result};
-use crate::forest::ForestKeys;
 use crate::store::cache::Caches;
 use crate::store::cache::buckets::MAX_BOOKKEEPING_BYTES;
 use crate::store::disk::path::DbPath;
@@ -71,8 +70,8 @@ impl TableStore {
         let backend = Backend::open(db_path, cache_bytes - our_bytes, writable)?;
         let meta = open_meta(&backend, db_path)?;
         let header = schema::read_header(&meta, db_path)?;
-        refuse_other_forest(&header, db_path)?;
-        let texts = match header.forest {
+        header.refuse_other_keys(db_path)?;
+        let texts = match header.text_keys {
             Some(_) => Some(schema::read_counters(&meta, db_path)?.texts),
             None => None,
         };
@@ -98,11 +97,6 @@ impl TableStore {
             return Err(Error::ReadOnly { path: path() });
         }
         Ok(())
-    }
-
-    /// `None` if the database keeps no forest.
-    pub(crate) fn forest(&self) -> Option<&'static ForestKeys> {
-        self.header.forest.is_some().then(ForestKeys::shared)
     }
 
     /// Table `meta` as of the last redb commit.
@@ -138,19 +132,6 @@ fn open_meta(backend: &Backend, db_path: &DbPath) -> Result<MetaTable> {
             }
             cause => db_path.reading(cause),
         })
-}
-
-/// Refuses a file whose forest keys were made by another version: the forest keys of a query would not match.
-fn refuse_other_forest(header: &Header, db_path: &DbPath) -> Result<()> {
-    let known = ForestKeys::description();
-    match &header.forest {
-        Some(stored) if *stored != known => Err(Error::ForestMismatch {
-            path: db_path.path().to_path_buf(),
-            stored: stored.clone(),
-            known,
-        }),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ use redb::{ReadableDatabase, StorageBackend};
 
 use crate::advice::Advice;
 use crate::error::{Error, Result};
-use crate::forest::ForestKeys;
 use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::disk::folder::sync_folder;
 use crate::store::disk::page::PAGE_BYTES;
@@ -183,12 +182,7 @@ impl NewFile {
 
     pub(crate) fn write(&self) -> Result<WriteTransaction> {
         let transaction = self.begin_keeping_length()?;
-        let keeps = self.header.keeps();
-        WriteTransaction::new(transaction, &self.db_path, keeps, self.forest())
-    }
-
-    pub(crate) fn forest(&self) -> Option<&'static ForestKeys> {
-        self.header.forest.is_some().then(ForestKeys::shared)
+        WriteTransaction::new(transaction, &self.db_path, &self.header)
     }
 
     /// Begins without quick repair: the file is never opened after a crash.
@@ -385,7 +379,7 @@ mod tests {
             let header = Header {
                 recipe: String::new(),
                 keep_texts: keeps,
-                forest: keeps.then(String::new),
+                text_keys: keeps.then(String::new),
                 frozen: false,
                 retention: keeps.then(crate::Retention::default),
             };

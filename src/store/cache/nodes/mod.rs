@@ -45,6 +45,12 @@ pub(crate) struct NodeCache {
     writer: Mutex<Generation>,
 }
 
+/// The number of the node with a key; `None` for the key of a wording, which is in no tree.
+pub(super) fn node_of(key: u64) -> Option<u32> {
+    let node = first_level(key);
+    (node < FIRST_LEVELS as u64).then_some(node as u32)
+}
+
 /// The result of a visit.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::store) enum Visit {

@@ -1,4 +1,4 @@
-//! The packed tables except `forest`: all hold the same documents.
+//! The packed tables except the text keys: all hold the same documents.
 
 use super::entry_sum::EntrySum;
 use super::times::TimeSums;
@@ -27,7 +27,7 @@ struct DocumentSums {
 }
 
 impl TableCheck {
-    /// Reads all packed tables but `forest`, then compares their content.
+    /// Reads all packed tables but the text keys, then compares their content.
     pub(super) fn packed_tables(&mut self, tables: &SnapshotTables) -> Result<()> {
         let mut documents = DocumentSums::default();
         let mut is_whole = self.documents(tables, &mut documents)?;

@@ -1,7 +1,7 @@
 //! The check of a whole database.
 //!
 //! Reads every chunk and every text; chunks must be in order and within their fences. Then compares
-//! the content of the tables, and `forest` with the forest keys of the stored texts, by order-independent
+//! the content of the tables, and the table of text keys with the keys of the stored texts, by order-independent
 //! 128-bit sums. Only if sums differ is each entry looked up, to name those that differ.
 
 mod documents;
@@ -22,7 +22,7 @@ use crate::store::Store;
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::damaged_ranges::{Damaged, KeyInt, Part};
 use crate::store::tables::packed::entry::{Entry, pair};
-use crate::store::tables::schema::{Counters, FOREST, TIMES};
+use crate::store::tables::schema::{Counters, TEXT_KEYS, TIMES};
 use crate::store::view::access::SnapshotTables;
 
 /// At most 10 entries are named for each kind of damage.
@@ -31,7 +31,7 @@ const NAMED: usize = 10;
 /// The check of redb's pages waits at most a second for running queries.
 const MAX_WAIT_FOR_QUERIES: Duration = Duration::from_secs(1);
 
-/// An entry of table `forest` takes 8 to 14 bytes.
+/// An entry of text keys takes 8 to 14 bytes.
 const BYTES_PER_KEY: u64 = 8;
 
 type PackedTable<E> = Packed<ReadOnlyTable<E, &'static [u8]>>;
@@ -100,7 +100,7 @@ pub(crate) fn check_tables(
     check.progress.report()?;
     check.packed_tables(&view.tables)?;
     check.memtables(&view)?;
-    check.texts(&view.tables, store.tables().forest())?;
+    check.texts(&view.tables, store.header().key_maker())?;
     check.progress.finish()?;
     Ok(check.damage)
 }
@@ -115,15 +115,15 @@ pub(crate) fn steps(tables: &SnapshotTables) -> Result<u64> {
         ..
     } = tables.counters();
     let tables_by_document = if tables.kept(TIMES).is_some() { 4 } else { 2 };
-    let forest = match tables.kept(FOREST) {
-        Some(forest) => forest.bytes()?.0 / BYTES_PER_KEY,
+    let text_keys = match tables.kept(TEXT_KEYS) {
+        Some(table) => table.bytes()?.0 / BYTES_PER_KEY,
         None => 0,
     };
     Ok(documents
         .saturating_mul(tables_by_document)
         .saturating_add(distinct_fingerprints.saturating_mul(3))
         .saturating_add(texts)
-        .saturating_add(forest)
+        .saturating_add(text_keys)
         .saturating_sub(unreliable))
 }
 

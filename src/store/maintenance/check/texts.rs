@@ -7,11 +7,11 @@ use super::entry_sum::EntrySum;
 use super::{NAMED, PackedTable, TableCheck, both, has_document, holds, unless_corrupt};
 use crate::analysis::Sketch;
 use crate::error::Result;
-use crate::forest::ForestKeys;
 use crate::ids::DocId;
 use crate::store::tables::packed::damaged_ranges::{Part, split_damage};
 use crate::store::tables::packed::entry::pair;
-use crate::store::tables::schema::{FINGERPRINTS, FOREST};
+use crate::store::tables::schema::{FINGERPRINTS, TEXT_KEYS};
+use crate::store::tables::text_keys::KeyMaker;
 use crate::store::tables::texts;
 use crate::store::view::access::SnapshotTables;
 
@@ -32,13 +32,13 @@ impl TableCheck {
     pub(super) fn texts(
         &mut self,
         tables: &SnapshotTables,
-        maker: Option<&'static ForestKeys>,
+        maker: Option<&'static KeyMaker>,
     ) -> Result<()> {
         let Some(table) = &tables.texts else {
             return Ok(());
         };
         let made = self.stored_texts(tables, table, maker)?;
-        if let (Some(maker), Some(forest)) = (maker, tables.kept(FOREST)) {
+        if let (Some(maker), Some(forest)) = (maker, tables.kept(TEXT_KEYS)) {
             self.forest(tables, table, forest, maker, made)?;
         }
         Ok(())
@@ -50,7 +50,7 @@ impl TableCheck {
         &mut self,
         tables: &SnapshotTables,
         table: &TextsTable,
-        maker: Option<&'static ForestKeys>,
+        maker: Option<&'static KeyMaker>,
     ) -> Result<Option<EntrySum>> {
         let (mut count, mut forest, mut is_whole) = (0, EntrySum::default(), true);
         let (mut batch, mut batch_bytes) = (Vec::new(), 0);
@@ -108,7 +108,7 @@ impl TableCheck {
         tables: &SnapshotTables,
         texts: &TextsTable,
         forest: &PackedTable<u128>,
-        maker: &ForestKeys,
+        maker: &KeyMaker,
         made: Option<EntrySum>,
     ) -> Result<()> {
         let mut found = EntrySum::default();
@@ -160,7 +160,7 @@ impl TableCheck {
         &mut self,
         texts: &[StoredText],
         tables: &SnapshotTables,
-        maker: &ForestKeys,
+        maker: &KeyMaker,
     ) -> EntrySum {
         let forest_of_text = |stored: &StoredText| {
             let (keys, sketch) = maker.keys_and_sketch(&stored.text);

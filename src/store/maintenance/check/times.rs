@@ -2,8 +2,8 @@
 
 use super::entry_sum::EntrySum;
 use super::{PackedTable, TableCheck, both, has_document, holds};
-use crate::ids::Timestamp;
 use crate::error::Result;
+use crate::ids::Timestamp;
 use crate::store::tables::packed::entry::{pair, swapped};
 use crate::store::tables::schema::FINGERPRINTS;
 use crate::store::view::access::SnapshotTables;

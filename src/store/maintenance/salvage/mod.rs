@@ -19,8 +19,8 @@ mod wal_overlay;
 use std::ops::ControlFlow;
 
 use crate::document::Document;
-use crate::ids::{DocId, Fingerprint};
 use crate::error::Result;
+use crate::ids::{DocId, Fingerprint};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::bulk::Load;
 use crate::store::disk::path::DbPath;

@@ -13,9 +13,9 @@ use proptest::test_runner::FileFailurePersistence;
 use tempfile::TempDir;
 
 use crate::document::Document;
-use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::error::{Error, Result};
 use crate::forest::{ForestKeys, ForestQuery, Reach};
+use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::progress::ProgressHandler;
 use crate::retention::Retention;
 use crate::store::bulk::Load;
@@ -63,7 +63,7 @@ fn header(retention: Option<Retention>, frozen: bool) -> Header {
     Header {
         recipe: String::new(),
         keep_texts: true,
-        forest: Some(ForestKeys::description()),
+        text_keys: Some(ForestKeys::description()),
         frozen,
         retention,
     }
@@ -178,7 +178,7 @@ impl CheckedStore {
             let before = self.stored.get(id).copied();
             let (after, edit) = match change {
                 Edit::Put(number) => {
-                    let keyed = KeyedText::with_forest(text(*number), maker);
+                    let keyed = KeyedText::with_keys(text(*number), maker);
                     (
                         Some((self.arriving(*id), Some(*number))),
                         TextEdit::Put(keyed),
@@ -524,7 +524,7 @@ fn file_with_another_forest_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store");
     let other = Header {
-        forest: Some("other forest".to_owned()),
+        text_keys: Some("other forest".to_owned()),
         ..header(None, false)
     };
     let refused = create(&path, other);

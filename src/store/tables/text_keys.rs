@@ -11,15 +11,19 @@ use crate::forest::{ForestEntries, ForestEntry, ForestPage};
 use crate::ids::DocId;
 use crate::store::tables::packed::entry::{Entry, merged, pair};
 
+/// The keys of a text in the forest, by which similar search finds the text. Outside of the few files that know
+/// the forest, the store calls them *text keys*.
+pub(crate) use crate::forest::{ForestKeys as KeyMaker, MAX_KEYS as MAX_TEXT_KEYS};
+
 /// The changes of table `forest` in a flush.
 #[derive(Default)]
-pub(crate) struct ForestChanges {
+pub(crate) struct TextKeyChanges {
     // Two lists take half the memory of one list of `(u128, Op)`, which is padded to 32 bytes.
     puts: Vec<u128>,
     removals: Vec<u128>,
 }
 
-impl ForestChanges {
+impl TextKeyChanges {
     /// Replaces the keys of a document; `old` and `new` are ascending.
     pub(crate) fn replace(&mut self, id: DocId, old: &[u64], new: &[u64]) {
         let entries = |keys: &[u64], others: &[u64]| {
