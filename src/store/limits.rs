@@ -12,11 +12,11 @@ const MAX_TRANSACTION_BYTES: usize = 64 << 20;
 pub(crate) struct Limits {
     /// A bucket with more fingerprints is read in parts and not cached.
     pub(crate) max_bucket_len: usize,
-    /// From this number of chunks on, a scan of a table goes through the bucket cache. In a smaller table
-    /// buckets are so short that reading the chunks is faster.
+    /// From this number of chunks on, a scan of a table goes through the bucket cache. In a smaller
+    /// table buckets are so short that reading the chunks is faster.
     pub(crate) min_chunks_for_bucket_scan: u64,
-    /// A memtable with fewer changes is not flushed before the database is closed, unless it takes much
-    /// memory. At least 1; `None` for the default.
+    /// A memtable with fewer changes is not flushed before the database is closed, unless it takes
+    /// much memory. At least 1; `None` for the default.
     pub(crate) min_flush_changes: Option<usize>,
     /// A transaction with more bytes of texts in memory continues in the tables.
     pub(crate) max_transaction_bytes: usize,
@@ -24,12 +24,14 @@ pub(crate) struct Limits {
 
 /// The default of [`Limits::flush_changes`].
 const FLUSH_CHANGES: usize = 64 << 10;
-/// The default with text keys. A text has 25 keys, so 65,536 texts touch nearly every page of the keys of a
-/// million texts, and 131,072 hardly more.
+/// The default with text keys.
+// A text has 25 keys, so 65,536 texts touch nearly every page of the keys of a million texts, and
+// 131,072 texts hardly more.
 const TEXT_FLUSH_CHANGES: usize = 2 * FLUSH_CHANGES;
 
 impl Limits {
-    /// A memtable with fewer changes is not flushed before the database is closed, unless it takes much memory.
+    /// A memtable with fewer changes is not flushed before the database is closed, unless it takes
+    /// much memory.
     pub(crate) fn flush_changes(&self, keeps_text_keys: bool) -> usize {
         let default = match keeps_text_keys {
             true => TEXT_FLUSH_CHANGES,

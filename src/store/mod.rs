@@ -12,8 +12,8 @@
 //! - [`commit`] is the write path.
 //! - [`bulk`] and [`maintenance`] work on whole databases.
 //!
-//! All folders use [`limits`], [`pool`], the threads of a database, and [`prefetch`], the reads of memory
-//! without a lock.
+//! All folders use [`limits`], [`pool`], the threads of a database, and [`prefetch`], the reads of
+//! memory without a lock.
 
 pub(crate) mod bulk;
 mod cache;

@@ -1,9 +1,9 @@
 //! [`Pool`]: the threads of a database, for work on all cores.
 //!
-//! A rayon thread that waits for work of its own pool meanwhile runs other tasks of that pool. If the
-//! caller of the library is such a thread and holds a lock, one of those tasks may wait for the same
-//! lock: a deadlock. So the library never uses its caller's pool, and a caller on a rayon thread of
-//! another pool is blocked until the work is done.
+//! A rayon thread that waits for work of its own pool meanwhile runs other tasks of that pool. If
+//! the caller of the library is such a thread and holds a lock, one of those tasks may wait for the
+//! same lock: a deadlock. So the library never uses its caller's pool, and a caller on a rayon
+//! thread of another pool is blocked until the work is done.
 
 use std::panic::resume_unwind;
 use std::sync::OnceLock;
@@ -59,7 +59,8 @@ mod tests {
 
     use super::*;
 
-    /// With plain `install`, a task that holds the lock would run another task, which waits for the lock.
+    /// With plain `install`, a task that holds the lock would run another task, which waits for the
+    /// lock.
     #[test]
     fn task_of_other_pool_may_hold_lock_during_work() {
         let pool = Pool::default();

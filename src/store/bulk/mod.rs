@@ -135,9 +135,9 @@ impl Load {
     fn new(path: &Path, memory_bytes: usize, header: &Header) -> Self {
         let keeps = header.keeps();
         let context = SortContext::new(path);
-        // Three quarters are for sorts, the rest for redb's cache and the texts. Text keys outnumber all
-        // other entries and are sorted beside them, so they get half. The other half is for two sorts
-        // at a time, each with a sort of arrival times if those are kept.
+        // Three quarters are for sorts, the rest for redb's cache and the texts. Text keys
+        // outnumber all other entries and are sorted beside them, so they get half. The other half
+        // is for two sorts at a time, each with a sort of arrival times if those are kept.
         let key_bytes = if keeps.text_keys {
             memory_bytes / 8 * 3
         } else {

@@ -23,8 +23,8 @@ pub(super) struct PushedDocument {
     pub(super) arrival: Option<u64>,
 }
 
-/// A fingerprint or an arrival time, not both: most loads have no arrival times. Ordered by id, then
-/// by position.
+/// A fingerprint or an arrival time, not both: most loads have no arrival times. Ordered by id,
+/// then by position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Pod, Zeroable)]
 #[repr(C)]
 struct PushedRecord {
@@ -129,8 +129,8 @@ struct IdHolder {
 }
 
 impl NewDocuments {
-    /// The sorters of fingerprints and of arrival times take `memory_bytes` each. The other sorters, which
-    /// are mostly empty, take a 64th of `memory_bytes` each.
+    /// The sorters of fingerprints and of arrival times take `memory_bytes` each. The other
+    /// sorters, which are mostly empty, take a 64th of `memory_bytes` each.
     pub(super) fn new(memory_bytes: usize, with_arrivals: bool, context: &SortContext) -> Self {
         let few_bytes = memory_bytes / 64;
         Self {
@@ -158,8 +158,8 @@ impl NewDocuments {
         }
     }
 
-    /// Adds the new documents, and returns their entries of `fingerprints` in order. `stored` returns
-    /// the stored fingerprint of an id, and is called with ascending ids.
+    /// Adds the new documents, and returns their entries of `fingerprints` in order. `stored`
+    /// returns the stored fingerprint of an id, and is called with ascending ids.
     pub(super) fn new_only(
         &mut self,
         pushed: impl Iterator<Item = Result<PushedDocument>>,

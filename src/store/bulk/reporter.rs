@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::ids::{DocId, Fingerprint};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 
-/// A document that a bulk load leaves out: a document stored or pushed before has its id and another
-/// fingerprint.
+/// A document that a bulk load leaves out: a document stored or pushed before has its id and
+/// another fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Conflict {

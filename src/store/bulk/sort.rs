@@ -30,8 +30,8 @@ impl<R: Pod + Ord + RadixKey + Send + Sync> Record for R {}
 /// process.
 pub(crate) struct Sorter<R> {
     records: Vec<R>,
-    /// Records gathered before a spill. Half of the first number after a spill, because the other half
-    /// of the memory is sorted and written meanwhile.
+    /// Records gathered before a spill. Half of the first number after a spill, because the other
+    /// half of the memory is sorted and written meanwhile.
     capacity: usize,
     runs: Vec<File>,
     spilling: Option<Task<Result<Spilled<R>>>>,
@@ -108,8 +108,8 @@ impl<R: Record> Sorter<R> {
         Merge::new(self.runs, memory_bytes, self.context).map(Sorted::Merge)
     }
 
-    /// Sorts and writes the gathered records on a thread, and gathers the next ones in the memory of
-    /// the run before.
+    /// Sorts and writes the gathered records on a thread, and gathers the next ones in the memory
+    /// of the run before.
     fn spill(&mut self) -> Result<()> {
         let is_first = self.runs.is_empty() && self.spilling.is_none();
         let mut spare = self.wait_for_spill()?;
@@ -178,7 +178,8 @@ impl SortContext {
         Task::begin(work).map_err(self.io("start a thread to sort for"))
     }
 
-    /// Waits for a task, and calls the progress handler meanwhile. An interruption abandons the task.
+    /// Waits for a task, and calls the progress handler meanwhile. An interruption abandons the
+    /// task.
     fn wait<T>(&self, task: Task<T>) -> Result<T> {
         let handler = self.progress.lock().clone();
         task.wait(|| handler.report_waiting(&self.target))

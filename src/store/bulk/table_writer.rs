@@ -132,8 +132,8 @@ impl TableWriter<'_> {
         Ok(report)
     }
 
-    /// Removes loaded documents. The latest arrival, which expires documents, is known only at the end
-    /// of the load.
+    /// Removes loaded documents. The latest arrival, which expires documents, is known only at the
+    /// end of the load.
     fn remove(&mut self, expired: Sorter<u64>) -> Result<()> {
         let mut ids = expired.sorted()?;
         loop {
@@ -148,7 +148,8 @@ impl TableWriter<'_> {
         }
     }
 
-    /// The arrival time before which documents are expired after the load; `None` if no document is.
+    /// The arrival time before which documents are expired after the load; `None` if no document
+    /// is.
     fn cutoff(&mut self, latest_arrival: u64) -> Result<Option<Timestamp>> {
         let counts = (self.target).in_transaction(|transaction| Ok(transaction.counts()))?;
         let by_clock = self.retention.is_some_and(|retention| retention.by_clock);

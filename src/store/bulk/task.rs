@@ -61,8 +61,8 @@ impl<T: Send + 'static> Task<T> {
 }
 
 impl<T> Task<T> {
-    /// Waits for the result, and abandons the task if `check` fails. A panic of the thread continues
-    /// in the caller.
+    /// Waits for the result, and abandons the task if `check` fails. A panic of the thread
+    /// continues in the caller.
     pub(super) fn wait(mut self, mut check: impl FnMut() -> Result<()>) -> Result<T> {
         loop {
             match self.result.recv_timeout(WAIT) {

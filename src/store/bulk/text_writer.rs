@@ -120,7 +120,8 @@ impl TextWriter {
         })
     }
 
-    /// Removes texts, and returns the sorted entries of text keys. The entries of a removed text are there twice.
+    /// Removes texts, and returns the sorted entries of text keys. The entries of a removed text
+    /// are there twice.
     pub(super) fn remove_orphaned(
         self,
         transaction: &mut WriteTransaction,

@@ -1,7 +1,8 @@
 //! [`BucketCache`]: buckets in memory. A bucket is the distinct fingerprints of one block key.
 //!
-//! A query reads one bucket for each key that it probes. In the file, a bucket is a range of chunks to
-//! find and verify. In the cache, a bucket is one [`PackedBucket`], smaller than the pages of that range.
+//! A query reads one bucket for each key that it probes. In the file, a bucket is a range of chunks
+//! to find and verify. In the cache, a bucket is one [`PackedBucket`], smaller than the pages of
+//! that range.
 
 use std::hint::black_box;
 
@@ -17,8 +18,9 @@ pub(super) type BlockChanges = (usize, Vec<(u64, Op)>);
 
 pub(crate) const KEYS_PER_BLOCK: usize = 1 << BLOCK_BITS;
 
-/// The block whose table a scan reads. The table has 5 to 7 bytes for each distinct fingerprint;
-/// `block0` has 8 to 17 bytes for each document.
+/// The block whose table a scan reads.
+// This table has 5 to 7 bytes for each distinct fingerprint; `block0` has 8 to 17 bytes for each
+// document.
 pub(crate) const SCAN_BLOCK: usize = 1;
 
 /// The distinct reliable fingerprints whose rotation by a block begins with one key.
@@ -77,13 +79,14 @@ impl CachedBucket {
     }
 }
 
-/// Cache lines of a bucket that a query with few keys touches. Measured with 50 million documents, a query at
-/// radius 3: one line of each bucket saves 28 % of its time, 8 lines 31 %, 16 lines 24 %, all lines 23 %.
+/// Cache lines of a bucket that a query with few keys touches.
+// Measured with 50 million documents, a query at radius 3: one line of each bucket saves 28 % of
+// its time, 8 lines 31 %, 16 lines 24 %, all lines 23 %.
 const TOUCHED_LINES: usize = 8;
 const WORDS_PER_LINE: usize = 16;
 
-/// Reads a word of each of the first cache lines of all these buckets. No read waits for another, so the
-/// processor fetches the lines of all buckets from memory at the same time.
+/// Reads a word of each of the first cache lines of all these buckets. No read waits for another,
+/// so the processor fetches the lines of all buckets from memory at the same time.
 pub(crate) fn touch<'c>(buckets: impl Iterator<Item = &'c CachedBucket>) {
     touch_lines(buckets, TOUCHED_LINES);
 }
@@ -99,7 +102,8 @@ fn touch_lines<'c>(buckets: impl Iterator<Item = &'c CachedBucket>, most: usize)
 /// The reference counts of a cached bucket and the header of its allocation, at most.
 const ALLOCATION_BYTES: u64 = 32;
 
-/// All buckets take 17 MB besides their fingerprints: most of what the buckets of a small database take.
+/// Bytes of all buckets besides their fingerprints: 17 MB.
+// Most of the bytes that the buckets of a small database take.
 pub(crate) const MAX_BOOKKEEPING_BYTES: u64 =
     (BLOCKS * KEYS_PER_BLOCK) as u64 * (ClockCache::<CachedBucket>::SLOT_BYTES + ALLOCATION_BYTES);
 
@@ -128,11 +132,9 @@ impl BucketCache {
         self.cache.capacity_bytes()
     }
 
-    /// Visits the buckets of these keys as of a commit, until a bucket is not cached or too large. Returns the
-    /// number of visited buckets. Neighbouring keys are visited under one lock, without a count of references.
-    ///
-    /// First reads a word of each cache line of all these buckets: a scan then takes a third less time. It
-    /// compares the planes of a bucket in turns, which alone is too irregular for the processor to fetch ahead.
+    /// Visits the buckets of these keys as of a commit, until a bucket is not cached or too large.
+    /// Returns the number of visited buckets. Neighbouring keys are visited under one lock, without
+    /// a count of references.
     pub(crate) fn visit_cached(
         &self,
         keys: &[(usize, u16)],
@@ -141,6 +143,9 @@ impl BucketCache {
     ) -> usize {
         let mut rest = keys.iter();
         let indices = keys.iter().map(|(block, key)| index(*block, *key));
+        // Reads a word of each cache line first: a scan then takes a third less time. The
+        // comparison alone reads the planes of a bucket in turns, which is too irregular for the
+        // processor to fetch ahead.
         self.cache.visit_while(indices.clone(), |cached| {
             touch_lines(std::iter::once(cached), usize::MAX);
             true
@@ -162,8 +167,8 @@ impl BucketCache {
     pub(crate) fn get(&self, block: usize, key: u16, commit: u64) -> Option<CachedBucket> {
         let index = index(block, key);
         let cached = self.cache.get(index)?;
-        // Race: read after the cache. A commit is recorded before its bucket is cached, so a bucket of a later
-        // commit comes with the stamp of that commit.
+        // Race: read after the cache. A commit is recorded before its bucket is cached, so a bucket
+        // of a later commit comes with the stamp of that commit.
         let is_valid = self.stamps.is_unchanged_since(index, commit);
         is_valid.then_some(cached)
     }
@@ -197,8 +202,9 @@ impl BucketCache {
         self.cache.bytes() + max_bucket_bytes < self.cache.capacity_bytes()
     }
 
-    /// Applies the changes of a commit; `None` invalidates all buckets. Each item has a block, and fingerprints
-    /// rotated by the block, in order. Must be called before a snapshot can see the commit.
+    /// Applies the changes of a commit; `None` invalidates all buckets. Each item has a block, and
+    /// fingerprints rotated by the block, in order. Must be called before a snapshot can see the
+    /// commit.
     pub(super) fn apply(&self, changes: Option<&[BlockChanges]>, commit: u64) {
         let Some(changes) = changes else {
             self.stamps.record_all(commit);
@@ -253,7 +259,7 @@ fn may_be_split(block: usize) -> bool {
     block != SCAN_BLOCK
 }
 
-/// The number of a bucket among those of all blocks.
+/// The number of a bucket among the buckets of all blocks.
 fn index(block: usize, key: u16) -> usize {
     block * KEYS_PER_BLOCK + usize::from(key)
 }
@@ -281,7 +287,8 @@ mod tests {
             (0x2234_0000_0000_0000, Op::Put),
         ];
         cache.apply_to_block(1, &changes, 6);
-        // An older snapshot reads the bucket from the file, and must not put it back into the cache.
+        // An older snapshot reads the bucket from the file, and must not put it back into the
+        // cache.
         assert!(cache.get(1, 0x2233, 5).is_none());
         cache.insert(1, 0x2233, 5, Bucket::Whole(Fingerprints::Unpacked(&bucket)));
         assert!(cache.get(1, 0x2233, 5).is_none());

@@ -6,11 +6,12 @@ use crate::store::cache::buckets::BlockChanges;
 use crate::store::cache::nodes::node_of;
 use crate::store::tables::packed::Op;
 
-/// At most 1 Mi changes for each cache are collected, 8 to 16 MiB. A transaction with more empties the cache.
+/// At most 1 Mi changes for each cache are collected, 8 to 16 MiB. A transaction with more empties
+/// the cache.
 const MAX_CHANGES: usize = 1 << 20;
 
-/// The changes that a transaction brings to each cache; `None` if any cached value may have changed, as by
-/// default.
+/// The changes that a transaction brings to each cache; `None` if any cached value may have
+/// changed, as by default.
 #[derive(Default)]
 pub(crate) struct Changes {
     /// Blocks, each with rotated fingerprints in order.

@@ -1,10 +1,9 @@
 //! [`ClockCache`]: values by small index, within a number of bytes.
 //!
-//! The values are in slots in the order of their indices, so a scan of all indices reads consecutive memory.
-//! With a hash table, the scan would take longer to find the values than to compare them.
+//! The values are in slots in the order of their indices.
 //!
-//! Values are removed in the order of CLOCK (Corbató 1968): a hand passes over the slots again and again, and
-//! removes each value that was not read since the hand passed it before.
+//! Values are removed in the order of CLOCK (Corbató 1968): a hand passes over the slots again and
+//! again, and removes each value that was not read since the hand passed it before.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -16,6 +15,8 @@ const GROUP_LEN: usize = 64;
 /// Values by index, shared by all threads.
 pub(super) struct ClockCache<V> {
     /// Each with [`GROUP_LEN`] slots or none.
+    // An array, because a scan of all indices then reads consecutive memory. With a hash table, a
+    // scan would take longer to find the values than to compare them.
     groups: Box<[RwLock<Vec<Slot<V>>>]>,
     bytes_of: fn(&V) -> u64,
     /// The bytes of all values and of all allocated slots.
@@ -33,7 +34,8 @@ struct Slot<V> {
 
 impl<V> Slot<V> {
     fn count_as_read(&self) {
-        // Stored only once: threads on different cores that store into one cache line wait for each other.
+        // Stored only once: threads on different cores that store into one cache line wait for each
+        // other.
         if !self.is_read.load(Ordering::Relaxed) {
             self.is_read.store(true, Ordering::Relaxed);
         }
@@ -41,11 +43,12 @@ impl<V> Slot<V> {
 }
 
 impl<V: Clone> ClockCache<V> {
-    /// The bytes that a value takes besides those of `bytes_of`.
+    /// The bytes that a value takes besides the bytes of `bytes_of`.
     pub(super) const SLOT_BYTES: u64 = size_of::<Slot<V>>() as u64;
     const GROUP_BYTES: u64 = GROUP_LEN as u64 * Self::SLOT_BYTES;
 
-    /// An empty cache for indices below `slots`. `bytes_of` returns the bytes on the heap of a value.
+    /// An empty cache for indices below `slots`. `bytes_of` returns the bytes on the heap of a
+    /// value.
     pub(super) fn new(slots: usize, capacity_bytes: u64, bytes_of: fn(&V) -> u64) -> Self {
         let groups = slots.div_ceil(GROUP_LEN);
         Self {
@@ -73,9 +76,9 @@ impl<V: Clone> ClockCache<V> {
         Some(value)
     }
 
-    /// Visits the values of these slots, until a slot has no value or the visitor returns `false`. Returns the
-    /// number of visited values before that. Neighbouring slots are visited under one lock, so the visitor must not
-    /// use the cache. The values count as read.
+    /// Visits the values of these slots, until a slot has no value or the visitor returns `false`.
+    /// Returns the number of visited values before that. Neighbouring slots are visited under one
+    /// lock, so the visitor must not use the cache. The values count as read.
     pub(super) fn visit_while(
         &self,
         indices: impl Iterator<Item = usize>,
@@ -100,8 +103,8 @@ impl<V: Clone> ClockCache<V> {
         visited
     }
 
-    /// Replaces the value of a slot if `is_valid`, which is called under the lock of the slot. Then removes values
-    /// until the cache is within its bytes.
+    /// Replaces the value of a slot if `is_valid`, which is called under the lock of the slot. Then
+    /// removes values until the cache is within its bytes.
     pub(super) fn insert_if(&self, index: usize, value: V, is_valid: impl FnOnce() -> bool) {
         let mut group = self.groups[index / GROUP_LEN].write();
         if !is_valid() {

@@ -1,9 +1,10 @@
 //! [`CommitStamps`]: the last commit that changed each slot of a cache.
 //!
-//! All caches keep one rule. A commit is recorded, and each cached value that it changes is removed, before a
-//! snapshot can see the commit; and no value is cached that was read before the last change of its slot. So a
-//! cached value is valid for the commit from which it was read and for all later commits. An older snapshot may
-//! use the value if the slot was not changed after the commit of the snapshot.
+//! All caches keep one rule. A commit is recorded, and each cached value that it changes is
+//! removed, before a snapshot can see the commit; and no value is cached that was read before the
+//! last change of its slot. So a cached value is valid for the commit from which it was read and
+//! for all later commits. An older snapshot may use the value if the slot was not changed after the
+//! commit of the snapshot.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,6 +30,8 @@ impl CommitStamps {
     /// Returns `true` if no commit after `commit` has changed the slot.
     pub(super) fn is_unchanged_since(&self, slot: usize, commit: u64) -> bool {
         let slots = self.by_slot.get();
+        // Two slots may share a stamp. An older snapshot then reads from the file what did not
+        // change, and no snapshot gets a value that did.
         let last = slots.map_or(0, |all| all[slot % self.slots].load(Ordering::Acquire));
         last.max(self.all.load(Ordering::Acquire)) <= commit
     }

@@ -1,8 +1,9 @@
 //! [`DensePlaces`]: the places of documents with small ids in the wording cache, by id.
 //!
-//! A search finds thousands of documents, and the sketches of most of them reject them. Ids that are given in order are
-//! small numbers, so their places are in arrays and are read without a lock: the processor fetches many of
-//! them from memory at the same time. In a hash table, each look-up takes several times as long.
+//! A search finds thousands of documents, and the sketches of most of them reject them. Ids that
+//! are given in order are small numbers, so their places are in arrays and are read without a lock:
+//! the processor fetches many of them from memory at the same time. In a hash table, each look-up
+//! takes several times as long.
 
 use std::hint::black_box;
 use std::sync::OnceLock;
@@ -72,22 +73,22 @@ impl DensePlaces {
         id / (PAGE_LEN as u64) < self.pages.len() as u64
     }
 
-    /// The words of the sketch of a document and the commit from which it was read, without a lock; `None`
-    /// if the place is missing or is being written.
+    /// The words of the sketch of a document and the commit from which it was read, without a lock;
+    /// `None` if the place is missing or is being written.
     #[inline]
     pub(super) fn sketch(&self, id: u64) -> Option<([u64; 2], u64)> {
         let place = self.place(id)?;
         let commit = place.commit.load(Ordering::Acquire);
         let words = [0, 1].map(|at| place.sketch[at].load(Ordering::Relaxed));
-        // Race: a writer sets the commit to `MISSING` before it changes the words. A sketch that was replaced
-        // by another one of the same commit is the same sketch.
+        // Race: a writer sets the commit to `MISSING` before it changes the words. A sketch that
+        // was replaced by another one of the same commit is the same sketch.
         fence(Ordering::Acquire);
         let is_whole = place.commit.load(Ordering::Relaxed) == commit;
         (is_whole && commit != MISSING).then_some((words, commit))
     }
 
-    /// Fetches places into the cache of the processor, without a computation between the reads, so that they do not
-    /// wait for each other.
+    /// Fetches places into the cache of the processor, without a computation between the reads, so
+    /// that they do not wait for each other.
     pub(super) fn touch(&self, ids: impl Iterator<Item = u64>) {
         let commits = ids.filter_map(|id| Some(self.place(id)?.commit.load(Ordering::Relaxed)));
         black_box(commits.fold(0, |all, commit| all ^ commit));

@@ -4,8 +4,8 @@
 //! - [`nodes`]: the entries of each node, by text keys.
 //! - [`wordings`]: the sketch and the packed wording of each text.
 //!
-//! All snapshots share the caches. [`commit_stamps`] has the rule by which a cached value is valid for a
-//! snapshot. This folder uses the tables for the types of their entries, and reads no table.
+//! All snapshots share the caches. [`commit_stamps`] has the rule by which a cached value is valid
+//! for a snapshot. This folder uses the tables for the types of their entries, and reads no table.
 
 pub(crate) mod buckets;
 pub(crate) mod changes;
@@ -31,7 +31,8 @@ pub(crate) struct Caches {
 }
 
 impl Caches {
-    /// Empty caches of at most `bytes`. `texts` is the number of texts in a database that keeps text keys.
+    /// Empty caches of at most `bytes`. `texts` is the number of texts in a database that keeps
+    /// text keys.
     pub(crate) fn new(bytes: usize, max_bucket_len: usize, texts: Option<u64>) -> Self {
         let Some(texts) = texts else {
             return Self {
@@ -74,15 +75,17 @@ struct Shares {
 }
 
 impl Shares {
-    /// The sketch of a text of one line and its wording take some 250 bytes, its entries in nodes some 200, its
-    /// fingerprint in buckets 26.
+    /// The sketch of a text of one line and its wording take some 250 bytes, its entries in nodes
+    /// some 200, its fingerprint in buckets 26.
     const WORDING_BYTES: usize = 250;
 
-    /// Nodes and wordings have equal shares, unless the wordings of all texts do not fit. A search reads dozens
-    /// of nodes, and among ten million texts thousands of wordings. Each wording that is not in memory costs
-    /// some microseconds.
+    /// Nodes and wordings have equal shares, unless the wordings of all texts do not fit.
     fn new(bytes: usize, texts: u64) -> Self {
         let sixteenth = bytes / 16;
+        // A search reads dozens of nodes, and among ten million texts thousands of wordings. Each
+        // wording that is not in memory costs some microseconds.
+        // A search reads dozens of nodes, and among ten million texts thousands of wordings. Each
+        // wording that is not in memory costs some microseconds.
         let wanted = usize::try_from(texts).unwrap_or(usize::MAX);
         let wanted = wanted.saturating_mul(Self::WORDING_BYTES);
         let wordings = wanted.clamp(7 * sixteenth, 13 * sixteenth);

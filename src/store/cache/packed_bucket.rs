@@ -1,8 +1,8 @@
 //! [`PackedBucket`]: a bucket of the cache, in 5.2 to 6 bytes a fingerprint.
 //!
-//! The fingerprints of a bucket share their first 16 bits, the key. The other 48 bits are in planes. Each plane
-//! has a part of every fingerprint. The upper part of small buckets, and of all buckets that a scan reads, is
-//! one plane:
+//! The fingerprints of a bucket share their first 16 bits, the key. The other 48 bits are in
+//! planes. Each plane has a part of every fingerprint. The upper part of small buckets, and of all
+//! buckets that a scan reads, is one plane:
 //!
 //! | plane | bits of a fingerprint, from the lowest | stored |
 //! |---|---|---|
@@ -18,10 +18,10 @@
 //!
 //! The high bytes of sorted fingerprints ascend, as [`unary`] numbers must.
 //!
-//! The number of differing bits in some of the planes is a lower bound of the distance. A query compares the low
-//! plane, and reads the other planes only for the fingerprints that are near in the low plane: at radius 3
-//! one random fingerprint in a million. At larger radii a query compares the low and the middle plane, or
-//! all planes.
+//! The number of differing bits in some of the planes is a lower bound of the distance. A query
+//! compares the low plane, and reads the other planes only for the fingerprints that are near in
+//! the low plane: at radius 3 one random fingerprint in a million. At larger radii a query compares
+//! the low and the middle plane, or all planes.
 
 use std::sync::Arc;
 
@@ -29,14 +29,16 @@ use crate::block::{self, BLOCK_BITS};
 use crate::hamming;
 use crate::store::tables::packed::unary;
 
-/// Up to 8 differing bits, the low plane is compared: at most 0.4 % of random fingerprints are near in it.
+/// Up to 8 differing bits, the low plane is compared first.
+// At most 0.4 % of random fingerprints are near in the low plane.
 const MAX_RADIUS_OF_LOW: u32 = 8;
-/// Up to 12 differing bits, the low and the middle plane are compared: at most 0.9 % of random fingerprints
-/// are near in both.
+/// Up to 12 differing bits, the low and the middle plane are compared first.
+// At most 0.9 % of random fingerprints are near in both planes.
 const MAX_RADIUS_OF_MIDDLE: u32 = 12;
 
-/// If more than 16 fingerprints and 1/16 of the bucket are near, all planes are compared: reading the high
-/// bytes one by one then takes longer. Fingerprints that are not random can all be equal in the low plane.
+/// If more than 16 fingerprints and 1/16 of the bucket are near, all planes are compared.
+// Reading the high bytes one by one then takes longer. Fingerprints that are not random can all be
+// equal in the low plane.
 const MAX_NEAR: usize = 16;
 const MAX_NEAR_SHARE: usize = 16;
 
@@ -65,8 +67,8 @@ enum Above<'b> {
 }
 
 impl PackedBucket {
-    /// Packs fingerprints that are in order and have one key. With `may_be_split` the upper plane is split
-    /// if that is smaller. A scan, which reads all planes, is faster without.
+    /// Packs fingerprints that are in order and have one key. With `may_be_split` the upper plane
+    /// is split if that is smaller. A scan, which reads all planes, is faster without.
     pub(crate) fn new(fingerprints: &[u64], may_be_split: bool) -> Self {
         let len = fingerprints.len();
         // The unary form is read in units of 8 bytes.
@@ -148,7 +150,8 @@ impl PackedBucket {
         }
     }
 
-    /// Like [`push_within`](Self::push_within). `radius` is without the bits in which the keys differ.
+    /// Like [`push_within`](Self::push_within). `radius` is without the bits in which the keys
+    /// differ.
     fn push_within_all_planes(&self, query: u64, radius: u32, found: &mut Vec<u64>) {
         let mut joined = Vec::new();
         let (low, upper) = self.low_and_upper(&mut joined);

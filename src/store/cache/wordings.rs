@@ -1,11 +1,13 @@
 //! [`WordingCache`]: the sketches and the packed wordings of stored texts in memory.
 //!
-//! A query has thousands of candidates. Their sketches reject most of them; the others are compared. To
-//! read a text and to normalise it takes a hundred times as long as to compare its packed wording.
+//! A query has thousands of candidates. Their sketches reject most of them; the others are
+//! compared. To read a text and to normalise it takes a hundred times as long as to compare its
+//! packed wording.
 //!
 //! # Commits
-//! An entry has the number of the commit from which it was read, and the rule of [`CommitStamps`] says which
-//! snapshots may use it. A stamp stands for many documents, so a lookup compares the number first.
+//! An entry has the number of the commit from which it was read, and the rule of [`CommitStamps`]
+//! says which snapshots may use it. A stamp stands for many documents, so a lookup compares the
+//! number first.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
@@ -21,12 +23,15 @@ use crate::measure::{PackedWording, WordingSize};
 use crate::store::cache::commit_stamps::CommitStamps;
 use crate::store::cache::dense_places::{DensePlaces, NO_SKETCH, NO_WORDING, Place};
 
-/// A query visits the candidates of a shard together, so more shards mean fewer reads of memory at a time.
+/// Shards, each under a lock.
+// A query visits the candidates of a shard together, so more shards mean fewer reads of memory at a
+// time.
 const SHARDS: usize = 16;
 /// Stamps of each shard: 32 KiB.
 const STAMPS: usize = 4096;
 
-/// The most bytes of a place in a hash table, which is at least 7/16 full.
+/// The most bytes of a place in a hash table.
+// A hash table is at least 7/16 full.
 const PLACE_BYTES: usize = 100;
 /// A larger entry would displace too many others.
 const MAX_ENTRY_SHARE: usize = 16;
@@ -39,7 +44,8 @@ const CACHE_LINE_BYTES: usize = 64;
 /// The bytes of an entry before its wording: length and commit.
 const PREFIX_BYTES: usize = 4 + 8;
 
-/// Sketches and packed wordings of one file, shared by all snapshots. The oldest entries make room for new ones.
+/// Sketches and packed wordings of one file, shared by all snapshots. The oldest entries make room
+/// for new ones.
 pub(crate) struct WordingCache {
     shards: Box<[RwLock<Shard>]>,
     /// The places of small ids, each written under the lock of its shard.
@@ -86,16 +92,17 @@ struct CachedWording<'c> {
 }
 
 impl WordingCache {
-    /// A cache for a database of so many texts, and a quarter more of them.
+    /// Sizes a cache of `bytes` for `texts` documents and 25 % growth.
     ///
-    /// Half of the memory holds the wordings, the other half the places. If the places of all texts need more than that,
-    /// they get up to three quarters, because a search reads ten times as many sketches as wordings. In a shard without
-    /// large ids, the wordings also have what the array of the places of small ids leaves.
+    /// Half of the memory holds the wordings, the other half the places. If the places of all texts
+    /// need more than a half, the places get up to three quarters. In a shard without large ids,
+    /// the wordings also have the memory that the array of the places of small ids leaves.
     pub(crate) fn new(bytes: usize, texts: u64) -> Self {
         let hasher = RandomState::default();
         let wanted = usize::try_from(texts).unwrap_or(usize::MAX);
         let wanted = wanted.saturating_add(wanted / 4);
         let wanted = wanted.saturating_mul(DensePlaces::PLACE_BYTES);
+        // A search reads ten times as many sketches, which are in the places, as wordings.
         let place_bytes = wanted.clamp(bytes / 2, bytes - bytes / 4);
         // Places of an array are never freed, so a part of the memory is left for large ids.
         let dense_bytes = wanted.clamp(place_bytes / 2, place_bytes - place_bytes / 8);
@@ -123,9 +130,9 @@ impl WordingCache {
         }
     }
 
-    /// Appends the documents whose sketch as of a commit is in memory and accepted to `accepted`, and the
-    /// documents whose sketch is not known without a lock to `unknown`. `None` is the sketch of a text without one.
-    pub(crate) fn sort_out(
+    /// Splits documents into `accepted` documents and `unknown` documents, which need a locked
+    /// look-up. Rejected documents are left out. `accepts` gets `None` for a text without a sketch.
+    pub(crate) fn filter_unlocked(
         &self,
         documents: &[DocId],
         commit: u64,
@@ -134,6 +141,7 @@ impl WordingCache {
         unknown: &mut Vec<DocId>,
     ) {
         let (first_accepted, first_unknown) = (accepted.len(), unknown.len());
+        // Both lists get their full length first, so that the loop below writes without a branch.
         accepted.resize(first_accepted + documents.len(), DocId(0));
         unknown.resize(first_unknown + documents.len(), DocId(0));
         let (mut accepted_len, mut unknown_len) = (first_accepted, first_unknown);
@@ -153,8 +161,8 @@ impl WordingCache {
         unknown.truncate(unknown_len);
     }
 
-    /// Calls `visitor` with each document whose sketch as of a commit is in memory, and with the sketch,
-    /// `None` for a text without one. Returns the other documents.
+    /// Calls `visitor` with each document whose sketch as of a commit is in memory, and with the
+    /// sketch, `None` for a text without one. Returns the other documents.
     pub(crate) fn visit_sketches(
         &self,
         documents: &[DocId],
@@ -182,8 +190,8 @@ impl WordingCache {
         self.dense.has(id.0) && self.dense.sketch(id.0).is_none()
     }
 
-    /// Caches the sketch of a document that was read as of a commit, unless a later commit may have edited
-    /// the document.
+    /// Caches the sketch of a document that was read as of a commit, unless a later commit may have
+    /// edited the document.
     pub(crate) fn insert_sketch(&self, id: DocId, commit: u64, sketch: Option<Sketch>) {
         let candidate = self.candidate(id);
         let mut shard = self.shards[usize::from(candidate.shard)].write();
@@ -193,8 +201,8 @@ impl WordingCache {
         }
     }
 
-    /// Calls `visitor` with the wording of each cached document as of a commit, if `accepts` accepts its size. Returns
-    /// the documents that are not cached.
+    /// Calls `visitor` with the wording of each cached document as of a commit, if `accepts`
+    /// accepts its size. Returns the documents that are not cached.
     pub(crate) fn visit(
         &self,
         documents: &[DocId],
@@ -207,14 +215,15 @@ impl WordingCache {
         let by_shard = self.by_shard(documents);
         for group in by_shard.chunk_by(|a, b| a.shard == b.shard) {
             let shard = self.shards[usize::from(group[0].shard)].read();
-            // Places first, then the first words of all entries: these reads do not wait for each other.
+            // Places first, then the first words of all entries: these reads do not wait for each
+            // other.
             accepted.clear();
             for candidate in group {
                 let place = self.place(&shard, candidate.id);
                 match place.filter(|place| place.start != NO_WORDING) {
                     Some(place) if accepts(place.size) => accepted.push((candidate, place.start)),
-                    // A commit that edits a document removes its place, so a rejected wording is current
-                    // unless the snapshot is older.
+                    // A commit that edits a document removes its place, so a rejected wording is
+                    // current unless the snapshot is older.
                     Some(_) if self.is_unedited_since(candidate, commit) => {}
                     Some(place) => accepted.push((candidate, place.start)),
                     None => missing.push(candidate.id),
@@ -266,8 +275,8 @@ impl WordingCache {
         }
     }
 
-    /// Removes the entries of edited documents; `None` removes all. Must be called before a snapshot can see the
-    /// commit.
+    /// Removes the entries of edited documents; `None` removes all. Must be called before a
+    /// snapshot can see the commit.
     pub(super) fn apply(&self, edited: Option<&[DocId]>, commit: u64) {
         let Some(edited) = edited else {
             let _locks = self.clear_all();
@@ -288,7 +297,8 @@ impl WordingCache {
 
     /// Removes all entries. Returns the locks of all shards.
     fn clear_all(&self) -> Vec<RwLockWriteGuard<'_, Shard>> {
-        // Locked together: an entry whose place is small and whose wording is in a shard is removed at once.
+        // Locked together: an entry whose place is small and whose wording is in a shard is removed
+        // at once.
         let shards = self.shards.iter().map(|shard| shard.write());
         let mut shards: Vec<_> = shards.collect();
         shards.iter_mut().for_each(|shard| shard.clear());
@@ -305,7 +315,8 @@ impl WordingCache {
         }
     }
 
-    /// Returns `true` if what was read as of a commit is what a snapshot of another commit would read.
+    /// Returns `true` if what was read as of a commit is what a snapshot of another commit would
+    /// read.
     fn is_valid(&self, candidate: &Candidate, read: u64, commit: u64) -> bool {
         read <= commit || self.is_unedited_since(candidate, commit)
     }
@@ -458,8 +469,8 @@ impl Shard {
         })
     }
 
-    /// Reads the first two cache lines of entries. No read waits for another, so the processor fetches the
-    /// lines of all entries from memory at the same time.
+    /// Reads the first two cache lines of entries. No read waits for another, so the processor
+    /// fetches the lines of all entries from memory at the same time.
     fn touch(&self, starts: impl Iterator<Item = u32>) {
         let byte = |at: usize| self.ring.get(at).copied().unwrap_or(0);
         let lines = |start: u32| byte(start as usize) ^ byte(start as usize + CACHE_LINE_BYTES);
@@ -637,7 +648,7 @@ mod tests {
             let (mut accepted, mut unknown) = (vec![DocId(99)], Vec::new());
             let accepts =
                 |sketch: Option<Sketch>| sketch.is_none_or(|sketch| sketch.words()[1] > 2);
-            cache.sort_out(&ids, commit, accepts, &mut accepted, &mut unknown);
+            cache.filter_unlocked(&ids, commit, accepts, &mut accepted, &mut unknown);
             (accepted, unknown)
         };
         for id in [1, 2, 3, 5, 1 << 40] {

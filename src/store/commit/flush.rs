@@ -1,17 +1,17 @@
 //! The flush of a sealed memtable into the tables.
 //!
-//! The flush thread runs [`flush_loop`](Committer::flush_loop), which waits for a sealed memtable and
-//! flushes it. A writer that works on the tables directly calls [`flush_all`](Committer::flush_all)
-//! first. Both hold the flush lock, so one flush runs at a time. The thresholds are in
-//! [`flush_options`](super::flush_options).
+//! The flush thread runs [`flush_loop`](Committer::flush_loop), which waits for a sealed memtable
+//! and flushes it. A writer that works on the tables directly calls
+//! [`flush_all`](Committer::flush_all) first. Both hold the flush lock, so one flush runs at a
+//! time. The thresholds are in [`flush_options`](super::flush_options).
 //!
-//! A large memtable is flushed by many transactions ([`flush_edits`]). Each transaction is short and takes
-//! little memory, and the next transaction reuses the pages that were freed. Between two transactions
-//! the tables hold old entries of some documents and new entries of other documents, so readers take
-//! every document of the memtable from the memtable.
+//! A large memtable is flushed by many transactions ([`flush_edits`]). Each transaction is short
+//! and takes little memory, and the next transaction reuses the pages that were freed. Between two
+//! transactions the tables hold old entries of some documents and new entries of other documents,
+//! so readers take every document of the memtable from the memtable.
 //!
-//! After a crash the flush is repeated from the beginning. A flush is idempotent: to put an entry that
-//! exists, or to remove an entry that does not exist, changes nothing.
+//! After a crash the flush is repeated from the beginning. A flush is idempotent: to put an entry
+//! that exists, or to remove an entry that does not exist, changes nothing.
 
 use std::time::Instant;
 
@@ -73,7 +73,8 @@ impl Committer {
             let Some(sealed) = memtables.sealed.clone() else {
                 return Ok(());
             };
-            // The newest generation is the active one. Without an active memtable it is the sealed one.
+            // The newest generation is the active one. Without an active memtable it is the sealed
+            // one.
             let open = memtables.active.is_some();
             let merged_generation = memtables.generation - u64::from(open);
             let mark = JournalMark {
@@ -91,8 +92,8 @@ impl Committer {
                 self.flush_options,
                 || self.begin_write(),
                 |last| {
-                    // The document with the latest arrival may have been removed since. Retention still
-                    // counts from its arrival, so the arrival is kept.
+                    // The document with the latest arrival may have been removed since. Retention
+                    // still counts from its arrival, so the arrival is kept.
                     let counts = self.memtables.lock().counts;
                     last.advance_latest_arrival(counts.and_then(|counts| counts.latest_arrival));
                     // The mark is in the same commit as the last changes: after a crash, recovery
@@ -171,8 +172,8 @@ impl Committer {
     }
 }
 
-/// Applies edits, which ascend by id without repetitions, in transactions from `begin`. `finish` gets
-/// the last transaction before it is committed.
+/// Applies edits, which ascend by id without repetitions, in transactions from `begin`. `finish`
+/// gets the last transaction before it is committed.
 pub(super) fn flush_edits(
     edits: &[DocumentEdit],
     options: FlushOptions,
@@ -228,8 +229,8 @@ fn flush_documents(
     Ok(())
 }
 
-/// Flushes to the table of text keys, before the texts of the same documents. The entries to remove are computed
-/// from the old texts, which a flush that is repeated after a crash must still find.
+/// Flushes to the table of text keys, before the texts of the same documents. The entries to remove
+/// are computed from the old texts, which a flush that is repeated after a crash must still find.
 fn flush_text_keys(
     edits: &[DocumentEdit],
     options: FlushOptions,
@@ -258,8 +259,8 @@ fn flush_blocks(
     begin: &impl Fn() -> Result<WriteTransaction>,
 ) -> Result<()> {
     let block0 = block0_changes(edits);
-    // The rotated tables hold each fingerprint once. `block0` says whether a fingerprint still has a
-    // document, so it goes first.
+    // The rotated tables hold each fingerprint once. `block0` says whether a fingerprint still has
+    // a document, so it goes first.
     let mut distinct = Vec::with_capacity(block0.len());
     for batch in batches(&block0, |changes| block0_batch_len(changes, options)) {
         in_transaction(begin, |transaction| {
@@ -320,8 +321,8 @@ fn text_bytes(edit: &DocumentEdit) -> usize {
     edit.text.len_bytes()
 }
 
-/// The number of changes of `block0` in the next transaction. All changes of one fingerprint are in one
-/// transaction, which then knows if the fingerprint still has a document.
+/// The number of changes of `block0` in the next transaction. All changes of one fingerprint are in
+/// one transaction, which then knows if the fingerprint still has a document.
 fn block0_batch_len(changes: &[(u128, Op)], options: FlushOptions) -> usize {
     let Some((last, _)) = changes.get(options.entries_per_transaction() - 1) else {
         return changes.len();

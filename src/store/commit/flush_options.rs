@@ -1,9 +1,10 @@
 //! [`FlushOptions`]: the size of a memtable to be flushed, and of the transactions that flush it.
 
-/// A memtable is large from one change per 64 documents of the database on, ten changes for each page of a
-/// block table. A flush rewrites every page that it touches, so with fewer changes each change would cost more
-/// bytes: 3,600 with one per 100 documents, 2,940 with one per 64. With more changes, memory and the replay
-/// after a crash grow: 0.6 µs a change, 6 µs a text with text keys.
+/// A memtable is large from one change per 64 documents of the database on, ten changes for each
+/// page of a block table.
+// A flush rewrites every page that it touches. With fewer changes each change would cost more
+// bytes: 3,600 with one per 100 documents, 2,940 with one per 64. With more changes, memory and the
+// replay after a crash grow: 0.6 µs a change, 6 µs a text with text keys.
 const DOCUMENTS_PER_CHANGE: u64 = 64;
 /// A memtable is large from 256 MiB on, even with few changes.
 const LARGE_BYTES: usize = 256 << 20;
@@ -12,8 +13,9 @@ const MAX_GROWTH: usize = 2;
 
 /// At most 2,048 documents are flushed in one transaction with all of their entries.
 const MAX_DOCUMENTS_AT_ONCE: usize = 2048;
-/// At most 8,192 entries of one table are changed per transaction. In a table of millions each entry is
-/// in a page of its own, so a transaction writes up to as many pages.
+/// At most 8,192 entries of one table are changed per transaction.
+// In a table of millions each entry is in a page of its own, so a transaction writes up to 8,192
+// pages.
 const MAX_ENTRIES_PER_TRANSACTION: usize = 8 << 10;
 /// At most 4 Mi changes of text keys, 64 MiB, are sorted at a time.
 const MAX_COLLECTED_KEYS: usize = 4 << 20;

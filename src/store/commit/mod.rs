@@ -4,11 +4,11 @@
 //! appended to a *journal* file beside the database, with one write and one sync, and to a
 //! *memtable*, which queries read before the tables.
 //!
-//! A memtable and the journal of the same commits are a *generation*. Generations are numbered from 1
-//! on, and at most two are alive. When the memtable of the *active* generation is large, the generation
-//! is *sealed*: commits go to the next one, while a background thread flushes the sealed one to the
-//! tables ([`flush`]) and then drops it. Closing a database flushes both generations. After a crash,
-//! opening the database replays their journals ([`recovery`]).
+//! A memtable and the journal of the same commits are a *generation*. Generations are numbered from
+//! 1 on, and at most two are alive. When the memtable of the *active* generation is large, the
+//! generation is *sealed*: commits go to the next one, while a background thread flushes the sealed
+//! one to the tables ([`flush`]) and then drops it. Closing a database flushes both generations.
+//! After a crash, opening the database replays their journals ([`recovery`]).
 //!
 //! This folder writes the tables through [`TableStore`] and does not use [`Store`](super::Store).
 
@@ -74,8 +74,8 @@ struct Memtables {
     active: Option<(Arc<Memtable>, u32)>,
     /// The generation of the active memtable, or of the last one if there is none.
     generation: u64,
-    /// The totals of the tables and both memtables; `None` without memtables, when the counters of the
-    /// tables are the totals.
+    /// The totals of the tables and both memtables; `None` without memtables, when the counters of
+    /// the tables are the totals.
     counts: Option<Counts>,
     /// `true` if there are journal files for [`close`](Committer::close) to remove.
     has_files: bool,
@@ -84,7 +84,8 @@ struct Memtables {
     /// The error that poisoned writes outside of any write: a failed background flush, or a failed
     /// seal. The next writer returns it.
     background_error: Option<Error>,
-    /// The flush thread has ended or must end. Only [`flush_all`](Committer::flush_all) still flushes.
+    /// The flush thread has ended or must end. Only [`flush_all`](Committer::flush_all) still
+    /// flushes.
     is_closing: bool,
 }
 
@@ -102,7 +103,8 @@ impl Memtables {
 /// Poisons writes if a panic begins while the guard lives.
 struct PoisonOnPanic<'c> {
     committer: &'c Committer,
-    /// `true` if the thread was unwinding before, and a destructor commits: no failure of the commit.
+    /// `true` if the thread was unwinding before, and a destructor commits: no failure of the
+    /// commit.
     was_panicking: bool,
 }
 
@@ -171,8 +173,8 @@ impl Committer {
 
     /// Makes edits durable, and then visible. Each document is edited at most once.
     ///
-    /// `latest_arrival` is the latest arrival in the batch. It can be later than all arrivals in `edits`,
-    /// if a later change of the batch replaced that document.
+    /// `latest_arrival` is the latest arrival in the batch. It can be later than all arrivals in
+    /// `edits`, if a later change of the batch replaced that document.
     pub(super) fn commit(
         &self,
         write_guard: &mut WriteGuard,
@@ -186,13 +188,14 @@ impl Committer {
         }
         match self.append(write_guard, &edits, latest_arrival) {
             // `Io`: no journal could be created, for example on a full disk. `Storage`: the journal
-            // refused the record before it wrote. Nothing was changed, so a later commit may succeed.
+            // refused the record before it wrote. Nothing was changed, so a later commit may
+            // succeed.
             Err(error @ Error::Io { .. }) => return Err(error),
             Err(error @ Error::Storage { .. }) if write_guard.is_some() => {
                 return Err(error);
             }
-            // The result is unknown: a part of the record may be on disk, or, without an active journal,
-            // the mark may have been committed to the tables.
+            // The result is unknown: a part of the record may be on disk, or, without an active
+            // journal, the mark may have been committed to the tables.
             Err(error) => {
                 self.poison(None);
                 return Err(error);
@@ -201,7 +204,8 @@ impl Committer {
         }
         // The commit is durable, so the caller must not get an error from here on.
         match self.seal_if_large(write_guard) {
-            // Without space for a second journal, the active one grows. The next commit tries again.
+            // Without space for a second journal, the active one grows. The next commit tries
+            // again.
             Ok(()) => {}
             Err(error @ Error::Io { .. }) => log::warn!(
                 "the journal of {} grows, because no second journal can be created: {error}",
@@ -295,16 +299,17 @@ impl Committer {
             return Ok(());
         }
         let generation = memtables.generation + 1;
-        // Unlocked, so that readers do not wait for the syncs below. The state cannot change meanwhile:
-        // this thread has the write lock, and the flush thread has no work without a sealed memtable.
+        // Unlocked, so that readers do not wait for the syncs below. The state cannot change
+        // meanwhile: this thread has the write lock, and the flush thread has no work without a
+        // sealed memtable.
         drop(memtables);
         let Some(active) = &mut **write_guard else {
             return Ok(());
         };
         let journal = match self.create_journal(generation) {
-            // Without space for the next journal, the active memtable is flushed here, because it must
-            // not grow without bound. The next commit has to create that journal, and returns the
-            // error if it still cannot.
+            // Without space for the next journal, the active memtable is flushed here, because it
+            // must not grow without bound. The next commit has to create that journal, and returns
+            // the error if it still cannot.
             Err(Error::Io { .. }) if is_too_large => return self.flush_all(write_guard),
             journal => journal?,
         };
@@ -320,7 +325,8 @@ impl Committer {
         Ok(())
     }
 
-    /// Flushes both memtables and begins a transaction on the tables. Other writers wait for its end.
+    /// Flushes both memtables and begins a transaction on the tables. Other writers wait for its
+    /// end.
     pub(super) fn flush_and_begin_write(
         &self,
         mut write_guard: WriteGuard,
@@ -359,8 +365,8 @@ impl Committer {
         let path = || self.tables.db_path.path().to_path_buf();
         Err(match memtables.background_error.take() {
             None => Error::WritesFailed { path: path() },
-            // The commit of unknown result is a commit of a flush. The caller would take the error for
-            // its own commit, which certainly did not happen.
+            // The commit of unknown result is a commit of a flush. The caller would take the error
+            // for its own commit, which certainly did not happen.
             Some(unknown @ Error::CommitUnknown { .. }) => Error::Storage {
                 action: "write",
                 path: path(),

@@ -23,7 +23,8 @@ impl Committer {
     /// prepares the journals for the next commit.
     pub(in crate::store) fn recover(tables: TableStore) -> Result<Self> {
         let db_path = &tables.db_path;
-        // Links are resolved: the journals of one file must have one name, whatever path it is opened by.
+        // Links are resolved: the journals of one file must have one name, whatever path it is
+        // opened by.
         let file = db_path.disk().resolve(db_path.path());
         let file = file.map_err(db_path.io("find"))?;
         let meta = tables.meta()?;
@@ -92,8 +93,8 @@ fn add_keys(edit: &mut DocumentEdit, maker: &KeyMaker) {
 }
 
 impl Journals<'_> {
-    /// Replays the journals of a file that is marked as having journals. `counts` are the totals of the
-    /// tables.
+    /// Replays the journals of a file that is marked as having journals. `counts` are the totals of
+    /// the tables.
     fn recover(&self, mut counts: Counts) -> Result<(Memtables, Option<ActiveLog>)> {
         let (first, second) = (
             self.flushed.saturating_add(1),
@@ -124,12 +125,13 @@ impl Journals<'_> {
                     counts,
                 });
             }
-            // The first journal was sealed after the second had been created, so the second must exist.
+            // The first journal was sealed after the second had been created, so the second must
+            // exist.
             Lookup::Missing | Lookup::Other(_) if sealed.is_sealed => {
                 return Err(self.journal_missing(second));
             }
-            // The file was restored from a copy that is older than its journals. The flushes after the
-            // copy are lost; without this check, documents would be missing silently.
+            // The file was restored from a copy that is older than its journals. The flushes after
+            // the copy are lost; without this check, documents would be missing silently.
             Lookup::Other(other)
                 if other.database == self.identity && other.generation > second =>
             {
@@ -139,8 +141,8 @@ impl Journals<'_> {
                     Advice::RemoveNewerJournal,
                 ));
             }
-            // A journal that was flushed, or the journal of an earlier database of this name. The next
-            // generation overwrites the file.
+            // A journal that was flushed, or the journal of an earlier database of this name. The
+            // next generation overwrites the file.
             Lookup::Missing | Lookup::Other(_) => {}
         }
         memtables.counts = Some(counts);
@@ -155,9 +157,9 @@ impl Journals<'_> {
         );
 
         if let Some(mut sealed) = sealed.journal {
-            // A crash may have interrupted a flush of the first generation. The tables then hold some of
-            // its edits, so exactly these edits must be flushed again: new commits go to the second
-            // generation, never to the first.
+            // A crash may have interrupted a flush of the first generation. The tables then hold
+            // some of its edits, so exactly these edits must be flushed again: new commits go to
+            // the second generation, never to the first.
             let active = match active_log.take() {
                 Some(active) => Ok(active),
                 None => Journal::begin(
@@ -175,8 +177,8 @@ impl Journals<'_> {
                         .get_or_insert_with(|| active.empty_memtable());
                     active_log = Some(active);
                 }
-                // Without space for a journal the database can still be read. The next writer returns
-                // the error.
+                // Without space for a journal the database can still be read. The next writer
+                // returns the error.
                 Err(error) => {
                     log::error!(
                         "{} can only be read: {error}",
@@ -190,12 +192,12 @@ impl Journals<'_> {
         Ok((memtables, active_log))
     }
 
-    /// Refuses a file that is marked as closed if a journal of a later generation holds commits: the file
-    /// is older than the journal.
+    /// Refuses a file that is marked as closed if a journal of a later generation holds commits:
+    /// the file is older than the journal.
     fn refuse_newer_journal(&self) -> Result<()> {
         let db_path = &self.tables.db_path;
-        // A crash can leave an empty later journal, which is created before the file is marked. It cannot
-        // leave commits, which are appended after.
+        // A crash can leave an empty later journal, which is created before the file is marked. It
+        // cannot leave commits, which are appended after.
         for number in [1, 2] {
             // A file that is no journal is removed when a journal is created under its name.
             let Ok(Some(owner)) = Journal::owner_of(self.file, number, db_path) else {
@@ -233,7 +235,8 @@ impl Journals<'_> {
             Ok(())
         };
         let (identity, db_path) = (self.journal_identity(generation), &self.tables.db_path);
-        // A read-only database must not write, and `replay` completes the end marker of the journal.
+        // A read-only database must not write, and `replay` completes the end marker of the
+        // journal.
         let found = if self.tables.backend.is_writable() {
             let found = Journal::replay(self.file, identity, db_path, &mut append)?;
             found.map(|journal| (journal.is_sealed(), Some(journal)))

@@ -24,8 +24,8 @@ pub(super) fn rotated_changes(block: usize, fingerprints: &[(u64, Op)]) -> Vec<(
     changes
 }
 
-/// The changes of one table. `edits` has at most one edit of each document. `entry` returns the entry
-/// of a document in the table; `None` if the table does not list the document.
+/// The changes of one table. `edits` has at most one edit of each document. `entry` returns the
+/// entry of a document in the table; `None` if the table does not list the document.
 pub(super) fn table_changes<E: Ord + Copy>(
     edits: &[DocumentEdit],
     entry: impl Fn(DocId, StoredDocument) -> Option<E>,
@@ -34,8 +34,8 @@ pub(super) fn table_changes<E: Ord + Copy>(
     for edit in edits {
         let before = edit.before.and_then(|state| entry(edit.id, state));
         let after = edit.after.and_then(|state| entry(edit.id, state));
-        // An unchanged entry must not be both removed and put: `Packed::apply` allows one change for
-        // each entry. Two documents never change one entry, because an entry contains the id.
+        // An unchanged entry must not be both removed and put: `Packed::apply` allows one change
+        // for each entry. Two documents never change one entry, because an entry contains the id.
         if before != after {
             changes.extend(before.map(|entry| (entry, Op::Remove)));
             changes.extend(after.map(|entry| (entry, Op::Put)));

@@ -137,8 +137,8 @@ fn panic_within_commit_poisons_writes() {
     assert_holds(&store, &stored);
 }
 
-/// For each transaction of a flush: the flush fails there, the database is reopened, and documents that
-/// are in some tables only are changed again.
+/// For each transaction of a flush: the flush fails there, the database is reopened, and documents
+/// that are in some tables only are changed again.
 #[test]
 fn documents_of_interrupted_flush_can_be_changed_after_reopen() {
     let fingerprint = |id: u64| id.wrapping_mul(0x9e37_79b9_7f4a_7c15);

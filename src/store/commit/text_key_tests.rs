@@ -1,5 +1,5 @@
-//! The documents of every forest key equal those of a plain map, after any sequence of commits, flushes,
-//! crashes, bulk loads and copies.
+//! The documents of every forest key equal the documents of a plain map, after any sequence of
+//! commits, flushes, crashes, bulk loads and copies.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,8 +35,8 @@ const ENDINGS: usize = 4;
 /// With retention, a document expires 50 ms before the latest arrival.
 const WINDOW_MS: u64 = 50;
 
-/// With more than 200 changes in the memtables, a commit flushes first. Without a flush thread, a writer
-/// that had to wait for a flush would wait for ever.
+/// With more than 200 changes in the memtables, a commit flushes first. Without a flush thread, a
+/// writer that had to wait for a flush would wait for ever.
 const MAX_UNFLUSHED: u64 = 200;
 
 /// One of the texts. Texts with the same beginning share minima.
@@ -126,7 +126,8 @@ enum Step {
     Flood(u64, usize),
     FlushAll,
     Kill,
-    /// A flush of the oldest memtable fails after this number of transactions, and the process ends.
+    /// A flush of the oldest memtable fails after this number of transactions, and the process
+    /// ends.
     InterruptFlush(u32),
     Bulk(Vec<(u64, Option<usize>)>),
     Backup,
@@ -414,8 +415,8 @@ proptest! {
     }
 }
 
-/// The memtable gives documents other texts or removes them. The flush fails after each of its first
-/// eight transactions, then after every fifth.
+/// The memtable gives documents other texts or removes them. The flush fails after each of its
+/// first eight transactions, then after every fifth.
 #[test]
 fn flush_interrupted_at_any_transaction_and_repeated_gives_same_forest() {
     let mut seen_all = false;
@@ -463,8 +464,8 @@ fn interrupted(path: &Path) -> Error {
     }
 }
 
-/// More documents than the sort holds in memory. Some ids are repeated: first without a text, then with
-/// one. The first document counts, so its later text and forest keys must be removed.
+/// More documents than the sort holds in memory. Some ids are repeated: first without a text, then
+/// with one. The first document counts, so its later text and forest keys must be removed.
 #[test]
 fn bulk_loaded_file_holds_forest_of_its_texts() -> Result<()> {
     const COUNT: u64 = 12_000;

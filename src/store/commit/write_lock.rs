@@ -1,10 +1,10 @@
 //! The write lock: a fair lock, which writers get in arrival order.
 //!
-//! The group-commit thread holds the lock for one commit and locks again at once. Without fairness it
-//! would starve a bulk load, which holds the lock for minutes.
+//! The group-commit thread holds the lock for one commit and locks again at once. Without fairness
+//! it would starve a bulk load, which holds the lock for minutes.
 //!
-//! The lock knows the thread that holds it: a thread that has a transaction open and inserts would wait
-//! for itself, and gets an error instead.
+//! The lock knows the thread that holds it: a thread that has a transaction open and inserts would
+//! wait for itself, and gets an error instead.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::store::journal::Journal;
 use crate::store::memtable::Memtable;
 use crate::store::tables::edit::Counts;
 
-/// The lock around the state that only the writer uses. The state is `None` when the tables hold every
-/// commit; the next commit sets it.
+/// The lock around the state that only the writer uses. The state is `None` when the tables hold
+/// every commit; the next commit sets it.
 pub(crate) struct WriteLock {
     state: Arc<FairMutex<Option<ActiveLog>>>,
     holder: Arc<WriteHolder>,

@@ -1,5 +1,5 @@
-//! [`WriteTransaction`]: a redb write transaction that turns edits of documents into sorted changes of
-//! every table.
+//! [`WriteTransaction`]: a redb write transaction that turns edits of documents into sorted changes
+//! of every table.
 
 use std::sync::Arc;
 
@@ -147,8 +147,9 @@ impl WriteTransaction {
         self.apply(edits)
     }
 
-    /// The changes that edits make in the table of text keys. The entries to remove are computed from the stored
-    /// texts, so the changes must be applied before the texts change, or in the same transaction.
+    /// The changes that edits make in the table of text keys. The entries to remove are computed
+    /// from the stored texts, so the changes must be applied before the texts change, or in the
+    /// same transaction.
     pub(crate) fn key_changes(&self, edits: &[DocumentEdit]) -> Result<TextKeyChanges> {
         let mut changes = TextKeyChanges::default();
         let Some(maker) = self.key_maker else {
@@ -200,8 +201,8 @@ impl WriteTransaction {
         Ok(())
     }
 
-    /// Applies edits, ascending by id, to the tables by document id: fingerprints, unreliable documents,
-    /// arrival times and texts.
+    /// Applies edits, ascending by id, to the tables by document id: fingerprints, unreliable
+    /// documents, arrival times and texts.
     pub(crate) fn apply_documents(&mut self, edits: &[DocumentEdit]) -> Result<()> {
         if edits.is_empty() {
             return Ok(());
@@ -238,8 +239,8 @@ impl WriteTransaction {
         Ok(())
     }
 
-    /// Applies ascending changes to `block0`. Returns each changed fingerprint: with [`Op::Put`] if a
-    /// document has it now, with [`Op::Remove`] if not.
+    /// Applies ascending changes to `block0`. Returns each changed fingerprint: with [`Op::Put`] if
+    /// a document has it now, with [`Op::Remove`] if not.
     pub(crate) fn apply_block0(&mut self, changes: &[(u128, Op)]) -> Result<Vec<(u64, Op)>> {
         if changes.is_empty() {
             return Ok(Vec::new());
@@ -249,9 +250,10 @@ impl WriteTransaction {
         tables.apply(BLOCK0, changes.iter().copied())?;
         let mut distinct: Vec<(u64, Op)> = Vec::with_capacity(changes.len());
         for changes in changes.chunk_by(|(a, _), (b, _)| a.first() == b.first()) {
-            // The other block tables hold a fingerprint as long as some document has that fingerprint. If
-            // documents were only removed, `block0` is searched for another document. An `Op::Put` of a
-            // fingerprint that the other tables hold already has no effect.
+            // The other block tables hold a fingerprint as long as some document has that
+            // fingerprint. If documents were only removed, `block0` is searched for another
+            // document. An `Op::Put` of a fingerprint that the other tables hold already has no
+            // effect.
             let fingerprint = changes[0].0.first();
             let is_stored = changes.iter().any(|(_, op)| *op == Op::Put)
                 || tables.has_fingerprint(fingerprint)?;
@@ -306,7 +308,7 @@ impl WriteTransaction {
         Ok(applied)
     }
 
-    /// Keeps those of `documents` that have no stored text.
+    /// The documents that have no stored text.
     pub(crate) fn without_text<V>(&self, documents: Vec<(DocId, V)>) -> Result<Vec<(DocId, V)>> {
         let table = self.open_texts()?;
         let mut without = Vec::with_capacity(documents.len());
@@ -337,8 +339,8 @@ impl WriteTransaction {
         Ok(())
     }
 
-    /// Removes the texts of documents. Passes the entries of text keys that the caller must remove to
-    /// `remove_entry`.
+    /// Removes the texts of documents. Passes the entries of text keys that the caller must remove
+    /// to `remove_entry`.
     pub(crate) fn remove_texts(
         &mut self,
         ids: impl Iterator<Item = Result<u64>>,
@@ -403,8 +405,8 @@ impl WriteTransaction {
             &self.counters,
             &self.db_path,
         )?;
-        // Race: the caches are updated before the commit. A snapshot that sees the commit must not find a value
-        // from before the commit.
+        // Race: the caches are updated before the commit. A snapshot that sees the commit must not
+        // find a value from before the commit.
         if let Some(store) = &self.store {
             store.caches.apply(&self.changes, self.counters.commits);
         }

@@ -8,14 +8,14 @@
 //!
 //! This folder uses nothing else of the store. [`path`] names the database file in errors,
 //! [`lock`] knows the holders of locks,
-//! [`error_map`] is the boundary to errors and panics of redb, [`page`] has the page size and the
-//! checksum that every format of the store shares.
+//! [`error_map`] is the boundary to errors and panics of redb, [`checksum`] has the crc32 of every
+//! format of the store.
 
+pub(crate) mod checksum;
 mod clock;
 mod error_map;
 pub(crate) mod folder;
 pub(crate) mod lock;
-pub(crate) mod page;
 pub(crate) mod path;
 mod system;
 
@@ -26,6 +26,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use system::SystemDisk;
+
+/// Bytes of a page: of redb, of the checksum pages and of a chunk with its key.
+pub(crate) const PAGE_BYTES: usize = 4096;
 
 /// The metadata of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use super::reader::{LogOwner, Reader};
 use crate::advice::Advice;
 use crate::error::{Error, Result};
 use crate::store::disk::DiskFile;
-use crate::store::disk::page::crc32_append;
+use crate::store::disk::checksum::crc32_append;
 use crate::store::disk::path::DbPath;
 
 /// Zeros to extend a file with: 64 KiB a write.
@@ -86,8 +86,8 @@ pub(super) fn refuse_unless_older(
     }
 }
 
-/// Returns an error if the file at `path` may not be removed for a new generation: it is no journal,
-/// or it holds commits and is not of an older generation of the same database.
+/// Returns an error if the file at `path` may not be removed for a new generation: it is no
+/// journal, or it holds commits and is not of an older generation of the same database.
 pub(super) fn refuse_with_commits(path: &Path, new: Identity, db_path: &DbPath) -> Result<()> {
     let Some(file) = open_existing(path, db_path, false)? else {
         return Ok(());

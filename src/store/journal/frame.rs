@@ -38,7 +38,7 @@
 //! an older generation left in the file is not read as a record of this generation. The header has
 //! its own checksum, so a search for records reads no payloads, and takes time linear in the file.
 
-use crate::store::disk::page::crc32_append;
+use crate::store::disk::checksum::crc32_append;
 
 /// The length of a new file: 1 MiB. A shorter file with a header was cut.
 pub(super) const MIN_FILE_BYTES: u64 = 1 << 20;

@@ -39,8 +39,8 @@ pub(crate) use reader::Visitor;
 
 /// At least 1 MiB of zeros is written when a file grows.
 const MIN_GROWTH_BYTES: u64 = 1 << 20;
-/// At most 2 MiB of zeros are written beyond the need when a file doubles: the zeros are written bytes too, and
-/// commits wait for them.
+/// At most 2 MiB of zeros are written beyond the need when a file doubles.
+// The zeros are written bytes too, and commits wait for them.
 const MAX_GROWTH_BYTES: u64 = 2 << 20;
 
 /// Bytes of the write buffer: 64 KiB. Most payloads are shorter and take one write.
@@ -105,8 +105,8 @@ impl Journal {
             identity,
             db_path,
         )?;
-        // A file that `create` refuses then is left over from a crash or a full disk, or is the journal
-        // without commits of a deleted database that had the same path.
+        // A file that `create` refuses then is left over from a crash or a full disk, or is the
+        // journal without commits of a deleted database that had the same path.
         Self::create(database, identity, db_path).or_else(|_| {
             Self::remove(database, identity.generation, db_path)?;
             let created = Self::create(database, identity, db_path);
@@ -118,8 +118,8 @@ impl Journal {
         })
     }
 
-    /// Creates the journal of a generation, in a new file, in the file of an older generation of the
-    /// same database, or in a file without a sound header. Refuses any other file.
+    /// Creates the journal of a generation, in a new file, in the file of an older generation of
+    /// the same database, or in a file without a sound header. Refuses any other file.
     fn create(database: &Path, identity: Identity, db_path: &DbPath) -> Result<Self> {
         let path = Self::path(database, identity.generation);
         let file = match open_existing(&path, db_path, true)? {
@@ -216,8 +216,8 @@ impl Journal {
     /// no record can be appended.
     ///
     /// # Errors
-    /// [`Error::Storage`]: the seal may or may not be durable. The caller must stop writing, because
-    /// a second call returns `Ok` without a sync.
+    /// [`Error::Storage`]: the seal may or may not be durable. The caller must stop writing,
+    /// because a second call returns `Ok` without a sync.
     pub(crate) fn seal(&mut self) -> Result<()> {
         if self.is_sealed {
             return Ok(());
@@ -265,8 +265,8 @@ impl Journal {
     /// Appends the changes of a commit and the totals after it, durably.
     ///
     /// # Errors
-    /// [`Error::Storage`]: nothing was written. [`Error::CommitUnknown`]: the record may or may not be
-    /// durable, and all later records are refused.
+    /// [`Error::Storage`]: nothing was written. [`Error::CommitUnknown`]: the record may or may not
+    /// be durable, and all later records are refused.
     pub(crate) fn append(&mut self, edits: &[DocumentEdit], counts: Counts) -> Result<()> {
         // If an earlier record is not on the disk, recovery would take its gap for damage.
         if self.is_poisoned {

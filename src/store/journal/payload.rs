@@ -8,9 +8,9 @@
 //!
 //! A change is the id of the document, a byte of flags, and the fields that the flags announce, in
 //! this order: the stored state before and the state after, each a fingerprint and an optional
-//! arrival; the length of the text in four bytes, and the text. The keys of a text are not written: they
-//! are three times as long as a text of one line, and an open after a crash makes them again from the texts,
-//! on all cores.
+//! arrival; the length of the text in four bytes, and the text. The keys of a text are not written:
+//! they are three times as long as a text of one line, and an open after a crash makes them again
+//! from the texts, on all cores.
 //!
 //! | bit | flag |
 //! |---|---|

@@ -10,7 +10,7 @@ use super::payload;
 use crate::advice::Advice;
 use crate::error::{Error, Result};
 use crate::store::disk::DiskFile;
-use crate::store::disk::page::crc32_append;
+use crate::store::disk::checksum::crc32_append;
 use crate::store::disk::path::DbPath;
 use crate::store::tables::edit::{Counts, DocumentEdit};
 

@@ -1,5 +1,5 @@
-//! Work on a whole database: check, salvage, backup, vacuum, statistics and the reset of the window's
-//! clock. May use every other folder of the store.
+//! Work on a whole database: check, salvage, backup, vacuum, statistics and the reset of the
+//! window's clock. May use every other folder of the store.
 
 pub(crate) mod check;
 pub(crate) mod copy;

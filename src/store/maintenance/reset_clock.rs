@@ -18,8 +18,8 @@ pub struct ClockReset {
     pub removed: u64,
 }
 
-/// Removes the documents that arrived after the latest plausible time, and sets the latest arrival to
-/// that of the remaining documents.
+/// Removes the documents that arrived after the latest plausible time, and sets the latest arrival
+/// to the latest arrival of the remaining documents.
 pub(crate) fn reset_clock(store: &Store, system_clock: Timestamp) -> Result<ClockReset> {
     store.refuse_changes()?;
     let Some(retention) = store.header().retention else {
@@ -27,8 +27,8 @@ pub(crate) fn reset_clock(store: &Store, system_clock: Timestamp) -> Result<Cloc
         return Err(Error::NoArrivals { path });
     };
     let limit = retention.latest_plausible(system_clock);
-    // All commits are in the tables then. One transaction: after a crash, the clock and the documents
-    // are both as before, or both reset.
+    // All commits are in the tables then. One transaction: after a crash, the clock and the
+    // documents are both as before, or both reset.
     let mut transaction = store.begin_write()?;
     let before = transaction.counts().latest_arrival;
     let mut removed = 0;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::block;
 use crate::error::Result;
 use crate::ids::{DocId, Timestamp};
-use crate::store::disk::page::PAGE_BYTES;
+use crate::store::disk::PAGE_BYTES;
 use crate::store::tables::TableEntry;
 use crate::store::tables::packed::entry::Entry;
 use crate::store::tables::schema::{ARRIVALS, ByEntry, ROTATED, TABLES, TableSpec, UNRELIABLE};
@@ -29,8 +29,8 @@ pub struct Stats {
     pub oldest_arrival: Option<Timestamp>,
     /// The last arrival of a document, if arrival times are kept.
     pub latest_arrival: Option<Timestamp>,
-    /// Changes in the journal that are not in the tables yet. The counts above include these changes,
-    /// the sizes below do not.
+    /// Changes in the journal that are not in the tables yet. The counts above include these
+    /// changes, the sizes below do not.
     pub unmerged_changes: u64,
     /// Length of the file.
     pub file_bytes: u64,

@@ -1,20 +1,21 @@
 //! The memtable: the commits that are not in the tables yet, in memory.
 //!
-//! Edits are numbered in commit order from 0 on; the number is the *seqno* of the edit. A reader holds
-//! the number of visible edits, and sees the edits with a smaller seqno. Edits are never removed or
-//! overwritten, so appends do not disturb readers. The edits of one document are its *versions*, a chain
-//! linked by seqnos.
+//! Edits are numbered in commit order from 0 on; the number is the *seqno* of the edit. A reader
+//! holds the number of visible edits, and sees the edits with a smaller seqno. Edits are never
+//! removed or overwritten, so appends do not disturb readers. The edits of one document are its
+//! *versions*, a chain linked by seqnos.
 //!
 //! Queries use two kinds of index. [`FingerprintIndex`] holds each distinct fingerprint once, so a
-//! fingerprint that a million documents share is compared once. [`Postings`] lists the documents that
-//! ever had a fingerprint, by id, and [`MemtableForest`] the keys that their texts ever had in the forest. Index
-//! entries are never removed, so a reader checks the visible version of each listed document.
+//! fingerprint that a million documents share is compared once. [`Postings`] lists the documents
+//! that ever had a fingerprint, by id, and [`MemtableForest`] the keys that their texts ever had in
+//! the forest. Index entries are never removed, so a reader checks the visible version of each
+//! listed document.
 //!
-//! A query takes 0.1 ns for each fingerprint that shares leading bits of some block with the query and,
-//! in an old view, a step for each later version of a listed document.
+//! A query takes 0.1 ns for each fingerprint that shares leading bits of some block with the query
+//! and, in an old view, a step for each later version of a listed document.
 //!
-//! One thread appends, any number of threads read. This folder uses [`tables`](super::tables) only for
-//! the types of an edit.
+//! One thread appends, any number of threads read. This folder uses [`tables`](super::tables) only
+//! for the types of an edit.
 
 mod fingerprints;
 mod forest;
@@ -53,26 +54,30 @@ pub(crate) struct Memtable {
     postings: Shards<Postings>,
     /// The keys that the text of each document ever had.
     forest: MemtableForest,
-    /// By the seqno of the first version of each document; set by the first search that finds the document.
+    /// By the seqno of the first version of each document; set by the first search that finds the
+    /// document.
     sketches: SeqnoLog<FirstSketch>,
     /// Every reliable fingerprint that some document ever had.
     fingerprints: FingerprintIndex,
     /// Batches of at least this many edits are appended on all cores.
     min_grouped_edits: usize,
     appender: Mutex<Appender>,
-    /// The smallest and the largest id of all documents. New documents often have larger ids than those in the
-    /// tables: then a candidate from the tables needs no look-up here.
+    /// The smallest and the largest id of all documents. New documents often have larger ids than
+    /// those in the tables: then a candidate from the tables needs no look-up here.
     first_id: AtomicU64,
     last_id: AtomicU64,
     len: AtomicU32,
     bytes: AtomicUsize,
 }
 
-/// Up to 4,096 distinct fingerprints stay in one list: comparing all is as fast as probing buckets.
+/// Up to 4,096 distinct fingerprints stay in one list.
+// Comparing all of them is as fast as probing buckets.
 const MAX_LIST_LEN: usize = 4096;
-/// From 4,096 edits on, sorting a batch by shard costs less than locking a shard for each edit.
+/// From 4,096 edits on, a batch is sorted by shard.
+// Sorting then costs less than locking a shard for each edit.
 const MIN_GROUPED_EDITS: usize = 4096;
-/// At most 32,768 edits are sorted at a time: these fit into the processor's caches.
+/// At most 32,768 edits are sorted at a time.
+// These edits fit into the caches of the processor.
 const MAX_GROUPED_EDITS: usize = 1 << 15;
 
 /// The absence of a seqno. Greater than every seqno, and so never visible.
@@ -81,7 +86,8 @@ const NO_SEQNO: u32 = u32::MAX;
 /// The state of a document after one edit.
 struct Version {
     id: DocId,
-    /// The seqno of the first version of the document, which is the number of the document in [`MemtableForest`].
+    /// The seqno of the first version of the document, which is the number of the document in
+    /// [`MemtableForest`].
     first: u32,
     after: Option<StoredDocument>,
     /// The change of the text by this and all earlier versions together.
@@ -91,7 +97,8 @@ struct Version {
     next: AtomicU32,
 }
 
-/// The sketch of the first version of a document, which rejects most candidates in one read of memory.
+/// The sketch of the first version of a document, which rejects most candidates in one read of
+/// memory.
 struct FirstSketch {
     /// `None` if the version has no text or its text no sketch.
     sketch: Option<Sketch>,
@@ -124,8 +131,9 @@ struct MemoryUse {
     text_keys: usize,
 }
 
-/// Bytes of a hash table entry. This and the sizes below are measured averages: hash tables are half
-/// to seven eighths full, and vectors grow by doubling.
+/// Bytes of a hash table entry.
+// This and the sizes below are measured averages: hash tables are half to seven eighths full, and
+// vectors grow by doubling.
 const ENTRY_BYTES: usize = 28;
 /// Bytes of a fingerprint: a hash table entry and one place in the buckets of each block.
 const FINGERPRINT_BYTES: usize = ENTRY_BYTES + 4 * 12;
@@ -141,8 +149,8 @@ impl Memtable {
 
     /// A memtable for one thread.
     fn scratch() -> Self {
-        // One shard instead of 256, and no parallel appends: most overlays hold fewer than a hundred
-        // edits and live for less than a millisecond.
+        // One shard instead of 256, and no parallel appends: most overlays hold fewer than a
+        // hundred edits and live for less than a millisecond.
         Self {
             forest: MemtableForest::for_few_texts(),
             ..Self::with_limits(1, MAX_LIST_LEN, usize::MAX)
@@ -175,12 +183,13 @@ impl Memtable {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Appends edits in commit order. Returns the number of all edits in the memtable: a reader that
-    /// holds a smaller number does not see the new edits. Several edits of one document are allowed.
+    /// Appends edits in commit order. Returns the number of all edits in the memtable: a reader
+    /// that holds a smaller number does not see the new edits. Several edits of one document are
+    /// allowed.
     ///
-    /// Large batches are appended on the caller's rayon pool. No other task of that pool may append to
-    /// the same memtable. A thread that waits for its part of a batch runs other tasks of the pool, and
-    /// a second append in such a task would wait for the lock of the first.
+    /// Large batches are appended on the caller's rayon pool. No other task of that pool may append
+    /// to the same memtable. A thread that waits for its part of a batch runs other tasks of the
+    /// pool, and a second append in such a task would wait for the lock of the first.
     pub(crate) fn append(&self, edits: &[DocumentEdit]) -> u32 {
         let mut appender = self.appender.lock();
         let from = self.len();
@@ -194,7 +203,8 @@ impl Memtable {
             }
         }
         for edit in edits {
-            // Relaxed is enough: a reader that may see an edit got its number of visible edits after these stores.
+            // Relaxed is enough: a reader that may see an edit got its number of visible edits
+            // after these stores.
             self.first_id.fetch_min(edit.id.0, Ordering::Relaxed);
             self.last_id.fetch_max(edit.id.0, Ordering::Relaxed);
             appender.memory.text_bytes += edit.text.len_bytes() + edit.text.packed_bytes();
@@ -236,7 +246,8 @@ impl Memtable {
                 let mut postings = self.postings.write(fingerprint.bits());
                 match postings.add(&self.versions, fingerprint.bits(), edit.id, seqno) {
                     Posted::First => {
-                        // The push may build all buckets; readers must not wait for the shard so long.
+                        // The push may build all buckets; readers must not wait for the shard so
+                        // long.
                         drop(postings);
                         appender.memory.fingerprints += 1;
                         self.fingerprints.push(fingerprint);
@@ -251,8 +262,9 @@ impl Memtable {
 
     /// Appends a large batch on all cores: each shard is locked once and takes its own edits.
     fn append_grouped(&self, edits: &[DocumentEdit], from: u32, appender: &mut Appender) {
-        // Versions come first: the posting lists below read the ids of versions. `write_groups` passes
-        // the indices of a shard in ascending order, so the edits of one document keep their order.
+        // Versions come first: the posting lists below read the ids of versions. `write_groups`
+        // passes the indices of a shard in ascending order, so the edits of one document keep their
+        // order.
         let ids = edits.iter().map(|edit| edit.id.0);
         let new_documents = self.latest.write_groups(ids, |latest, group| {
             let mut old_states = Vec::new();
@@ -272,7 +284,8 @@ impl Memtable {
             appender.memory.documents += documents;
             appender.old_states.extend(old_states);
         }
-        // The shards returned their states in order of shards; `coalesced_edits` needs them by seqno.
+        // The shards returned their states in order of shards; `coalesced_edits` needs them by
+        // seqno.
         appender.old_states[sorted_len..].sort_unstable_by_key(|(seqno, _)| *seqno);
 
         let fingerprints: Vec<(u32, Fingerprint)> = zip(from.., edits)
@@ -353,9 +366,9 @@ impl Memtable {
             },
         );
         if let Some(replaced) = replaced {
-            // Relaxed is enough: a reader that may see `seqno` got its number of visible edits after
-            // this store. To every other reader, `seqno` and `NO_SEQNO` both say that `replaced` is the
-            // latest visible version.
+            // Relaxed is enough: a reader that may see `seqno` got its number of visible edits
+            // after this store. To every other reader, `seqno` and `NO_SEQNO` both say that
+            // `replaced` is the latest visible version.
             replaced.next.store(seqno, Ordering::Relaxed);
         }
         match latest_seqno {
@@ -367,8 +380,8 @@ impl Memtable {
         previous.is_none()
     }
 
-    /// Returns `false` if the text of the document with this number is not near by its sketch. Returns `true` if
-    /// the document has several versions.
+    /// Returns `false` if the text of the document with this number is not near by its sketch.
+    /// Returns `true` if the document has several versions.
     fn may_be_near(&self, number: u32, search: &ForestSearch<'_>) -> bool {
         let first = self.sketches.get(number).or_else(|| {
             let text = &self.versions.get(number)?.text;
@@ -387,8 +400,8 @@ impl Memtable {
             return None;
         }
         let mut seqno = *self.latest.read(id.0).get(&id.0)?;
-        // Walks back over the versions that were appended after the reader began. Ends with `None` at
-        // `NO_SEQNO`, a number that was never set.
+        // Walks back over the versions that were appended after the reader began. Ends with `None`
+        // at `NO_SEQNO`, a number that was never set.
         loop {
             let version = self.versions.get(seqno)?;
             if seqno < visible {
@@ -398,8 +411,8 @@ impl Memtable {
         }
     }
 
-    /// Each document among the visible edits, with the seqno of its first version, in order of these
-    /// seqnos.
+    /// Each document among the visible edits, with the seqno of its first version, in order of
+    /// these seqnos.
     fn documents(&self, visible: u32) -> impl Iterator<Item = (DocId, u32)> {
         (0..visible).filter_map(|seqno| {
             let version = self.versions.get(seqno)?;
@@ -407,8 +420,8 @@ impl Memtable {
         })
     }
 
-    /// The visible edits, coalesced into one for each document, in order of ids. A coalesced edit may
-    /// have equal states before and after.
+    /// The visible edits, coalesced into one for each document, in order of ids. A coalesced edit
+    /// may have equal states before and after.
     pub(crate) fn coalesced_edits(&self, visible: u32) -> Vec<DocumentEdit> {
         let appender = self.appender.lock();
         let mut old_states = appender.old_states.iter().peekable();

@@ -1,4 +1,5 @@
-//! The overlay of a view: the edits of a batch that is not committed yet, in a memtable of their own.
+//! The overlay of a view: the edits of a batch that is not committed yet, in a memtable of their
+//! own.
 
 use std::sync::Arc;
 

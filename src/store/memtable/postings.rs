@@ -8,8 +8,8 @@ use super::shards::KeyHasher;
 use crate::ids::DocId;
 use crate::store::memtable::seqno_log::SeqnoLog;
 
-/// At most 256 documents, and the first one, are read under one lock, so that a reader of a million
-/// documents does not keep the appender waiting.
+/// At most 256 documents, and the first one, are read under one lock.
+// A reader of a million documents must not keep the appender waiting.
 pub(super) const PAGE: usize = 256;
 
 /// The posting list of each fingerprint. A posting is the seqno of the version in
@@ -78,8 +78,8 @@ impl Postings {
         }
     }
 
-    /// Reads the next page of a posting list into `seqnos`: documents with ids greater than `after`, by id.
-    /// Returns `true` if there are more.
+    /// Reads the next page of a posting list into `seqnos`: documents with ids greater than
+    /// `after`, by id. Returns `true` if there are more.
     pub(super) fn read(&self, key: u64, after: Option<DocId>, seqnos: &mut Vec<u32>) -> bool {
         seqnos.clear();
         let from = match after {

@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-/// A segment has 512 values. It is allocated when its first value is set and never moves, so a small
-/// log stays small, and an append never waits for a copy of the log.
+/// A segment has 512 values. It is allocated when its first value is set, and never moves.
+// So a small log stays small, and an append never waits for a copy of the log.
 const SEGMENT_LEN: u32 = 1 << SEGMENT_BITS;
 const SEGMENT_BITS: u32 = 9;
 /// Level n lists 2ⁿ segments, so 24 levels hold every `u32`.

@@ -36,9 +36,10 @@ impl<T> Shards<T> {
     }
 
     fn shard_of(&self, key: u64) -> usize {
-        // Multiplied, because one in twenty random seeds puts up to eight times the mean of the multiples of 2^32
-        // into one shard. The hash table in the shard uses the lowest and the highest bits of the hash itself.
-        // With those bits here, the keys of a shard would collide in its table.
+        // Multiplied, because one in twenty random seeds puts up to eight times the mean of the
+        // multiples of 2^32 into one shard. The hash table in the shard uses the lowest and the
+        // highest bits of the hash itself. With those bits here, the keys of a shard would collide
+        // in its table.
         let mixed = self
             .hasher
             .hash_one(key)
@@ -48,8 +49,8 @@ impl<T> Shards<T> {
 }
 
 impl<T: Send + Sync> Shards<T> {
-    /// Calls `write` for each shard, on all cores, with the indices in `keys` of the keys of the shard,
-    /// ascending.
+    /// Calls `write` for each shard, on all cores, with the indices in `keys` of the keys of the
+    /// shard, ascending.
     pub(super) fn write_groups<R: Send>(
         &self,
         keys: impl Iterator<Item = u64> + Clone,

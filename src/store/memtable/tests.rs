@@ -46,8 +46,8 @@ fn view_of(memtable: &Arc<Memtable>) -> MemtableView {
     MemtableView::new([(Arc::clone(memtable), memtable.len())])
 }
 
-/// Memtables whose limits are so small that a few edits take each path: one list or buckets, edits one
-/// by one or grouped.
+/// Memtables whose limits are so small that a few edits take each path: one list or buckets, edits
+/// one by one or grouped.
 fn memtables() -> impl Iterator<Item = Arc<Memtable>> {
     [
         (MAX_LIST_LEN, MIN_GROUPED_EDITS),
@@ -62,7 +62,7 @@ fn memtables() -> impl Iterator<Item = Arc<Memtable>> {
 /// The expected content, as plain maps.
 #[derive(Clone, Default)]
 struct Model {
-    /// All documents, those of the tables included.
+    /// All documents, also the documents of the tables.
     stored: BTreeMap<DocId, StoredDocument>,
     /// The edited documents, each with the change of its text.
     touched: BTreeMap<DocId, TextEdit>,
@@ -342,14 +342,14 @@ impl Drop for SetWhenDropped<'_> {
     }
 }
 
-/// Each batch moves a pair of documents to another fingerprint and adds one more pair. In every view
-/// both documents of a pair must have the fingerprint of the last batch that moved the pair.
+/// Each batch moves a pair of documents to another fingerprint and adds one more pair. In every
+/// view both documents of a pair must have the fingerprint of the last batch that moved the pair.
 #[test]
 fn readers_see_whole_batches_during_appends() {
     const BATCHES: u64 = 6_000;
     const MOVED: u64 = 5;
-    /// The appender waits if the readers have checked less than one view per 20 batches: without the
-    /// wait, a fast appender could finish before a reader starts.
+    /// The appender waits if the readers have checked less than one view per 20 batches: without
+    /// the wait, a fast appender could finish before a reader starts.
     const BATCHES_PER_CHECK: u64 = 20;
     const TIMEOUT: Duration = Duration::from_secs(60);
     let bits = |batch: u64| batch.wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -9,7 +9,8 @@ use crate::forest::ForestSearch;
 use crate::ids::{DocId, Fingerprint};
 use crate::store::tables::edit::{DocumentEdit, KeyedText, StoredDocument};
 
-/// The visible edits of the memtables. The state of a document here replaces its state in the tables.
+/// The visible edits of the memtables. The state of a document here replaces its state in the
+/// tables.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MemtableView {
     /// Newest memtable first. A version of a document hides its versions in the parts behind.
@@ -40,8 +41,8 @@ impl MemtableView {
         Self {
             parts: memtables
                 .into_iter()
-                // A memtable without visible edits is left out, so that `is_empty` and the lookups need
-                // not search it.
+                // A memtable without visible edits is left out, so that `is_empty` and the lookups
+                // need not search it.
                 .filter(|(_, visible)| *visible > 0)
                 .map(|(memtable, visible)| VisibleMemtable { memtable, visible })
                 .collect(),
@@ -57,7 +58,8 @@ impl MemtableView {
         self.parts.iter().map(|part| u64::from(part.visible)).sum()
     }
 
-    /// The visible edits of each memtable, oldest memtable first, coalesced into one for each document.
+    /// The visible edits of each memtable, oldest memtable first, coalesced into one for each
+    /// document.
     pub(crate) fn coalesced_edits(&self) -> Vec<Vec<DocumentEdit>> {
         self.parts
             .iter()
@@ -89,8 +91,8 @@ impl MemtableView {
         })
     }
 
-    /// The ids of all edited documents, removed ones included, ascending. Each call takes about 50 ns
-    /// per document.
+    /// The ids of all edited documents, removed ones included, ascending. Each call takes about 50
+    /// ns per document.
     pub(crate) fn sorted_ids(&self) -> Vec<DocId> {
         let mut ids: Vec<DocId> = Vec::new();
         for part in &self.parts {
@@ -106,8 +108,8 @@ impl MemtableView {
         self.within_limit(query, radius, usize::MAX, |_| true)
     }
 
-    /// The first `limit` reliable documents within the radius whose state passes, nearest first, then
-    /// smallest id.
+    /// The first `limit` reliable documents within the radius whose state passes, nearest first,
+    /// then smallest id.
     ///
     /// Reads the documents of a distance only if the smaller distances gave fewer than `limit`.
     pub(crate) fn within_limit(
@@ -134,8 +136,8 @@ impl MemtableView {
                         distance: *distance,
                     });
                 });
-                // Thousands of fingerprints at one distance may each give `wanted` documents. To trim at
-                // twice that number bounds the memory, and seldom sorts.
+                // Thousands of fingerprints at one distance may each give `wanted` documents. To
+                // trim at twice that number bounds the memory, and seldom sorts.
                 if matches.len() - nearer >= wanted.saturating_mul(2).max(MAX_UNTRIMMED) {
                     sort_and_truncate(&mut matches, nearer, wanted);
                 }
@@ -165,7 +167,8 @@ impl MemtableView {
         near
     }
 
-    /// The documents whose text in the memtables a search finds and whose state passes; ascending by id, each once.
+    /// The documents whose text in the memtables a search finds and whose state passes; ascending
+    /// by id, each once.
     pub(crate) fn in_forest(
         &self,
         search: &ForestSearch<'_>,
@@ -201,8 +204,8 @@ impl MemtableView {
         Ok(found)
     }
 
-    /// The latest text and state of a document if the text has any of the keys by which the document was found
-    /// in `parts[age]`. `first` is the first version of the document there.
+    /// The latest text and state of a document if the text has any of the keys by which the
+    /// document was found in `parts[age]`. `first` is the first version of the document there.
     fn text_with_any(
         &self,
         age: usize,
@@ -242,8 +245,8 @@ impl MemtableView {
         let (mut seqnos, mut after, mut remaining) = (Vec::new(), None, limit);
         loop {
             let bits = fingerprint.bits();
-            // The shard is locked for one page only. The edits of a document that is posted between two
-            // pages are not visible here, so it does not matter if the next page has it.
+            // The shard is locked for one page only. The edits of a document that is posted between
+            // two pages are not visible here, so it does not matter if the next page has it.
             let has_more = part
                 .memtable
                 .postings
@@ -274,8 +277,8 @@ impl MemtableView {
     }
 }
 
-/// At least 1,024 matches of one distance are collected before they are sorted and trimmed, so that a
-/// small limit does not cause a sort for each fingerprint.
+/// At least 1,024 matches of one distance are collected before they are sorted and trimmed, so that
+/// a small limit does not cause a sort for each fingerprint.
 const MAX_UNTRIMMED: usize = 1024;
 
 /// Sorts the matches from index `from` on by id, and keeps the first `limit` of them.
@@ -289,8 +292,8 @@ impl VisibleMemtable {
         self.memtable.version(id, self.visible)
     }
 
-    /// The visible state of a document; `None` if the document no longer has the fingerprint. `seqno`
-    /// and `first` are the version that first had it.
+    /// The visible state of a document; `None` if the document no longer has the fingerprint.
+    /// `seqno` and `first` are the version that first had it.
     fn state_with_fingerprint(
         &self,
         fingerprint: Fingerprint,

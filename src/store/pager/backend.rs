@@ -76,8 +76,8 @@ impl Backend {
     }
 
     /// Verifies all pages with redb's checksums and rebuilds the lists of free pages; returns
-    /// `false` if there was damage. Waits for no snapshot: [`Error::SnapshotHeld`] if any is open. New
-    /// snapshots wait for the end.
+    /// `false` if there was damage. Waits for no snapshot: [`Error::SnapshotHeld`] if any is open.
+    /// New snapshots wait for the end.
     pub(crate) fn check_integrity(&self) -> Result<bool> {
         match self.redb.write().check_integrity() {
             Err(redb::DatabaseError::Storage(cause)) => Err(self.db_path.reading(cause)),

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 use crate::store::disk::DiskFile;
-use crate::store::disk::page::{PAGE_BYTES, crc32_append};
+use crate::store::disk::PAGE_BYTES;
+use crate::store::disk::checksum::crc32_append;
 use crate::store::pager::layout::{GROUP, PAGE, group_offset};
 
 /// Bytes of a checksum.

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use redb::{BackendError, StorageBackend};
 
 use super::PageFile;
-use crate::store::disk::page::PAGE_BYTES;
+use crate::store::disk::PAGE_BYTES;
 use crate::store::pager::layout::PAGE;
 
 /// A page file, and the pages that redb has written over it. All clones share both.

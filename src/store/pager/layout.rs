@@ -1,6 +1,6 @@
 //! Offsets in the file: of redb's pages and of the checksum pages between them.
 
-use crate::store::disk::page::PAGE_BYTES;
+use crate::store::disk::PAGE_BYTES;
 
 /// Bytes of a page, as an offset.
 pub(super) const PAGE: u64 = PAGE_BYTES as u64;

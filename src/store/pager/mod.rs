@@ -43,7 +43,7 @@ use redb::{BackendError, StorageBackend};
 
 use super::disk::DiskFile;
 use crate::error::Result;
-use crate::store::disk::page::PAGE_BYTES;
+use crate::store::disk::PAGE_BYTES;
 use crate::store::disk::path::{Damage, DbPath, unwind_or_return};
 use checksums::Checksums;
 pub(crate) use cow::CowFile;

@@ -11,7 +11,8 @@
 
 use crate::advice::ForeignFile;
 use crate::error::{Error, Result};
-use crate::store::disk::page::{PAGE_BYTES, crc32_append};
+use crate::store::disk::PAGE_BYTES;
+use crate::store::disk::checksum::crc32_append;
 use crate::store::disk::path::DbPath;
 
 /// The version of the file format that this library reads and writes.

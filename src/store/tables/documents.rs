@@ -57,7 +57,8 @@ impl<A: Access> Tables<A> {
         }
     }
 
-    /// The sketch of the text of a document; `None` if no text is stored, or a text without a sketch.
+    /// The sketch of the text of a document; `None` if no text is stored, or a text without a
+    /// sketch.
     pub(crate) fn sketch(&self, id: DocId) -> Result<Option<Sketch>> {
         match &self.texts {
             Some(table) => texts::get_sketch(table, id, &self.db_path),
@@ -65,8 +66,8 @@ impl<A: Access> Tables<A> {
         }
     }
 
-    /// The sketches of a document and of documents with larger ids whose texts are near in the file, ascending,
-    /// while `wants` returns `true`.
+    /// The sketches of a document and of documents with larger ids whose texts are near in the
+    /// file, ascending, while `wants` returns `true`.
     pub(crate) fn sketches_from(
         &self,
         id: DocId,

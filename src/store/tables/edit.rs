@@ -95,7 +95,8 @@ impl KeyedText {
         })
     }
 
-    /// The sketch of the text; `None` in a database that keeps no text keys, and for a text with too little content.
+    /// The sketch of the text; `None` in a database that keeps no text keys, and for a text with
+    /// too little content.
     pub(crate) fn sketch(&self) -> Option<Sketch> {
         let has_minima = self.keys.len() > 1;
         let make = || KeyMaker::shared().keys_and_sketch(&self.text).1;

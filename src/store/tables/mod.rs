@@ -1,11 +1,12 @@
 //! The tables of one file as seen by one transaction.
 //!
-//! [`schema`] lists the tables and the settings. Most tables are [`packed`]: a sorted set of `u64`s.
-//! [`documents`], [`texts`], [`times`] and [`text_keys`] have the queries of these tables. This folder uses
-//! [`disk`](super::disk) and redb, not the pager.
+//! [`schema`] lists the tables and the settings. Most tables are [`packed`]: a sorted set of
+//! `u64`s. [`documents`], [`texts`], [`times`] and [`text_keys`] have the queries of these tables.
+//! This folder uses [`disk`](super::disk) and redb, not the pager.
 //!
-//! A new packed table is a line of [`schema::TABLES`], its queries in a file of this folder, and its changes in
-//! [`commit`](super::commit). Opening, copies and statistics follow [`schema::TABLES`].
+//! A new packed table is a line of [`schema::TABLES`], its queries in a file of this folder, and
+//! its changes in [`commit`](super::commit). Opening, copies and statistics follow
+//! [`schema::TABLES`].
 
 mod documents;
 pub(crate) mod edit;
@@ -45,8 +46,8 @@ impl<'t> Access for WriteAccess<'t> {
     type Table<E: Entry> = redb::Table<'t, E, &'static [u8]>;
 }
 
-/// Packed tables by their number; `None` for a table that the file does not keep, or of another type of
-/// entries.
+/// Packed tables by their number; `None` for a table that the file does not keep, or of another
+/// type of entries.
 type PackedTables<A, E> = [Option<Packed<<A as Access>::Table<E>>>; TABLES.len()];
 
 /// The tables of a transaction.

@@ -23,7 +23,7 @@ use super::packed::TableId;
 use crate::error::{Error, Result};
 use crate::ids::Timestamp;
 use crate::retention::Retention;
-use crate::store::disk::page::{verify_crc, with_crc};
+use crate::store::disk::checksum::{verify_crc, with_crc};
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
 use crate::store::tables::text_keys::KeyMaker;
@@ -44,6 +44,8 @@ pub(crate) enum ByEntry<P, S> {
 }
 
 /// Every packed table, each at the index of its number.
+// The number is in the header of each chunk, so the number of a table never changes, and the number
+// of a table that goes is not used again.
 pub(crate) const TABLES: [ByEntry<TableSpec<u128>, TableSpec<u64>>; 9] = [
     ByEntry::Pairs(FINGERPRINTS),
     ByEntry::Pairs(BLOCK0),
@@ -116,8 +118,8 @@ pub(crate) struct Header {
     /// The canonical description of the recipe; its first word is the name of the recipe.
     pub(crate) recipe: String,
     pub(crate) keep_texts: bool,
-    /// The description of the [text keys](TEXT_KEYS); `None` in a database that keeps no text keys. A database
-    /// that keeps text keys keeps texts too.
+    /// The description of the [text keys](TEXT_KEYS); `None` in a database that keeps no text keys.
+    /// A database that keeps text keys keeps texts too.
     pub(crate) text_keys: Option<String>,
     pub(crate) frozen: bool,
     /// `None` in a database that keeps no arrival times.
@@ -139,7 +141,8 @@ impl Header {
         self.text_keys.is_some().then(KeyMaker::shared)
     }
 
-    /// Refuses a file whose text keys were made by another version: the keys of a query would not match.
+    /// Refuses a file whose text keys were made by another version: the keys of a query would not
+    /// match.
     pub(crate) fn refuse_other_keys(&self, db_path: &DbPath) -> Result<()> {
         let known = KeyMaker::description();
         match &self.text_keys {

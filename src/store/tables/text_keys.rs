@@ -1,4 +1,5 @@
-//! Table `forest`: the keys of texts in the trees of MinHash minima, and their changes when a text changes.
+//! Table `forest`: the keys of texts in the trees of MinHash minima, and their changes when a text
+//! changes.
 
 use std::ops::RangeInclusive;
 
@@ -11,8 +12,8 @@ use crate::forest::{ForestEntries, ForestEntry, ForestPage};
 use crate::ids::DocId;
 use crate::store::tables::packed::entry::{Entry, merged, pair};
 
-/// The keys of a text in the forest, by which similar search finds the text. Outside of the few files that know
-/// the forest, the store calls them *text keys*.
+/// The keys of a text in the forest, by which similar search finds the text. Outside of the few
+/// files that know the forest, the store calls them *text keys*.
 pub(crate) use crate::forest::{ForestKeys as KeyMaker, MAX_KEYS as MAX_TEXT_KEYS};
 
 /// The changes of table `forest` in a flush.
@@ -58,7 +59,8 @@ impl ForestPage for Chunk<'_, u128> {
     }
 
     fn count(&self, keys: &RangeInclusive<u64>) -> usize {
-        // Keys are below the largest number. Saturating: the entries of a damaged page may be in no order.
+        // Keys are below the largest number. Saturating: the entries of a damaged page may be in no
+        // order.
         let end = self.index_of(keys.end() + 1);
         end.saturating_sub(self.index_of(*keys.start()))
     }

@@ -1,5 +1,5 @@
-//! Table `texts`: the text of each document, compressed if that is shorter, behind its sketch, with a
-//! checksum.
+//! Table `texts`: the text of each document, compressed if that is shorter, behind its sketch, with
+//! a checksum.
 
 use std::cell::RefCell;
 
@@ -8,7 +8,7 @@ use redb::ReadableTable;
 use crate::analysis::Sketch;
 use crate::error::{Error, Result};
 use crate::ids::DocId;
-use crate::store::disk::page::{verify_crc, with_crc};
+use crate::store::disk::checksum::{verify_crc, with_crc};
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
 use crate::store::tables::packed::damaged_ranges::{
@@ -194,8 +194,8 @@ pub(crate) fn get_sketch(
 /// A walk over texts ends after 4 KiB, which are one or two pages.
 const WALK_BYTES: usize = 4 << 10;
 
-/// The sketches of the texts of a document and of documents with larger ids, ascending, while `wants` returns
-/// `true`. Ends at a text that cannot be read.
+/// The sketches of the texts of a document and of documents with larger ids, ascending, while
+/// `wants` returns `true`. Ends at a text that cannot be read.
 pub(crate) fn get_sketches_from(
     table: &impl ReadableTable<u64, &'static [u8]>,
     id: DocId,
@@ -216,7 +216,8 @@ pub(crate) fn get_sketches_from(
         }
         Ok(())
     };
-    // The documents of the texts behind may never be asked for. Those that are asked for have errors of their own.
+    // The documents of the texts behind may never be asked for. Those that are asked for have
+    // errors of their own.
     let _ = db_path.catch_failed_reads(walk);
     sketches
 }

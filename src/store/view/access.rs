@@ -10,8 +10,8 @@ use crate::store::tables::schema::{self, Counters};
 use crate::store::tables::{Access, Tables, WriteAccess};
 use crate::store::view::table_store::TableStore;
 
-/// Access to the tables of a snapshot, with caches and on all cores, or of a write transaction, whose caller
-/// has one thread.
+/// Access to the tables of a snapshot, with caches and on all cores, or of a write transaction,
+/// whose caller has one thread.
 pub(crate) trait ViewAccess: Access {
     /// `None` in a write transaction.
     fn snapshot(&self) -> Option<&SnapshotAccess>;
@@ -39,7 +39,8 @@ impl ViewAccess for SnapshotAccess {
 pub(crate) struct SnapshotAccess {
     /// The owner of the caches and the threads. Keeps the file open.
     pub(super) store: Arc<TableStore>,
-    /// The counters of the same commit. Its number selects the valid cached values.
+    /// The counters of the same commit.
+    // The number of the commit selects the valid cached values.
     counters: Counters,
 }
 
@@ -51,7 +52,8 @@ impl Access for SnapshotAccess {
 pub(crate) type SnapshotTables = Tables<SnapshotAccess>;
 
 impl SnapshotTables {
-    /// Opens the tables as of the last redb commit. `is_flushed` is `true` if no flush can be unfinished.
+    /// Opens the tables as of the last redb commit. `is_flushed` is `true` if no flush can be
+    /// unfinished.
     pub(crate) fn open(store: &Arc<TableStore>, is_flushed: bool) -> Result<Self> {
         let transaction = store.backend.begin_read()?;
         let db_path = store.db_path.read_only();

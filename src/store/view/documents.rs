@@ -58,15 +58,15 @@ impl View {
         paged(first, |from| self.documents_page(from))
     }
 
-    /// Some of the documents from id `from` on, by id and without their texts; empty only after the last
-    /// document.
+    /// Some of the documents from id `from` on, by id and without their texts; empty only after the
+    /// last document.
     pub(crate) fn documents_page(&self, from: DocId) -> Result<Page<Document>> {
         let mut from = from;
         loop {
             let mut page = self.tables.stored_documents_page(from)?;
             let documents = &mut page.items;
-            // A page of the tables ends at its last document, and takes the documents of the memtables
-            // up to that id. An empty page is the last one and takes all remaining.
+            // A page of the tables ends at its last document, and takes the documents of the
+            // memtables up to that id. An empty page is the last one and takes all remaining.
             let last = documents.last().map_or(DocId(u64::MAX), |last| last.id);
             documents.retain(|document| !self.expiry.is_expired(document.arrival));
             if !self.memtables.is_empty() {
@@ -102,7 +102,8 @@ impl View {
         if !in_memtables.is_empty() {
             return Ok(true);
         }
-        // Ends at the first document, unless many with this fingerprint were removed in the memtables.
+        // Ends at the first document, unless many with this fingerprint were removed in the
+        // memtables.
         for id in self.tables.documents_with(fingerprint.bits()) {
             if self.is_in_tables(id?) {
                 return Ok(true);
@@ -140,8 +141,8 @@ impl View {
         ids.iter().filter(is_older).copied().collect()
     }
 
-    /// The edits that the tables lack: one batch for each memtable, oldest first, with one edit for each
-    /// document.
+    /// The edits that the tables lack: one batch for each memtable, oldest first, with one edit for
+    /// each document.
     pub(crate) fn unflushed_edits(&self) -> Vec<Vec<DocumentEdit>> {
         self.memtables.coalesced_edits()
     }
@@ -165,7 +166,8 @@ fn without_text(id: DocId, state: StoredDocument) -> Document {
 }
 
 impl SnapshotTables {
-    /// The documents from id `from` on in the first chunk that has one, by id and without their texts.
+    /// The documents from id `from` on in the first chunk that has one, by id and without their
+    /// texts.
     fn stored_documents_page(&self, from: DocId) -> Result<Page<Document>> {
         let (from, to) = (pair(from.0, 0), u128::MAX);
         let mut documents: Vec<Document> = Vec::new();

@@ -1,4 +1,5 @@
-//! Look-ups of many keys, fingerprints or documents: in a snapshot on all cores and through the caches.
+//! Look-ups of many keys, fingerprints or documents: in a snapshot on all cores and through the
+//! caches.
 
 use rayon::prelude::*;
 
@@ -20,7 +21,8 @@ const KEYS_PER_TASK: usize = 64;
 /// A look-up takes up to 8 buckets from the cache before it compares the first of them.
 const CACHED_PER_GROUP: usize = 8;
 
-/// From 1,024 fingerprints on, their documents are looked up on all cores, in tasks of 512 fingerprints.
+/// From 1,024 fingerprints on, their documents are looked up on all cores, in tasks of 512
+/// fingerprints.
 const MIN_FINGERPRINTS_IN_PARALLEL: usize = 1024;
 const FINGERPRINTS_PER_TASK: usize = 512;
 
@@ -44,9 +46,9 @@ impl<A: ViewAccess> Tables<A> {
         }
     }
 
-    /// Calls `visitor` with each of the `keys`, its bucket, and a vector to which it appends results. A key
-    /// is a block and the value of that block; keys ascend. Returns all results in order of the keys. A
-    /// snapshot looks up many keys on all cores.
+    /// Calls `visitor` with each of the `keys`, its bucket, and a vector to which it appends
+    /// results. A key is a block and the value of that block; keys ascend. Returns all results in
+    /// order of the keys. A snapshot looks up many keys on all cores.
     pub(crate) fn look_up<T: Send>(
         &self,
         keys: &[(usize, u16)],
@@ -56,6 +58,7 @@ impl<A: ViewAccess> Tables<A> {
             return self.look_up_sequentially(keys, false, &visitor);
         }
         let mut found = Vec::new();
+        // Block by block: a task reads neighbouring keys of one table.
         for keys in keys.chunk_by(|a, b| a.0 == b.0) {
             if keys.len() < MIN_KEYS_IN_PARALLEL {
                 found.append(&mut self.look_up_sequentially(keys, false, &visitor)?);
@@ -71,8 +74,8 @@ impl<A: ViewAccess> Tables<A> {
         Ok(found)
     }
 
-    /// Looks up keys on this thread. Caches the buckets that it reads; with `are_many`, only while the cache
-    /// has room: many keys would replace the buckets that single queries use.
+    /// Looks up keys on this thread. Caches the buckets that it reads; with `are_many`, only while
+    /// the cache has room: many keys would replace the buckets that single queries use.
     fn look_up_sequentially<T>(
         &self,
         keys: &[(usize, u16)],
@@ -111,13 +114,14 @@ impl<A: ViewAccess> Tables<A> {
                 group.push((block, key, cached));
                 rest = others;
             }
-            // A query waits for main memory most of its time. Compared one after the other, each bucket
-            // would begin with a wait of its own: a query at radius 3 then takes a third longer.
+            // A query waits for main memory most of its time. Compared one after the other, each
+            // bucket would begin with a wait of its own: a query at radius 3 then takes a third
+            // longer.
             if !are_many {
                 buckets::touch(group.iter().filter_map(|(_, _, cached)| cached.as_ref()));
             }
-            // Neighbouring keys that are not cached are read in one pass over the table: one descent from
-            // the root instead of one for each key.
+            // Neighbouring keys that are not cached are read in one pass over the table: one
+            // descent from the root instead of one for each key.
             let runs = group.chunk_by(
                 |(block, key, cached), (next_block, next_key, next_cached)| {
                     let are_neighbours = block == next_block && key + 1 == *next_key;
@@ -156,14 +160,15 @@ impl<A: ViewAccess> Tables<A> {
         })
     }
 
-    /// Calls `visitor` with fingerprints and a vector to which it appends results. All calls together pass
-    /// every distinct reliable fingerprint once, rotated by [`SCAN_BLOCK`]. Returns all results in order of the
-    /// fingerprints.
+    /// Calls `visitor` with fingerprints and a vector to which it appends results. All calls
+    /// together pass every distinct reliable fingerprint once, rotated by [`SCAN_BLOCK`]. Returns
+    /// all results in order of the fingerprints.
     pub(crate) fn scan<T: Send>(
         &self,
         visitor: impl Fn(Fingerprints<'_>, &mut Vec<T>) + Sync,
     ) -> Result<Vec<T>> {
-        // In a large table a bucket spans several chunks. Cached buckets are then scanned from memory.
+        // In a large table a bucket spans several chunks. Cached buckets are then scanned from
+        // memory.
         let chunks = self.chunks(SCAN_BLOCK)?;
         let snapshot = self.access.snapshot();
         let min_for_buckets = snapshot.map(|own| own.store.limits.min_chunks_for_bucket_scan);
@@ -203,8 +208,8 @@ impl<A: ViewAccess> Tables<A> {
         Ok(concatenated(found?))
     }
 
-    /// The reliable documents of stored fingerprints. The fingerprints ascend. A fingerprint may have no
-    /// document during a flush: its documents are then in a memtable.
+    /// The reliable documents of stored fingerprints. The fingerprints ascend. A fingerprint may
+    /// have no document during a flush: its documents are then in a memtable.
     pub(crate) fn documents_of(&self, fingerprints: &[u64]) -> Result<DocumentLookup> {
         let is_small = fingerprints.len() < MIN_FINGERPRINTS_IN_PARALLEL;
         if is_small || self.access.snapshot().is_none() {

@@ -1,9 +1,9 @@
 //! The database as of one commit: the memtables over the tables.
 //!
-//! - [`View`] is the whole database: the documents of the memtables, and the documents of the tables
-//!   that no memtable has edited.
-//! - [`ViewAccess`] is the way to read the tables: in a snapshot through the [caches](super::cache) and on all
-//!   cores, or in a write transaction.
+//! - [`View`] is the whole database: the documents of the memtables, and the documents of the
+//!   tables that no memtable has edited.
+//! - [`ViewAccess`] is the way to read the tables: in a snapshot through the [caches](super::cache)
+//!   and on all cores, or in a write transaction.
 //! - [`TableStore`](table_store::TableStore) is the open file, which all snapshots share.
 //!
 //! This folder uses the tables, the pager, the memtables and the caches, and writes nothing.
@@ -30,8 +30,9 @@ use crate::store::view::access::{SnapshotAccess, ViewAccess};
 
 /// The database as of one commit.
 ///
-/// A document that a memtable has edited is read from the memtables alone: the tables may hold an older
-/// state of the document, or the entries of a newer state that an unfinished flush has written.
+/// A document that a memtable has edited is read from the memtables alone: the tables may hold an
+/// older state of the document, or the entries of a newer state that an unfinished flush has
+/// written.
 pub(crate) struct View<A: ViewAccess = SnapshotAccess> {
     pub(crate) tables: Tables<A>,
     memtables: MemtableView,
@@ -108,13 +109,14 @@ impl<A: ViewAccess> View<A> {
         }
     }
 
-    /// Returns `true` if no memtable has edited the document, so that its state in the tables is valid.
+    /// Returns `true` if no memtable has edited the document, so that its state in the tables is
+    /// valid.
     pub(crate) fn is_in_tables(&self, id: DocId) -> bool {
         !self.memtables.contains(id)
     }
 
-    /// Returns `true` if queries may return this document of the tables: no memtable has edited it, and
-    /// it is not expired.
+    /// Returns `true` if queries may return this document of the tables: no memtable has edited it,
+    /// and it is not expired.
     pub(crate) fn answers_from_tables(&self, id: DocId) -> Result<bool> {
         if !self.is_in_tables(id) {
             return Ok(false);
@@ -135,7 +137,8 @@ impl<A: ViewAccess> View<A> {
         Ok(*self.has_expired.get_or_init(|| has_expired))
     }
 
-    /// The first `limit` documents of the memtables within the radius, nearest first, then smallest id.
+    /// The first `limit` documents of the memtables within the radius, nearest first, then smallest
+    /// id.
     pub(crate) fn in_memtables(&self, query: Fingerprint, radius: u32, limit: usize) -> Vec<Match> {
         if self.memtables.is_empty() {
             return Vec::new();
@@ -144,9 +147,9 @@ impl<A: ViewAccess> View<A> {
             .within_limit(query, radius, limit, |state| self.answers(state))
     }
 
-    /// The documents of the tables that arrived before `cutoff`, from position `from` on. Reads up to
-    /// `limit` arrivals. Returns the ids that no memtable has edited, the position of the next arrival,
-    /// and `true` if there may be more.
+    /// The documents of the tables that arrived before `cutoff`, from position `from` on. Reads up
+    /// to `limit` arrivals. Returns the ids that no memtable has edited, the position of the next
+    /// arrival, and `true` if there may be more.
     pub(crate) fn arrived_before(
         &self,
         cutoff: Timestamp,
@@ -168,8 +171,8 @@ impl<A: ViewAccess> View<A> {
         Ok((ids, next, may_have_more))
     }
 
-    /// Lays edits over the view: queries then answer as after a commit of these edits. The totals do not
-    /// change.
+    /// Lays edits over the view: queries then answer as after a commit of these edits. The totals
+    /// do not change.
     pub(crate) fn overlay(&mut self, edits: &[DocumentEdit]) {
         self.memtables.overlay(edits);
         // The computed ids lack the edits.

@@ -23,8 +23,8 @@ impl<T> Page<T> {
     }
 }
 
-/// Iterates over the items of all pages from `from` on. The first item of a page causes its read. After
-/// an error the iterator ends.
+/// Iterates over the items of all pages from `from` on. The first item of a page causes its read.
+/// After an error the iterator ends.
 pub(crate) fn paged<T>(
     from: DocId,
     mut read: impl FnMut(DocId) -> Result<Page<T>>,

@@ -12,8 +12,8 @@ use crate::store::view::pages::Page;
 /// The result of a look-up of fingerprints: their documents, as far as they were read.
 #[derive(Debug, Default)]
 pub(crate) struct DocumentLookup {
-    /// The fingerprints whose documents are all in one chunk, each with each of its documents; in order of
-    /// fingerprints, then ids.
+    /// The fingerprints whose documents are all in one chunk, each with each of its documents; in
+    /// order of fingerprints, then ids.
     pub(crate) documents: Vec<(u64, DocId)>,
     /// The other fingerprints, in order. Each may have millions of documents, which
     /// [`documents_with`](Tables::documents_with) reads.
@@ -37,16 +37,16 @@ impl DocumentLookup {
             .take_while(|(other, _)| *other == fingerprint);
         let before = self.documents.len();
         self.documents.extend(own);
-        // A fingerprint without documents here is in `all.others`, or lost its documents in a flush that
-        // is not complete.
+        // A fingerprint without documents here is in `all.others`, or lost its documents in a flush
+        // that is not complete.
         if self.documents.len() == before {
             self.others.push(fingerprint);
         }
     }
 }
 
-/// If the next fingerprint is at most 4 chunks ahead, the chunks in between are read. A seek would
-/// descend from the root again.
+/// If the next fingerprint is at most 4 chunks ahead, the chunks in between are read.
+// A seek would descend from the root again.
 const MAX_CHUNKS_AHEAD: u64 = 4;
 
 impl<A: Access> Tables<A> {
@@ -138,13 +138,14 @@ fn documents_in(chunk: &Chunk<'_, u128>, fingerprint: u64) -> impl Iterator<Item
         .map(|entry| (entry.first(), DocId(entry.second())))
 }
 
-/// Returns `true` if a fingerprint behind a chunk is probably in one of the next [`MAX_CHUNKS_AHEAD`]
-/// chunks.
+/// Returns `true` if a fingerprint behind a chunk is probably in one of the next
+/// [`MAX_CHUNKS_AHEAD`] chunks.
 fn is_near(chunk: &Chunk<'_, u128>, fingerprint: u64) -> bool {
     let (Some(first), Some(last)) = (chunk.first(), chunk.last()) else {
         return true;
     };
-    // Assumes that the next chunks span as large a range as this one: fingerprints are spread evenly.
+    // Assumes that the next chunks span as large a range as this one: fingerprints are spread
+    // evenly.
     let span = last.first() - first.first();
     fingerprint - last.first() <= span.saturating_mul(MAX_CHUNKS_AHEAD)
 }

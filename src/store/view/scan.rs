@@ -12,8 +12,8 @@ use crate::store::tables::schema::{BLOCK0, ROTATED};
 use crate::store::tables::{Access, Tables};
 
 impl<A: Access> Tables<A> {
-    /// Visits the distinct reliable fingerprints whose rotation by `block` is in `from..=to`, rotated and in
-    /// order, a slice at a time. [`VisitFlow::SeekTo`] skips the fingerprints below.
+    /// Visits the distinct reliable fingerprints whose rotation by `block` is in `from..=to`,
+    /// rotated and in order, a slice at a time. [`VisitFlow::SeekTo`] skips the fingerprints below.
     pub(crate) fn visit_range(
         &self,
         block: usize,
@@ -28,8 +28,9 @@ impl<A: Access> Tables<A> {
                 cursor.visit(visitor)
             });
         }
-        // Table `block0` has an entry for each document, so a fingerprint can be repeated. `dedup` removes
-        // the repetitions within a chunk. The cursor skips a fingerprint that the chunk before ended with.
+        // Table `block0` has an entry for each document, so a fingerprint can be repeated. `dedup`
+        // removes the repetitions within a chunk. The cursor skips a fingerprint that the chunk
+        // before ended with.
         let (from, to) = (pair(from, 0), pair(to, u64::MAX));
         self.table(BLOCK0).visit(from, to, |_, chunk| {
             cursor.load(&chunk);
@@ -42,8 +43,8 @@ impl<A: Access> Tables<A> {
         })
     }
 
-    /// Visits each document whose fingerprint is in `from..=to`, by fingerprint, then id, until the visitor
-    /// returns `false`. `block0` holds reliable documents only.
+    /// Visits each document whose fingerprint is in `from..=to`, by fingerprint, then id, until the
+    /// visitor returns `false`. `block0` holds reliable documents only.
     pub(crate) fn visit_documents(
         &self,
         from: u64,
@@ -61,8 +62,8 @@ impl<A: Access> Tables<A> {
         })
     }
 
-    /// Visits each key in `first..=last` with its bucket, also if the bucket is empty, in one pass over the
-    /// table.
+    /// Visits each key in `first..=last` with its bucket, also if the bucket is empty, in one pass
+    /// over the table.
     pub(super) fn visit_buckets(
         &self,
         block: usize,
@@ -88,15 +89,17 @@ impl<A: Access> Tables<A> {
         self.visit_range(block, from, to, &mut |fingerprints| {
             let same_key = |a: &u64, b: &u64| block::front_key(*a) == block::front_key(*b);
             for fingerprints in fingerprints.chunk_by(same_key) {
-                // Finishes the bucket of the key before, and the empty buckets of the keys in between.
+                // Finishes the bucket of the key before, and the empty buckets of the keys in
+                // between.
                 let key = block::front_key(fingerprints[0]);
                 while let Some(before) = current.filter(|current| *current < key) {
                     current = finish(&mut bucket, before)?;
                 }
                 bucket.extend_from_slice(fingerprints);
             }
-            // The bucket of the last key stays open, because the next slice may continue it. A bucket that
-            // is too large already is not read to its end: the visit continues at the next key.
+            // The bucket of the last key stays open, because the next slice may continue it. A
+            // bucket that is too large already is not read to its end: the visit continues at the
+            // next key.
             if bucket.len() <= max_len {
                 return Ok(VisitFlow::Next);
             }
@@ -115,8 +118,9 @@ impl<A: Access> Tables<A> {
     }
 }
 
-/// The next step in `block0` after a chunk. If the chunk holds one fingerprint only, the step seeks past
-/// that fingerprint, because the copies of a fingerprint that fills a chunk may fill thousands.
+/// The next step in `block0` after a chunk. If the chunk holds one fingerprint only, the step seeks
+/// past that fingerprint, because the copies of a fingerprint that fills a chunk may fill
+/// thousands.
 fn next_fingerprint(chunk: &Chunk<'_, u128>, to: u128) -> VisitFlow<u128> {
     match (chunk.first(), chunk.last()) {
         (Some(first), Some(last)) if first.first() == last.first() => {
@@ -128,7 +132,8 @@ fn next_fingerprint(chunk: &Chunk<'_, u128>, to: u128) -> VisitFlow<u128> {
     }
 }
 
-/// The position in a range of fingerprints, and the fingerprints of the current chunk in the rest of the range.
+/// The position in a range of fingerprints, and the fingerprints of the current chunk in the rest
+/// of the range.
 struct RangeCursor {
     /// The start of the rest of the range.
     from: u64,

@@ -1,4 +1,5 @@
-//! Similar search: the documents whose texts a search of the forest finds, and their wordings in memory.
+//! Similar search: the documents whose texts a search of the forest finds, and their wordings in
+//! memory.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -21,24 +22,26 @@ use crate::store::tables::schema::TEXT_KEYS;
 use crate::store::view::access::ViewAccess;
 use crate::text::Normaliser;
 
-/// Documents whose sketches are compared together.
+/// Documents whose sketches are compared together: the places of their sketches are fetched at the
+/// same time.
 const COMPARED_TOGETHER: usize = 1 << 10;
 
-/// The documents that a search of the tables has found.
-struct Found<'c> {
+/// Splits the documents that a search of the tables finds: sketch near, or sketch unknown.
+struct SketchFilter<'c> {
     /// The cache, and the commit that the tables show.
     wordings: Option<(&'c WordingCache, u64)>,
-    /// The last documents that were found, with repetitions.
+    /// The last found documents, with repetitions, at most [`COMPARED_TOGETHER`].
     last: Vec<DocId>,
-    /// The documents whose sketch is near, and those whose sketch is not known without a lock.
+    /// Documents with a near sketch.
     near: HashSet<DocId, RandomState>,
+    /// Documents whose sketch is not known without a lock.
     unknown: HashSet<DocId, RandomState>,
     /// Buffers.
     accepted: Vec<DocId>,
     others: Vec<DocId>,
 }
 
-impl<'c> Found<'c> {
+impl<'c> SketchFilter<'c> {
     fn new(wordings: Option<(&'c WordingCache, u64)>) -> Self {
         Self {
             wordings,
@@ -62,7 +65,7 @@ impl<'c> Found<'c> {
             Some((cache, commit)) => {
                 let accepts = |sketch| search.may_be_near(sketch);
                 let (accepted, others) = (&mut self.accepted, &mut self.others);
-                cache.sort_out(&self.last, commit, accepts, accepted, others);
+                cache.filter_unlocked(&self.last, commit, accepts, accepted, others);
                 self.near.extend(accepted.drain(..));
                 self.unknown.extend(others.drain(..));
                 self.last.clear();
@@ -83,11 +86,11 @@ impl<A: ViewAccess> View<A> {
         self.tables.kept(TEXT_KEYS).is_some()
     }
 
-    /// The documents that a search of the forest finds and whose sketch may be near, ascending by id, each
-    /// once. Expired documents are left out.
+    /// The documents that a search of the forest finds and whose sketch may be near, ascending by
+    /// id, each once. Expired documents are left out.
     ///
-    /// Memory: some 30 bytes for each document found, 16 for each entry of the largest node, and 16 for each entry
-    /// found in a memtable, before documents found in several trees are counted once.
+    /// Memory: some 30 bytes for each document found, 16 for each entry of the largest node, and 16
+    /// for each entry found in a memtable. A document that several trees find counts several times.
     pub(crate) fn candidates_in_forest(&self, search: &ForestSearch<'_>) -> Result<Vec<DocId>> {
         let mut documents = match self.tables.kept(TEXT_KEYS) {
             Some(forest) => {
@@ -95,7 +98,7 @@ impl<A: ViewAccess> View<A> {
                     forest,
                     nodes: self.nodes(),
                 };
-                let mut found = Found::new(self.wordings());
+                let mut found = SketchFilter::new(self.wordings());
                 search.run(&forest, &mut |(_, id)| found.add(DocId(id), search))?;
                 let (mut near, unknown) = found.into_near_and_unknown(search);
                 let accepts = |sketch| search.may_be_near(sketch);
@@ -132,8 +135,8 @@ impl<A: ViewAccess> View<A> {
         memtables.in_forest(search, |state| self.answers(state))
     }
 
-    /// The documents whose sketch in the tables is accepted. A sketch that is read from the tables is kept in
-    /// memory.
+    /// The documents whose sketch in the tables is accepted. A sketch that is read from the tables
+    /// is kept in memory.
     fn accepted_in_tables(
         &self,
         documents: &[DocId],
@@ -150,7 +153,7 @@ impl<A: ViewAccess> View<A> {
             Some((cache, commit)) => cache.visit_sketches(documents, commit, &mut visit),
             None => documents.to_vec(),
         };
-        // A walk over the next texts takes a tenth of the time of a look-up for each: an empty cache is filled fast.
+        // Reading the following rows costs a tenth of a look-up, so a cold cache is filled ahead.
         missing.sort_unstable();
         let mut walked = Vec::new().into_iter().peekable();
         for id in missing {
@@ -182,9 +185,9 @@ impl<A: ViewAccess> View<A> {
         Ok(accepted)
     }
 
-    /// Calls `visitor` with the packed wording of each of these documents that is in
-    /// memory, except cached wordings of a size that `accepts` rejects. Returns the documents that are not
-    /// in memory, whose texts must be read.
+    /// Calls `visitor` with the packed wording of each of these documents that is in memory, except
+    /// cached wordings of a size that `accepts` rejects. Returns the documents that are not in
+    /// memory, whose texts must be read.
     pub(crate) fn visit_wordings(
         &self,
         normaliser: &Normaliser,
@@ -221,7 +224,8 @@ impl<A: ViewAccess> View<A> {
         others
     }
 
-    /// The text and the sketch of a document, if [`keep_wording`](Self::keep_wording) may keep its wording.
+    /// The text and the sketch of a document, if [`keep_wording`](Self::keep_wording) may keep its
+    /// wording.
     pub(crate) fn text_to_keep(&self, id: DocId) -> Result<Option<(String, Option<Sketch>)>> {
         if self.wordings().is_some() && self.is_in_tables(id) {
             self.tables.text_with_sketch(id)
@@ -249,7 +253,8 @@ impl<A: ViewAccess> View<A> {
         Some((caches.wordings.as_ref()?, commit))
     }
 
-    /// Returns `true` if the document is stored and not expired, and its text is the text in the tables.
+    /// Returns `true` if the document is stored and not expired, and its text is the text in the
+    /// tables.
     fn has_text_in_tables(&self, id: DocId) -> Result<bool> {
         let Some(latest) = self.memtables.latest(id) else {
             return self.answers_from_tables(id);
@@ -279,8 +284,8 @@ impl<P: ReadableTable<u128, &'static [u8]>> ForestEntries for CachedForest<'_, P
     ) -> Result<()> {
         if let Some((cache, commit)) = self.nodes {
             let mut visit = cache.visit(first, commit, visitor)?;
-            // To read a whole node takes longer than to read a page, so not for a cache without room, nor for a
-            // snapshot that is older than the last change of the node.
+            // A whole node takes longer to read than a page. So a node is read whole only if the
+            // cache has room, and only by a snapshot that sees the last change of the node.
             if visit == Visit::Missing && cache.has_room() {
                 let mut entries = Vec::new();
                 let keys = keys_of_first_level(first);

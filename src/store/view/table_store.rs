@@ -15,12 +15,14 @@ use crate::store::pager::backend::Backend;
 use crate::store::pool::Pool;
 use crate::store::tables::schema::{self, Header};
 
-/// The fingerprints of all buckets take at most three quarters of the file: 20 to 25 of its 33 bytes a
-/// document, or of 43.
+/// The fingerprints of all buckets take at most three quarters of the file.
+// They take 20 to 25 of the 33 or 43 bytes that a document has in the file.
 const FINGERPRINT_PERCENT_OF_FILE: u64 = 75;
-/// At least 1/16 of the cache memory is for redb's pages: the inner pages, and those that a flush changes.
+/// At least 1/16 of the cache memory is for redb's pages.
+// Every look-up reads the inner pages, and a flush changes pages.
 const MIN_PAGE_CACHE_SHARE: usize = 16;
-/// Pages of a small file, which may grow, get up to half of the cache memory, 256 MiB if that is less.
+/// Pages of a small file, which may grow, get up to half of the cache memory, 256 MiB if that is
+/// less.
 const MIN_PAGE_CACHE_BYTES: usize = 256 << 20;
 
 type MetaTable = redb::ReadOnlyTable<&'static str, &'static [u8]>;
@@ -63,8 +65,8 @@ impl TableStore {
         limits: Limits,
         writable: bool,
     ) -> Result<Self> {
-        // The file cannot be opened without a size for its page cache. If the length cannot be read, the
-        // open below fails and says why.
+        // The file cannot be opened without a size for its page cache. If the length cannot be
+        // read, the open below fails and says why.
         let file_bytes = db_path.info("open").map_or(0, |info| info.len_bytes);
         let our_bytes = caches_bytes(cache_bytes, file_bytes);
         let backend = Backend::open(db_path, cache_bytes - our_bytes, writable)?;
@@ -105,9 +107,10 @@ impl TableStore {
     }
 }
 
-/// The part of the cache memory for [`Caches`]; the rest is for redb's pages. A query at radius 3 reads four
-/// buckets, and a page for each match, so buckets come first. If the buckets of the file fit in a half, pages
-/// get the other half, or as much as the file needs after it has grown by a half.
+/// The part of the cache memory for [`Caches`]; the rest is for redb's pages. A query at radius 3
+/// reads four buckets, and a page for each match, so buckets come first. If the buckets of the file
+/// fit in a half, pages get the other half, or as much as the file needs after it has grown by a
+/// half.
 fn caches_bytes(cache_bytes: usize, file_bytes: u64) -> usize {
     let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     let wanted = bytes(file_bytes / 100 * FINGERPRINT_PERCENT_OF_FILE + MAX_BOOKKEEPING_BYTES);

@@ -1,26 +1,26 @@
 //! The length of a new file, which must have no free pages at its end.
 //!
 //! redb doubles a full file, and takes small free blocks before it divides a large one. If the
-//! number of pages is a power of two, the new half is one block, whose pages are taken in order, and
-//! closing the file cuts off the free ones. With any other number small blocks lie at the end, and a
-//! used page there keeps the file up to twice as long as its content. So scratch values make the
-//! number a power of two at first, and no commit before the last may cut the file.
+//! number of pages is a power of two, the new half is one block, whose pages are taken in order,
+//! and closing the file cuts off the free ones. With any other number small blocks lie at the end,
+//! and a used page there keeps the file up to twice as long as its content. So scratch values make
+//! the number a power of two at first, and no commit before the last may cut the file.
 
-use crate::store::disk::page::PAGE_BYTES;
+use crate::store::disk::PAGE_BYTES;
 
 /// redb divides a file, behind its first page, into regions of at most 4 GiB.
 const REGION_BYTES: u64 = 4 << 30;
 
-/// redb grows the file for the second scratch value, which takes the first free block of 128 pages: the
-/// second 128 of the file. The first value and other small pages take some of the first 128, and pages behind the
-/// second value. A compaction then empties those behind and cuts them off, and the scratch values are removed:
-/// 256 pages are left.
+/// redb grows the file for the second scratch value, which takes the first free block of 128 pages:
+/// the second 128 of the file. The first value and other small pages take some of the first 128,
+/// and pages behind the second value. A compaction then empties those behind and cuts them off, and
+/// the scratch values are removed: 256 pages are left.
 pub(super) const SCRATCH: redb::TableDefinition<'static, u64, &[u8]> =
     redb::TableDefinition::new("scratch");
 pub(super) const SCRATCH_BYTES: [usize; 2] = [0, 125 * PAGE_BYTES];
 
-/// Returns `true` if a durable commit might cut the file, because the second half of the last region
-/// is free. Pages are in use up to `end`, or up to `unknown` bytes more.
+/// Returns `true` if a durable commit might cut the file, because the second half of the last
+/// region is free. Pages are in use up to `end`, or up to `unknown` bytes more.
 pub(super) fn may_shrink(length: u64, end: u64, unknown: u64) -> bool {
     let regions_bytes = length.saturating_sub(PAGE_BYTES as u64);
     let last_region_bytes = regions_bytes.saturating_sub(1) % REGION_BYTES + 1;

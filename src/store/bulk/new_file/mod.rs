@@ -14,8 +14,8 @@ use redb::{ReadableDatabase, StorageBackend};
 use crate::advice::Advice;
 use crate::error::{Error, Result};
 use crate::store::commit::write_transaction::WriteTransaction;
+use crate::store::disk::PAGE_BYTES;
 use crate::store::disk::folder::sync_folder;
-use crate::store::disk::page::PAGE_BYTES;
 use crate::store::disk::path::{DbPath, RedbResult};
 use crate::store::pager::{CowFile, PageFile};
 use crate::store::tables::packed::entry::Entry;
@@ -26,8 +26,8 @@ use length::{SCRATCH, SCRATCH_BYTES, may_shrink};
 use temporary_file::TemporaryFile;
 use write_behind::WriteBehind;
 
-/// A commit writes chunks of a third of redb's cache. A transaction of more than half of the cache,
-/// other pages included, writes its pages twice.
+/// A commit writes chunks of a third of redb's cache.
+// A transaction of more than half of the cache, other pages included, writes its pages twice.
 const CACHE_PER_COMMIT: usize = 3;
 
 /// Chunks per batch for the writer thread: 256 KiB.
@@ -41,8 +41,8 @@ type ChunkBatch<E> = Vec<(E, Vec<u8>)>;
 /// 1 MiB for redb's cache while counters are read back.
 const READ_BACK_CACHE_BYTES: usize = 1 << 20;
 
-/// A new database under a temporary name, because a crash while redb creates a file can leave a file
-/// that never opens. The file is removed on drop.
+/// A new database under a temporary name, because a crash while redb creates a file can leave a
+/// file that never opens. The file is removed on drop.
 pub(crate) struct NewFile {
     /// Declared before `database`, which writes while it is dropped.
     unfinished: Unfinished,
@@ -103,8 +103,8 @@ pub(crate) fn refuse_existing(target: &DbPath) -> Result<()> {
 }
 
 impl NewFile {
-    /// Creates an empty database for `target`, which must not exist. The file never has more than the
-    /// given permissions.
+    /// Creates an empty database for `target`, which must not exist. The file never has more than
+    /// the given permissions.
     pub(crate) fn create(
         target: &DbPath,
         header: &Header,
@@ -194,9 +194,9 @@ impl NewFile {
     fn begin_keeping_length(&self) -> Result<redb::WriteTransaction> {
         let mut transaction = self.begin()?;
         let length = (self.file.len()).map_err(self.db_path.io("read the size of"))?;
-        // Only a durable commit can cut the file. Commits that cannot cut it stay durable: redb keeps
-        // a list of the pages written since the last durable commit, which takes 50 MiB for half a
-        // region. The cache bounds the pages of this transaction, and those not written yet.
+        // Only a durable commit can cut the file. Commits that cannot cut it stay durable: redb
+        // keeps a list of the pages written since the last durable commit, which takes 50 MiB for
+        // half a region. The cache bounds the pages of this transaction, and those not written yet.
         if may_shrink(length, self.file.end(), self.cache_bytes as u64) {
             transaction
                 .set_durability(redb::Durability::None)

@@ -18,12 +18,12 @@ pub(super) struct TemporaryFile {
 }
 
 impl TemporaryFile {
-    /// Creates the file; without `permissions` those of any new file.
+    /// Creates the file, with the default permissions for `None`.
     pub(super) fn create(
         target: &DbPath,
         permissions: Option<&Permissions>,
     ) -> Result<(Arc<dyn DiskFile>, Self)> {
-        // The name does not contain that of the target, which may have the maximal length.
+        // The name does not contain the name of the target, which may have the maximal length.
         let created = tempfile::Builder::new()
             .prefix(".simdb-")
             .suffix(".new")

@@ -12,8 +12,8 @@ use crate::store::bulk::worker::Worker;
 use crate::store::disk::DiskFile;
 use crate::store::pager::PageFile;
 
-/// A sync begins every 8 MiB, after the one before, so at most 16 MiB wait for the disk. With 32 MiB
-/// an interrupted load waited up to 0.4 s for the disk.
+/// A sync begins every 8 MiB, after the sync before, so at most 16 MiB wait for the disk.
+// With 32 MiB an interrupted load waited up to 0.4 s for the disk.
 const SYNCED_BYTES: u64 = 8 << 20;
 
 /// A backend of redb that syncs on other threads. No process can open the file before
@@ -127,6 +127,7 @@ impl StorageBackend for WriteBehind {
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        // No sync: no process can open the file before `finish`, which makes all pages durable.
         self.shared.failure.check()
     }
 
@@ -141,6 +142,8 @@ impl StorageBackend for WriteBehind {
         failure.check()?;
         failure.keep(self.pages.write(offset, data))?;
         end.fetch_max(offset + length, Ordering::Relaxed);
+        // The sync runs beside the next writes. Without it, all pages would wait for the sync at
+        // the end.
         if unsynced_bytes.fetch_add(length, Ordering::Relaxed) + length < SYNCED_BYTES {
             return Ok(());
         }

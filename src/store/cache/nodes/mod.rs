@@ -1,9 +1,12 @@
 //! [`NodeCache`]: nodes of the first level of the forest in memory.
 //!
-//! A search walks down two nodes of each tree. In the file, a node is a range of chunks to find and verify,
-//! which takes a microsecond or two. In the cache, a node is one array of words. Words are read without a lock,
-//! so the processor fetches the nodes of all trees from memory at the same time. A full cache keeps its nodes until
-//! commits have changed a quarter of its words; then it begins anew.
+//! A search walks down two nodes of each tree. In the file, a node is a range of chunks to find and
+//! verify, which takes a microsecond or two. In the cache, a node is one array of words, which is
+//! read without a lock. So the processor fetches the nodes of all trees from memory at the same
+//! time.
+//!
+//! A full cache keeps its nodes until commits have changed a quarter of its words. Then all nodes
+//! are removed.
 
 mod node;
 mod place;
@@ -27,7 +30,8 @@ const SEGMENT_LEN: usize = 1 << 19;
 /// Places that are allocated together, 8 KiB.
 const PAGE_LEN: usize = 1024;
 
-/// Nodes for each stamp: 128 KiB of stamps stay in the cache of the processor.
+/// Stamps of all nodes, 128 KiB.
+// Few enough to stay in the cache of the processor: a visit reads the stamp of its node.
 const STAMPS: usize = 1 << 14;
 
 /// Nodes of one file, shared by all snapshots, by the rule of [`CommitStamps`].
@@ -55,7 +59,8 @@ pub(super) fn node_of(key: u64) -> Option<u32> {
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::store) enum Visit {
     Done,
-    /// The node is not in the cache, or was removed during the visit. The visitor may have seen a wrong page.
+    /// The node is not in the cache, or was removed during the visit. The visitor may have seen a
+    /// wrong page.
     Missing,
     /// A later commit has changed the node.
     Outdated,
@@ -95,7 +100,8 @@ impl NodeCache {
             return Ok(Visit::Missing);
         };
         let place = Place(own.load(Ordering::Acquire));
-        // Race: read after the place. A commit is recorded before the node of a later commit is placed.
+        // Race: read after the place. A commit is recorded before the node of a later commit is
+        // placed.
         if !self.stamps.is_unchanged_since(node as usize, commit) {
             return Ok(Visit::Outdated);
         }
@@ -114,8 +120,8 @@ impl NodeCache {
         }
     }
 
-    /// Fetches the entries from some keys on into the cache of the processor: first the places of all nodes, then the
-    /// ends of buckets, then the entries.
+    /// Fetches the entries from some keys on into the cache of the processor: first the places of
+    /// all nodes, then the ends of buckets, then the entries.
     pub(in crate::store) fn touch(&self, keys: &[u64]) {
         let place = |key: &u64| {
             let own = self.place(first_level(*key))?;
@@ -150,8 +156,8 @@ impl NodeCache {
         self.start_for(words) + words <= self.capacity
     }
 
-    /// Caches the node with a key, which was read as of a commit, unless a later commit has changed the node.
-    /// `None` for a node of more than [`MAX_ENTRIES`].
+    /// Caches the node with a key, which was read as of a commit, unless a later commit has changed
+    /// the node. `None` for a node of more than [`MAX_ENTRIES`].
     pub(in crate::store) fn insert(&self, key: u64, commit: u64, entries: Option<&[ForestEntry]>) {
         if !self.is_used() {
             return;
@@ -172,8 +178,8 @@ impl NodeCache {
         }
     }
 
-    /// Removes the nodes that a commit changes, by the first levels of their keys; `None` removes all. Must be
-    /// called before a snapshot can see the commit.
+    /// Removes the nodes that a commit changes, by the first levels of their keys; `None` removes
+    /// all. Must be called before a snapshot can see the commit.
     pub(in crate::store) fn apply(&self, first_levels: Option<&[u32]>, commit: u64) {
         let mut generation = self.writer.lock();
         let Some(first_levels) = first_levels else {
@@ -224,7 +230,8 @@ impl NodeCache {
             let words = 0..rest.min(SEGMENT_LEN);
             words.map(|_| AtomicU64::new(0)).collect()
         });
-        // A thread that reads one of these words sees that the node which it visits was removed.
+        // Race: a thread that reads one of the new words sees that the node which it visits was
+        // removed.
         fence(Ordering::Release);
         for (place, word) in self.words(start, len).iter().zip(&new.words) {
             place.store(*word, Ordering::Relaxed);
@@ -233,7 +240,7 @@ impl NodeCache {
         Some(Place::new(start, new.len, new.has_high, generation))
     }
 
-    /// The start of the next node, which has so many words.
+    /// The start of the next node, which has `len` words.
     fn start_for(&self, len: usize) -> usize {
         let start = self.len.load(Ordering::Relaxed);
         match start % SEGMENT_LEN + len {

@@ -6,24 +6,26 @@ use std::sync::atomic::AtomicU64;
 use crate::forest::{FIRST_LEVEL_SHIFT, ForestEntry, ForestPage, behind_first_level, first_level};
 use crate::store::prefetch::{TOUCHED_WORDS, load};
 
-/// A node of more entries is not kept, 1 MiB, since it is as large as thousands of others, and queries read only
-/// parts of it.
+/// Nodes above 131,072 entries, 1 MiB, are not cached.
+// One such node would displace thousands of others, and queries read only parts of it.
 pub(in crate::store) const MAX_ENTRIES: usize = 1 << 17;
 
 /// The words of the largest node: ends of buckets, entries, and high parts of ids.
 pub(super) const MAX_NODE_WORDS: usize = MAX_ENTRIES / BUCKET_LEN + MAX_ENTRIES + MAX_ENTRIES / 2;
 
-/// A node of more entries has buckets: a binary search in a smaller one reads a few lines that were fetched ahead.
+/// A node with more entries has buckets.
+// A binary search in a smaller node reads only lines that were fetched ahead.
 const MAX_LEN_WITHOUT_BUCKETS: usize = TOUCHED_WORDS;
 
 /// A bucket has 8 to 16 keys on average.
 const BUCKET_LEN: usize = 8;
 
-/// The bits of an id in the word of an entry. The other bits are the part of the key behind its first level.
+/// The bits of an id in the word of an entry. The other bits are the part of the key behind its
+/// first level.
 const ID_BITS: u32 = u64::BITS - FIRST_LEVEL_SHIFT;
 
-/// The words of a node: the end of each bucket of keys with equal upper bits, in a large node; the entries; and
-/// the high parts of the ids, two in a word, if any id has one.
+/// The words of a node: the end of each bucket of keys with equal upper bits, in a large node; the
+/// entries; and the high parts of the ids, two in a word, if any id has one.
 pub(super) struct NodeWords {
     pub(super) words: Vec<u64>,
     /// The number of entries.
@@ -33,7 +35,8 @@ pub(super) struct NodeWords {
 
 /// A node in the cache.
 ///
-/// A writer may change the words of a removed node during a visit, so no word leads outside of them.
+/// A writer may change the words of a removed node during a visit, so no word leads outside of
+/// them.
 pub(super) struct NodePage<'c> {
     pub(super) node: u64,
     pub(super) ends: &'c [AtomicU64],
@@ -41,7 +44,7 @@ pub(super) struct NodePage<'c> {
     pub(super) high: &'c [AtomicU64],
 }
 
-/// The number of buckets of a node with so many entries.
+/// The number of buckets of a node with `len` entries.
 pub(super) fn buckets(len: usize) -> usize {
     match len {
         0..=MAX_LEN_WITHOUT_BUCKETS => 0,
@@ -49,7 +52,7 @@ pub(super) fn buckets(len: usize) -> usize {
     }
 }
 
-/// The bucket of a part of a key, of so many buckets, a power of two.
+/// The bucket of a part of a key. `buckets` is a power of two.
 fn bucket_of(part: u32, buckets: usize) -> usize {
     ((u64::from(part) * buckets as u64) >> FIRST_LEVEL_SHIFT) as usize
 }

@@ -5,8 +5,8 @@ use super::node::{MAX_ENTRIES, buckets};
 /// Changes when all nodes are removed: 1 to 4095, then 1 again.
 pub(super) struct Generation(pub(super) u64);
 
-/// The place of the words of a node: start, number of entries, 1 for high parts of ids, and generation, which
-/// is never 0.
+/// The place of the words of a node: start, number of entries, 1 for high parts of ids, and
+/// generation, which is never 0.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place(pub(super) u64);
 

@@ -11,8 +11,8 @@ impl TableCheck {
     /// Looks up every edited document. A flush removes the old state that an edit names; another
     /// state in the tables would stay beside the new one.
     pub(super) fn memtables(&mut self, view: &View) -> Result<()> {
-        // The states that the tables may hold: the one before the first edit and, after a flush that
-        // was cut short, the one after any edit.
+        // The states that the tables may hold: the one before the first edit and, after a flush
+        // that was cut short, the one after any edit.
         let mut expected = BTreeMap::<DocId, Vec<Option<Fingerprint>>>::new();
         for edit in view.unflushed_edits().into_iter().flatten() {
             let [before, after] =

@@ -1,8 +1,9 @@
 //! The check of a whole database.
 //!
 //! Reads every chunk and every text; chunks must be in order and within their fences. Then compares
-//! the content of the tables, and the table of text keys with the keys of the stored texts, by order-independent
-//! 128-bit sums. Only if sums differ is each entry looked up, to name those that differ.
+//! the content of the tables, and the table of text keys with the keys of the stored texts, by
+//! order-independent 128-bit sums. Only if sums differ is each entry looked up, to name those that
+//! differ.
 
 mod documents;
 mod entry_sum;
@@ -79,8 +80,8 @@ pub(crate) fn check(store: &Store, progress: &ProgressHandler) -> Result<Vec<Str
     Ok(damage)
 }
 
-/// Checks all tables; `path` names the file in an interruption. Tables may differ after a flush that
-/// was cut short, so unflushed tables are only compared with the memtables.
+/// Checks all tables; `path` names the file in an interruption. Tables may differ after a flush
+/// that was cut short, so unflushed tables are only compared with the memtables.
 pub(crate) fn check_tables(
     store: &Store,
     progress: &ProgressHandler,

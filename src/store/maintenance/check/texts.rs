@@ -1,5 +1,5 @@
-//! The stored texts: each can be read, has its sketch and a document, and `forest` holds their forest keys and no
-//! others.
+//! The stored texts: each can be read, has its sketch and a document, and `forest` holds their
+//! forest keys and no others.
 
 use rayon::prelude::*;
 
@@ -44,8 +44,8 @@ impl TableCheck {
         Ok(())
     }
 
-    /// Reads every text and looks up its document. Returns the sum of all forest keys, or `None` if a text
-    /// cannot be read.
+    /// Reads every text and looks up its document. Returns the sum of all forest keys, or `None` if
+    /// a text cannot be read.
     fn stored_texts(
         &mut self,
         tables: &SnapshotTables,
@@ -102,7 +102,7 @@ impl TableCheck {
         Ok(is_whole.then_some(forest))
     }
 
-    /// Reads `forest` and compares its entries with `made`, those of the texts.
+    /// Reads `forest` and compares its entries with `made`, the entries of the texts.
     fn forest(
         &mut self,
         tables: &SnapshotTables,
@@ -142,7 +142,8 @@ impl TableCheck {
         if self.damage.len() > before {
             return Ok(());
         }
-        // Slow, because each entry makes all forest keys of its text again, but only in a damaged file.
+        // Slow, because each entry makes all forest keys of its text again, but only in a damaged
+        // file.
         self.name(forest.entries()?.map(|entry| {
             let (key, id) = both(entry?);
             let text = tables.text(DocId(id))?;

@@ -35,8 +35,8 @@ pub(super) struct JoinedDocument {
     pub(super) sealed_text: Option<Vec<u8>>,
     /// `true` if `fingerprints` is damaged at this id, and the fingerprint comes from `block0`.
     pub(super) is_from_block0: bool,
-    /// `true` if the source of the fingerprint holds a second, different fingerprint of this id. A scan
-    /// of all pages also finds pages that the database no longer uses.
+    /// `true` if the source of the fingerprint holds a second, different fingerprint of this id. A
+    /// scan of all pages also finds pages that the database no longer uses.
     pub(super) is_ambiguous: bool,
     /// `true` if the document has no text here, and its text may have been in a damaged range.
     pub(super) lost_text: bool,
@@ -70,8 +70,8 @@ impl JoinedDocument {
 
 /// A merge join of sources, each sorted by document id.
 pub(super) struct SourceJoin<'s> {
-    /// `fingerprints` comes before `block0`, and `times` before `arrivals`: the first fact of a kind
-    /// counts.
+    /// `fingerprints` comes before `block0`, and `times` before `arrivals`: the first fact of a
+    /// kind counts.
     pub(super) sources: Vec<Source<'s>>,
     /// The whole table, to look up single entries; `None` if it cannot be opened.
     pub(super) block0: Option<&'s Packed<Table<u128>>>,
@@ -105,8 +105,8 @@ impl SourceJoin<'_> {
         }
         document.lost_text = document.sealed_text.is_none() && self.may_lack(TEXTS_NAME, id);
         if document.reliable == Some(true) && self.may_lack(UNRELIABLE.id.name, id) {
-            // `unreliable` is damaged at this id. Only reliable documents are in `block0`, so `block0`
-            // decides instead.
+            // `unreliable` is damaged at this id. Only reliable documents are in `block0`, so
+            // `block0` decides instead.
             let fingerprint = document.fingerprint;
             document.reliable = if document.is_from_block0 {
                 Some(true)

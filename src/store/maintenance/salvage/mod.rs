@@ -4,9 +4,9 @@
 //! `fingerprints` and `block0`, an arrival time in `times` and `arrivals`. The recipe makes a lost
 //! fingerprint again from the text. All other tables are derived, and not read.
 //!
-//! [`tables`] reads the tables, or [`pages`] every page if redb cannot open the file; [`join`] brings
-//! the facts of each document together, and [`wal_overlay`] replaces the documents that the journals
-//! change. Nothing is written to the damaged file or its journals.
+//! [`tables`] reads the tables, or [`pages`] every page if redb cannot open the file; [`join`]
+//! brings the facts of each document together, and [`wal_overlay`] replaces the documents that the
+//! journals change. Nothing is written to the damaged file or its journals.
 
 mod join;
 mod journals;
@@ -44,8 +44,8 @@ pub struct Salvage {
     pub from_one_table: u64,
     /// Documents whose fingerprint was made again from the text.
     pub from_text: u64,
-    /// Documents found with several fingerprints, of which the smallest was taken: only in a scan of
-    /// all pages.
+    /// Documents found with several fingerprints, of which the smallest was taken: only in a scan
+    /// of all pages.
     pub ambiguous: u64,
     /// Documents whose id was found without a fingerprint. They are not in the new database.
     pub without_fingerprint: u64,
@@ -53,8 +53,8 @@ pub struct Salvage {
     pub lost_ids: Vec<DocId>,
     /// Documents without a text whose text may have been in a part that cannot be read.
     pub without_text: u64,
-    /// Documents whose arrival time is lost. They get that of the latest document, or now if the
-    /// system's clock counts ([`Retention::by_clock`](crate::Retention::by_clock)).
+    /// Documents whose arrival time is lost. They get the arrival time of the latest document, or
+    /// now if the system's clock counts ([`Retention::by_clock`](crate::Retention::by_clock)).
     pub without_arrival: u64,
     /// A sentence for each part that could not be read.
     pub damage: Vec<String>,
@@ -98,8 +98,8 @@ impl DamagedFile {
             Content::Pages(pages) => pages.join()?,
         };
 
-        // Without a clock the latest arrival expires the others, so a document whose arrival is lost
-        // must not arrive now.
+        // Without a clock the latest arrival expires the others, so a document whose arrival is
+        // lost must not arrive now.
         if header
             .retention
             .is_some_and(|retention| !retention.by_clock)

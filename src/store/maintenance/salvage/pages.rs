@@ -14,7 +14,8 @@ use crate::ids::Timestamp;
 use crate::progress::ProgressReporter;
 use crate::store::bulk::MIN_MEMORY_BYTES;
 use crate::store::bulk::sort::{SortContext, Sorter};
-use crate::store::disk::page::{PAGE_BYTES, verify_crc};
+use crate::store::disk::PAGE_BYTES;
+use crate::store::disk::checksum::verify_crc;
 use crate::store::disk::path::DbPath;
 use crate::store::pager::PageFile;
 use crate::store::tables::packed::chunk::Chunk;
@@ -151,8 +152,8 @@ impl ScannedPages {
     pub(super) fn join(self) -> Result<SourceJoin<'static>> {
         let file = self.file;
         let mut last = None;
-        // The first text of each id that matches its checksum. A row can be left over from an old state
-        // of the database, and the further pages of a long row may have been reused since.
+        // The first text of each id that matches its checksum. A row can be left over from an old
+        // state of the database, and the further pages of a long row may have been reused since.
         let texts = self.texts.sorted()?.filter_map(move |position| {
             let (id, position) = match position {
                 Ok(entry) => (entry.first(), entry.second()),

@@ -58,8 +58,8 @@ impl SalvageTables {
         }
     }
 
-    /// Joins the tables. Sorts the entries that only a twin has, in `memory_bytes` and the folder of
-    /// `target`.
+    /// Joins the tables. Sorts the entries that only a twin has, in `memory_bytes` and the folder
+    /// of `target`.
     pub(super) fn join(
         &self,
         target: &Path,

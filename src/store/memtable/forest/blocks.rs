@@ -23,10 +23,11 @@ const SEGMENT_LEN: u32 = 2048;
 /// The bits of a [`Place`] for the number of words.
 const LEN_BITS: u32 = 9;
 
-/// The words of nodes, each in a block of 4, 8, 16 and so on to 256 words, in the order of their addition.
+/// The words of nodes, each in a block of 4, 8, 16 and so on to 256 words, in the order of their
+/// addition.
 ///
-/// One thread adds words. A block that is full is copied to a block of twice its size, and stays for the
-/// threads that read it.
+/// One thread adds words. A block that is full is copied to a block of twice its size, and stays
+/// for the threads that read it.
 pub(super) struct Blocks {
     /// The place of each node, allocated by the first word.
     places: OnceLock<Box<[AtomicU32]>>,
@@ -133,7 +134,8 @@ impl Blocks {
         Ok(NodeWords { upper, lower })
     }
 
-    /// Fetches the words of nodes into the cache of the processor: first the places of all nodes, then the words.
+    /// Fetches the words of nodes into the cache of the processor: first the places of all nodes,
+    /// then the words.
     pub(super) fn touch(&self, nodes: &[u64]) {
         let places = nodes.iter().map(|node| self.place(*node));
         let places: Vec<Option<Place>> = places.collect();
@@ -146,7 +148,8 @@ impl Blocks {
         own.map_or(Some(Place::EMPTY), Place::of)
     }
 
-    /// Copies the words of a block to the start of a larger one; `None` if there are too many blocks.
+    /// Copies the words of a block to the start of a larger one; `None` if there are too many
+    /// blocks.
     fn copied(&self, from: Place) -> Option<Place> {
         let size = (from.len() * 2).max(MIN_WORDS);
         let start = self.len.load(Ordering::Relaxed).next_multiple_of(size);

@@ -5,12 +5,12 @@ use std::ops::{Range, RangeInclusive};
 use super::KeyEntry;
 use crate::forest::{ForestEntry, ForestPage};
 
-/// A chunk has at most 64 entries, 1 KiB: a search in it waits for memory four times, in 256 entries six times. It is read
-/// under one lock, and an insertion moves half of it on average.
+/// A chunk has at most 64 entries, 1 KiB: a search in it waits for memory four times, in 256
+/// entries six times. It is read under one lock, and an insertion moves half of it on average.
 const MAX_CHUNK_LEN: usize = 64;
 
-/// A set of entries, in chunks one after the other. A search visits several places in a set and reads a
-/// few entries at each of them, which takes a third of the time that a `BTreeSet` takes.
+/// A set of entries, in chunks one after the other. A search visits several places in a set and
+/// reads a few entries at each of them, which takes a third of the time that a `BTreeSet` takes.
 #[derive(Default)]
 pub(super) struct KeySet {
     /// The first entry of each chunk.
@@ -65,7 +65,8 @@ impl KeySet {
         }
     }
 
-    /// The page that may have the first entry with a key of at least `first`; `None` in an empty set.
+    /// The page that may have the first entry with a key of at least `first`; `None` in an empty
+    /// set.
     pub(super) fn page(&self, first: u64) -> Option<ChunkPage<'_>> {
         let at = self.chunk_of((first, 0));
         let chunk = self.chunks.get(at)?;

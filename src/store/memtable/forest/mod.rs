@@ -1,10 +1,10 @@
 //! [`MemtableForest`]: the keys that the texts of documents ever had in the forest.
 //!
-//! A search visits dozens of nodes of the first level, and most of them have a few entries. A small node is a
-//! [block](blocks) of words, which is read without a lock, so the processor fetches many of them from memory at
-//! the same time: a fifth of the time of ordered sets, in which each step of a search waits for the one
-//! before. The entries of a node that outgrows its block go to an [ordered set](key_set), where a search reads
-//! a part of the node.
+//! A search visits dozens of nodes of the first level, and most of them have a few entries. A small
+//! node is a [block](blocks) of words, which is read without a lock, so the processor fetches many
+//! of them from memory at the same time: a fifth of the time of ordered sets, in which each step of
+//! a search waits for the one before. The entries of a node that outgrows its block go to an
+//! [ordered set](key_set), where a search reads a part of the node.
 
 mod blocks;
 mod key_set;
@@ -24,12 +24,13 @@ use key_set::KeySet;
 /// The key of a text, and the number of its document.
 type KeyEntry = (u64, u32);
 
-/// Entries by key. The documents are numbered by the caller. One thread adds entries, any number of threads
-/// read.
+/// Entries by key. The documents are numbered by the caller. One thread adds entries, any number of
+/// threads read.
 pub(super) struct MemtableForest {
     /// `None` in a forest for few texts: the places of all nodes take 3 MiB.
     blocks: Option<Blocks>,
-    /// The entries of the nodes that are not in blocks, by node; without blocks, all entries in one set.
+    /// The entries of the nodes that are not in blocks, by node; without blocks, all entries in one
+    /// set.
     sets: Shards<HashMap<u64, KeySet, KeyHasher>>,
     set_entries: AtomicUsize,
 }
@@ -123,7 +124,8 @@ impl ForestPage for NodePage {
         first_level(last) == self.node
     }
 
-    // A comparison of 256 numbers takes less time than some reads of memory that wait for each other.
+    // A comparison of 256 numbers takes less time than some reads of memory that wait for each
+    // other.
     fn count(&self, keys: &RangeInclusive<u64>) -> usize {
         debug_assert_eq!(first_level(*keys.start()), first_level(*keys.end()));
         let (first, last) = (
@@ -187,7 +189,8 @@ impl ForestEntries for MemtableForest {
         let number = self.set_of(node);
         let (mut from, to) = ((*keys.start(), 0), (*keys.end(), u32::MAX));
         let end = entries.len().saturating_add(most);
-        // The lock is released after each chunk: a reader of a million entries must not keep the appender waiting.
+        // The lock is released after each chunk: a reader of a million entries must not keep the
+        // appender waiting.
         while from <= to {
             let sets = self.sets.read(number);
             let Some(chunk) = sets.get(&number).and_then(|set| set.from(from)) else {

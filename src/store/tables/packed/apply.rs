@@ -16,8 +16,9 @@ const MERGE_BELOW_PERCENT: usize = 60;
 /// Two chunks are merged if they fill at most 90 % of one chunk, so that the next insert does not
 /// split it again.
 const MAX_MERGED_PERCENT: usize = 90;
-/// Entries of four chunks are held before one chunk is written. So memory is bounded for any number of
-/// changes, and at least three chunks of entries remain to be divided evenly.
+/// Entries of four chunks are held before one chunk is written.
+// So memory is bounded for any number of changes, and at least three chunks of entries remain to be
+// divided evenly.
 const MAX_OPEN_CHUNKS: usize = 4;
 /// A change of one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,8 +90,8 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
         while let Some((first, _)) = peek(&mut changes)? {
             let mut open = self.open_chunk(first)?;
             let before = counts;
-            // Only a removal makes a chunk a candidate for a merge. A split leaves chunks half full,
-            // and an insert must not merge these again.
+            // Only a removal makes a chunk a candidate for a merge. A split leaves chunks half
+            // full, and an insert must not merge these again.
             let has_removals = loop {
                 self.merge_into(&mut open, &mut changes, &mut counts, &mut writer)?;
                 let has_removals = counts.removed > before.removed;
@@ -140,8 +141,8 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
         writer: &mut ChunkWriter,
     ) -> Result<()> {
         let old = open.take();
-        // Changes behind the last entry of the table append to it, as ascending ids do. Later entries
-        // come behind them too, so their chunks need no room.
+        // Changes behind the last entry of the table append to it, as ascending ids do. Later
+        // entries come behind them too, so their chunks need no room.
         let is_append = match (open.upper, old.last(), peek(changes)?) {
             (None, Some(last), Some((first, _))) => first > *last,
             _ => false,
@@ -246,9 +247,9 @@ impl<E: Entry> Packed<redb::Table<'_, E, &'static [u8]>> {
         self.write_in_halves(fence, &open.entries, writer)
     }
 
-    /// Writes entries as one chunk, or half of them as one and half as another, until all fit. Halves leave
-    /// room in each; a full first part would split at the next insert. A part with a far id is wider than the
-    /// others, so an even number of bytes for each would take more passes.
+    /// Writes entries as one chunk, or half of them as one and half as another, until all fit.
+    /// Halves leave room in each; a full first part would split at the next insert. A part with a
+    /// far id is wider than the others, so an even number of bytes for each would take more passes.
     fn write_in_halves(&mut self, fence: E, entries: &[E], writer: &mut ChunkWriter) -> Result<()> {
         let (left, right) = entries.split_at(entries.len() / 2);
         match right.first() {
@@ -322,7 +323,7 @@ mod tests {
     use redb::ReadableDatabase;
 
     use super::*;
-    use crate::store::disk::page::PAGE_BYTES;
+    use crate::store::disk::PAGE_BYTES;
     use crate::store::disk::path::DbPath;
     use crate::store::tables::packed::{TableId, encode_chunks};
 
@@ -469,8 +470,8 @@ mod tests {
         assert_eq!(twin.compare(), fill);
     }
 
-    /// The ids of a chunk are as wide as the farthest needs. The values of the most entries that fit with
-    /// narrow ids do not fit with a wide one.
+    /// The ids of a chunk are as wide as the farthest needs. The values of the most entries that
+    /// fit with narrow ids do not fit with a wide one.
     #[test]
     fn far_ids_split_chunks_of_near_ids() {
         let near = |first: u64, second: u64| u128::from_lanes(first << 38, second);

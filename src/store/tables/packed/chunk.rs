@@ -9,23 +9,24 @@
 //! | 8 | *l*, the number of low bits of a first lane, 0 to 63 |
 //! | 9 | *w*, the bits of a second lane, 0 to 64; 0 if entries are single `u64`s |
 //! | then | low bits: bits 32 to *l* − 1 of each first lane, packed; all *l* bits if *l* is below 32 |
-//! | then | high bits of each first lane, less those of the fence, in [`unary`]; the last byte is not 0 |
+//! | then | high bits of each first lane, less the high bits of the fence, in [`unary`]; the last byte is not 0 |
 //! | then | low plane: bits 0 to 31 of each first lane, 4 bytes each; absent if *l* is below 32 |
 //! | then | if entries are pairs: the least second lane, 8 bytes, and the difference of each from it, packed |
 //!
-//! All integers are little-endian. Packed integers follow each other without gaps, the least significant bit
-//! first; zeros fill up the last byte of each part. The checksum covers the fence and the table, so a chunk at
-//! the wrong key or in the wrong table is refused as damage. The high bits take the bytes that the other parts
-//! leave.
+//! All integers are little-endian. Packed integers follow each other without gaps, the least
+//! significant bit first; zeros fill up the last byte of each part. The checksum covers the fence
+//! and the table, so a chunk at the wrong key or in the wrong table is refused as damage. The high
+//! bits take the bytes that the other parts leave.
 //!
-//! The first lanes are in Elias-Fano: of *n* lanes in a range *r* from the fence, log2(*r* / *n*) low bits are
-//! stored as they are, and the high bits, which ascend, in 2 to 3 bits each. Random fingerprints have more
-//! than 32 low bits up to 4 billion documents. Ids have few, and dense ids none.
+//! The first lanes are in Elias-Fano: of *n* lanes in a range *r* from the fence, log2(*r* / *n*)
+//! low bits are stored as they are, and the high bits, which ascend, in 2 to 3 bits each. Random
+//! fingerprints have more than 32 low bits up to 4 billion documents. Ids have few, and dense ids
+//! none.
 
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use crate::store::disk::page::PAGE_BYTES;
+use crate::store::disk::PAGE_BYTES;
 use crate::store::tables::packed::entry::Entry;
 use crate::store::tables::packed::{fields, unary};
 
@@ -102,7 +103,8 @@ impl<E: Entry> ChunkShape<E> {
         self.bytes() <= capacity_bytes::<E>()
     }
 
-    /// The low bits of each first lane: as many as leave at least as many high values as there are entries.
+    /// The low bits of each first lane: as many as leave at least as many high values as there are
+    /// entries.
     fn low_bits(&self) -> u32 {
         let range = self.last - self.fence.first();
         let len = self.len.max(1) as u64;
@@ -151,7 +153,8 @@ pub(crate) struct ChunkWriter {
 }
 
 impl ChunkWriter {
-    /// The bytes of a chunk of table number `table`. The entries are in order, and not below the fence.
+    /// The bytes of a chunk of table number `table`. The entries are in order, and not below the
+    /// fence.
     ///
     /// # Panics
     /// If the chunk does not [fit](ChunkShape::fits) into a page.
@@ -347,8 +350,8 @@ impl<'b, E: Entry> Chunk<'b, E> {
         from.next().map_or(self.len, |(index, _)| index)
     }
 
-    /// The indices and high bits, less those of the fence, of the entries whose high bits are those of `first`
-    /// or larger.
+    /// The indices and high bits of the entries whose high bits are at least the high bits of
+    /// `first`. The high bits of the fence are subtracted.
     fn highs_from(&self, first: u64) -> impl Iterator<Item = (usize, usize)> + 'b {
         let high = (first >> self.low_bits).saturating_sub(self.fence_high);
         let bits = 8 * self.unary.len();
@@ -388,7 +391,7 @@ impl<'b, E: Entry> Chunk<'b, E> {
         E::from_lanes(self.first_lane(index, high), self.second(index))
     }
 
-    /// The first lane of an entry with these high bits, less those of the fence.
+    /// The first lane of an entry. The high bits of the fence are subtracted from `high`.
     fn first_lane(&self, index: usize, high: usize) -> u64 {
         let (packed_bits, plane_bytes) = split_low_bits(self.low_bits);
         let packed = fields::get(self.packed, packed_bits, index) << (8 * plane_bytes);

@@ -26,7 +26,7 @@ pub(super) fn len_bytes(len: usize, width: u32) -> usize {
     (len * width as usize).div_ceil(8)
 }
 
-/// The integer with this index. Faster if 8 bytes more than those of the integer follow.
+/// The integer with this index. Faster if 8 more bytes follow the integer.
 pub(super) fn get(bytes: &[u8], width: u32, index: usize) -> u64 {
     let bit = index * width as usize;
     let shift = (bit % 8) as u32;
@@ -45,8 +45,8 @@ pub(super) fn get(bytes: &[u8], width: u32, index: usize) -> u64 {
     field & below(width)
 }
 
-/// Sets bits of each of the `words`: the integer with the index of the word, shifted to the left. The bits are
-/// zeros before.
+/// Sets bits of each of the `words`: the integer with the index of the word, shifted to the left.
+/// The bits are zeros before.
 #[multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512vl",
     "x86_64+avx2+bmi1+bmi2",

@@ -5,9 +5,9 @@ use crate::error::Result;
 use crate::store::tables::packed::chunk::{ChunkShape, ChunkWriter, capacity_bytes};
 use crate::store::tables::packed::entry::Entry;
 
-/// The fill of chunks with room for inserts, drawn anew for each chunk. With one fill for all
-/// chunks, all chunks would split at the same time ("Waves of Misery After Index Creation",
-/// Glombiewski, Seeger, Graefe, BTW 2019).
+/// The fill of chunks with room for inserts, drawn anew for each chunk.
+// With one fill for all chunks, all chunks would split at the same time ("Waves of Misery After
+// Index Creation", Glombiewski, Seeger, Graefe, BTW 2019).
 const BULK_FILL_PERCENT: std::ops::RangeInclusive<u64> = 60..=95;
 
 /// The fill factor of new chunks.

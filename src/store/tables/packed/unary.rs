@@ -1,7 +1,7 @@
 //! Ascending numbers in unary: the upper half of Elias-Fano (Elias 1974; Fano 1971).
 //!
-//! Bit *number + index* is set for each number. So the `index`-th set bit, if it is bit *n*, is for the
-//! number *n − index*: the number of zeros below the bit.
+//! Bit *number + index* is set for each number. So the `index`-th set bit, if it is bit *n*, is for
+//! the number *n − index*: the number of zeros below the bit.
 
 use multiversion::multiversion;
 
@@ -29,8 +29,8 @@ pub(crate) fn select(unary: &[u8], indices: &[u32], numbers: &mut Vec<u16>) {
     select_portable(unary, indices, numbers);
 }
 
-/// The bit behind the zero with this number, counted from 1; bit 0 for number 0. `None` if there are fewer
-/// zeros; the bits that fill up the last 8 bytes count as zeros.
+/// Position after the n-th zero (select0); 0 for n = 0. `None` if there are fewer zeros. The bits
+/// that fill up the last 8 bytes count as zeros.
 #[multiversion(targets("x86_64+popcnt+bmi1+bmi2", "aarch64+neon"))]
 pub(crate) fn behind_zero(unary: &[u8], number: usize) -> Option<usize> {
     behind_zero_portable(unary, number)
@@ -120,7 +120,8 @@ fn decode_portable(unary: &[u8], len: usize, numbers: &mut Vec<u16>) {
     numbers.resize(len + 8, 0);
     let (mut index, mut zeros) = (0, 0_u16);
     for byte in unary {
-        // Writes 8 numbers without a branch. The next byte overwrites those behind the last set bit.
+        // Writes 8 numbers without a branch. The next byte overwrites those behind the last set
+        // bit.
         let Some(next) = numbers[index..].first_chunk_mut::<8>() else {
             break;
         };

@@ -1,7 +1,4 @@
-//! The page size and the checksum that all formats of the store share.
-
-/// Bytes of a page: of redb, of the checksum pages and of a chunk with its key.
-pub(crate) const PAGE_BYTES: usize = 4096;
+//! The crc32 that all formats of the store share.
 
 /// Extends a crc32 by more bytes; the crc32 of no bytes is 0.
 pub(crate) fn crc32_append(before: u32, bytes: &[u8]) -> u32 {
