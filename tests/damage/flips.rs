@@ -343,7 +343,7 @@ fn damaged_crashed_file_gives_error_or_right_answer() {
     let folder = folder();
     let (path, model) = crashed_database(folder.path());
     let trial = Trial::new(&path, &model, false);
-    let count = damage_count(150);
+    let count = damage_count(60);
     trial.damage(&path, 12, count);
     trial.assert_every_kind_was_answered();
     // Many pages of a file are free.
@@ -368,7 +368,7 @@ fn damaged_crashed_journal_gives_error_or_right_answer() {
         expensive_one_in: 1,
         ..Trial::new(&path, &model, false)
     };
-    let count = damage_count(150);
+    let count = damage_count(75);
     trial.damage(journal, 13, count);
     trial.assert_every_kind_was_answered();
     // A journal is read at open only.
