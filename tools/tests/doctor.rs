@@ -172,7 +172,7 @@ fn numbers_equal_plain_count() {
             assert_eq!(distinct.len(), hot.samples.len());
         }
         assert_eq!(found.keys.len(), 65_536);
-        for (key, count) in (0..).zip(&found.keys) {
+        for (key, count) in (0..=u16::MAX).zip(&found.keys) {
             let expected = keys.get(&key).map_or((0, 0), |(fingerprints, ids)| {
                 (*fingerprints, ids.len() as u64)
             });
