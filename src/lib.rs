@@ -120,11 +120,12 @@ mod serde_impls;
 
 pub mod guide;
 
+pub use analysis::Analysed as PreparedText;
 pub use api::builder::Builder;
 pub use api::database::{Database, Settings};
 pub use api::snapshot::Snapshot;
 pub use api::transaction::Transaction;
-pub use dedup::text_index::{PreparedText, SimilarIndex, SimilarText};
+pub use dedup::text_index::{SimilarIndex, SimilarText};
 pub use document::{Document, Match};
 pub use error::{Error, Result};
 pub use feature::{Feature, UnreliableReason};

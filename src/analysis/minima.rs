@@ -5,7 +5,9 @@ use std::sync::OnceLock;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::shingle_length::ShingleLength;
 use super::sketch::Sketch;
+use crate::text::floor_char_boundary;
 
 /// The most trees of a forest. More trees find more texts and take more memory.
 pub(crate) const TREES: usize = 32;
@@ -44,7 +46,7 @@ impl Minima {
     }
 
     /// Lowers the minima to those over more shingles. A shingle may be added several times.
-    pub(crate) fn add(&mut self, hashes: &[u64]) {
+    fn add(&mut self, hashes: &[u64]) {
         static FACTORS: OnceLock<[u32; ROWS]> = OnceLock::new();
         let factors = FACTORS.get_or_init(|| std::array::from_fn(factor));
         lower(&mut self.smallest, &mut self.second, factors, hashes);
@@ -65,6 +67,65 @@ impl Minima {
     pub(crate) fn sketch(&self) -> Sketch {
         Sketch::new(&self.smallest)
     }
+}
+
+/// The minima over the shingles of a length, and the number of shingles.
+#[derive(Clone, Debug)]
+pub(super) struct CountedMinima {
+    pub(super) minima: Minima,
+    /// The largest number of distinct shingles in a part of the text.
+    pub(super) most_distinct: usize,
+}
+
+impl CountedMinima {
+    /// Returns `true` if normalised letters are one part.
+    pub(super) fn fits(letters: &str) -> bool {
+        letters.len() <= PART_BYTES
+    }
+
+    /// The minima of letters in one part, by the hashes of the distinct shingles.
+    pub(super) fn of_shingles(hashes: &[u64]) -> Self {
+        Self {
+            minima: Minima::new(hashes),
+            most_distinct: hashes.len(),
+        }
+    }
+
+    /// The minima over the shingles of normalised letters.
+    pub(super) fn of_letters(letters: &str, length: ShingleLength) -> Self {
+        let mut counted = Self::of_shingles(&[]);
+        // Minima can be taken part by part, so memory does not grow with the text. Parts overlap,
+        // so that no shingle is lost at their borders.
+        for part in parts(letters) {
+            let hashes = length.count(part).hashes;
+            counted.minima.add(&hashes);
+            counted.most_distinct = counted.most_distinct.max(hashes.len());
+        }
+        counted
+    }
+}
+
+/// A text is cut into parts of at most 1 MiB, to bound the memory for its shingles.
+pub(super) const PART_BYTES: usize = 1 << 20;
+
+/// The parts of a text. Two parts overlap by one character less than a shingle, so each shingle is
+/// in a part.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest.take()?;
+        if text.len() <= PART_BYTES {
+            return Some(text);
+        }
+        let end = floor_char_boundary(text, PART_BYTES);
+        let overlap = text[..end]
+            .char_indices()
+            .rev()
+            .nth(ShingleLength::Five.letters() - 2);
+        let next = overlap.map_or(end, |(at, _)| at);
+        rest = Some(&text[next..]);
+        Some(&text[..end])
+    })
 }
 
 /// Lowers the minima to the smallest values for `hashes`.
@@ -132,6 +193,27 @@ mod tests {
                 let second = values.get(1).copied().unwrap_or(u32::MAX);
                 prop_assert_eq!(minima.second[row], second);
             }
+        }
+    }
+
+    #[test]
+    fn minima_of_parts_equal_minima_of_whole_text() {
+        let mut state = 1_u64;
+        let mut draw = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) as u32
+        };
+        for alphabet in ['a', '一'] {
+            let letter = |n: u32| char::from_u32(alphabet as u32 + n % 20).unwrap_or('x');
+            let text: String = (0..PART_BYTES * 5 / 2 / alphabet.len_utf8())
+                .map(|_| letter(draw()))
+                .collect();
+            assert!(parts(&text).count() >= 3);
+            let whole = Minima::new(&ShingleLength::Five.count(&text).hashes);
+            let counted = CountedMinima::of_letters(&text, ShingleLength::Five);
+            assert!(counted.minima == whole);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::advice::Advice;
 use crate::api::database::{Database, Settings, recipe_of};
 use crate::error::{Error, Result};
-use crate::forest::ForestKeys;
+use crate::forest;
 use crate::ingest::group_commit::QueueLimits;
 use crate::progress::{Progress, ProgressHandler};
 use crate::recipe::{Fingerprinter, Recipe};
@@ -387,7 +387,7 @@ impl Builder {
             // Candidates of the forest are compared by their texts, so a forest needs the texts.
             keep_texts: self.keep_texts || self.similar,
             // Stored, so that a version with other keys refuses the file instead of missing texts.
-            text_keys: self.similar.then(ForestKeys::description),
+            text_keys: self.similar.then(forest::description),
             frozen: self.frozen,
             retention: self.retention,
         })

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::SearchKeys;
-use crate::analysis::Sketch;
+use crate::analysis::{Analysed, PackedWording, Sketch};
 use crate::forest::class_of_key;
-use crate::measure::{Likeness, PackedComparison, PackedWording, Wording};
+use crate::measure::{Likeness, PackedComparison};
 
 /// A text in a node of an LSH forest. [`SearchKeys`] say what the fields mean.
 #[derive(Clone, Copy, Debug, Default)]
@@ -114,7 +114,7 @@ impl NodeEntries {
         let Some(own) = PackedWording::checked(query.wording) else {
             return found;
         };
-        let own = Wording::unpack(own);
+        let own = Analysed::unpack(own);
         let comparison = PackedComparison::new(&own, &Likeness::default());
         let packed = |at| PackedWording::new(self.wording(at));
         found.retain(|at| packed(*at).is_none_or(|other| comparison.may_be_alike(other.header())));
@@ -144,7 +144,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::forest::ForestKeys;
+    use crate::measure::compare;
 
     fn edited() -> impl Strategy<Value = (Vec<String>, String)> {
         let word = "[a-f]{1,5}|[一二三漢语]{1,3}|[0-9]{1,3}|[éßあ]{1,3}";
@@ -172,17 +172,16 @@ mod tests {
             for keys in &keys {
                 node.push(&NodeText::from(keys));
             }
-            let normaliser = ForestKeys::shared().normaliser();
-            let wording = Wording::new(normaliser, &query);
+            let own_text = Analysed::new(&query);
             let is_found = |at: &usize| {
                 let [own, other] = [&query_keys, &keys[*at]].map(NodeText::from);
                 let sketch = Sketch::from_words(other.sketch);
                 let mut sketches = [own.sketch, own.other_sketch].map(Sketch::from_words).into_iter();
                 let is_candidate = sketches.any(|own| own.distance(sketch) <= query_keys.max_sketch_distance)
                     && query_keys.classes >> other.class & 1 == 1;
-                let compare = || wording.compare(normaliser, &entries[*at], &Likeness::default());
+                let compared = || compare(&own_text, &Analysed::new(&entries[*at]), &Likeness::default());
                 let is_packed = ![&query_keys, &keys[*at]].iter().any(|keys| keys.wording.is_empty());
-                is_candidate && sought(*at as u32) && (!is_packed || compare().is_some())
+                is_candidate && sought(*at as u32) && (!is_packed || compared().is_some())
             };
             let expected: Vec<_> = (0..entries.len()).filter(is_found).map(|at| at as u32).collect();
             prop_assert_eq!(node.search(&NodeText::from(&query_keys), sought), expected);

@@ -1,8 +1,8 @@
 //! [`SearchKeys`]: a text as an entry and as a query of a forest in another system.
 
-use crate::analysis::LengthClasses;
-use crate::forest::{ForestKeys, Reach, second_keys, tree_keys};
-use crate::measure::{Likeness, Wording};
+use crate::analysis::{Analysed, LengthClasses};
+use crate::forest::{self, Reach, second_keys, tree_keys};
+use crate::measure::Likeness;
 
 /// A text as an entry and as a query of an LSH forest, for a search in another system, such as Spark.
 ///
@@ -83,29 +83,26 @@ impl SearchKeys {
     /// # Cost
     /// Some 20 µs for a line of text, and linear in its length.
     pub fn new(text: &str) -> Self {
-        let maker = ForestKeys::shared();
-        let wording = Wording::new(maker.normaliser(), text);
-        let characters = wording.characters();
-        let (keys, sketch) = maker.keys_and_sketch(text);
-        let query = maker.query(text, wording.letters());
+        let analysed = Analysed::new(text);
+        let characters = analysed.characters();
+        let [own, other] = analysed.forest_minima();
         let reach = Reach::alike_stored(characters);
-        let others = query.minima().get(usize::from(sketch.is_some()));
         let least = Likeness::default().least();
         let letters = text.chars().filter(|c| c.is_alphanumeric()).count();
         Self {
             letters: letters as u32,
-            keys,
-            sketch: sketch.unwrap_or_default().words(),
-            seconds: query.minima().first().map_or_else(Vec::new, second_keys),
-            others: others.map_or_else(Vec::new, |others| tree_keys(others, 0).collect()),
-            other_sketch: others.map_or([0; 2], |others| others.sketch().words()),
-            classes: LengthClasses::of_near_duplicates(characters, wording.has_cjk(), least)
+            keys: analysed.forest_keys().to_vec(),
+            sketch: analysed.sketch().unwrap_or_default().words(),
+            seconds: own.or(other).map_or_else(Vec::new, second_keys),
+            others: other.map_or_else(Vec::new, |other| tree_keys(other, 0).collect()),
+            other_sketch: other.map_or([0; 2], |other| other.sketch().words()),
+            classes: LengthClasses::of_near_duplicates(characters, analysed.has_cjk(), least)
                 .to_bits(),
             max_entries: reach.max_entries(0) as u32,
             max_seconds: reach.max_probes as u32,
             max_sketch_distance: reach.max_sketch_distance(characters),
             characters: u16::try_from(characters).unwrap_or(u16::MAX),
-            wording: wording.pack().unwrap_or_default(),
+            wording: packed(&analysed),
         }
     }
 
@@ -122,7 +119,7 @@ impl SearchKeys {
             "search keys v5: {}; nodes of at most {} or {}, {} and {} entries; at most {} or {} second minima; \
              sketches of at most {} to {} bits different; narrow: {} trees, {} and {} entries, {} second minima, {} to \
              {} bits; edit similarity {edit_similarity} or Jaccard index {jaccard}; packed wordings v1",
-            ForestKeys::description(),
+            forest::description(),
             short.max_entries(0),
             long.max_entries(0),
             long.max_entries(2),
@@ -141,10 +138,15 @@ impl SearchKeys {
     }
 }
 
+/// The bytes of the packed wording.
+fn packed(text: &Analysed) -> Vec<u8> {
+    text.packed();
+    text.packed_bytes().to_vec()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dedup::text_index::PreparedText;
 
     const LINE: &str = "The ferry to the islands was cancelled because of fog";
 
@@ -182,7 +184,7 @@ mod tests {
 
     #[test]
     fn prepared_text_decides_as_a_search() {
-        let text = PreparedText::new(LINE);
+        let text = Analysed::new(LINE);
         let likeness = Likeness::default();
         let verdict = |other: &str| {
             let found = text.search(other, &likeness);

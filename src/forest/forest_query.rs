@@ -1,11 +1,11 @@
-//! [`ForestQuery`]: the search of a stored forest, tree by tree.
+//! [`ForestSearch`]: the search of a stored forest, tree by tree.
 
 use std::ops::{Range, RangeInclusive};
 
 use super::forest_key::{Prefix, TREE_KEY_BITS, class_of_key};
 use super::reach::Reach;
-use super::{STORED_TREES, keys_and_sketch, tree_bits};
-use crate::analysis::{LEVELS, LengthClasses, Minima, Sketch};
+use super::{STORED_TREES, tree_bits};
+use crate::analysis::{Analysed, LEVELS, LengthClasses, Minima, Sketch};
 use crate::error::Result;
 
 /// Second minima replace one of the first three minima.
@@ -52,81 +52,53 @@ pub(crate) trait ForestEntries {
 }
 
 /// A search for the texts that may be near-duplicates of a text.
-#[derive(Clone, Debug)]
-pub(crate) struct ForestQuery {
-    /// The keys of which all documents are found: the key of the wording.
-    pub(super) keys: Vec<u64>,
-    /// Over the shingles for the length of the text, then, if there are any, over those of the other length.
-    pub(super) minima: Vec<Minima>,
-    /// `true` if the first minima are those for the length of the text.
-    pub(super) has_own_minima: bool,
-    pub(super) characters: usize,
-    /// `true` if the text has CJK characters.
-    pub(super) has_cjk: bool,
-}
-
-impl ForestQuery {
-    #[cfg(test)]
-    pub(crate) fn of_keys(keys: &[u64]) -> Self {
-        Self {
-            keys: keys.to_vec(),
-            minima: Vec::new(),
-            has_own_minima: false,
-            characters: 0,
-            has_cjk: false,
-        }
-    }
-
-    /// The keys to store the text of the query under, and its sketch: those of
-    /// [`ForestKeys`](super::ForestKeys) without their cost.
-    pub(crate) fn keys_and_sketch(&self) -> (Vec<u64>, Option<Sketch>) {
-        let own = self.minima.first().filter(|_| self.has_own_minima);
-        keys_and_sketch(self.keys[0], own, self.characters)
-    }
-
-    /// The query for texts with the same wording.
-    pub(crate) fn of_wording(self) -> Self {
-        Self {
-            minima: Vec::new(),
-            has_own_minima: false,
-            ..self
-        }
-    }
-
-    /// The minima of the search: over the shingles for the length of the text, then, if there are any, over
-    /// those of the other length.
-    pub(crate) fn minima(&self) -> &[Minima] {
-        &self.minima
-    }
-
-    pub(crate) fn len_bytes(&self) -> usize {
-        size_of_val(self.minima.as_slice())
-    }
-
-    /// The search within a reach. `least` is the smaller threshold of edit similarity and Jaccard index.
-    pub(crate) fn within(&self, reach: Reach, least: f64) -> ForestSearch<'_> {
-        ForestSearch {
-            query: self,
-            max_sketch_distance: reach.max_sketch_distance(self.characters),
-            classes: LengthClasses::of_near_duplicates(self.characters, self.has_cjk, least),
-            sketches: self.minima.iter().map(Minima::sketch).collect(),
-            reach,
-        }
-    }
-}
-
-/// A query with its bounds.
 pub(crate) struct ForestSearch<'q> {
-    query: &'q ForestQuery,
+    /// The key of which all texts are found: the key of the wording.
+    keys: Vec<u64>,
+    /// Over the shingles for the length of the text, then, if there are any, over those of the other length.
+    minima: Vec<&'q Minima>,
     reach: Reach,
     classes: LengthClasses,
     sketches: Vec<Sketch>,
     max_sketch_distance: u32,
 }
 
+impl<'q> ForestSearch<'q> {
+    /// The search within a reach. `least` is the smaller threshold of edit similarity and Jaccard index.
+    pub(crate) fn new(text: &'q Analysed, reach: Reach, least: f64) -> Self {
+        let minima: Vec<&Minima> = text.forest_minima().into_iter().flatten().collect();
+        let characters = text.characters();
+        Self {
+            keys: vec![text.wording_key()],
+            max_sketch_distance: reach.max_sketch_distance(characters),
+            classes: LengthClasses::of_near_duplicates(characters, text.has_cjk(), least),
+            sketches: minima.iter().map(|minima| minima.sketch()).collect(),
+            minima,
+            reach,
+        }
+    }
+
+    /// The search for the texts with the same wording.
+    pub(crate) fn of_wording(text: &Analysed) -> Self {
+        Self::of_keys(vec![text.wording_key()])
+    }
+
+    /// The search for the texts with one of these keys.
+    pub(crate) fn of_keys(keys: Vec<u64>) -> Self {
+        Self {
+            keys,
+            minima: Vec::new(),
+            reach: Reach::ALIKE,
+            classes: LengthClasses::of_near_duplicates(0, true, 0.0),
+            sketches: Vec::new(),
+            max_sketch_distance: 0,
+        }
+    }
+}
+
 impl ForestSearch<'_> {
     /// The part of the search that finds the texts with the same wording.
-    pub(crate) fn of_wording(mut self) -> Self {
+    pub(crate) fn wording_only(mut self) -> Self {
         self.reach.trees = 0;
         self
     }
@@ -148,11 +120,11 @@ impl ForestSearch<'_> {
         found: &mut dyn FnMut(ForestEntry),
     ) -> Result<()> {
         let mut entries = Vec::new();
-        for key in &self.query.keys {
+        for key in &self.keys {
             source.read(*key..=*key, usize::MAX, &mut entries)?;
         }
         entries.drain(..).for_each(&mut *found);
-        for (nth, minima) in self.query.minima.iter().enumerate() {
+        for (nth, minima) in self.minima.iter().enumerate() {
             let trees = 0..self.reach.trees.min(STORED_TREES);
             let root = Node {
                 // Few near-duplicates are of the other length, so these trees are searched without second minima.
@@ -422,14 +394,18 @@ mod tests {
                 entries.extend((0..STORED_TREES).map(|tree| (key(tree), id)));
             }
             entries.sort_unstable();
-            let query = ForestQuery { minima: vec![minima(&asked)], characters: 50, has_cjk: false, keys: vec![], has_own_minima: true };
+            let asked = minima(&asked);
             let mut expected = BTreeSet::new();
             for tree in 0..STORED_TREES {
                 let node = Node::default();
-                expected.extend(plain(&entries, tree, &query.minima[0], &Reach::SMALL, node));
+                expected.extend(plain(&entries, tree, &asked, &Reach::SMALL, node));
             }
             let mut found = BTreeSet::new();
-            let search = query.within(Reach::SMALL, 0.0);
+            let search = ForestSearch {
+                minima: vec![&asked],
+                reach: Reach::SMALL,
+                ..ForestSearch::of_keys(Vec::new())
+            };
             let source = Pages { entries, len };
             search.run(&source, &mut |entry| { found.insert(entry); }).unwrap();
             prop_assert_eq!(found, expected);

@@ -21,20 +21,18 @@ mod forest_query;
 pub(crate) mod memory;
 mod reach;
 
-use std::fmt;
 use std::ops::RangeInclusive;
-use std::sync::OnceLock;
 
 use crate::analysis::{
-    LENGTH_CLASSES, LEVEL_BITS, LEVELS, Minima, RAW_SEED, SKETCH_FACTOR, ShingleLength, Sketch,
-    WORDING_SEED, length_class, minima, minima_description, wording_hash,
+    Analysed, LENGTH_CLASSES, LEVEL_BITS, LEVELS, Minima, RAW_SEED, SKETCH_FACTOR, WORDING_SEED,
+    length_class, minima_description,
 };
 use crate::feature::MIN_SHINGLES;
-use crate::text::{Normaliser, Traditional, is_cjk, is_informative};
+use crate::text::Traditional;
 
 pub(crate) use forest_key::{Prefix, TREE_KEY_BITS, class_of_key, tree_key};
 pub(crate) use forest_query::{
-    ForestEntries, ForestEntry, ForestPage, ForestQuery, ForestSearch, PROBED_LEVELS,
+    ForestEntries, ForestEntry, ForestPage, ForestSearch, PROBED_LEVELS,
 };
 pub(crate) use reach::Reach;
 
@@ -44,105 +42,52 @@ const STORED_TREES: usize = 24;
 /// The keys of a text: one for its wording and one in each tree.
 pub(crate) const MAX_KEYS: usize = 1 + STORED_TREES;
 
-/// Makes the keys of texts in a stored forest, and their sketches.
-pub(crate) struct ForestKeys {
-    normaliser: Normaliser,
+/// One line with every parameter that determines a key or a sketch. The file stores it; a file with
+/// another description is refused.
+pub(crate) fn description() -> String {
+    let [a, b, c, d, e] = LEVEL_BITS;
+    format!(
+        "minhash forest v2: {}; {STORED_TREES} trees of {LEVELS} minima, their keys of {a}, {b}, {c}, {d} \
+         and {e} upper bits; {}; keys of the wording of {TREE_KEY_BITS} upper bits, xxh3_64 seed \
+         {WORDING_SEED}, seed {RAW_SEED} without letters; no minima without two different words and a \
+         letter, or below {MIN_SHINGLES} distinct; {LENGTH_CLASSES} length classes, each 1.15 times as long \
+         as the one before; sketches of the top bit of each of the first 128 minima times {SKETCH_FACTOR}",
+        Traditional::Simplified.normalisation(),
+        minima_description(),
+    )
 }
 
-impl fmt::Debug for ForestKeys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ForestKeys").finish_non_exhaustive()
-    }
+/// The [forest keys](Analysed::forest_keys) of a text.
+pub(crate) fn keys(text: &str) -> Vec<u64> {
+    Analysed::unkeyed(text).forest_keys().to_vec()
 }
 
-impl ForestKeys {
-    fn new() -> Self {
-        Self {
-            normaliser: Normaliser::new(),
-        }
+impl Analysed {
+    /// The keys to store the text under, ascending: one for each tree, then the key of the wording. A text
+    /// with too little content has the last key only.
+    pub(crate) fn forest_keys(&self) -> &[u64] {
+        self.keys_by(|text| {
+            let minima = text.own_forest_minima();
+            let class = length_class(text.characters());
+            let trees = minima
+                .into_iter()
+                .flat_map(|minima| tree_keys(minima, class));
+            trees.chain([text.wording_key()]).collect()
+        })
     }
 
-    /// The parameters, which are the same for all texts.
-    pub(crate) fn shared() -> &'static Self {
-        // Making them takes some milliseconds, so they are made once in a process.
-        static KEYS: OnceLock<ForestKeys> = OnceLock::new();
-        KEYS.get_or_init(Self::new)
+    /// The key of the wording, behind the keys of all trees.
+    pub(crate) fn wording_key(&self) -> u64 {
+        tree_bits(STORED_TREES) | self.wording_hash() >> (u64::BITS - TREE_KEY_BITS)
     }
 
-    pub(crate) fn normaliser(&self) -> &Normaliser {
-        &self.normaliser
+    /// A text to be stored in a forest, with its keys and its sketch.
+    pub(crate) fn keyed(text: impl Into<Box<str>>) -> Self {
+        let text = Self::lazy(text);
+        text.forest_keys();
+        text.sketch();
+        text.stored()
     }
-
-    /// One line with every parameter that determines a key or a sketch. The file stores it; a file with
-    /// another description is refused.
-    pub(crate) fn description() -> String {
-        let [a, b, c, d, e] = LEVEL_BITS;
-        format!(
-            "minhash forest v2: {}; {STORED_TREES} trees of {LEVELS} minima, their keys of {a}, {b}, {c}, {d} \
-             and {e} upper bits; {}; keys of the wording of {TREE_KEY_BITS} upper bits, xxh3_64 seed \
-             {WORDING_SEED}, seed {RAW_SEED} without letters; no minima without two different words and a \
-             letter, or below {MIN_SHINGLES} distinct; {LENGTH_CLASSES} length classes, each 1.15 times as long \
-             as the one before; sketches of the top bit of each of the first 128 minima times {}",
-            Traditional::Simplified.normalisation(),
-            minima_description(),
-            SKETCH_FACTOR
-        )
-    }
-
-    /// The keys to store a text under, ascending: one for each tree, then the key of the wording. A text with
-    /// too little content has the last key only.
-    pub(crate) fn keys(&self, text: &str) -> Vec<u64> {
-        self.keys_and_sketch(text).0
-    }
-
-    /// The [keys](Self::keys) of a text, and its sketch; `None` for a text with too little content.
-    pub(crate) fn keys_and_sketch(&self, text: &str) -> (Vec<u64>, Option<Sketch>) {
-        let normalised = self.normaliser.letters(text);
-        let wording_key = wording_key(text, &normalised);
-        let characters = normalised.chars().count();
-        let minima = is_informative(&self.normaliser, text, &normalised)
-            .then(|| minima(&normalised, ShingleLength::of(characters)))
-            .flatten();
-        keys_and_sketch(wording_key, minima.as_ref(), characters)
-    }
-
-    /// The search for texts similar to `text`. `normalised` has the normalised letters of `text`.
-    pub(crate) fn query(&self, text: &str, normalised: &str) -> ForestQuery {
-        let characters = normalised.chars().count();
-        let mut query = ForestQuery {
-            keys: vec![wording_key(text, normalised)],
-            minima: Vec::new(),
-            has_own_minima: false,
-            characters,
-            has_cjk: normalised.contains(is_cjk),
-        };
-        if is_informative(&self.normaliser, text, normalised) {
-            query
-                .minima
-                .extend(minima(normalised, ShingleLength::of(characters)));
-            query.has_own_minima = !query.minima.is_empty();
-            let other = ShingleLength::other_of(characters);
-            query
-                .minima
-                .extend(other.and_then(|other| minima(normalised, other)));
-            // A text of CJK characters only has the same shingles of each length.
-            query.minima.dedup();
-        }
-        query
-    }
-}
-
-/// The keys to store a text under, and its sketch, given the minima for the length of the text.
-fn keys_and_sketch(
-    wording_key: u64,
-    minima: Option<&Minima>,
-    characters: usize,
-) -> (Vec<u64>, Option<Sketch>) {
-    let Some(minima) = minima else {
-        return (vec![wording_key], None);
-    };
-    let keys = tree_keys(minima, length_class(characters)).chain([wording_key]);
-    (keys.collect(), Some(minima.sketch()))
 }
 
 /// The bits of a key down to the part of the first level. A search of a node reads keys with equal first
@@ -190,27 +135,14 @@ fn tree_bits(tree: usize) -> u64 {
     (tree as u64) << TREE_KEY_BITS
 }
 
-/// The key of a whole text, behind those of all trees.
-fn wording_key(text: &str, normalised: &str) -> u64 {
-    tree_bits(STORED_TREES) | wording_hash(text, normalised) >> (u64::BITS - TREE_KEY_BITS)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn keys(text: &str) -> Vec<u64> {
-        ForestKeys::shared().keys(text)
-    }
-
-    fn query(text: &str) -> ForestQuery {
-        let letters = ForestKeys::shared().normaliser.letters(text);
-        ForestKeys::shared().query(text, &letters)
-    }
+    use crate::analysis::Sketch;
 
     /// The number of trees in which a text has a first part that a query searches.
-    fn shared(text: &str, query: &ForestQuery) -> usize {
-        let keys = keys(text);
+    fn shared(text: &str, query: &str) -> usize {
+        let (keys, query) = (keys(text), Analysed::lazy(query));
         let has = |tree: usize, part: u64| {
             let first_level = (tree as u64) << LEVEL_BITS[0] | part;
             keys.iter()
@@ -218,7 +150,7 @@ mod tests {
         };
         let trees = 0..STORED_TREES;
         let shares = |tree: &usize| {
-            query.minima.iter().any(|minima| {
+            query.forest_minima().into_iter().flatten().any(|minima| {
                 has(*tree, minima.part(*tree, 0)) || has(*tree, minima.second_part(*tree, 0))
             })
         };
@@ -239,11 +171,10 @@ mod tests {
         ] {
             assert_eq!(keys(text).len(), MAX_KEYS);
             assert!(keys(text).is_sorted_by(|a, b| a < b));
-            let edited = query(edited);
-            assert!(shared(text, &edited) >= 6, "{}", shared(text, &edited));
-            assert_ne!(keys(text).last(), edited.keys.last());
-            let unrelated = query("美国51区雇员称内部有9架飞碟 a completely different text");
-            assert!(shared(text, &unrelated) <= 1);
+            assert!(shared(text, edited) >= 6, "{}", shared(text, edited));
+            assert_ne!(keys(text).last(), keys(edited).last());
+            let unrelated = "美国51区雇员称内部有9架飞碟 a completely different text";
+            assert!(shared(text, unrelated) <= 1);
         }
     }
 
@@ -274,20 +205,23 @@ mod tests {
             "13800138000, 13900139000",
         ] {
             assert_eq!(keys(text).len(), 1, "{text}");
-            assert_eq!(keys(text), query(text).keys, "{text}");
-            assert!(query(text).minima.is_empty(), "{text}");
+            assert_eq!(keys(text), [Analysed::new(text).wording_key()], "{text}");
+            assert_eq!(Analysed::new(text).forest_minima(), [None; 2], "{text}");
         }
     }
 
     #[test]
-    fn query_makes_the_keys_and_the_sketch_of_its_text() {
+    fn stored_text_and_prepared_text_have_the_same_keys_and_sketch() {
         let words =
             "one of the texts below, at and above the border of short texts, 漢語 included ";
         for len in [0, 5, 20, 60, 120, 300] {
             let text: String = words.chars().cycle().take(len).collect();
             for text in [text, "ab ".repeat(len), "汉语".repeat(len)] {
-                let expected = ForestKeys::shared().keys_and_sketch(&text);
-                assert_eq!(query(&text).keys_and_sketch(), expected, "{text}");
+                let prepared = Analysed::new(&text);
+                let expected = (prepared.forest_keys(), prepared.sketch());
+                for stored in [Analysed::keyed(&*text), Analysed::unkeyed(&*text)] {
+                    assert_eq!((stored.forest_keys(), stored.sketch()), expected, "{text}");
+                }
             }
         }
     }
@@ -310,7 +244,7 @@ mod tests {
         };
         for length in 3..25_usize {
             for other in [length * 8 / 10, (length * 12).div_ceil(10)] {
-                let asked = query(&text(other));
+                let asked = text(other);
                 assert!(shared(&text(length), &asked) > 3, "{length} {other}");
             }
         }
@@ -319,7 +253,7 @@ mod tests {
     #[test]
     fn keys_and_description_are_golden() {
         assert_eq!(
-            ForestKeys::description(),
+            description(),
             "minhash forest v2: NFKC unicode-normalization 0.1.26, case folding caseless 0.2.2, simplified \
              characters 3ede2e415f2f44e4, categories unicode-properties 0.1.5, to a fixed point; 24 trees of \
              5 minima, their keys of 15, 10, 7, 4 and 2 upper bits; shingles of 2 in runs of CJK, in other runs \
@@ -338,7 +272,8 @@ mod tests {
             "👍".to_owned(),
         ];
         let found = texts.map(|text| {
-            let (keys, sketch) = ForestKeys::shared().keys_and_sketch(&text);
+            let text = Analysed::keyed(text);
+            let (keys, sketch) = (text.forest_keys(), text.sketch());
             let sum = keys.iter().fold(0_u64, |sum, key| sum.wrapping_add(*key));
             (keys[0], sum, sketch.map(Sketch::words))
         });

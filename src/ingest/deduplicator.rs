@@ -7,7 +7,8 @@ use std::ops::ControlFlow;
 use rayon::prelude::*;
 
 use super::Outcome;
-use crate::dedup::text_index::{PreparedText, SimilarIndex};
+use crate::analysis::Analysed;
+use crate::dedup::text_index::SimilarIndex;
 use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::ids::{DocId, Fingerprint};
@@ -155,10 +156,10 @@ impl Deduplicator {
     }
 
     /// Prepares each text, and searches the first similar document before this call.
-    fn search(&self, documents: &[Document]) -> Result<Vec<(PreparedText, Option<Found>)>> {
+    fn search(&self, documents: &[Document]) -> Result<Vec<(Analysed, Option<Found>)>> {
         let search = |document: &Document| {
             let text = document.text.as_deref();
-            let text = PreparedText::new(text.ok_or(Error::TextMissing { id: document.id })?);
+            let text = Analysed::new(text.ok_or(Error::TextMissing { id: document.id })?);
             let first = first_of(self.found_before(document, &text)?);
             Ok((text, first))
         };
@@ -168,7 +169,7 @@ impl Deduplicator {
     fn decide_one(
         &mut self,
         document: &Document,
-        text: &PreparedText,
+        text: &Analysed,
         first: Option<Found>,
         recent: &SimilarIndex,
     ) -> Result<Outcome> {
@@ -238,7 +239,7 @@ impl Deduplicator {
     }
 
     /// The similar documents among the stored documents and the documents of the index.
-    fn found_before(&self, document: &Document, text: &PreparedText) -> Result<Vec<Found>> {
+    fn found_before(&self, document: &Document, text: &Analysed) -> Result<Vec<Found>> {
         let mut found = self.found_in(&self.index, 0, document, text);
         if let Some(view) = &self.stored {
             let query = TextQuery::new(text.text(), Some(document.text_fingerprint()))
@@ -257,7 +258,7 @@ impl Deduplicator {
         index: &SimilarIndex,
         offset: usize,
         document: &Document,
-        text: &PreparedText,
+        text: &Analysed,
     ) -> Vec<Found> {
         let mut all = Vec::new();
         let _ended: ControlFlow<()> = index.visit(text, 0..u32::MAX, |found| {

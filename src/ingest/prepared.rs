@@ -61,8 +61,10 @@ impl PreparedChange {
             (Change::InsertUnique { document, .. }, Some(text))
                 if !document.reliable && header.text_keys.is_some() =>
             {
-                let query = TextQuery::new(text, Some(document.text_fingerprint()));
-                Some(Box::new(query.same_wording()))
+                Some(Box::new(TextQuery::of_wording(
+                    text,
+                    document.text_fingerprint(),
+                )))
             }
             (Change::InsertUnlessSimilar { document, .. }, None) if header.keep_texts => {
                 return Err(Error::TextMissing { id: document.id });
@@ -74,10 +76,10 @@ impl PreparedChange {
             _ => None,
         };
         let text = match (text, &query, &change) {
-            (Some(text), Some(query), Change::InsertUnlessSimilar { .. })
+            (Some(_), Some(query), Change::InsertUnlessSimilar { .. })
                 if header.text_keys.is_some() =>
             {
-                TextEdit::Put(query.keyed(text))
+                TextEdit::Put(query.keyed())
             }
             (Some(text), ..) => TextEdit::Put(store.keyed(text)),
             (None, ..) if header.keep_texts => TextEdit::Remove,

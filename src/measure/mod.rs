@@ -3,8 +3,7 @@
 //! | file | responsibility |
 //! |---|---|
 //! | `similarity` | the public functions: `edit`, `jaccard` |
-//! | `packed` | the comparison of a text with packed wordings: `edit_lanes`, `long_shingles` |
-//! | `phrases` | shingles of three words |
+//! | `verifier` | the comparison of a text with packed wordings: `edit_lanes`, `long_shingles` |
 //! | `containment/` | the words that one text has and another has not |
 //! | `quotation/` | the test if a longer text quotes a shorter text |
 //! | `decision` | the rule that decides about texts that are alike |
@@ -15,20 +14,17 @@ mod edit;
 mod edit_lanes;
 mod jaccard;
 mod long_shingles;
-mod packed;
-mod phrases;
 pub(crate) mod quotation;
 pub mod similarity;
+mod verifier;
 
-use crate::analysis::ShingleLength;
+use crate::analysis::{Analysed, ShingleLength};
 use crate::error::{Error, Result};
-use crate::feature::{MIN_SHINGLES, is_repetitive};
-use crate::text::{Normaliser, is_cjk, is_informative};
+use crate::text::Normaliser;
 use edit::{edit_similarity, edit_similarity_at_least};
 use jaccard::jaccard_index;
 
-pub(crate) use packed::{HEADER_BYTES, PackedComparison, PackedHeader, PackedWording, WordingSize};
-pub(crate) use phrases::phrases;
+pub(crate) use verifier::PackedComparison;
 
 /// Edit similarity is computed for texts of at most 8,192 characters. Two such texts take 3 to
 /// 14 ms, and the time grows with the product of the lengths.
@@ -38,19 +34,6 @@ pub(crate) const MAX_EDIT_CHARACTERS: usize = 1 << 13;
 /// are not compared further. An edit distance of long texts takes long, and the forest finds few pairs with this
 /// index.
 const MIN_SHINGLE_JACCARD: f64 = 0.1;
-
-/// Bounds of repetitive texts: fewer distinct shingles of characters than the first number, which
-/// occur on average at least as often as the second number. Repetitive texts resemble each other by
-/// chance: two random rows of the letters x and o have an edit similarity of 0.71.
-///
-/// Above 100 distinct shingles there is no bound, because in languages with few syllables each
-/// shingle occurs up to five times in prose of a few thousand letters.
-const REPETITIVE_SHINGLES: [(usize, u64); 2] = [(32, 2), (100, 4)];
-
-/// The bounds of [`REPETITIVE_SHINGLES`] for phrases. Two long tables over few words have all
-/// phrases in common: there are only 1,000 phrases of three digits. Prose of no language has so few
-/// phrases that occur twice on average.
-const REPETITIVE_PHRASES: [(usize, u64); 2] = [(32, 2), (1024, 4)];
 
 /// The thresholds of near-duplicate texts. Two texts are near-duplicates if either measure reaches
 /// its threshold.
@@ -147,16 +130,21 @@ impl Resemblance {
     /// assert!(!measured("13800138000", "13800138001").is_enough(&Likeness::default()));
     /// ```
     pub fn new(normaliser: &Normaliser, a: &str, b: &str) -> Self {
-        let [a, b] = [a, b].map(|text| Wording::new(normaliser, text));
-        if a.has_wording_of(&b) {
-            return a.itself();
+        let [a, b] = [a, b].map(|text| Analysed::normalised(normaliser, text));
+        Self::of(&a, &b)
+    }
+
+    /// Measures two texts.
+    pub(crate) fn of(a: &Analysed, b: &Analysed) -> Self {
+        if a.has_wording_of(b) {
+            return itself(a);
         }
-        let are_short = a.characters.max(b.characters) <= MAX_EDIT_CHARACTERS;
+        let are_short = a.characters().max(b.characters()) <= MAX_EDIT_CHARACTERS;
         Self {
             same_wording: false,
-            edit_similarity: are_short.then(|| edit_similarity(&a.letters, &b.letters)),
-            jaccard: a.phrase_jaccard(&b),
-            comparable: a.is_informative && b.is_informative,
+            edit_similarity: are_short.then(|| edit_similarity(a.letters(), b.letters())),
+            jaccard: phrase_jaccard(a, b),
+            comparable: a.is_comparable() && b.is_comparable(),
         }
     }
 
@@ -174,160 +162,58 @@ impl Resemblance {
     }
 }
 
-/// A text prepared for comparison with other texts.
-#[derive(Clone, Debug)]
-pub(crate) struct Wording {
-    /// The normalised letters and digits.
-    letters: String,
-    /// The number of characters of `letters`.
-    characters: usize,
-    /// The text itself; `None` if it has letters or digits.
-    raw: Option<String>,
-    /// The hashes of the distinct shingles of characters, as for the forest, sorted.
-    shingles: Vec<u64>,
-    /// The hashes of the distinct phrases, sorted.
-    phrases: Vec<u64>,
-    /// `true` if the text has enough content to be compared by its parts.
-    is_informative: bool,
+/// The similarity of two texts; `None` unless they are near-duplicates.
+pub(crate) fn compare(a: &Analysed, b: &Analysed, likeness: &Likeness) -> Option<Resemblance> {
+    if a.letters() == b.letters() {
+        return a.has_wording_of(b).then(|| itself(a));
+    }
+    // Most candidates of a long text have little in common with it. They end here, without phrases
+    // and without an edit distance.
+    let has_little = || a.is_long() && shingle_jaccard(a, b.letters()) < MIN_SHINGLE_JACCARD;
+    if !a.is_comparable() || has_little() {
+        return None;
+    }
+    let jaccard = phrase_jaccard(a, b);
+    let is_enough = jaccard >= likeness.jaccard;
+    // If the Jaccard index already decides, the edit similarity is only reported. Otherwise it
+    // is computed with a cutoff, which is several times faster for unrelated texts.
+    let edit_similarity = if a.characters().max(b.characters()) > MAX_EDIT_CHARACTERS {
+        None
+    } else if is_enough {
+        Some(edit_similarity(a.letters(), b.letters()))
+    } else {
+        edit_similarity_at_least(a.letters(), b.letters(), likeness.edit_similarity)
+    };
+    // Few texts are alike, so only their content is examined.
+    let is_alike = is_enough || edit_similarity.is_some();
+    (is_alike && b.is_comparable()).then_some(Resemblance {
+        same_wording: false,
+        edit_similarity,
+        jaccard,
+        comparable: true,
+    })
 }
 
-impl Wording {
-    pub(crate) fn new(normaliser: &Normaliser, text: &str) -> Self {
-        Self::from_letters(normaliser, text, normaliser.letters(text))
-    }
-
-    fn from_letters(normaliser: &Normaliser, text: &str, letters: String) -> Self {
-        let characters = letters.chars().count();
-        let counts = ShingleLength::of_comparison(characters).count(&letters);
-        let mut shingles = counts.hashes;
-        shingles.sort_unstable();
-        let (phrases, all_phrases) = distinct_phrases(normaliser, text);
-        let is_repetitive = is_repetitive(shingles.len(), counts.total, &REPETITIVE_SHINGLES)
-            || is_repetitive(phrases.len(), all_phrases, &REPETITIVE_PHRASES);
-        Self {
-            characters,
-            raw: letters.is_empty().then(|| text.to_owned()),
-            is_informative: shingles.len() >= MIN_SHINGLES
-                && !is_repetitive
-                && is_informative(normaliser, text, &letters),
-            shingles,
-            phrases,
-            letters,
-        }
-    }
-
-    /// The normalised letters and digits of the text.
-    pub(crate) fn letters(&self) -> &str {
-        &self.letters
-    }
-
-    /// The number of characters of the letters.
-    pub(crate) fn characters(&self) -> usize {
-        self.characters
-    }
-
-    /// Returns `true` if the text is long: a comparison begins with a test of its shingles.
-    pub(crate) fn is_long(&self) -> bool {
-        ShingleLength::of(self.characters) == ShingleLength::Five
-    }
-
-    /// Returns `true` if the text has CJK characters.
-    pub(crate) fn has_cjk(&self) -> bool {
-        self.letters.contains(is_cjk)
-    }
-
-    /// The hashes of the distinct shingles of characters.
-    pub(crate) fn shingles(&self) -> &[u64] {
-        &self.shingles
-    }
-
-    /// Returns `true` if the text has enough content to be compared by its parts.
-    pub(crate) fn is_informative(&self) -> bool {
-        self.is_informative
-    }
-
-    /// Returns `true` if two texts have the same wording.
-    pub(crate) fn has_wording_of(&self, other: &Self) -> bool {
-        self.letters == other.letters && self.raw == other.raw
-    }
-
-    /// Bytes of memory for the letters, shingles and phrases.
-    pub(crate) fn len_bytes(&self) -> usize {
-        self.letters.len() + size_of_val(&*self.shingles) + size_of_val(&*self.phrases)
-    }
-
-    /// The similarity of this text and `text`; `None` unless they are near-duplicates.
-    pub(crate) fn compare(
-        &self,
-        normaliser: &Normaliser,
-        text: &str,
-        likeness: &Likeness,
-    ) -> Option<Resemblance> {
-        let letters = normaliser.letters(text);
-        if letters == self.letters {
-            let is_same = self.raw.as_deref().is_none_or(|raw| raw == text);
-            return is_same.then(|| self.itself());
-        }
-        // Most candidates of a long text have little in common with it. They end here, without phrases
-        // and without an edit distance.
-        let has_little = || self.is_long() && self.shingle_jaccard(&letters) < MIN_SHINGLE_JACCARD;
-        if !self.is_informative || has_little() {
-            return None;
-        }
-        let (phrases, _) = distinct_phrases(normaliser, text);
-        let jaccard = sorted_jaccard(&self.phrases, &phrases);
-        let longer = self.characters.max(letters.chars().count());
-        let is_enough = jaccard >= likeness.jaccard;
-        // If the Jaccard index already decides, the edit similarity is only reported. Otherwise it
-        // is computed with a cutoff, which is several times faster for unrelated texts.
-        let edit_similarity = if longer > MAX_EDIT_CHARACTERS {
-            None
-        } else if is_enough {
-            Some(edit_similarity(&self.letters, &letters))
-        } else {
-            edit_similarity_at_least(&self.letters, &letters, likeness.edit_similarity)
-        };
-        // Few texts are alike, so only their content is examined.
-        let is_alike = is_enough || edit_similarity.is_some();
-        let is_informative = || Self::from_letters(normaliser, text, letters).is_informative;
-        (is_alike && is_informative()).then_some(Resemblance {
-            same_wording: false,
-            edit_similarity,
-            jaccard,
-            comparable: true,
-        })
-    }
-
-    /// The similarity of the text and itself.
-    pub(crate) fn itself(&self) -> Resemblance {
-        Resemblance {
-            same_wording: true,
-            edit_similarity: Some(1.0),
-            jaccard: 1.0,
-            comparable: self.is_informative,
-        }
-    }
-
-    /// The Jaccard index of the shingles of characters of this text and of other letters.
-    fn shingle_jaccard(&self, letters: &str) -> f64 {
-        // The length of this text selects the shingle length for both.
-        let length = ShingleLength::of_comparison(self.characters);
-        sorted_jaccard(&self.shingles, &length.count(letters).hashes)
-    }
-
-    /// The Jaccard index of the phrases.
-    fn phrase_jaccard(&self, other: &Self) -> f64 {
-        sorted_jaccard(&self.phrases, &other.phrases)
+/// The similarity of a text and itself.
+pub(crate) fn itself(text: &Analysed) -> Resemblance {
+    Resemblance {
+        same_wording: true,
+        edit_similarity: Some(1.0),
+        jaccard: 1.0,
+        comparable: text.is_comparable(),
     }
 }
 
-/// The hashes of the distinct phrases of a text, sorted, and the number of all its phrases.
-fn distinct_phrases(normaliser: &Normaliser, text: &str) -> (Vec<u64>, u64) {
-    let mut phrases = phrases(&normaliser.sentences(text));
-    let all_phrases = phrases.len() as u64;
-    phrases.sort_unstable();
-    phrases.dedup();
-    (phrases, all_phrases)
+/// The Jaccard index of the shingles of characters of a text and of other letters.
+fn shingle_jaccard(text: &Analysed, letters: &str) -> f64 {
+    // The length of the text selects the shingle length for both.
+    let length = ShingleLength::of_comparison(text.characters());
+    sorted_jaccard(text.sorted_shingles(), &length.count(letters).hashes)
+}
+
+/// The Jaccard index of the phrases.
+fn phrase_jaccard(a: &Analysed, b: &Analysed) -> f64 {
+    sorted_jaccard(a.distinct_phrases(), b.distinct_phrases())
 }
 
 /// The Jaccard index of two sets; the first set is sorted.
@@ -465,7 +351,7 @@ mod tests {
             (a, b) in pairs(),
             least in (0.0..=1.0, 0.0..=1.0),
         ) {
-            let wording = Wording::new(&NORMALISER, &a);
+            let text = Analysed::new(&a);
             let likenesses = [
                 Likeness::default(),
                 Likeness { edit_similarity: least.0, jaccard: least.1 },
@@ -474,13 +360,13 @@ mod tests {
                 Likeness { edit_similarity: 0.0, jaccard: 1.0 },
             ];
             for other in [&a, &b, &b.to_uppercase()] {
-                let Some(packed) = Wording::new(&NORMALISER, other).pack() else {
+                let other = Analysed::new(other);
+                let Some(packed) = other.packed() else {
                     continue;
                 };
-                let packed = PackedWording::new(&packed).unwrap();
                 for likeness in &likenesses {
-                    let comparison = PackedComparison::new(&wording, likeness);
-                    let expected = wording.compare(&NORMALISER, other, likeness);
+                    let comparison = PackedComparison::new(&text, likeness);
+                    let expected = compare(&text, &other, likeness);
                     prop_assert_eq!(comparison.compare(packed), expected);
                     let size = packed.size();
                     prop_assert!(expected.is_none() || comparison.may_be_alike_by_size(size));
@@ -510,10 +396,10 @@ mod tests {
             }
 
             let likeness = Likeness::default();
-            let wording = Wording::new(&NORMALISER, &a);
-            let index = || wording.shingle_jaccard(&NORMALISER.letters(&b));
-            let has_little = wording.is_long() && index() < MIN_SHINGLE_JACCARD;
-            let compared = wording.compare(&NORMALISER, &b, &likeness);
+            let text = Analysed::new(&a);
+            let index = || super::shingle_jaccard(&text, &NORMALISER.letters(&b));
+            let has_little = text.is_long() && index() < MIN_SHINGLE_JACCARD;
+            let compared = compare(&text, &Analysed::new(&b), &likeness);
             match compared {
                 Some(found) => {
                     prop_assert!(measured.is_enough(&likeness));

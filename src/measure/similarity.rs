@@ -39,5 +39,6 @@
 //! ```
 
 pub use super::edit::{edit_similarity, edit_similarity_at_least};
-pub use super::jaccard::{shingle_jaccard, shingles, tokens};
+pub use super::jaccard::{shingle_jaccard, shingles};
 pub use super::{Likeness, Resemblance};
+pub use crate::text::tokens;

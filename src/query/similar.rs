@@ -9,14 +9,15 @@ use foldhash::fast::FixedState;
 use rayon::prelude::*;
 
 use super::single::within;
+use crate::analysis::Analysed;
 use crate::error::Result;
-use crate::forest::{ForestKeys, ForestQuery, ForestSearch, Reach};
+use crate::forest::{ForestSearch, Reach};
 use crate::hamming::check_radius;
 use crate::ids::{DocId, Fingerprint, TextFingerprint};
 use crate::measure::containment::{Containment, Verdict};
-use crate::measure::decision::{DecidingText, Decision, answer_order};
-use crate::measure::{Likeness, PackedComparison, PackedWording, Resemblance, Wording};
-use crate::store::{KeyedText, View, ViewAccess};
+use crate::measure::decision::{Decision, answer_order, removable};
+use crate::measure::{Likeness, PackedComparison, Resemblance, compare};
+use crate::store::{View, ViewAccess};
 
 /// The radius of candidates in a database without a forest. At least half of the near-duplicates that
 /// differ in more than case and punctuation lie within this radius, and few other documents.
@@ -39,10 +40,10 @@ const DECIDED_TOGETHER: usize = 32;
 /// comparison of texts simplifies traditional characters, even if the recipe does not.
 #[derive(Clone, Debug)]
 pub struct TextQuery {
-    wording: Wording,
-    text: DecidingText,
-    forest: ForestQuery,
+    text: Analysed,
     is_narrow: bool,
+    /// `true` to find only documents with the same wording.
+    only_wording: bool,
     /// `None` if the recipe makes no fingerprints of texts.
     fingerprint: Option<TextFingerprint>,
     likeness: Likeness,
@@ -53,18 +54,18 @@ pub struct TextQuery {
 
 impl TextQuery {
     pub(crate) fn new(text: &str, fingerprint: Option<TextFingerprint>) -> Self {
-        let keys = ForestKeys::shared();
-        let wording = Wording::new(keys.normaliser(), text);
+        let text = Analysed::new(text);
+        // Made by the thread that makes the query, not under the write lock.
+        text.forest_minima();
         Self {
-            forest: keys.query(text, wording.letters()),
-            wording,
-            text: DecidingText::new(text),
+            text,
             fingerprint,
             likeness: Likeness::default(),
             decision: Decision::default(),
             radius: None,
             uses_forest: true,
             is_narrow: false,
+            only_wording: false,
         }
     }
 
@@ -136,23 +137,33 @@ impl TextQuery {
         self
     }
 
-    /// Finds only documents with the same wording, by the key of the wording.
-    pub(crate) fn same_wording(mut self) -> Self {
-        self.forest = self.forest.of_wording();
-        self.fingerprint = self.fingerprint.map(|made| TextFingerprint {
-            reliable: false,
-            ..made
-        });
-        self.decision(Decision::Alike).likeness(Likeness {
-            edit_similarity: f64::INFINITY,
-            jaccard: f64::INFINITY,
-        })
+    /// The query for documents with the same wording, by the key of the wording.
+    pub(crate) fn of_wording(text: &str, fingerprint: TextFingerprint) -> Self {
+        Self {
+            text: Analysed::lazy(text),
+            only_wording: true,
+            // An unreliable fingerprint finds no candidates.
+            fingerprint: Some(TextFingerprint {
+                reliable: false,
+                ..fingerprint
+            }),
+            likeness: Likeness {
+                edit_similarity: f64::INFINITY,
+                jaccard: f64::INFINITY,
+            },
+            decision: Decision::Alike,
+            radius: None,
+            uses_forest: true,
+            is_narrow: false,
+        }
     }
 
-    /// The text of the query as a text to store in a forest, with the minima and the wording of the query, which
-    /// take tens of microseconds to make again. Not for a query of the same wording, which has no minima.
-    pub(crate) fn keyed(&self, text: String) -> Arc<KeyedText> {
-        KeyedText::with_parts(text, self.forest.keys_and_sketch(), self.wording.pack())
+    /// The text of the query as a text to store in a forest.
+    pub(crate) fn keyed(&self) -> Arc<Analysed> {
+        self.text.forest_keys();
+        self.text.sketch();
+        self.text.packed();
+        Arc::new(self.text.stored())
     }
 
     /// Sets a fingerprint of the text that was made elsewhere.
@@ -175,24 +186,29 @@ impl TextQuery {
 
     /// Bytes of the prepared text and its minima.
     pub(crate) fn len_bytes(&self) -> usize {
-        self.wording.len_bytes() + self.text.len_bytes() + self.forest.len_bytes()
+        self.text.len_bytes()
     }
 
     /// The search for candidates in the forest; `None` without a forest in the query or in the database.
     fn search(&self, keeps_forest: bool) -> Option<ForestSearch<'_>> {
+        if !keeps_forest || !self.uses_forest {
+            return None;
+        }
+        if self.only_wording {
+            return Some(ForestSearch::of_wording(&self.text));
+        }
         let default = Likeness::default();
         let is_measured = self.likeness.edit_similarity >= default.edit_similarity
             && self.likeness.jaccard >= default.jaccard;
         let reach = match self.decision {
             Decision::Contained if self.is_narrow => &Reach::CONTAINED,
-            _ => Reach::alike_stored(self.wording.characters()),
+            _ => Reach::alike_stored(self.text.characters()),
         };
         let reach = match is_measured {
             true => *reach,
             false => reach.of_any_sketch(),
         };
-        let least = self.likeness.least();
-        (keeps_forest && self.uses_forest).then(|| self.forest.within(reach, least))
+        Some(ForestSearch::new(&self.text, reach, self.likeness.least()))
     }
 
     /// The fingerprint and the radius of candidates; `None` if the text has no reliable fingerprint.
@@ -211,17 +227,10 @@ impl TextQuery {
         ))
     }
 
-    /// The resemblance of a text to the text of the query; `None` if the texts are not alike.
-    fn compare(&self, text: &str) -> Option<Resemblance> {
-        let normaliser = ForestKeys::shared().normaliser();
-        self.wording.compare(normaliser, text, &self.likeness)
-    }
-
     /// The containment of the text of the query and a text that is alike; `None` if the document
     /// does not belong to the answer.
-    fn containment(&self, text: &str) -> Option<Box<Containment>> {
-        let normaliser = ForestKeys::shared().normaliser();
-        self.text.removable(normaliser, text).map(Box::new)
+    fn removable(&self, text: &Analysed) -> Option<Box<Containment>> {
+        removable(&self.text, text).map(Box::new)
     }
 
     fn to_similar(
@@ -296,7 +305,7 @@ pub(crate) fn first_similar(view: &View, query: &TextQuery) -> Result<(Vec<Simil
     let Some(search) = query.search(view.keeps_forest()) else {
         return Ok((similar(view, query)?, true));
     };
-    let same = view.candidates_in_forest(&search.of_wording())?;
+    let same = view.candidates_in_forest(&search.wording_only())?;
     let mut found = compare_all(view, query, &same)?;
     let is_first = |found: &Similar| found.resemblance.same_wording && !found.is_extended();
     if found.iter().any(is_first) {
@@ -312,7 +321,7 @@ pub(crate) fn first_similar(view: &View, query: &TextQuery) -> Result<(Vec<Simil
 
 /// Compares candidates on all cores if they are many.
 fn compare_all(view: &View, query: &TextQuery, candidates: &[DocId]) -> Result<Vec<Similar>> {
-    let comparison = PackedComparison::new(&query.wording, &query.likeness);
+    let comparison = PackedComparison::new(&query.text, &query.likeness);
     let (alike, unpacked) = compare_packed(view, &comparison, candidates);
     let mut found = decide_all(view, query, &alike)?;
     let compare = |id: &DocId| compare_stored(view, query, &comparison, *id);
@@ -353,7 +362,7 @@ fn compare_sequentially(
     query: &TextQuery,
     candidates: &[DocId],
 ) -> Result<Vec<Similar>> {
-    let comparison = PackedComparison::new(&query.wording, &query.likeness);
+    let comparison = PackedComparison::new(&query.text, &query.likeness);
     let (alike, unpacked) = compare_packed(view, &comparison, candidates);
     let mut found = Vec::new();
     for together in alike.chunks(DECIDED_TOGETHER) {
@@ -399,10 +408,9 @@ fn compare_packed(
     candidates: &[DocId],
 ) -> (Vec<Alike>, Vec<DocId>) {
     let mut alike = Vec::new();
-    let normaliser = ForestKeys::shared().normaliser();
     let accepts = |size| comparison.may_be_alike_by_size(size);
     let hasher = FixedState::default();
-    let unpacked = view.visit_wordings(normaliser, candidates, accepts, |id, packed| {
+    let unpacked = view.visit_wordings(candidates, accepts, |id, packed| {
         let resemblance = comparison.compare(packed);
         alike.extend(resemblance.map(|resemblance| Alike {
             id,
@@ -448,7 +456,7 @@ fn decide_together(
         };
         let containment = match last {
             Some((decided, containment)) if decided == text => containment,
-            _ => query.containment(&text),
+            _ => query.removable(&Analysed::lazy(&*text)),
         };
         if containment.is_some() {
             let containment = containment.clone();
@@ -472,27 +480,32 @@ fn compare_stored(
     comparison: &PackedComparison<'_>,
     id: DocId,
 ) -> Result<Option<Similar>> {
-    let (text, sketch) = match view.text_to_keep(id)? {
-        Some((text, sketch)) => (text, sketch),
-        None => return compare(view, query, id, view.text(id)?),
+    let Some((text, sketch)) = view.text_to_keep(id)? else {
+        return compare_text(view, query, id, view.text(id)?);
     };
-    let Some(packed) = Wording::new(ForestKeys::shared().normaliser(), &text).pack() else {
-        return compare(view, query, id, Some(text));
+    let text = Analysed::lazy(text);
+    let resemblance = match text.packed() {
+        Some(packed) => {
+            view.keep_wording(id, sketch, text.packed_bytes());
+            comparison.compare(packed)
+        }
+        None => compare(&query.text, &text, &query.likeness),
     };
-    view.keep_wording(id, sketch, &packed);
-    let resemblance = PackedWording::new(&packed).and_then(|packed| comparison.compare(packed));
     decide_by(view, query, id, resemblance, &text)
 }
 
 /// Compares a candidate, given its text. `None` if the document does not belong to the answer.
-fn compare(
+fn compare_text(
     view: &View<impl ViewAccess>,
     query: &TextQuery,
     id: DocId,
     text: Option<String>,
 ) -> Result<Option<Similar>> {
-    let Some(text) = text else { return Ok(None) };
-    decide_by(view, query, id, query.compare(&text), &text)
+    let Some(text) = text.map(Analysed::lazy) else {
+        return Ok(None);
+    };
+    let resemblance = compare(&query.text, &text, &query.likeness);
+    decide_by(view, query, id, resemblance, &text)
 }
 
 /// Decides about a document, given its text and its resemblance; `None` if the texts are not alike.
@@ -501,14 +514,14 @@ fn decide_by(
     query: &TextQuery,
     id: DocId,
     resemblance: Option<Resemblance>,
-    text: &str,
+    text: &Analysed,
 ) -> Result<Option<Similar>> {
     let Some(resemblance) = resemblance else {
         return Ok(None);
     };
     let containment = match query.decision {
         Decision::Alike => None,
-        Decision::Contained => match query.containment(text) {
+        Decision::Contained => match query.removable(text) {
             Some(containment) => Some(containment),
             None => return Ok(None),
         },

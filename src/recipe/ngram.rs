@@ -116,7 +116,8 @@ impl Ngram {
         let total = pairs.total + others.total;
         let unreliable = UnreliableReason::from_counts(distinct, total, MIN_SHINGLES, &REPETITIVE)
             .or_else(|| {
-                if is_informative(&self.normaliser, text, &normalised) {
+                let sentences = || self.normaliser.sentences(text);
+                if is_informative(text, &normalised, sentences) {
                     None
                 } else if has_letter(&normalised) {
                     Some(UnreliableReason::SingleWord)

@@ -34,6 +34,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::analysis::Analysed;
 use crate::error::{Error, Result};
 use crate::ids::Timestamp;
 use bulk::new_file::NewFile;
@@ -51,7 +52,7 @@ pub(crate) use commit::{WriteGuard, WriteHolder};
 pub(crate) use disk::lock::{LockId, wait_until_released};
 pub(crate) use disk::path::DbPath;
 pub(crate) use tables::Tables;
-pub(crate) use tables::edit::{DocumentEdit, KeyedText, StoredDocument, TextEdit};
+pub(crate) use tables::edit::{DocumentEdit, StoredDocument, TextEdit};
 pub(crate) use tables::packed::VisitFlow;
 pub(crate) use tables::schema::Header;
 pub(crate) use tables::texts::refuse_too_long;
@@ -193,11 +194,11 @@ impl Store {
 
     /// A text with its text keys, if the database keeps them. Called on the threads that submit
     /// changes, because the one committing thread would compute all keys in turn.
-    pub(crate) fn keyed(&self, text: String) -> Arc<KeyedText> {
-        match self.header().key_maker() {
-            Some(maker) => KeyedText::with_keys(text, maker),
-            None => KeyedText::new(text, Vec::new()),
-        }
+    pub(crate) fn keyed(&self, text: String) -> Arc<Analysed> {
+        Arc::new(match self.header().keeps().text_keys {
+            true => Analysed::keyed(text),
+            false => Analysed::with_keys(text, Vec::new()),
+        })
     }
 
     /// The database as of the last commit.

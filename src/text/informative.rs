@@ -2,7 +2,6 @@
 
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
-use super::normalise::Normaliser;
 use super::shingles::is_cjk;
 
 /// A token of more than 256 bytes is not treated as one word: no natural word is as long, and a
@@ -12,14 +11,18 @@ pub(crate) const MAX_WORD_BYTES: usize = 256;
 /// Returns `true` if a text is more than numbers, or than a single word and its repetitions.
 ///
 /// Numbers that differ in one digit and words that differ in one letter share most of their
-/// shingles, but are no near-duplicates. `normalised` is the text as [`Normaliser::letters`]
-/// returns it.
-pub(crate) fn is_informative(normaliser: &Normaliser, text: &str, normalised: &str) -> bool {
-    // From cheap to expensive: the last test normalises the text a second time.
+/// shingles, but are no near-duplicates. `normalised` is the text as [`Normaliser::letters`](super::Normaliser::letters)
+/// returns it, `sentences` as [`Normaliser::sentences`](super::Normaliser::sentences) does.
+pub(crate) fn is_informative<S: AsRef<str>>(
+    text: &str,
+    normalised: &str,
+    sentences: impl FnOnce() -> S,
+) -> bool {
+    // From cheap to expensive: the last test may normalise the text a second time.
     has_letter(normalised)
         && (normalised.len() > MAX_WORD_BYTES
             || has_different_plain_words(text)
-            || has_different_words(&normaliser.sentences(text)))
+            || has_different_words(sentences().as_ref()))
 }
 
 /// Returns `true` if a normalised text has a character other than a digit or number.
@@ -79,11 +82,15 @@ pub(crate) fn is_south_east_asian(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::Normaliser;
 
     #[test]
     fn numbers_and_single_words_are_not_informative_and_two_words_are() {
         let normaliser = Normaliser::new();
-        let informative = |text| is_informative(&normaliser, text, &normaliser.letters(text));
+        let informative = |text| {
+            let sentences = || normaliser.sentences(text);
+            is_informative(text, &normaliser.letters(text), sentences)
+        };
         for text in [
             "",
             "13800138000",

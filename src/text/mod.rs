@@ -12,6 +12,7 @@ mod ascii;
 mod informative;
 mod normalise;
 mod shingles;
+mod tokens;
 #[cfg(feature = "jieba")]
 mod words;
 
@@ -19,6 +20,7 @@ pub(crate) use informative::{MAX_WORD_BYTES, has_letter, is_informative, is_sout
 pub use normalise::Normaliser;
 pub(crate) use normalise::{Traditional, is_letter_or_digit, is_mark};
 pub(crate) use shingles::{CJK_SHINGLE, count_non_cjk, is_cjk, shingles, shingles_of_run};
+pub use tokens::tokens;
 #[cfg(feature = "jieba")]
 pub(crate) use words::{WordSegmenter, jieba_with};
 

@@ -1,6 +1,8 @@
 //! [`Normaliser`]: text to normalised text, in which case, width, and traditional or simplified
 //! characters make no difference.
 
+use std::sync::OnceLock;
+
 use caseless::Caseless;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::canonical_combining_class;
@@ -126,6 +128,13 @@ impl Normaliser {
     /// Computes the tables.
     pub fn new() -> Self {
         Self::with_traditional(Traditional::Simplified)
+    }
+
+    /// The normaliser of all comparisons.
+    pub(crate) fn shared() -> &'static Self {
+        // The tables take some milliseconds to compute, so they are made once in a process.
+        static SHARED: OnceLock<Normaliser> = OnceLock::new();
+        SHARED.get_or_init(Self::new)
     }
 
     pub(crate) fn with_traditional(traditional: Traditional) -> Self {

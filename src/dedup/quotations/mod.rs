@@ -11,8 +11,8 @@ mod tests;
 
 use rayon::prelude::*;
 
-use crate::measure::phrases;
-use crate::measure::quotation::{QuotableText, sentences_of, winnow, words};
+use crate::analysis::Analysed;
+use crate::measure::quotation::{winnow, winnowed, words};
 
 /// The least share of the winnowed phrases of a text that a candidate has. The least share of all phrases is
 /// larger, because a phrase beside an edited word may be winnowed in one text and not in the other.
@@ -46,11 +46,8 @@ pub(crate) struct QuotationIndex {
 
 impl QuotationIndex {
     /// Adds texts at the next positions.
-    pub(crate) fn extend<T: AsRef<str> + Sync>(&mut self, texts: &[T]) {
-        let winnowed = |text: &T| {
-            let phrases = phrases(&sentences_of(text.as_ref()));
-            (words(&phrases), winnow(&phrases))
-        };
+    pub(crate) fn extend(&mut self, texts: &[Analysed]) {
+        let winnowed = |text: &Analysed| (words(text.phrases()), winnow(text.phrases()));
         let texts: Vec<(usize, Vec<u32>)> = texts.par_iter().map(winnowed).collect();
         let sorted = self.entries.len();
         for (words, phrases) in texts {
@@ -87,8 +84,8 @@ impl QuotationIndex {
     /// A text with at least *t* of *n* phrases has one of the rarest *n* − *t* + 1 phrases. The other
     /// *t* − 1 phrases, which may be in very many texts, are looked up for these texts only. So all phrases
     /// count, and a template costs little.
-    pub(crate) fn candidates(&self, text: &QuotableText<'_>, end: u32, max_ratio: f64) -> Vec<u32> {
-        let mut lists: Vec<&[u64]> = (text.winnowed().iter())
+    pub(crate) fn candidates(&self, text: &Analysed, end: u32, max_ratio: f64) -> Vec<u32> {
+        let mut lists: Vec<&[u64]> = (winnowed(text).iter())
             .map(|phrase| self.entries_of(*phrase, end))
             .collect();
         let required = (lists.len() as f64 * MIN_WINNOWED_SHARE).ceil() as usize;
@@ -98,7 +95,7 @@ impl QuotationIndex {
         }
         lists.sort_unstable_by_key(|list| list.len());
         let (rarest, others) = lists.split_at(lists.len() - required + 1);
-        let most_words = text.words() as f64 * max_ratio;
+        let most_words = words(text.phrases()) as f64 * max_ratio;
         let mut positions: Vec<u32> = rarest
             .iter()
             .flat_map(|list| list.iter().map(|entry| *entry as u32))

@@ -6,14 +6,14 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::measure::containment::Containment;
-use crate::measure::decision::DecidingText;
+use crate::measure::quotation::quoted_in;
 
 fn quoted(text: &str, longer: &str, max_ratio: f64) -> Option<Containment> {
-    QuotableText::new(&DecidingText::new(text)).quoted_in(longer, max_ratio)
+    quoted_in(&Analysed::new(text), &Analysed::new(longer), max_ratio)
 }
 
-fn winnowed(text: &str) -> BTreeSet<u32> {
-    winnow(&phrases(&sentences_of(text))).into_iter().collect()
+fn all_winnowed(text: &Analysed) -> BTreeSet<u32> {
+    winnow(text.phrases()).into_iter().collect()
 }
 
 /// Texts of few words, so that phrases are in many of them.
@@ -30,18 +30,17 @@ proptest! {
         max_ratio in 1.0..4.0,
     ) {
         let mut index = QuotationIndex::default();
+        let texts: Vec<Analysed> = texts.iter().map(|text| Analysed::new(text)).collect();
         let (first, others) = texts.split_at(texts.len() / 2);
         index.extend(first);
         index.extend(others);
-        let words = |text: &str| words(&phrases(&sentences_of(text))) as f64;
+        let words = |text: &Analysed| words(text.phrases()) as f64;
         for text in &texts {
-            let own = DecidingText::new(text);
-            let query = QuotableText::new(&own);
-            let own: BTreeSet<u32> = query.winnowed().into_iter().collect();
+            let own: BTreeSet<u32> = winnowed(text).into_iter().collect();
             let mut expected: Vec<(usize, u32)> = (0..end.min(texts.len() as u32))
                 .map(|position| {
                     let other = &texts[position as usize];
-                    (own.intersection(&winnowed(other)).count(), position)
+                    (own.intersection(&all_winnowed(other)).count(), position)
                 })
                 .filter(|(count, position)| {
                     let is_short = words(&texts[*position as usize]) <= words(text) * max_ratio;
@@ -50,7 +49,7 @@ proptest! {
                 .collect();
             expected.sort_by_key(|(count, position)| (std::cmp::Reverse(*count), *position));
             let expected: Vec<u32> = expected.into_iter().map(|(_, position)| position).collect();
-            prop_assert_eq!(index.candidates(&query, end, max_ratio), expected);
+            prop_assert_eq!(index.candidates(text, end, max_ratio), expected);
         }
     }
 }

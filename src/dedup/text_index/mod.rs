@@ -2,14 +2,12 @@
 //!
 //! | file | responsibility |
 //! |---|---|
-//! | `prepared_text` | a text with its shingles and minima |
 //! | `slot_search` | the comparison of a text with the texts of one wording |
 //! | `wordings` | the texts, each wording once; `arena` has their bytes |
 //!
 //! The forest in memory (`forest/memory`) selects the wordings that may be near-duplicates.
 
 mod arena;
-mod prepared_text;
 mod slot_search;
 #[cfg(test)]
 mod tests;
@@ -22,17 +20,16 @@ use std::ops::{ControlFlow, Range};
 
 use rayon::prelude::*;
 
-use crate::analysis::LengthClasses;
+use crate::analysis::{Analysed, LengthClasses, Minima, ShingleLength};
 use crate::error::Result;
+use crate::forest::Reach;
 use crate::forest::memory::{Forest, ForestQuery};
-use crate::forest::{ForestKeys, Reach};
 use crate::measure::containment::{Containment, Verdict};
 use crate::measure::decision::{Decision, answer_order};
-use crate::measure::{Likeness, PackedComparison, Resemblance};
+use crate::measure::{Likeness, PackedComparison, Resemblance, compare, itself};
 use slot_search::{SlotSearch, StoredWords};
 use wordings::Wordings;
 
-pub use prepared_text::PreparedText;
 pub(crate) use slot_search::Sought;
 
 /// Texts that are prepared at a time by [`SimilarIndex::extend`].
@@ -162,7 +159,7 @@ impl SimilarIndex {
     ///
     /// # Panics
     /// After 2³² − 1 texts.
-    pub fn push(&mut self, text: impl Into<PreparedText>) -> u32 {
+    pub fn push(&mut self, text: impl Into<Analysed>) -> u32 {
         let position = self.push_unsorted(&text.into());
         self.forest.sort_long_tail();
         position
@@ -176,7 +173,7 @@ impl SimilarIndex {
     pub fn extend<T: AsRef<str> + Sync>(&mut self, texts: &[T]) {
         for texts in texts.chunks(PREPARED_TEXTS) {
             let prepare = |text: &T| Self::prepare(self.decision, text.as_ref());
-            let prepared: Vec<PreparedText> = texts.par_iter().map(prepare).collect();
+            let prepared: Vec<Analysed> = texts.par_iter().map(prepare).collect();
             for text in &prepared {
                 self.push_unsorted(text);
             }
@@ -190,8 +187,8 @@ impl SimilarIndex {
     }
 
     /// Prepares a text with everything that [`extend_prepared`](Self::extend_prepared) needs.
-    pub(crate) fn prepare(decision: Decision, text: &str) -> PreparedText {
-        let text = PreparedText::new(text);
+    pub(crate) fn prepare(decision: Decision, text: &str) -> Analysed {
+        let text = Analysed::new(text);
         if decision == Decision::Contained {
             text.words();
         }
@@ -199,18 +196,19 @@ impl SimilarIndex {
     }
 
     /// Adds prepared texts in order.
-    pub(crate) fn extend_prepared<'t>(&mut self, texts: impl Iterator<Item = &'t PreparedText>) {
+    pub(crate) fn extend_prepared<'t>(&mut self, texts: impl Iterator<Item = &'t Analysed>) {
         for text in texts {
             self.push_unsorted(text);
         }
         self.forest.sort_long_tail();
     }
 
-    fn push_unsorted(&mut self, text: &PreparedText) -> u32 {
+    fn push_unsorted(&mut self, text: &Analysed) -> u32 {
         let position = self.wordings.len() as u32;
         if self.wordings.push(text) {
-            let characters = text.wording.characters();
-            self.forest.push(text.minima.as_deref(), characters);
+            let characters = text.characters();
+            self.forest
+                .push(own_minima(text).map(|(_, minima)| minima), characters);
         }
         position
     }
@@ -232,7 +230,7 @@ impl SimilarIndex {
 
     /// All texts that are like a text, in the order of [`Similar`](crate::Similar), by position instead
     /// of by id.
-    pub fn similar(&self, text: &PreparedText) -> Vec<SimilarText> {
+    pub fn similar(&self, text: &Analysed) -> Vec<SimilarText> {
         let mut found = Vec::new();
         let everything = self.visit(text, 0..u32::MAX, |similar| {
             found.push(similar);
@@ -249,7 +247,7 @@ impl SimilarIndex {
     /// Threads may search at the same time.
     pub fn visit<B>(
         &self,
-        text: &PreparedText,
+        text: &Analysed,
         positions: Range<u32>,
         visitor: impl FnMut(SimilarText) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
@@ -266,7 +264,7 @@ impl SimilarIndex {
     /// [`candidates_of_all`](Self::candidates_of_all).
     pub(crate) fn visit_candidates<B>(
         &self,
-        text: &PreparedText,
+        text: &Analysed,
         mut candidates: Vec<u32>,
         sought: &Sought<'_>,
         mut visitor: impl FnMut(SimilarText) -> ControlFlow<B>,
@@ -286,12 +284,12 @@ impl SimilarIndex {
         };
         let own = self.wordings.slot_of(text);
         if let Some(slot) = own {
-            search.visit(slot, || Some(text.wording.itself()))?;
+            search.visit(slot, || Some(itself(text)))?;
         }
         if candidates.is_empty() {
             return ControlFlow::Continue(());
         }
-        let comparison = PackedComparison::new(&text.wording, &self.likeness);
+        let comparison = PackedComparison::new(text, &self.likeness);
         let mut headers = Vec::with_capacity(candidates.len().min(COUNTED_SLOTS));
         for slots in candidates.chunks_mut(COUNTED_SLOTS) {
             // The counts of many candidates are read at the same time: most candidates end here.
@@ -321,7 +319,7 @@ impl SimilarIndex {
     }
 
     /// The slots that may be like a text and have a text before `end`, by the distance of their sketches.
-    fn candidates(&self, text: &PreparedText, end: u32) -> Vec<u32> {
+    fn candidates(&self, text: &Analysed, end: u32) -> Vec<u32> {
         let mut found = Vec::new();
         for query in self.queries(text, end) {
             self.forest.search(&query, &mut found);
@@ -335,15 +333,11 @@ impl SimilarIndex {
 
     /// The searches of the forest for texts before `end` that are like a text: over its shingles, and over
     /// those of the other length.
-    fn queries<'t>(
-        &self,
-        text: &'t PreparedText,
-        end: u32,
-    ) -> impl Iterator<Item = ForestQuery<'t>> {
-        let (characters, has_cjk) = (text.wording.characters(), text.wording.has_cjk());
+    fn queries<'t>(&self, text: &'t Analysed, end: u32) -> impl Iterator<Item = ForestQuery<'t>> {
+        let (characters, has_cjk) = (text.characters(), text.has_cjk());
         let least = self.likeness.least();
         let classes = LengthClasses::of_near_duplicates(characters, has_cjk, least);
-        let minima = text.all_minima(|length| self.forest.has(length));
+        let minima = search_minima(text, |length| self.forest.has(length));
         minima.map(move |(length, minima)| ForestQuery {
             minima,
             length,
@@ -355,7 +349,7 @@ impl SimilarIndex {
 
     /// The candidates of each text before an end, for [`visit_candidates`](Self::visit_candidates), in
     /// less time than single searches.
-    pub(crate) fn candidates_of_all(&self, texts: &[(&PreparedText, u32)]) -> Vec<Vec<u32>> {
+    pub(crate) fn candidates_of_all(&self, texts: &[(&Analysed, u32)]) -> Vec<Vec<u32>> {
         let (mut queries, mut numbers) = (Vec::new(), Vec::new());
         for (number, (text, end)) in texts.iter().enumerate() {
             queries.extend(self.queries(text, *end));
@@ -376,7 +370,7 @@ impl SimilarIndex {
     /// The resemblance of a text and a wording; `None` unless they are alike.
     fn compare(
         &self,
-        text: &PreparedText,
+        text: &Analysed,
         slot: u32,
         comparison: &PackedComparison<'_>,
     ) -> Option<Resemblance> {
@@ -384,9 +378,26 @@ impl SimilarIndex {
             return comparison.compare(packed);
         }
         let stored = self.wordings.text(self.wordings.variants(slot).next()?);
-        let normaliser = ForestKeys::shared().normaliser();
-        text.wording.compare(normaliser, stored, &self.likeness)
+        compare(text, &Analysed::lazy(stored), &self.likeness)
     }
+}
+
+/// The minima of a text in the index; `None` for a text with too little content.
+fn own_minima(text: &Analysed) -> Option<(ShingleLength, &Minima)> {
+    let own = ShingleLength::of(text.characters());
+    text.is_comparable().then(|| (own, text.minima(own)))
+}
+
+/// The minima of a search: over the shingles for the length of the text, and over those of the other length
+/// that near-duplicates may have, unless no text has it.
+fn search_minima(
+    text: &Analysed,
+    are_there: impl Fn(ShingleLength) -> bool,
+) -> impl Iterator<Item = (ShingleLength, &Minima)> {
+    let other = ShingleLength::other_of(text.characters()).filter(|other| are_there(*other));
+    let other = other.filter(|_| text.is_comparable());
+    let other = other.map(|other| (other, text.minima(other)));
+    own_minima(text).into_iter().chain(other)
 }
 
 /// The reach of searches with this decision.

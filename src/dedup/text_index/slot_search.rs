@@ -3,10 +3,11 @@
 use std::cell::OnceCell;
 use std::ops::{ControlFlow, Range};
 
-use super::prepared_text::PreparedText;
 use super::{SimilarIndex, SimilarText};
+use crate::analysis::Analysed;
+use crate::analysis::words::Words;
 use crate::measure::Resemblance;
-use crate::measure::containment::{Containment, HeavyWords, Prepared, Verdict, Weights};
+use crate::measure::containment::{Containment, HeavyWords, Verdict, Weights};
 use crate::measure::decision::Decision;
 
 /// The texts of an index that a search visits, among the texts that are like the text of the search.
@@ -22,7 +23,7 @@ pub(crate) struct Sought<'s> {
 /// A search for texts that are like a text.
 pub(super) struct SlotSearch<'s, V> {
     pub(super) index: &'s SimilarIndex,
-    pub(super) text: &'s PreparedText,
+    pub(super) text: &'s Analysed,
     pub(super) sought: &'s Sought<'s>,
     pub(super) heavy_words: OnceCell<HeavyWords>,
     /// The words of the variant that was read last.
@@ -34,11 +35,11 @@ pub(super) struct SlotSearch<'s, V> {
 #[derive(Default)]
 pub(super) struct StoredWords<'s> {
     variant: Option<u32>,
-    words: Prepared<'s>,
+    words: Words<'s>,
 }
 
 impl<'s> StoredWords<'s> {
-    fn of(&mut self, index: &'s SimilarIndex, variant: u32) -> &Prepared<'s> {
+    fn of(&mut self, index: &'s SimilarIndex, variant: u32) -> &Words<'s> {
         if self.variant.replace(variant) != Some(variant) {
             index.wordings.read_words(variant, &mut self.words);
         }
@@ -69,7 +70,7 @@ impl<V> SlotSearch<'_, V> {
         let wordings = &self.index.wordings;
         // The test of the words takes a fraction of the time of an edit distance of long texts, and longer
         // than that of short ones.
-        let words_first = self.text.wording.is_long();
+        let words_first = self.text.is_long();
         let mut of_slot = None;
         for variant in wordings.variants(slot) {
             let copies = wordings.positions(variant, &self.sought.positions);

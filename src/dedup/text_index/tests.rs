@@ -7,8 +7,8 @@ use serde_json::Value;
 use test_support::SplitMix;
 
 use super::*;
-use crate::measure::Wording;
 use crate::measure::containment::{Containment, Weights};
+use crate::text::Normaliser;
 
 /// The texts of a labelled set in `tests/data`.
 fn labelled(bytes: &[u8]) -> Vec<String> {
@@ -54,11 +54,11 @@ fn index_of(texts: &[impl AsRef<str> + Sync], decision: Decision) -> SimilarInde
 
 /// The plain definition of an answer: the query compared with every text.
 fn plain(texts: &[impl AsRef<str>], query: &str, decision: Decision) -> Vec<SimilarText> {
-    let normaliser = ForestKeys::shared().normaliser();
-    let wording = Wording::new(normaliser, query);
+    let normaliser = Normaliser::shared();
+    let own = Analysed::new(query);
     let similar = |(position, text): (usize, &_)| {
         let text = AsRef::<str>::as_ref(text);
-        let resemblance = wording.compare(normaliser, text, &Likeness::default())?;
+        let resemblance = compare(&own, &Analysed::new(text), &Likeness::default())?;
         let containment = match decision {
             Decision::Alike => None,
             Decision::Contained => {
@@ -120,7 +120,7 @@ fn real_texts_and_their_edits_are_found_as_by_a_plain_comparison() {
         }
         let index = index_of(&texts, Decision::Alike);
         for text in texts.iter().skip(1).step_by(9) {
-            let found = index.similar(&PreparedText::new(text));
+            let found = index.similar(&Analysed::new(text));
             recall.add(&found, &plain(&texts, text, Decision::Alike));
         }
     }
@@ -136,7 +136,7 @@ fn contained_matches_equal_a_plain_comparison() {
     let index = index_of(&texts, Decision::Contained);
     let mut recall = Recall::default();
     for text in texts.iter().step_by(7) {
-        let found = index.similar(&PreparedText::new(text));
+        let found = index.similar(&Analysed::new(text));
         let expected = plain(&texts, text, Decision::Contained);
         assert!(found.is_sorted_by(|a, b| a.order(b).is_lt()));
         recall.add(&found, &expected);
@@ -172,8 +172,8 @@ fn pushed_texts_are_found_in_runs_and_in_tail() {
     let (mut pushed, mut at_once) = (Recall::default(), Recall::default());
     for text in texts.iter().step_by(500).chain(&texts[4990..]) {
         let expected = plain(&texts, text, Decision::Alike);
-        pushed.add(&index.similar(&PreparedText::new(text)), &expected);
-        at_once.add(&bulk.similar(&PreparedText::new(text)), &expected);
+        pushed.add(&index.similar(&Analysed::new(text)), &expected);
+        at_once.add(&bulk.similar(&Analysed::new(text)), &expected);
     }
     for recall in [pushed, at_once] {
         assert!(recall.all[1] > 20);
@@ -193,12 +193,12 @@ fn candidates_of_many_texts_equal_those_of_single_searches() {
     for text in &texts[5500..] {
         index.push(text.as_str());
     }
-    let asked: Vec<(PreparedText, u32)> = (0..)
+    let asked: Vec<(Analysed, u32)> = (0..)
         .zip(&texts)
         .step_by(5)
-        .map(|(position, text)| (PreparedText::new(text), position))
+        .map(|(position, text)| (Analysed::new(text), position))
         .collect();
-    let asked: Vec<(&PreparedText, u32)> = asked.iter().map(|(text, end)| (text, *end)).collect();
+    let asked: Vec<(&Analysed, u32)> = asked.iter().map(|(text, end)| (text, *end)).collect();
     let together = index.candidates_of_all(&asked);
     for ((text, end), candidates) in asked.iter().zip(&together) {
         let mut alone = index.candidates(text, *end);
@@ -220,7 +220,7 @@ fn visit_has_only_asked_positions_and_ends_at_a_break() {
         text,
     ];
     let index = index_of(&texts, Decision::Contained);
-    let query = PreparedText::new(text);
+    let query = Analysed::new(text);
     let visited = |positions: Range<u32>, most: usize| {
         let mut found = Vec::new();
         let end = index.visit(&query, positions, |similar| {
@@ -269,10 +269,10 @@ fn texts_with_too_little_content_match_equal_texts_only() {
     for decision in [Decision::Alike, Decision::Contained] {
         let index = index_of(&repeated, decision);
         for text in texts {
-            let found = index.similar(&PreparedText::new(text));
+            let found = index.similar(&Analysed::new(text));
             assert_eq!(found, plain(&repeated, text, decision), "{text:?}");
         }
-        let found = |text| index.similar(&PreparedText::new(text)).len();
+        let found = |text| index.similar(&Analysed::new(text)).len();
         assert_eq!((found("HELLO!"), found("  "), found("good")), (2, 0, 0));
     }
 }
@@ -284,7 +284,7 @@ fn copies_share_a_wording_and_take_little_memory() {
         "The ferry was cancelled because of fog.",
         "the ferry was cancelled because of fog",
     ];
-    let prepared = texts.map(PreparedText::new);
+    let prepared = texts.map(Analysed::new);
     index.push(texts[0]);
     let before = index.len_bytes();
     for copy in 0..100_000 {
@@ -318,7 +318,7 @@ fn variants_of_one_wording_are_all_found() {
         .collect();
     let twice = [texts.clone(), texts.clone()].concat();
     let index = index_of(&twice, Decision::Contained);
-    let found = index.similar(&PreparedText::new(&texts[5]));
+    let found = index.similar(&Analysed::new(&texts[5]));
     assert_eq!(found, plain(&twice, &texts[5], Decision::Contained));
     assert!(found.len() > 60);
 }
@@ -329,11 +329,11 @@ fn texts_of_one_template_are_all_compared() {
         .map(|number| format!("Backport provider package number {number:04} for Apache Airflow"))
         .collect();
     let index = index_of(&texts, Decision::Alike);
-    let found = index.similar(&PreparedText::new(&texts[77]));
+    let found = index.similar(&Analysed::new(&texts[77]));
     assert_eq!(found.len(), texts.len());
     // Each has another number, so no text may be deleted for another.
     let index = index_of(&texts[..300], Decision::Contained);
-    let found = index.similar(&PreparedText::new(&texts[77]));
+    let found = index.similar(&Analysed::new(&texts[77]));
     assert_eq!(found.len(), 1);
 }
 
@@ -345,7 +345,7 @@ fn very_long_texts_are_found_without_packed_wordings() {
     let edited = text.clone() + "and the end of it";
     let texts = ["something else about cats", &text, &edited, &text];
     let index = index_of(&texts, Decision::Alike);
-    let found = index.similar(&PreparedText::new(&edited));
+    let found = index.similar(&Analysed::new(&edited));
     assert_eq!(found, plain(&texts, &edited, Decision::Alike));
     assert_eq!(found.len(), 3);
 }
@@ -368,7 +368,7 @@ proptest! {
     ) {
         let index = index_of(&texts, Decision::Contained);
         for text in &texts {
-            let found = index.similar(&PreparedText::new(text));
+            let found = index.similar(&Analysed::new(text));
             let expected = plain(&texts, text, Decision::Contained);
             let same = |answer: &[SimilarText]| {
                 answer.iter().filter(|found| found.resemblance.same_wording).count()

@@ -6,10 +6,8 @@ use std::ops::Range;
 use foldhash::fast::FixedState;
 
 use super::arena::{Arena, Place};
-use super::prepared_text::PreparedText;
-use crate::forest::ForestKeys;
-use crate::measure::containment::{Prepared, Vocabulary};
-use crate::measure::{HEADER_BYTES, PackedHeader, PackedWording, Wording};
+use crate::analysis::words::{Vocabulary, Words};
+use crate::analysis::{Analysed, HEADER_BYTES, PackedHeader, PackedWording};
 
 /// The end of a list.
 const NONE: u32 = u32::MAX;
@@ -79,7 +77,7 @@ impl Wordings {
     }
 
     /// Adds a text at the next position. Returns `true` if its wording is new, and has the next slot.
-    pub(super) fn push(&mut self, text: &PreparedText) -> bool {
+    pub(super) fn push(&mut self, text: &Analysed) -> bool {
         let position = self.len() as u32;
         assert!(position < NONE, "an index has less than 2^32 - 1 texts");
         self.next_copies.push(NONE);
@@ -103,12 +101,10 @@ impl Wordings {
         false
     }
 
-    fn push_slot(&mut self, text: &PreparedText, position: u32) {
+    fn push_slot(&mut self, text: &Analysed, position: u32) {
         let (slot, variant) = (self.slots.len() as u32, self.variants.len() as u32);
-        let packed = text.wording.pack();
-        let packed = packed.as_deref().and_then(<[u8]>::split_first_chunk);
-        let (header, content) = match packed {
-            Some((header, content)) => (*header, self.arena.push(content)),
+        let (header, content) = match text.packed() {
+            Some(packed) => (*packed.header().0, self.arena.push(packed.content())),
             None => ([0; HEADER_BYTES], Place::NONE),
         };
         self.slots.push(Slot {
@@ -119,10 +115,10 @@ impl Wordings {
         });
         self.push_variant(text, position, self.keeps_texts || content == Place::NONE);
         // Of two wordings with one hash the first is found by it, and the other by its shingles.
-        self.by_key.entry(text.key).or_insert(slot);
+        self.by_key.entry(text.wording_hash()).or_insert(slot);
     }
 
-    fn push_variant(&mut self, text: &PreparedText, position: u32, keeps_text: bool) {
+    fn push_variant(&mut self, text: &Analysed, position: u32, keeps_text: bool) {
         let text_place = match keeps_text {
             true => self.arena.push(text.text().as_bytes()),
             false => Place::NONE,
@@ -145,21 +141,20 @@ impl Wordings {
     }
 
     /// The slot with the wording of a text.
-    pub(super) fn slot_of(&self, text: &PreparedText) -> Option<u32> {
-        let slot = *self.by_key.get(&text.key)?;
+    pub(super) fn slot_of(&self, text: &Analysed) -> Option<u32> {
+        let slot = *self.by_key.get(&text.wording_hash())?;
         let is_same = match self.packed(slot) {
-            Some(packed) => packed.letters() == text.wording.letters().as_bytes(),
+            Some(packed) => packed.letters() == text.letters().as_bytes(),
             None => {
                 let stored = self.text(self.slots[slot as usize].first_variant);
-                let wording = |stored| Wording::new(ForestKeys::shared().normaliser(), stored);
-                stored == text.text() || wording(stored).has_wording_of(&text.wording)
+                stored == text.text() || Analysed::lazy(stored).has_wording_of(text)
             }
         };
         is_same.then_some(slot)
     }
 
     /// The variant of a slot that equals a text. Without texts, all copies are of one variant.
-    fn variant_of(&self, slot: u32, text: &PreparedText) -> Option<u32> {
+    fn variant_of(&self, slot: u32, text: &Analysed) -> Option<u32> {
         if !self.keeps_texts {
             return Some(self.slots[slot as usize].first_variant);
         }
@@ -197,7 +192,7 @@ impl Wordings {
     }
 
     /// Replaces the words of a text by those of a variant; none if the texts decide no search.
-    pub(super) fn read_words<'w>(&'w self, variant: u32, text: &mut Prepared<'w>) {
+    pub(super) fn read_words<'w>(&'w self, variant: u32, text: &mut Words<'w>) {
         self.vocabulary.fill(text, self.numbers(variant));
     }
 

@@ -1,6 +1,7 @@
 //! [`Alignment`]: two texts word by word, for a picture of their differences.
 
-use super::{Containment, Prepared, Weights, with_sides};
+use super::{Containment, Weights, with_sides};
+use crate::analysis::words::Words;
 use crate::text::Normaliser;
 
 /// The words of two texts side by side, and the decision about the texts.
@@ -53,12 +54,12 @@ impl Alignment {
     /// # Cost
     /// The cost of [`Containment::new`].
     pub fn new(normaliser: &Normaliser, weights: &Weights, a: &str, b: &str) -> Self {
-        let [a, b] = [a, b].map(|text| Prepared::new(normaliser, text));
+        let [a, b] = [a, b].map(|text| Words::new(normaliser, text));
         Self::between(weights, &a, &b)
     }
 
     /// Aligns two prepared texts.
-    pub(crate) fn between(weights: &Weights, a: &Prepared<'_>, b: &Prepared<'_>) -> Self {
+    pub(crate) fn between(weights: &Weights, a: &Words<'_>, b: &Words<'_>) -> Self {
         with_sides(weights, a, b, |[a, b], sides| Self {
             containment: Containment::of([a, b], sides),
             a: sides.words(a),

@@ -4,12 +4,12 @@ use super::forgive::{
     MAX_GLUED, MAX_SPELLED, can_be_acronym, end_of_glued, has_first_letter_of, is_misspelling,
     spelled_out,
 };
-use super::lexicon::{Class, Lexicon};
-use super::prepared::Prepared;
-use super::tokens::Token;
-use super::vocabulary::key_hash;
-use super::weights::Weights;
 use super::{MAX_MISSING, MIN_STRONG};
+use crate::analysis::words::Words;
+use crate::analysis::words::lexicon::{Class, Lexicon};
+use crate::analysis::words::tokens::Token;
+use crate::analysis::words::vocabulary::key_hash;
+use crate::analysis::words::weights::Weights;
 
 /// The most tokens of a short text. A test of all words of a longer text would take as long as an alignment.
 const MAX_TOKENS: usize = 256;
@@ -21,7 +21,7 @@ const BITS_PER_TOKEN: usize = 16;
 const MAX_SEARCHED: usize = 8;
 
 /// Returns `true` only if neither of two texts is contained in the other.
-pub(super) fn are_apart(weights: &Weights, a: &Prepared<'_>, b: &Prepared<'_>) -> bool {
+pub(super) fn are_apart(weights: &Weights, a: &Words<'_>, b: &Words<'_>) -> bool {
     a.tokens.len().max(b.tokens.len()) <= MAX_TOKENS
         && certainly_loses(weights, &a.tokens, &b.tokens)
         && certainly_loses(weights, &b.tokens, &a.tokens)
@@ -59,7 +59,7 @@ struct HeavyWord {
 }
 
 impl HeavyWords {
-    pub(crate) fn new(weights: &Weights, text: &Prepared<'_>) -> Self {
+    pub(crate) fn new(weights: &Weights, text: &Words<'_>) -> Self {
         let words = text.tokens.iter().enumerate();
         let heavy = words.filter(|(_, token)| loss(weights, token) > MAX_MISSING);
         let heavy = heavy.map(|(at, token)| HeavyWord {
@@ -74,9 +74,9 @@ impl HeavyWords {
     pub(crate) fn are_lost<'o, 't: 'o>(
         &self,
         weights: &Weights,
-        text: &Prepared<'_>,
+        text: &Words<'_>,
         key_hashes: impl ExactSizeIterator<Item = u32>,
-        other: impl FnOnce() -> &'o Prepared<'t>,
+        other: impl FnOnce() -> &'o Words<'t>,
     ) -> bool {
         if self.0.is_empty() {
             return false;

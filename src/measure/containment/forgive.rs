@@ -2,9 +2,9 @@
 
 use rapidfuzz::distance::osa;
 
-use super::lexicon::{Class, Lexicon};
-use super::tokens::Token;
-use super::weights::Weights;
+use crate::analysis::words::lexicon::{Class, Lexicon};
+use crate::analysis::words::tokens::Token;
+use crate::analysis::words::weights::Weights;
 use crate::text::is_cjk;
 
 /// Words of fewer letters are not misspelled: too many are words themselves.

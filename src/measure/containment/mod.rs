@@ -57,29 +57,22 @@ mod align;
 mod alignment;
 mod certain_loss;
 mod forgive;
-mod lexicon;
-mod names;
-mod prepared;
 mod side;
-mod tokens;
-mod vocabulary;
-mod weights;
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
+use crate::analysis::words::Words;
+use crate::analysis::words::lexicon::Lexicon;
 use crate::measure::Resemblance;
 use crate::text::Normaliser;
-use lexicon::Lexicon;
 use side::Sides;
 
+pub use crate::analysis::words::weights::Weights;
 pub use alignment::{AlignedWord, Alignment};
 pub(crate) use certain_loss::HeavyWords;
-pub(crate) use prepared::{Prepared, Root};
-pub(crate) use vocabulary::Vocabulary;
-pub use weights::Weights;
 
 /// The largest weight, in nats, that the words of a contained text may lose: less than one ordinary
 /// word.
@@ -184,21 +177,17 @@ impl Containment {
     /// product of the numbers of words up to a million cells; longer texts are cut at words that
     /// occur once.
     pub fn new(normaliser: &Normaliser, weights: &Weights, a: &str, b: &str) -> Self {
-        let [a, b] = [a, b].map(|text| Prepared::new(normaliser, text));
+        let [a, b] = [a, b].map(|text| Words::new(normaliser, text));
         Self::between(weights, &a, &b)
     }
 
     /// Compares two prepared texts.
-    pub(crate) fn between(weights: &Weights, a: &Prepared<'_>, b: &Prepared<'_>) -> Self {
+    pub(crate) fn between(weights: &Weights, a: &Words<'_>, b: &Words<'_>) -> Self {
         with_sides(weights, a, b, Self::of)
     }
 
     /// Compares two prepared texts; `None` if neither may be deleted.
-    pub(crate) fn of_removable(
-        weights: &Weights,
-        a: &Prepared<'_>,
-        b: &Prepared<'_>,
-    ) -> Option<Self> {
+    pub(crate) fn of_removable(weights: &Weights, a: &Words<'_>, b: &Words<'_>) -> Option<Self> {
         if certain_loss::are_apart(weights, a, b) {
             return None;
         }
@@ -261,8 +250,8 @@ impl Containment {
 /// Compares two texts, and passes the indexes of both texts among the sides, and the sides.
 fn with_sides<R>(
     weights: &Weights,
-    a: &Prepared<'_>,
-    b: &Prepared<'_>,
+    a: &Words<'_>,
+    b: &Words<'_>,
     then: impl FnOnce([usize; 2], &Sides<'_, '_>) -> R,
 ) -> R {
     // Several alignments can have the same weight, and the order of the texts then selects one.

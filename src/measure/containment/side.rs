@@ -6,10 +6,10 @@ use foldhash::fast::FixedState;
 
 use super::align::align;
 use super::forgive::{can_be_acronym, end_of_glued, is_misspelling, spelled_out};
-use super::lexicon::{Class, Lexicon};
-use super::tokens::Token;
-use super::weights::Weights;
 use super::{AlignedWord, MIN_REPLACED, MIN_STRONG, Missing};
+use crate::analysis::words::lexicon::{Class, Lexicon};
+use crate::analysis::words::tokens::Token;
+use crate::analysis::words::weights::Weights;
 
 /// The weight of a filler, in nats. Ten fillers weigh as much as a contained text may lose.
 const FILLER: f64 = 0.3;

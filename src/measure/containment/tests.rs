@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
+use crate::analysis::words::vocabulary::key_hash;
 
 thread_local! {
     static NORMALISER: Normaliser = Normaliser::new();
@@ -13,8 +14,8 @@ fn compare(a: &str, b: &str) -> Containment {
     NORMALISER.with(|normaliser| Containment::new(normaliser, Weights::builtin(), a, b))
 }
 
-fn prepared(text: &str) -> Prepared<'static> {
-    NORMALISER.with(|normaliser| Prepared::new(normaliser, text))
+fn prepared(text: &str) -> Words<'static> {
+    NORMALISER.with(|normaliser| Words::new(normaliser, text))
 }
 
 /// The probes are grouped by the kind of difference.
@@ -98,7 +99,7 @@ fn judged_pairs_keep_precision_and_recall() {
 }
 
 /// Returns `true` if the pair was rejected without an alignment, which must not change the answer.
-fn is_rejected(a: &Prepared<'_>, b: &Prepared<'_>) -> bool {
+fn is_rejected(a: &Words<'_>, b: &Words<'_>) -> bool {
     let weights = Weights::builtin();
     let found = Containment::between(weights, a, b);
     let is_contained = found.verdict.is_a_in_b();
@@ -108,17 +109,17 @@ fn is_rejected(a: &Prepared<'_>, b: &Prepared<'_>) -> bool {
     certain_loss::are_apart(weights, a, b)
 }
 
-fn loses_heavy_word(a: &Prepared<'_>, b: &Prepared<'_>) -> bool {
+fn loses_heavy_word(a: &Words<'_>, b: &Words<'_>) -> bool {
     let weights = Weights::builtin();
     let key_hashes = b.tokens.iter();
-    let key_hashes = key_hashes.map(|token| vocabulary::key_hash(&token.key));
+    let key_hashes = key_hashes.map(|token| key_hash(&token.key));
     HeavyWords::new(weights, a).are_lost(weights, a, key_hashes, || b)
 }
 
 #[test]
 fn rejection_without_alignment_never_changes_a_verdict() {
     let pairs = include_str!("../../../tests/data/judged/pairs.jsonl");
-    let pairs: Vec<[Prepared<'_>; 2]> = pairs
+    let pairs: Vec<[Words<'_>; 2]> = pairs
         .lines()
         .map(|line| {
             let pair: Value = serde_json::from_str(line).unwrap();
@@ -130,7 +131,7 @@ fn rejection_without_alignment_never_changes_a_verdict() {
     let losing = pairs.iter().filter(|[a, b]| loses_heavy_word(a, b));
     assert!(losing.count() >= rejected);
     // Texts of a set with all others: few are alike.
-    let texts: Vec<&Prepared<'_>> = pairs.iter().step_by(9).map(|[a, _]| a).collect();
+    let texts: Vec<&Words<'_>> = pairs.iter().step_by(9).map(|[a, _]| a).collect();
     for (a, b) in texts.iter().flat_map(|a| texts.iter().map(move |b| (a, b))) {
         is_rejected(a, b);
     }

@@ -8,14 +8,14 @@ use super::SimilarJoin;
 use super::keepers::Containers;
 use super::nodes::Nodes;
 use super::pair::SimilarPair;
+use crate::analysis::Analysed;
 use crate::dedup::quotations::QuotationIndex;
-use crate::dedup::text_index::{PreparedText, SimilarIndex, SimilarText, Sought};
+use crate::dedup::text_index::{SimilarIndex, SimilarText, Sought};
 use crate::error::Result;
-use crate::forest::ForestKeys;
 use crate::measure::Resemblance;
 use crate::measure::containment::{Containment, Verdict};
 use crate::measure::decision::Decision;
-use crate::measure::quotation::QuotableText;
+use crate::measure::quotation::quoted_in;
 use crate::store::View;
 
 /// The most nodes of a batch.
@@ -40,14 +40,14 @@ pub(super) struct Part<'j> {
     /// The node at each position of the index. Nodes ascend.
     indexed: Vec<u32>,
     /// The first node of the next batch, and the texts of that batch.
-    ahead: Option<(u32, Vec<PreparedText>)>,
+    ahead: Option<(u32, Vec<Analysed>)>,
 }
 
 /// Some nodes with their texts, which are compared with the nodes of a part.
 pub(super) struct Batch<'p> {
     part: &'p Part<'p>,
     nodes: Vec<u32>,
-    texts: Vec<PreparedText>,
+    texts: Vec<Analysed>,
 }
 
 impl<'j> Part<'j> {
@@ -89,7 +89,6 @@ impl<'j> Part<'j> {
         let add = || {
             index.extend_prepared(texts.iter());
             if let Some((quotations, _)) = quotations {
-                let texts: Vec<&str> = texts.iter().map(PreparedText::text).collect();
                 quotations.extend(&texts);
             }
         };
@@ -116,7 +115,7 @@ impl<'j> Part<'j> {
         Ok(self.batch_of(&nodes[..texts.len()], texts))
     }
 
-    fn batch_of(&self, nodes: &[u32], texts: Vec<PreparedText>) -> Batch<'_> {
+    fn batch_of(&self, nodes: &[u32], texts: Vec<Analysed>) -> Batch<'_> {
         Batch {
             part: self,
             nodes: nodes.to_vec(),
@@ -125,7 +124,7 @@ impl<'j> Part<'j> {
     }
 
     /// The texts of the first of these nodes, prepared.
-    fn prepare(&self, nodes: &[u32]) -> Result<Vec<PreparedText>> {
+    fn prepare(&self, nodes: &[u32]) -> Result<Vec<Analysed>> {
         let nodes = &nodes[..nodes.len().min(BATCH_NODES)];
         let nodes = self.nodes.first_within(nodes, self.max_batch_bytes());
         self.source().prepare(nodes)
@@ -157,7 +156,7 @@ struct TextSource<'j> {
 
 impl TextSource<'_> {
     /// The texts of these nodes, prepared.
-    fn prepare(&self, nodes: &[u32]) -> Result<Vec<PreparedText>> {
+    fn prepare(&self, nodes: &[u32]) -> Result<Vec<Analysed>> {
         let prepare = |node: &u32| Ok(SimilarIndex::prepare(self.decision, &self.text(*node)?));
         nodes.par_iter().map(prepare).collect()
     }
@@ -197,7 +196,7 @@ impl Batch<'_> {
                 let end = part.indexed.partition_point(|other| other < node) as u32;
                 Some((&self.texts[at], end))
             };
-            let texts: Vec<(&PreparedText, u32)> = nodes.iter().filter_map(text).collect();
+            let texts: Vec<(&Analysed, u32)> = nodes.iter().filter_map(text).collect();
             let candidates = part.index.candidates_of_all(&texts);
             let searches = nodes.iter().zip(texts).zip(candidates);
             let taken = searches.map(|((node, (text, end)), candidates)| {
@@ -225,7 +224,7 @@ impl Batch<'_> {
 struct Search<'s> {
     part: &'s Part<'s>,
     node: u32,
-    text: &'s PreparedText,
+    text: &'s Analysed,
     /// The position in the index of the first node that is not before the node.
     end: u32,
     candidates: Vec<u32>,
@@ -266,19 +265,18 @@ impl Search<'_> {
     fn visit_quoting<B>(
         &self,
         accepts: &dyn Fn(u32) -> bool,
-        mut visitor: impl FnMut(u32, &str, Containment) -> ControlFlow<B>,
+        mut visitor: impl FnMut(u32, &Analysed, Containment) -> ControlFlow<B>,
     ) -> Result<ControlFlow<B>> {
         let Some((quotations, max_ratio)) = &self.part.quotations else {
             return Ok(ControlFlow::Continue(()));
         };
-        let text = QuotableText::new(self.text.deciding());
-        for position in quotations.candidates(&text, self.end, *max_ratio) {
+        for position in quotations.candidates(self.text, self.end, *max_ratio) {
             let other = self.part.indexed[position as usize];
             if !(self.is_compared(position) && accepts(other)) {
                 continue;
             }
-            let longer = self.part.text(other)?;
-            if let Some(found) = text.quoted_in(&longer, *max_ratio)
+            let longer = Analysed::lazy(self.part.text(other)?);
+            if let Some(found) = quoted_in(self.text, &longer, *max_ratio)
                 && let ControlFlow::Break(found) = visitor(other, &longer, found)
             {
                 return Ok(ControlFlow::Break(found));
@@ -313,8 +311,7 @@ impl Search<'_> {
         alike.sort_unstable();
         let is_new = |other: u32| alike.binary_search(&other).is_err();
         let found = self.visit_quoting(&is_new, |other, longer, found| {
-            let normaliser = ForestKeys::shared().normaliser();
-            let resemblance = Resemblance::new(normaliser, self.text.text(), longer);
+            let resemblance = Resemblance::of(self.text, longer);
             pairs.push(pair(other, resemblance, Some(found.verdict)));
             ControlFlow::<()>::Continue(())
         })?;

@@ -38,9 +38,9 @@ use crate::store::bulk::in_order::InOrderWriter;
 use crate::store::bulk::new_documents::{NewDocuments, PushedDocument, PushedSorter};
 use crate::store::bulk::new_file::NewFile;
 use crate::store::bulk::reporter::{LoadReporter, OnConflict};
-use crate::store::bulk::sort::SortContext;
+use crate::store::bulk::sort::{SortContext, Sorter};
 use crate::store::bulk::table_writer::{TableWriter, Target};
-use crate::store::bulk::text_writer::{KeySorter, TextWriter};
+use crate::store::bulk::text_writer::TextWriter;
 use crate::store::commit::write_transaction::{MAX_REMOVED_AT_ONCE, WriteTransaction};
 use crate::store::disk::path::DbPath;
 use crate::store::tables::schema::{Header, Keeps};
@@ -145,7 +145,7 @@ impl Load {
         };
         let sorts = if keeps.arrivals { 4 } else { 2 };
         let sorter_bytes = (memory_bytes / 4 * 3 - key_bytes) / sorts;
-        let keys = (header.key_maker()).map(|maker| KeySorter::new(maker, key_bytes, &context));
+        let keys = keeps.text_keys.then(|| Sorter::new(key_bytes, &context));
         let text_batch_bytes = TEXT_BATCH_BYTES.min(memory_bytes / 8);
         Self {
             stage: None,

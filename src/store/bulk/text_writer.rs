@@ -2,12 +2,12 @@
 
 use rayon::prelude::*;
 
+use crate::analysis::Analysed;
 use crate::error::Result;
 use crate::ids::DocId;
 use crate::store::bulk::sort::{SortContext, Sorter};
 use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::tables::packed::entry::pair;
-use crate::store::tables::text_keys::KeyMaker;
 use crate::store::tables::texts::Encoder;
 
 /// Texts encoded in memory before they are stored.
@@ -19,38 +19,26 @@ pub(super) struct TextWriter {
     pending: Vec<(DocId, String)>,
     pending_bytes: usize,
     batch_bytes: usize,
-    keys: Option<KeySorter>,
+    /// Sorts new text keys; `None` in a database that keeps none. An entry of an orphaned text is
+    /// pushed twice.
+    keys: Option<Sorter<u128>>,
     context: SortContext,
 }
 
-/// Sorts new entries of the table of text keys. An entry of an orphaned text is pushed twice.
-pub(super) struct KeySorter {
-    maker: &'static KeyMaker,
-    entries: Sorter<u128>,
-}
-
-impl KeySorter {
-    pub(super) fn new(
-        maker: &'static KeyMaker,
-        memory_bytes: usize,
-        context: &SortContext,
-    ) -> Self {
-        Self {
-            maker,
-            entries: Sorter::new(memory_bytes, context),
-        }
-    }
-}
-
-/// The stored form of a text, and its text keys.
+/// The stored bytes of a text, and its text keys.
 struct EncodedText {
     id: DocId,
     bytes: Vec<u8>,
-    keys: Vec<u64>,
+    /// `None` in a database that keeps no text keys.
+    keyed: Option<Analysed>,
 }
 
 impl TextWriter {
-    pub(super) fn new(batch_bytes: usize, keys: Option<KeySorter>, context: &SortContext) -> Self {
+    pub(super) fn new(
+        batch_bytes: usize,
+        keys: Option<Sorter<u128>>,
+        context: &SortContext,
+    ) -> Self {
         Self {
             pending: Vec::new(),
             pending_bytes: 0,
@@ -89,9 +77,9 @@ impl TextWriter {
             let encoded = self.encode(texts)?;
             transaction.add_texts(encoded.iter().map(|text| (text.id, text.bytes.as_slice())))?;
             if let Some(sorter) = &mut self.keys {
-                for EncodedText { id, keys, .. } in &encoded {
-                    for key in keys {
-                        sorter.entries.push(pair(*key, id.0))?;
+                for EncodedText { id, keyed, .. } in &encoded {
+                    for key in keyed.iter().flat_map(Analysed::forest_keys) {
+                        sorter.push(pair(*key, id.0))?;
                     }
                 }
             }
@@ -101,14 +89,14 @@ impl TextWriter {
 
     /// Compresses texts and makes their text keys, on all cores.
     fn encode(&self, texts: &[(DocId, String)]) -> Result<Vec<EncodedText>> {
-        let maker = self.keys.as_ref().map(|sorter| sorter.maker);
+        let keeps_keys = self.keys.is_some();
         let encode = |encoder: &mut Encoder, (id, text): &(DocId, String)| {
-            let keyed = maker.map(|maker| maker.keys_and_sketch(text));
-            let (keys, sketch) = keyed.unwrap_or_default();
+            let keyed = keeps_keys.then(|| Analysed::keyed(&**text));
+            let sketch = keyed.as_ref().and_then(Analysed::sketch);
             Ok(EncodedText {
                 id: *id,
                 bytes: encoder.encode(*id, text, sketch)?,
-                keys,
+                keyed,
             })
         };
         self.context.run(|| {
@@ -127,7 +115,7 @@ impl TextWriter {
         transaction: &mut WriteTransaction,
         ids: impl Iterator<Item = Result<u64>>,
     ) -> Result<Option<Sorter<u128>>> {
-        let mut entries = self.keys.map(|sorter| sorter.entries);
+        let mut entries = self.keys;
         transaction.remove_texts(ids, |entry| match &mut entries {
             Some(entries) => entries.push(entry),
             None => Ok(()),
@@ -137,6 +125,6 @@ impl TextWriter {
 
     /// The number of new entries of text keys, with the entries of orphaned texts.
     pub(super) fn key_entries(&self) -> u64 {
-        self.keys.as_ref().map_or(0, |sorter| sorter.entries.len())
+        self.keys.as_ref().map_or(0, |sorter| sorter.len())
     }
 }

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 
-use crate::measure::WordingSize;
+use crate::analysis::WordingSize;
 
 /// The sketch of a document, and the place of its wording in the ring with its size, which rejects
 /// candidates of another length without a read of the wording.

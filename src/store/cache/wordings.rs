@@ -17,9 +17,8 @@ use std::mem;
 use foldhash::fast::RandomState;
 use parking_lot::{RwLock, RwLockWriteGuard};
 
-use crate::analysis::Sketch;
+use crate::analysis::{PackedWording, Sketch, WordingSize};
 use crate::ids::DocId;
-use crate::measure::{PackedWording, WordingSize};
 use crate::store::cache::commit_stamps::CommitStamps;
 use crate::store::cache::dense_places::{DensePlaces, NO_SKETCH, NO_WORDING, Place};
 
@@ -492,11 +491,12 @@ mod tests {
     use foldhash::fast::FixedState;
 
     use super::*;
-    use crate::measure::Wording;
-    use crate::text::Normaliser;
+    use crate::analysis::Analysed;
 
     fn packed(text: &str) -> Vec<u8> {
-        Wording::new(&Normaliser::new(), text).pack().unwrap()
+        let text = Analysed::new(text);
+        assert!(text.packed().is_some());
+        text.packed_bytes().to_vec()
     }
 
     fn sketch(id: u64) -> Option<Sketch> {

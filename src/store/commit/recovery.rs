@@ -8,14 +8,14 @@ use rayon::prelude::*;
 
 use super::{Committer, Memtables};
 use crate::advice::Advice;
+use crate::analysis::Analysed;
 use crate::error::{Error, Result};
 use crate::store::commit::flush_options::FlushOptions;
 use crate::store::commit::write_lock::{ActiveLog, WriteLock};
 use crate::store::journal::{Identity, Journal, Lookup};
 use crate::store::memtable::Memtable;
-use crate::store::tables::edit::{Counts, DocumentEdit, KeyedText, TextEdit};
+use crate::store::tables::edit::{Counts, DocumentEdit, TextEdit};
 use crate::store::tables::schema;
-use crate::store::tables::text_keys::KeyMaker;
 use crate::store::view::table_store::TableStore;
 
 impl Committer {
@@ -85,10 +85,9 @@ struct Replayed {
 }
 
 /// Makes the keys of a text, which the journal leaves out.
-fn add_keys(edit: &mut DocumentEdit, maker: &KeyMaker) {
-    if let TextEdit::Put(keyed) = &edit.text {
-        let text = keyed.text.to_string();
-        edit.text = TextEdit::Put(KeyedText::with_keys(text, maker));
+fn add_keys(edit: &mut DocumentEdit) {
+    if let TextEdit::Put(text) = &edit.text {
+        edit.text = TextEdit::Put(Arc::new(Analysed::keyed(text.text())));
     }
 }
 
@@ -247,8 +246,8 @@ impl Journals<'_> {
         Ok(found.map(|(is_sealed, journal)| {
             let memtable = Arc::new(Memtable::new());
             let visible = self.tables.pool.run(|| {
-                if let Some(maker) = self.tables.header.key_maker() {
-                    edits.par_iter_mut().for_each(|edit| add_keys(edit, maker));
+                if self.tables.header.keeps().text_keys {
+                    edits.par_iter_mut().for_each(add_keys);
                 }
                 memtable.append(&edits)
             });

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::collection::vec;
@@ -12,9 +13,10 @@ use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use tempfile::TempDir;
 
+use crate::analysis::Analysed;
 use crate::document::Document;
 use crate::error::{Error, Result};
-use crate::forest::{ForestKeys, ForestQuery, Reach};
+use crate::forest::{self, ForestSearch, Reach};
 use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::progress::ProgressHandler;
 use crate::retention::Retention;
@@ -23,9 +25,7 @@ use crate::store::commit::flush::flush_edits;
 use crate::store::commit::flush_options::FlushOptions;
 use crate::store::limits::Limits;
 use crate::store::maintenance::{check, copy};
-use crate::store::{
-    DbPath, DocumentEdit, Header, KeyedText, Store, StoredDocument, TextEdit, View,
-};
+use crate::store::{DbPath, DocumentEdit, Header, Store, StoredDocument, TextEdit, View};
 
 const CACHE_BYTES: usize = 16 << 20;
 const MEMORY_BYTES: u64 = 16 << 20;
@@ -63,7 +63,7 @@ fn header(retention: Option<Retention>, frozen: bool) -> Header {
     Header {
         recipe: String::new(),
         keep_texts: true,
-        text_keys: Some(ForestKeys::description()),
+        text_keys: Some(forest::description()),
         frozen,
         retention,
     }
@@ -138,12 +138,13 @@ impl CheckedStore {
     fn new(retention: Option<Retention>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store");
-        let maker = ForestKeys::shared();
         Self {
             store: Some(create(&path, header(retention, false)).unwrap()),
             path,
             stored: Stored::new(),
-            keys: (0..TEXTS).map(|number| maker.keys(&text(number))).collect(),
+            keys: (0..TEXTS)
+                .map(|number| forest::keys(&text(number)))
+                .collect(),
             keeps_arrivals: retention.is_some(),
             latest: 0,
             folder,
@@ -173,13 +174,12 @@ impl CheckedStore {
         if self.store().read().unwrap().unflushed_changes() > MAX_UNFLUSHED {
             self.step(&Step::FlushAll);
         }
-        let maker = ForestKeys::shared();
         let mut edits = BTreeMap::new();
         for (id, change) in changes {
             let before = self.stored.get(id).copied();
             let (after, edit) = match change {
                 Edit::Put(number) => {
-                    let keyed = KeyedText::with_keys(text(*number), maker);
+                    let keyed = Arc::new(Analysed::keyed(text(*number)));
                     (
                         Some((self.arriving(*id), Some(*number))),
                         TextEdit::Put(keyed),
@@ -333,9 +333,8 @@ impl CheckedStore {
         // Twice: the second search reads nodes from the cache.
         for _ in 0..2 {
             for (number, keys) in self.keys.iter().enumerate() {
-                let letters = ForestKeys::shared().normaliser().letters(&text(number));
-                let query = ForestKeys::shared().query(&text(number), &letters);
-                let search = query.within(Reach::ALIKE, 0.5);
+                let query = Analysed::new(&text(number));
+                let search = ForestSearch::new(&query, Reach::ALIKE, 0.5);
                 let found = view.candidates_in_forest(&search).unwrap();
                 // Copies are in the nodes of their own text, and no other document is found.
                 let copies = keys.iter().flat_map(|key| &by_key[key]);
@@ -347,8 +346,7 @@ impl CheckedStore {
 }
 
 fn documents_of(view: &View, keys: &[u64]) -> Vec<DocId> {
-    let query = ForestQuery::of_keys(keys);
-    let search = query.within(Reach::ALIKE, 0.0);
+    let search = ForestSearch::of_keys(keys.to_vec());
     view.candidates_in_forest(&search).unwrap()
 }
 
@@ -534,6 +532,6 @@ fn file_with_another_forest_is_refused() {
     };
     assert_eq!(
         (stored.as_str(), known),
-        ("other forest", ForestKeys::description())
+        ("other forest", forest::description())
     );
 }

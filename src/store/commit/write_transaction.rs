@@ -22,7 +22,7 @@ use crate::store::tables::schema::{
     self, ARRIVALS, BLOCK0, Counters, FINGERPRINTS, Header, JournalMark, Keeps, ROTATED, TEXT_KEYS,
     TIMES, UNRELIABLE,
 };
-use crate::store::tables::text_keys::{KeyMaker, TextKeyChanges};
+use crate::store::tables::text_keys::{self, TextKeyChanges};
 use crate::store::tables::texts;
 use crate::store::view::table_store::TableStore;
 
@@ -33,8 +33,6 @@ pub(crate) struct WriteTransaction {
     transaction: AbortOnDrop,
     db_path: DbPath,
     keeps: Keeps,
-    /// `None` in a file that keeps no text keys.
-    key_maker: Option<&'static KeyMaker>,
     counters: Counters,
     /// `true` if a table or a counter was changed.
     is_changed: bool,
@@ -73,7 +71,6 @@ impl WriteTransaction {
             transaction,
             db_path: db_path.clone(),
             keeps: header.keeps(),
-            key_maker: header.key_maker(),
             counters,
             is_changed: false,
             changes: Changes::default(),
@@ -152,9 +149,9 @@ impl WriteTransaction {
     /// same transaction.
     pub(crate) fn key_changes(&self, edits: &[DocumentEdit]) -> Result<TextKeyChanges> {
         let mut changes = TextKeyChanges::default();
-        let Some(maker) = self.key_maker else {
+        if !self.keeps.text_keys {
             return Ok(changes);
-        };
+        }
         let texts = self.open_texts()?;
         for edit in edits.iter().filter(|edit| edit.text != TextEdit::Keep) {
             // A new document has no old text, and most edits insert.
@@ -162,7 +159,7 @@ impl WriteTransaction {
                 Some(_) => texts::get(&texts, edit.id, &self.db_path)?,
                 None => None,
             };
-            let old = old.map_or(Vec::new(), |old| maker.keys(&old));
+            let old = old.map_or(Vec::new(), |old| text_keys::keys(&old));
             changes.replace(edit.id, &old, edit.text.keys());
         }
         Ok(changes)
@@ -293,7 +290,7 @@ impl WriteTransaction {
             match &edit.text {
                 TextEdit::Keep => {}
                 TextEdit::Put(keyed) => {
-                    let bytes = encoder.encode(edit.id, &keyed.text, keyed.sketch())?;
+                    let bytes = encoder.encode(edit.id, keyed.text(), keyed.sketch())?;
                     let old = table
                         .insert(edit.id.0, bytes.as_slice())
                         .writing(&self.db_path)?;
@@ -357,9 +354,9 @@ impl WriteTransaction {
                     continue;
                 };
                 removed += 1;
-                if let Some(maker) = self.key_maker {
+                if self.keeps.text_keys {
                     let text = texts::decode(DocId(id), old.value(), &self.db_path)?;
-                    for key in maker.keys(&text) {
+                    for key in text_keys::keys(&text) {
                         remove_entry(pair(key, id))?;
                     }
                 }

@@ -24,7 +24,7 @@ use std::io::{Result, Write};
 
 use super::frame::Fields;
 use crate::ids::{DocId, Fingerprint, Timestamp};
-use crate::store::tables::edit::{Counts, DocumentEdit, KeyedText, StoredDocument, TextEdit};
+use crate::store::tables::edit::{Counts, DocumentEdit, StoredDocument, TextEdit};
 
 /// Bytes of the totals.
 const COUNTS_BYTES: u64 = 17;
@@ -53,7 +53,7 @@ fn edit_bytes(edit: &DocumentEdit) -> u64 {
         state.map_or(0, |state| if state.arrival.is_some() { 16 } else { 8 })
     };
     let text_bytes = match &edit.text {
-        TextEdit::Put(keyed) => 4 + keyed.text.len() as u64,
+        TextEdit::Put(keyed) => 4 + keyed.text().len() as u64,
         TextEdit::Keep | TextEdit::Remove => 0,
     };
     MIN_EDIT_BYTES as u64 + state_bytes(edit.before) + state_bytes(edit.after) + text_bytes
@@ -85,8 +85,8 @@ fn encode_edit(out: &mut impl Write, edit: &DocumentEdit) -> Result<()> {
         }
     }
     if let TextEdit::Put(keyed) = &edit.text {
-        out.write_all(&(keyed.text.len() as u32).to_le_bytes())?;
-        out.write_all(keyed.text.as_bytes())?;
+        out.write_all(&(keyed.text().len() as u32).to_le_bytes())?;
+        out.write_all(keyed.text().as_bytes())?;
     }
     Ok(())
 }
@@ -127,7 +127,7 @@ fn decode_edit(fields: &mut Fields<'_>) -> Option<DocumentEdit> {
         before: decode_state(fields, flags)?,
         after: decode_state(fields, flags >> AFTER_SHIFT)?,
         text: match flags & BOTH_TEXT {
-            PUT_TEXT => TextEdit::Put(KeyedText::new(decode_text(fields)?, Vec::new())),
+            PUT_TEXT => TextEdit::put_without_keys(decode_text(fields)?),
             REMOVE_TEXT => TextEdit::Remove,
             BOTH_TEXT => return None,
             _ => TextEdit::Keep,
@@ -179,7 +179,7 @@ pub(super) mod tests {
         prop_oneof![
             Just(TextEdit::Keep),
             Just(TextEdit::Remove),
-            "\\PC{0,40}".prop_map(|text| TextEdit::Put(KeyedText::new(text, Vec::new()))),
+            "\\PC{0,40}".prop_map(TextEdit::put_without_keys),
         ]
     }
 

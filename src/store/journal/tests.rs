@@ -1,7 +1,5 @@
 //! Tests of whole journal files: cut, damaged, torn, reused.
 
-use std::sync::Arc;
-
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -9,7 +7,7 @@ use super::frame::ALIGNMENT_BYTES;
 use super::payload::tests::edit;
 use super::*;
 use crate::ids::{DocId, Fingerprint, Timestamp};
-use crate::store::tables::edit::{KeyedText, StoredDocument, TextEdit};
+use crate::store::tables::edit::{StoredDocument, TextEdit};
 
 type Batch = (Vec<DocumentEdit>, Counts);
 
@@ -100,7 +98,7 @@ fn insertion(id: u64, text: &str) -> DocumentEdit {
             reliable: true,
             arrival: None,
         }),
-        text: TextEdit::Put(KeyedText::new(text, Vec::new())),
+        text: TextEdit::put_without_keys(text),
     }
 }
 
@@ -189,9 +187,9 @@ fn every_kind_of_change_is_replayed_in_order() {
     let texts = [
         TextEdit::Keep,
         TextEdit::Remove,
-        TextEdit::Put(KeyedText::new("", Vec::new())),
-        TextEdit::Put(KeyedText::new("短 text", Vec::new())),
-        TextEdit::Put(KeyedText::new("long ".repeat(100_000), Vec::new())),
+        TextEdit::put_without_keys(""),
+        TextEdit::put_without_keys("短 text"),
+        TextEdit::put_without_keys("long ".repeat(100_000)),
     ];
     let mut batches = vec![(Vec::new(), Counts::default())];
     for before in states {
@@ -599,10 +597,10 @@ fn failed_growth_writes_nothing_and_loses_nothing() {
 fn commit_above_record_limit_is_refused() {
     let folder = Folder::new();
     let mut journal = folder.create(generation(1)).unwrap();
-    let text = KeyedText::new("x".repeat(1 << 20), Vec::new());
+    let text = TextEdit::put_without_keys("x".repeat(1 << 20));
     let edits: Vec<_> = (0..4096)
         .map(|id| DocumentEdit {
-            text: TextEdit::Put(Arc::clone(&text)),
+            text: text.clone(),
             ..insertion(id, "")
         })
         .collect();

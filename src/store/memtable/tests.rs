@@ -1,6 +1,6 @@
 //! Memtables against a plain map, concurrent readers, and a measurement.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::time::{Duration, Instant};
@@ -12,11 +12,11 @@ use proptest::test_runner::FileFailurePersistence;
 use super::postings::PAGE;
 use super::view::LatestVersion;
 use super::*;
+use crate::analysis::Analysed;
 use crate::block::{BLOCK_BITS, BLOCKS};
 use crate::document::Match;
-use crate::forest::{ForestQuery, Reach};
+use crate::forest::ForestSearch;
 use crate::ids::Timestamp;
-use crate::store::tables::edit::KeyedText;
 
 const CENTRES: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0x1ee7_79b9_7f4a_0000];
 
@@ -38,8 +38,9 @@ fn insertion(id: u64, bits: u64) -> DocumentEdit {
 }
 
 /// A text whose keys are its letters, so that many texts share keys.
-fn keyed(text: &str) -> Arc<KeyedText> {
-    KeyedText::new(text, text.bytes().map(u64::from).collect())
+fn keyed(text: &str) -> Arc<Analysed> {
+    let keys: BTreeSet<u64> = text.bytes().map(u64::from).collect();
+    Arc::new(Analysed::with_keys(text, keys.into_iter().collect()))
 }
 
 fn view_of(memtable: &Arc<Memtable>) -> MemtableView {
@@ -88,7 +89,7 @@ impl Model {
 
     fn in_forest(&self, keys: &[u64]) -> Vec<DocId> {
         let has_key = |text: &TextEdit| {
-            let has = |keyed: &KeyedText| keys.iter().any(|key| keyed.has_key(*key));
+            let has = |keyed: &Analysed| keys.iter().any(|key| keyed.forest_keys().contains(key));
             matches!(text, TextEdit::Put(keyed) if has(keyed))
         };
         let touched = self.touched.iter();
@@ -130,8 +131,7 @@ fn assert_view_is(view: &MemtableView, model: &Model, ids: u64) {
     for key in b'a'..=b'd' {
         for keys in [vec![key.into()], vec![key.into(), b'b'.into()], vec![]] {
             let expected = model.in_forest(&keys);
-            let query = ForestQuery::of_keys(&keys);
-            let search = query.within(Reach::ALIKE, 0.0);
+            let search = ForestSearch::of_keys(keys.clone());
             let found = |passes| view.in_forest(&search, |_| passes).unwrap();
             assert_eq!(found(true), expected, "{keys:?}");
             assert_eq!(found(false), []);
@@ -421,7 +421,7 @@ fn memory_estimate_is_small_without_edits_and_includes_text_bytes() {
     let memtable = Memtable::new();
     assert!(memtable.bytes() < 1 << 18);
     memtable.append(&[DocumentEdit {
-        text: TextEdit::Put(KeyedText::new("a".repeat(1_000), Vec::new())),
+        text: TextEdit::put_without_keys("a".repeat(1_000)),
         ..insertion(1, 1)
     }]);
     assert!((1_000..1_500).contains(&(memtable.bytes() - Memtable::new().bytes())));

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use super::{Memtable, TextEdit, Version, indexed_fingerprint};
+use crate::analysis::Analysed;
 use crate::document::Match;
 use crate::error::Result;
 use crate::forest::ForestSearch;
 use crate::ids::{DocId, Fingerprint};
-use crate::store::tables::edit::{DocumentEdit, KeyedText, StoredDocument};
+use crate::store::tables::edit::{DocumentEdit, StoredDocument};
 
 /// The visible edits of the memtables. The state of a document here replaces its state in the
 /// tables.
@@ -211,10 +212,13 @@ impl MemtableView {
         age: usize,
         first: &Version,
         keys: &[(u32, u64)],
-    ) -> Option<(Arc<KeyedText>, StoredDocument)> {
+    ) -> Option<(Arc<Analysed>, StoredDocument)> {
         let (newer, part) = (&self.parts[..age], &self.parts[age]);
         // The sets also have the keys of other versions, some of them not visible.
-        let has_any = |keyed: &KeyedText| keys.iter().any(|(_, key)| keyed.has_key(*key));
+        let has_any = |keyed: &Analysed| {
+            keys.iter()
+                .any(|(_, key)| keyed.forest_keys().binary_search(key).is_ok())
+        };
         // Most documents have one version, and then look-ups by id, which lock shards, are saved.
         if first.is_latest(part.visible)
             && let TextEdit::Put(keyed) = &first.text

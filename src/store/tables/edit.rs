@@ -1,13 +1,10 @@
 //! The stored state of a document, and the edit of one document: the states before and after.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use crate::analysis::Sketch;
+use crate::analysis::{Analysed, Sketch};
 use crate::ids::Timestamp;
 use crate::ids::{DocId, Fingerprint};
-use crate::measure::{PackedWording, Wording};
-use crate::store::tables::text_keys::KeyMaker;
-use crate::text::Normaliser;
 
 /// The stored state of a document, without its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,100 +30,22 @@ pub(crate) struct DocumentEdit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TextEdit {
     Keep,
-    Put(Arc<KeyedText>),
+    /// The new text with its [keys](Analysed::forest_keys), which are empty in a database that
+    /// keeps no text keys.
+    Put(Arc<Analysed>),
     Remove,
 }
 
-/// A text to be stored, with its text keys.
-#[derive(Debug)]
-pub(crate) struct KeyedText {
-    pub(crate) text: Box<str>,
-    /// Ascending and distinct; empty in a database that keeps no text keys.
-    keys: Box<[u64]>,
-    /// Made with the keys, or by the first use.
-    sketch: OnceLock<Option<Sketch>>,
-    /// The packed wording, made by a query for the text or by the first comparison.
-    packed: OnceLock<Option<Box<[u8]>>>,
-}
-
-impl PartialEq for KeyedText {
-    fn eq(&self, other: &Self) -> bool {
-        self.text == other.text && self.keys == other.keys
-    }
-}
-
-impl Eq for KeyedText {}
-
-impl KeyedText {
-    /// Sorts the keys and removes duplicates.
-    pub(crate) fn new(text: impl Into<Box<str>>, keys: Vec<u64>) -> Arc<Self> {
-        Self::with_cells(text, keys, OnceLock::new(), OnceLock::new())
-    }
-
-    /// A text with its keys and its sketch.
-    pub(crate) fn with_keys(text: String, maker: &KeyMaker) -> Arc<Self> {
-        let (keys, sketch) = maker.keys_and_sketch(&text);
-        Self::with_cells(text, keys, sketch.into(), OnceLock::new())
-    }
-
-    /// A text with its keys, its sketch and its packed wording, made by a query for the text.
-    pub(crate) fn with_parts(
-        text: String,
-        (keys, sketch): (Vec<u64>, Option<Sketch>),
-        packed: Option<Vec<u8>>,
-    ) -> Arc<Self> {
-        let packed = packed.map(Vec::into_boxed_slice);
-        Self::with_cells(text, keys, sketch.into(), packed.into())
-    }
-
-    fn with_cells(
-        text: impl Into<Box<str>>,
-        mut keys: Vec<u64>,
-        sketch: OnceLock<Option<Sketch>>,
-        packed: OnceLock<Option<Box<[u8]>>>,
-    ) -> Arc<Self> {
-        keys.sort_unstable();
-        keys.dedup();
-        Arc::new(Self {
-            text: text.into(),
-            keys: keys.into(),
-            sketch,
-            packed,
-        })
-    }
-
-    /// The sketch of the text; `None` in a database that keeps no text keys, and for a text with
-    /// too little content.
-    pub(crate) fn sketch(&self) -> Option<Sketch> {
-        let has_minima = self.keys.len() > 1;
-        let make = || KeyMaker::shared().keys_and_sketch(&self.text).1;
-        has_minima.then(|| *self.sketch.get_or_init(make)).flatten()
-    }
-
-    /// The packed wording; `None` for a text that is compared as a whole.
-    pub(crate) fn packed(&self, normaliser: &Normaliser) -> Option<PackedWording<'_>> {
-        let pack = || {
-            Wording::new(normaliser, &self.text)
-                .pack()
-                .map(Vec::into_boxed_slice)
-        };
-        PackedWording::new(self.packed.get_or_init(pack).as_deref()?)
-    }
-
-    pub(crate) fn keys(&self) -> &[u64] {
-        &self.keys
-    }
-
-    pub(crate) fn has_key(&self, key: u64) -> bool {
-        self.keys.binary_search(&key).is_ok()
-    }
-}
-
 impl TextEdit {
+    /// A new text of a database that keeps no text keys, or whose keys are not made yet.
+    pub(crate) fn put_without_keys(text: impl Into<Box<str>>) -> Self {
+        Self::Put(Arc::new(Analysed::with_keys(text, Vec::new())))
+    }
+
     /// Bytes of the new text; 0 without a new text.
     pub(crate) fn len_bytes(&self) -> usize {
         match self {
-            Self::Put(keyed) => keyed.text.len(),
+            Self::Put(text) => text.text().len(),
             Self::Keep | Self::Remove => 0,
         }
     }
@@ -134,13 +53,7 @@ impl TextEdit {
     /// Bytes of the packed wording of the new text; 0 before it is made.
     pub(crate) fn packed_bytes(&self) -> usize {
         match self {
-            Self::Put(keyed) => keyed
-                .packed
-                .get()
-                .into_iter()
-                .flatten()
-                .map(|packed| packed.len())
-                .sum(),
+            Self::Put(text) => text.packed_bytes().len(),
             Self::Keep | Self::Remove => 0,
         }
     }
@@ -156,7 +69,7 @@ impl TextEdit {
     /// The keys of the new text; empty without a new text.
     pub(crate) fn keys(&self) -> &[u64] {
         match self {
-            Self::Put(keyed) => keyed.keys(),
+            Self::Put(keyed) => keyed.forest_keys(),
             Self::Keep | Self::Remove => &[],
         }
     }

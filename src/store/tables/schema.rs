@@ -26,7 +26,7 @@ use crate::retention::Retention;
 use crate::store::disk::checksum::{verify_crc, with_crc};
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
-use crate::store::tables::text_keys::KeyMaker;
+use crate::store::tables::text_keys;
 
 /// A packed table with entries of one type.
 #[derive(Clone, Copy)]
@@ -136,15 +136,10 @@ impl Header {
         }
     }
 
-    /// The maker of text keys; `None` in a database that keeps no text keys.
-    pub(crate) fn key_maker(&self) -> Option<&'static KeyMaker> {
-        self.text_keys.is_some().then(KeyMaker::shared)
-    }
-
     /// Refuses a file whose text keys were made by another version: the keys of a query would not
     /// match.
     pub(crate) fn refuse_other_keys(&self, db_path: &DbPath) -> Result<()> {
-        let known = KeyMaker::description();
+        let known = text_keys::description();
         match &self.text_keys {
             Some(stored) if *stored != known => Err(Error::ForestMismatch {
                 path: db_path.path().to_path_buf(),

@@ -14,7 +14,7 @@ use crate::store::tables::packed::entry::{Entry, merged, pair};
 
 /// The keys of a text in the forest, by which similar search finds the text. Outside of the few
 /// files that know the forest, the store calls them *text keys*.
-pub(crate) use crate::forest::{ForestKeys as KeyMaker, MAX_KEYS as MAX_TEXT_KEYS};
+pub(crate) use crate::forest::{MAX_KEYS as MAX_TEXT_KEYS, description, keys};
 
 /// The changes of table `forest` in a flush.
 #[derive(Default)]

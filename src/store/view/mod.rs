@@ -103,7 +103,7 @@ impl<A: ViewAccess> View<A> {
     /// `None` if no text is stored.
     pub(crate) fn text(&self, id: DocId) -> Result<Option<String>> {
         match self.memtables.latest(id).map(|latest| latest.text) {
-            Some(TextEdit::Put(keyed)) => Ok(Some(keyed.text.as_ref().to_owned())),
+            Some(TextEdit::Put(keyed)) => Ok(Some(keyed.text().to_owned())),
             Some(TextEdit::Remove) => Ok(None),
             Some(TextEdit::Keep) | None => self.tables.text(id),
         }

@@ -9,10 +9,10 @@ use redb::ReadableTable;
 
 use super::View;
 use crate::analysis::Sketch;
+use crate::analysis::{PackedWording, WordingSize};
 use crate::error::Result;
 use crate::forest::{ForestEntries, ForestEntry, ForestPage, ForestSearch, keys_of_first_level};
 use crate::ids::DocId;
-use crate::measure::{PackedWording, WordingSize};
 use crate::store::cache::nodes::{MAX_ENTRIES, NodeCache, Visit};
 use crate::store::cache::wordings::WordingCache;
 use crate::store::memtable::MemtableView;
@@ -20,7 +20,6 @@ use crate::store::tables::edit::TextEdit;
 use crate::store::tables::packed::Packed;
 use crate::store::tables::schema::TEXT_KEYS;
 use crate::store::view::access::ViewAccess;
-use crate::text::Normaliser;
 
 /// Documents whose sketches are compared together: the places of their sketches are fetched at the
 /// same time.
@@ -190,7 +189,6 @@ impl<A: ViewAccess> View<A> {
     /// memory, whose texts must be read.
     pub(crate) fn visit_wordings(
         &self,
-        normaliser: &Normaliser,
         documents: &[DocId],
         accepts: impl Fn(WordingSize) -> bool,
         mut visitor: impl FnMut(DocId, PackedWording<'_>),
@@ -205,7 +203,7 @@ impl<A: ViewAccess> View<A> {
                     continue;
                 };
                 let keyed = match &latest.text {
-                    TextEdit::Put(keyed) => keyed.packed(normaliser),
+                    TextEdit::Put(keyed) => keyed.packed(),
                     TextEdit::Keep | TextEdit::Remove => None,
                 };
                 match (latest.state, keyed) {

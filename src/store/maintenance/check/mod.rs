@@ -101,7 +101,7 @@ pub(crate) fn check_tables(
     check.progress.report()?;
     check.packed_tables(&view.tables)?;
     check.memtables(&view)?;
-    check.texts(&view.tables, store.header().key_maker())?;
+    check.texts(&view.tables)?;
     check.progress.finish()?;
     Ok(check.damage)
 }

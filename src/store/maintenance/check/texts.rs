@@ -5,13 +5,13 @@ use rayon::prelude::*;
 
 use super::entry_sum::EntrySum;
 use super::{NAMED, PackedTable, TableCheck, both, has_document, holds, unless_corrupt};
-use crate::analysis::Sketch;
+use crate::analysis::{Analysed, Sketch};
 use crate::error::Result;
 use crate::ids::DocId;
 use crate::store::tables::packed::damaged_ranges::{Part, split_damage};
 use crate::store::tables::packed::entry::pair;
 use crate::store::tables::schema::{FINGERPRINTS, TEXT_KEYS};
-use crate::store::tables::text_keys::KeyMaker;
+use crate::store::tables::text_keys;
 use crate::store::tables::texts;
 use crate::store::view::access::SnapshotTables;
 
@@ -29,17 +29,13 @@ const TEXTS_PER_BATCH: usize = 4096;
 const BYTES_PER_BATCH: usize = 16 << 20;
 
 impl TableCheck {
-    pub(super) fn texts(
-        &mut self,
-        tables: &SnapshotTables,
-        maker: Option<&'static KeyMaker>,
-    ) -> Result<()> {
+    pub(super) fn texts(&mut self, tables: &SnapshotTables) -> Result<()> {
         let Some(table) = &tables.texts else {
             return Ok(());
         };
-        let made = self.stored_texts(tables, table, maker)?;
-        if let (Some(maker), Some(forest)) = (maker, tables.kept(TEXT_KEYS)) {
-            self.forest(tables, table, forest, maker, made)?;
+        let made = self.stored_texts(tables, table)?;
+        if let Some(forest) = tables.kept(TEXT_KEYS) {
+            self.forest(tables, table, forest, made)?;
         }
         Ok(())
     }
@@ -50,10 +46,10 @@ impl TableCheck {
         &mut self,
         tables: &SnapshotTables,
         table: &TextsTable,
-        maker: Option<&'static KeyMaker>,
     ) -> Result<Option<EntrySum>> {
         let (mut count, mut forest, mut is_whole) = (0, EntrySum::default(), true);
         let (mut batch, mut batch_bytes) = (Vec::new(), 0);
+        let keeps_keys = tables.kept(TEXT_KEYS).is_some();
         for part in texts::parts(table, &tables.db_path) {
             let (id, sealed) = match part? {
                 Part::Read(row) => row,
@@ -68,17 +64,17 @@ impl TableCheck {
                 let sketch = texts::decode_sketch(id, &sealed, &tables.db_path)?;
                 Ok(StoredText { id, text, sketch })
             });
-            match (unless_corrupt(stored, &mut self.damage)?, maker) {
-                (Some(stored), Some(maker)) => {
+            match unless_corrupt(stored, &mut self.damage)? {
+                Some(stored) if keeps_keys => {
                     batch_bytes += stored.text.len();
                     batch.push(stored);
                     if batch.len() >= TEXTS_PER_BATCH || batch_bytes >= BYTES_PER_BATCH {
-                        forest = forest.union(self.forest_of(&batch, tables, maker));
+                        forest = forest.union(self.forest_of(&batch, tables));
                         (batch, batch_bytes) = (Vec::new(), 0);
                     }
                 }
-                (Some(_), None) => {}
-                (None, _) => is_whole = false,
+                Some(_) => {}
+                None => is_whole = false,
             }
             // Damage to `fingerprints` was named when the packed tables were read.
             let has_document = split_damage(has_document(tables.table(FINGERPRINTS), id.0));
@@ -96,8 +92,8 @@ impl TableCheck {
                 "the counters say {counted} texts; table texts holds {count}"
             ));
         }
-        if let Some(maker) = maker {
-            forest = forest.union(self.forest_of(&batch, tables, maker));
+        if keeps_keys {
+            forest = forest.union(self.forest_of(&batch, tables));
         }
         Ok(is_whole.then_some(forest))
     }
@@ -108,7 +104,6 @@ impl TableCheck {
         tables: &SnapshotTables,
         texts: &TextsTable,
         forest: &PackedTable<u128>,
-        maker: &KeyMaker,
         made: Option<EntrySum>,
     ) -> Result<()> {
         let mut found = EntrySum::default();
@@ -130,7 +125,7 @@ impl TableCheck {
             let (id, sealed) = row?;
             let id = DocId(id.value());
             let text = texts::decode(id, sealed.value(), &tables.db_path)?;
-            for key in maker.keys(&text) {
+            for key in text_keys::keys(&text) {
                 if !holds(forest, pair(key, id.0))? {
                     return Ok(Some(format!(
                         "table forest lacks document {id} under key {key:016x}"
@@ -147,7 +142,7 @@ impl TableCheck {
         self.name(forest.entries()?.map(|entry| {
             let (key, id) = both(entry?);
             let text = tables.text(DocId(id))?;
-            let keys = text.map_or(Vec::new(), |text| maker.keys(&text));
+            let keys = text.map_or(Vec::new(), |text| text_keys::keys(&text));
             Ok(keys.binary_search(&key).is_err().then(|| {
                 format!(
                     "table forest holds document {id} under key {key:016x}, which no text of it has"
@@ -157,17 +152,12 @@ impl TableCheck {
     }
 
     /// The sum of the forest keys of texts. Names texts with another sketch than theirs.
-    fn forest_of(
-        &mut self,
-        texts: &[StoredText],
-        tables: &SnapshotTables,
-        maker: &KeyMaker,
-    ) -> EntrySum {
+    fn forest_of(&mut self, texts: &[StoredText], tables: &SnapshotTables) -> EntrySum {
         let forest_of_text = |stored: &StoredText| {
-            let (keys, sketch) = maker.keys_and_sketch(&stored.text);
+            let keyed = Analysed::keyed(&*stored.text);
             let mut sum = EntrySum::default();
-            keys.iter().for_each(|key| sum.add(pair(*key, stored.id.0)));
-            let is_wrong = sketch != stored.sketch;
+            (keyed.forest_keys().iter()).for_each(|key| sum.add(pair(*key, stored.id.0)));
+            let is_wrong = keyed.sketch() != stored.sketch;
             (sum, Vec::from_iter(is_wrong.then_some(stored.id)))
         };
         let (sum, wrong) = tables.in_parallel(|| {

@@ -141,7 +141,7 @@ impl DamagedFile {
                 reliable: state.reliable,
                 arrival: state.arrival,
                 text: match journaled.text {
-                    TextEdit::Put(keyed) => Some(keyed.text.to_string()),
+                    TextEdit::Put(keyed) => Some(keyed.text().to_owned()),
                     TextEdit::Keep => journaled.kept_text,
                     TextEdit::Remove => None,
                 },

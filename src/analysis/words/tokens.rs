@@ -7,7 +7,7 @@ use crate::text::{is_cjk, is_letter_or_digit, is_mark};
 
 /// A word, a number, or a CJK character or listed word of CJK characters.
 #[derive(Debug, Clone)]
-pub(super) struct Token<'t> {
+pub(crate) struct Token<'t> {
     /// The token as it is in the normalised text.
     pub text: Cow<'t, str>,
     /// The stem, or the representative of equal words. Tokens with one key say the same.
@@ -46,7 +46,7 @@ impl Token<'_> {
 }
 
 /// Writes currency signs as words, because normalisation removes them.
-pub(super) fn with_currencies(text: &str) -> Cow<'_, str> {
+pub(crate) fn with_currencies(text: &str) -> Cow<'_, str> {
     let name = |c| match c {
         '$' | '＄' => Some("usd"),
         '€' => Some("eur"),
@@ -82,7 +82,7 @@ pub(super) fn with_currencies(text: &str) -> Cow<'_, str> {
 ///
 /// A run of letters and digits is a token; `3.10` and `-5` are numbers; a word keeps the `+` and
 /// `#` after it. A CJK character is a token, unless a longer word of the table begins there.
-pub(super) fn tokens<'t>(lexicon: &'static Lexicon, text: &'t str) -> Vec<Token<'t>> {
+pub(crate) fn tokens<'t>(lexicon: &'static Lexicon, text: &'t str) -> Vec<Token<'t>> {
     let mut tokens = Vec::with_capacity(text.len() / 6 + 4);
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {

@@ -15,7 +15,7 @@ const MIN_STEMMED_BYTES: usize = 4;
 
 /// The part that a word plays in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
+pub(crate) enum Class {
     /// Grammar, without a weight.
     Stop,
     /// Praise and padding.
@@ -34,7 +34,7 @@ pub(super) enum Class {
 
 /// An entry of the table.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     pub class: Class,
     /// The word that represents all equal words.
     pub canonical: &'static str,
@@ -47,7 +47,7 @@ pub(super) struct Entry {
 }
 
 /// All entries of the table.
-pub(super) struct Lexicon {
+pub(crate) struct Lexicon {
     entries: HashMap<String, Entry, FixedState>,
     /// The stems of words that have equal words.
     stems: HashMap<String, Entry, FixedState>,

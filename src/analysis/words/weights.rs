@@ -197,7 +197,7 @@ impl Weights {
     }
 
     /// The weight of a token without regard to its class.
-    pub(super) fn of_token(&self, token: &Token<'_>) -> f64 {
+    pub(crate) fn of_token(&self, token: &Token<'_>) -> f64 {
         if token.class == Class::Word
             && is_in_cjk(&token.text)
             && !self.steps.contains_key(&*token.key)
@@ -212,7 +212,7 @@ impl Weights {
     }
 
     /// Returns `true` if a word is too rare to be told from a misspelling by its frequency.
-    pub(super) fn is_rare(&self, key: &str) -> bool {
+    pub(crate) fn is_rare(&self, key: &str) -> bool {
         self.of_key(key) > RARE
     }
 

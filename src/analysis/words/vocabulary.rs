@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::prepared::Prepared;
+use super::Words;
 use super::tokens::Token;
 
 /// A word is compared with at most 16 words of the same hash. More words with one hash were made to have it,
@@ -34,7 +34,7 @@ struct Word {
 
 impl Vocabulary {
     /// The number of each word of a text.
-    pub(crate) fn numbers(&mut self, text: &Prepared<'_>) -> Vec<u32> {
+    pub(crate) fn numbers(&mut self, text: &Words<'_>) -> Vec<u32> {
         text.tokens.iter().map(|token| self.number(token)).collect()
     }
 
@@ -59,14 +59,14 @@ impl Vocabulary {
 
     /// The text with these words.
     #[cfg(test)]
-    fn text(&self, numbers: impl Iterator<Item = u32>) -> Prepared<'_> {
-        let mut text = Prepared::default();
+    fn text(&self, numbers: impl Iterator<Item = u32>) -> Words<'_> {
+        let mut text = Words::default();
         self.fill(&mut text, numbers);
         text
     }
 
     /// Replaces the words of a text by these words.
-    pub(crate) fn fill<'v>(&'v self, text: &mut Prepared<'v>, numbers: impl Iterator<Item = u32>) {
+    pub(crate) fn fill<'v>(&'v self, text: &mut Words<'v>, numbers: impl Iterator<Item = u32>) {
         let words = numbers.filter_map(|number| self.words.get(number as usize));
         text.tokens.clear();
         text.tokens.extend(words.map(|word| word.token.borrowed()));
@@ -96,7 +96,7 @@ impl Vocabulary {
 }
 
 /// The hash by which words with one key are found. Words with one hash may have different keys.
-pub(super) fn key_hash(key: &str) -> u32 {
+pub(crate) fn key_hash(key: &str) -> u32 {
     xxh3_64(key.as_bytes()) as u32
 }
 
@@ -134,7 +134,7 @@ mod tests {
             "渡轮 was not cancelled, and 渡轮 runs",
         ];
         let mut vocabulary = Vocabulary::default();
-        let prepared = texts.map(|text| Prepared::new(&normaliser, text));
+        let prepared = texts.map(|text| Words::new(&normaliser, text));
         let numbers = prepared.each_ref().map(|text| vocabulary.numbers(text));
         for (text, numbers) in prepared.iter().zip(&numbers) {
             let stored = vocabulary.text(numbers.iter().copied());

@@ -11,7 +11,7 @@ use super::tokens::Token;
 ///
 /// `PayPal` is a name by a capital letter within. A word with a capital letter that does not begin
 /// a sentence is a name, unless half of the words have capital letters, as in a title.
-pub(super) struct Names {
+pub(crate) struct Names {
     names: HashSet<String, FixedState>,
 }
 

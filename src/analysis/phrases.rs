@@ -2,8 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::jaccard::tokens;
-use crate::text::{MAX_WORD_BYTES, is_mark, is_south_east_asian};
+use crate::text::{MAX_WORD_BYTES, is_mark, is_south_east_asian, tokens};
 
 /// Characters that count as a word in a script without spaces.
 const CHARACTERS_PER_WORD: usize = 4;
