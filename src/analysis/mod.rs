@@ -38,8 +38,8 @@ pub use analysed::Analysed;
 pub(crate) use length_class::{LENGTH_CLASSES, LengthClasses, length_class};
 pub(crate) use minima::{LEVEL_BITS, LEVELS, Minima, TREES};
 pub(crate) use packed::{
-    CLASSES, HEADER_BYTES, PackedHeader, PackedWording, WordingSize, class_counts, code,
-    phrase_bits,
+    CLASSES, HEADER_BYTES, PackedHeader, PackedWording, PackedWordings, WordingSize, class_counts,
+    code, phrase_bits,
 };
 pub(crate) use shingle_length::ShingleLength;
 pub(crate) use sketch::{SKETCH_BITS, SKETCH_FACTOR, Sketch};

@@ -160,6 +160,51 @@ impl<'b> PackedWording<'b> {
     }
 }
 
+/// Copies of packed wordings, by number: 0 for the first, 1 for the next.
+#[derive(Debug, Default)]
+pub(crate) struct PackedWordings {
+    /// The end of each wording in `bytes`.
+    ends: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+impl PackedWordings {
+    /// Adds a wording; `None` for a text without one.
+    pub(crate) fn push(&mut self, packed: Option<PackedWording<'_>>) {
+        if let Some(packed) = packed {
+            self.bytes.extend(packed.header.0);
+            self.bytes.extend(packed.content);
+        }
+        self.ends.push(self.bytes.len());
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.ends.clear();
+        self.bytes.clear();
+    }
+
+    /// The bytes of a wording; none for a text without one.
+    pub(crate) fn bytes(&self, number: u32) -> &[u8] {
+        let number = number as usize;
+        let start = number
+            .checked_sub(1)
+            .and_then(|before| self.ends.get(before));
+        let end = self.ends.get(number).copied().unwrap_or_default();
+        self.bytes
+            .get(start.copied().unwrap_or_default()..end)
+            .unwrap_or_default()
+    }
+
+    /// A wording; `None` for a text without one.
+    pub(crate) fn get(&self, number: u32) -> Option<PackedWording<'_>> {
+        PackedWording::new(self.bytes(number))
+    }
+}
+
 /// The code of a character: an ASCII character itself, otherwise seven bits of a hash.
 pub(crate) fn code(character: char) -> u8 {
     match u8::try_from(character) {

@@ -1,11 +1,9 @@
 //! [`NodeEntries`]: the texts of a node of an LSH forest in another system.
 
-use std::ops::Range;
-
 use super::SearchKeys;
-use crate::analysis::{Analysed, PackedWording, Sketch};
+use crate::analysis::{Analysed, PackedWording, PackedWordings, Sketch};
 use crate::forest::class_of_key;
-use crate::measure::{Likeness, PackedComparison};
+use crate::measure::{Likeness, Verifier};
 
 /// A text in a node of an LSH forest. [`SearchKeys`] say what the fields mean.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,35 +66,27 @@ impl<'t> From<&'t SearchKeys> for NodeText<'t> {
 pub struct NodeEntries {
     /// The sketch and the bit of the length class of each entry.
     entries: Vec<(Sketch, u16)>,
-    /// The place of each packed wording in `bytes`.
-    wordings: Vec<Range<usize>>,
-    bytes: Vec<u8>,
+    wordings: PackedWordings,
 }
 
 impl NodeEntries {
-    /// Adds an entry. Bytes on which a comparison could panic are stored as no wording. Memory: 40 bytes and the packed
+    /// Adds an entry. Bytes on which a comparison could panic are stored as no wording. Memory: 32 bytes and the packed
     /// wording.
     pub fn push(&mut self, entry: &NodeText<'_>) {
-        let start = self.bytes.len();
-        if PackedWording::checked(entry.wording).is_some() {
-            self.bytes.extend(entry.wording);
-        }
+        self.wordings.push(PackedWording::checked(entry.wording));
         self.entries
             .push((Sketch::from_words(entry.sketch), 1 << (entry.class & 15)));
-        self.wordings.push(start..self.bytes.len());
     }
 
     /// Removes all entries.
     pub fn clear(&mut self) {
         self.entries.clear();
         self.wordings.clear();
-        self.bytes.clear();
     }
 
     /// The packed wording of the entry at a position, in the order of [`push`](Self::push).
     pub fn wording(&self, position: u32) -> &[u8] {
-        let place = self.wordings.get(position as usize).cloned();
-        &self.bytes[place.unwrap_or_default()]
+        self.wordings.bytes(position)
     }
 
     /// The positions of the candidates that are sought and that are near-duplicates of the query by the default
@@ -115,12 +105,12 @@ impl NodeEntries {
             return found;
         };
         let own = Analysed::unpack(own);
-        let comparison = PackedComparison::new(&own, &Likeness::default());
-        let packed = |at| PackedWording::new(self.wording(at));
-        found.retain(|at| packed(*at).is_none_or(|other| comparison.may_be_alike(other.header())));
-        let len = comparison.retain_near(&mut found, packed);
+        let verifier = Verifier::new(&own, &Likeness::default());
+        let packed = |at| self.wordings.get(at);
+        let header = |at| packed(at).map(PackedWording::header);
+        let len = verifier.select(&mut found, header, |_| true, packed);
         found.truncate(len);
-        found.retain(|at| packed(*at).is_none_or(|other| comparison.compare(other).is_some()));
+        found.retain(|at| packed(*at).is_none_or(|other| verifier.compare(other).is_some()));
         found
     }
 }

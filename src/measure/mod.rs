@@ -3,7 +3,7 @@
 //! | file | responsibility |
 //! |---|---|
 //! | `similarity` | the public functions: `edit`, `jaccard` |
-//! | `verifier` | the comparison of a text with packed wordings: `edit_lanes`, `long_shingles` |
+//! | `verifier` | the tests by which a text is compared with candidates: `edit_lanes`, `long_shingles` |
 //! | `containment/` | the words that one text has and another has not |
 //! | `quotation/` | the test if a longer text quotes a shorter text |
 //! | `decision` | the rule that decides about texts that are alike |
@@ -24,7 +24,7 @@ use crate::text::Normaliser;
 use edit::{edit_similarity, edit_similarity_at_least};
 use jaccard::jaccard_index;
 
-pub(crate) use verifier::PackedComparison;
+pub(crate) use verifier::{SELECTED_TOGETHER, Verifier};
 
 /// Edit similarity is computed for texts of at most 8,192 characters. Two such texts take 3 to
 /// 14 ms, and the time grows with the product of the lengths.
@@ -365,7 +365,7 @@ mod tests {
                     continue;
                 };
                 for likeness in &likenesses {
-                    let comparison = PackedComparison::new(&text, likeness);
+                    let comparison = Verifier::new(&text, likeness);
                     let expected = compare(&text, &other, likeness);
                     prop_assert_eq!(comparison.compare(packed), expected);
                     let size = packed.size();

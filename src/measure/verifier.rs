@@ -1,14 +1,25 @@
-//! [`PackedComparison`]: the comparison of a text with many packed wordings.
+//! [`Verifier`]: the cascade of tests by which one text is compared with many candidates.
+//!
+//! | test | rejects | reads of a candidate |
+//! |---|---|---|
+//! | [sketch](crate::forest) | most texts of a node | 16 bytes |
+//! | [counts](Verifier::may_be_alike) | nine of ten others | the header of its packed wording |
+//! | [lanes](Verifier::select) | short texts by their edit distance, eight at a time | its letters |
+//! | [distance and phrases](Verifier::compare) | every text that is not alike | its packed wording |
+//! | [coverage](Verifier::removable) | texts of which neither covers the other | its words |
 
 use std::sync::OnceLock;
 
 use rapidfuzz::distance::levenshtein::{Args, BatchComparator};
 
+use super::containment::Containment;
+use super::decision::removable;
 use super::edit_lanes::{EditLanes, LANES, MAX_OTHER_LETTERS};
 use super::jaccard::jaccard_index;
 use super::long_shingles::LongShingles;
 use super::{
-    Likeness, MAX_EDIT_CHARACTERS, MIN_SHINGLE_JACCARD, Resemblance, itself, shingle_jaccard,
+    Likeness, MAX_EDIT_CHARACTERS, MIN_SHINGLE_JACCARD, Resemblance, compare, itself,
+    shingle_jaccard,
 };
 use crate::analysis::{
     Analysed, CLASSES, PackedHeader, PackedWording, WordingSize, class_counts, code, phrase_bits,
@@ -18,8 +29,11 @@ use crate::analysis::{
 /// that splits or joins runs of characters also changes the shingles at their ends.
 const SHINGLES_OF_AN_EDIT: usize = 8;
 
-/// The comparison of one text with many packed ones. Finds what [`compare`](super::compare) finds.
-pub(crate) struct PackedComparison<'w> {
+/// Candidates whose counts are compared before the first of them is compared in full.
+pub(crate) const SELECTED_TOGETHER: usize = 256;
+
+/// The comparison of one text with many candidates. Finds what [`compare`] finds.
+pub(crate) struct Verifier<'w> {
     text: &'w Analysed,
     likeness: Likeness,
     class_counts: [u8; CLASSES],
@@ -35,7 +49,7 @@ pub(crate) struct PackedComparison<'w> {
     long_shingles: Option<LongShingles>,
 }
 
-impl<'w> PackedComparison<'w> {
+impl<'w> Verifier<'w> {
     pub(crate) fn new(text: &'w Analysed, likeness: &Likeness) -> Self {
         let is_ascii = text.letters().is_ascii();
         Self {
@@ -102,10 +116,36 @@ impl<'w> PackedComparison<'w> {
         ) >= self.likeness.jaccard
     }
 
-    /// Moves the numbers of texts that may be alike to the front, and returns how many these are. If this text is
-    /// short and ASCII, they are few more than those that are alike, otherwise all. Several distances take a
-    /// fraction of the time of single ones.
-    pub(crate) fn retain_near<'b>(
+    /// Moves the numbers of the sought candidates that may be alike to the front, in order, and returns how many
+    /// these are. If this text is short and ASCII, they are few more than those that are alike. A candidate without
+    /// a packed wording may be alike.
+    pub(crate) fn select<'b>(
+        &self,
+        numbers: &mut [u32],
+        header: impl Fn(u32) -> Option<PackedHeader<'b>>,
+        is_sought: impl Fn(u32) -> bool,
+        packed: impl Fn(u32) -> Option<PackedWording<'b>>,
+    ) -> usize {
+        // The counts of many candidates are read at the same time: most candidates end here. A mispredicted
+        // comparison would end the reads ahead, so all headers are looked up first, and no branch depends on a
+        // count.
+        let headers: Vec<_> = numbers.iter().map(|number| header(*number)).collect();
+        let mut alike = 0;
+        for (at, header) in headers.into_iter().enumerate() {
+            numbers[alike] = numbers[at];
+            let may_be_alike = header.is_none_or(|header| self.may_be_alike(header));
+            alike += usize::from(may_be_alike);
+        }
+        let mut sought = 0;
+        for at in 0..alike {
+            numbers[sought] = numbers[at];
+            sought += usize::from(is_sought(numbers[at]));
+        }
+        self.select_near(&mut numbers[..sought], packed)
+    }
+
+    /// Moves the numbers of candidates within the most edits to the front, and returns how many these are.
+    pub(crate) fn select_near<'b>(
         &self,
         numbers: &mut [u32],
         packed: impl Fn(u32) -> Option<PackedWording<'b>>,
@@ -126,25 +166,40 @@ impl<'w> PackedComparison<'w> {
         near
     }
 
+    /// Returns `true` if [`select`](Self::select) computes the edit distance of a text that may be alike.
+    pub(crate) fn has_lane_for(&self, other: PackedWording<'_>) -> bool {
+        // Only the edits decide about texts that have too few common phrases.
+        self.lanes.is_some()
+            && other.is_ascii()
+            && other.letters().len() <= MAX_OTHER_LETTERS
+            && !self.may_have_phrases(other.header())
+    }
+
     /// Returns `true` for packed texts that are not near-duplicates, for most such texts.
     fn are_far(
         &self,
         lanes: &EditLanes,
         others: &[Option<PackedWording<'_>>; LANES],
     ) -> [bool; LANES] {
-        // Only the edits decide about texts that have too few common phrases.
         let most_edits = others.map(|other| {
-            let other = other.filter(|other| {
-                let is_short = other.letters().len() <= MAX_OTHER_LETTERS;
-                is_short && other.is_ascii() && !self.may_have_phrases(other.header())
-            });
-            Some((other?, self.most_edits(other?.header().characters())?))
+            let other = other.filter(|other| self.has_lane_for(*other))?;
+            Some((other, self.most_edits(other.header().characters())?))
         });
         let letters = most_edits.map(|other| other.map_or(&[][..], |(other, _)| other.letters()));
         let distances = lanes.distances(&letters);
         std::array::from_fn(|lane| {
             most_edits[lane].is_some_and(|(_, most)| distances[lane] > most as u64)
         })
+    }
+
+    /// The similarity of the text and a text that is not packed; `None` unless they are near-duplicates.
+    pub(crate) fn compare_text(&self, other: &Analysed) -> Option<Resemblance> {
+        compare(self.text, other, &self.likeness)
+    }
+
+    /// The containment of the text, A, and another text, B; `None` if neither covers the other.
+    pub(crate) fn removable(&self, other: &Analysed) -> Option<Containment> {
+        removable(self.text, other)
     }
 
     /// The similarity of the text and a packed text; `None` unless they are near-duplicates.

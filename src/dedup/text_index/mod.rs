@@ -26,7 +26,7 @@ use crate::forest::Reach;
 use crate::forest::memory::{Forest, ForestQuery};
 use crate::measure::containment::{Containment, Verdict};
 use crate::measure::decision::{Decision, answer_order};
-use crate::measure::{Likeness, PackedComparison, Resemblance, compare, itself};
+use crate::measure::{Likeness, Resemblance, SELECTED_TOGETHER, Verifier, itself};
 use slot_search::{SlotSearch, StoredWords};
 use wordings::Wordings;
 
@@ -34,9 +34,6 @@ pub(crate) use slot_search::Sought;
 
 /// Texts that are prepared at a time by [`SimilarIndex::extend`].
 const PREPARED_TEXTS: usize = 1 << 12;
-
-/// Candidates of which the counts are compared before the first is compared in full.
-const COUNTED_SLOTS: usize = 256;
 
 /// Most texts of a join have at most 64 candidates, some of them found by several trees.
 const FEW_CANDIDATES: usize = 64;
@@ -289,30 +286,16 @@ impl SimilarIndex {
         if candidates.is_empty() {
             return ControlFlow::Continue(());
         }
-        let comparison = PackedComparison::new(text, &self.likeness);
-        let mut headers = Vec::with_capacity(candidates.len().min(COUNTED_SLOTS));
-        for slots in candidates.chunks_mut(COUNTED_SLOTS) {
-            // The counts of many candidates are read at the same time: most candidates end here.
-            // A mispredicted comparison would end the reads ahead, so all headers are looked up first.
-            headers.clear();
-            headers.extend(slots.iter().map(|slot| self.wordings.header(*slot)));
-            let mut alike = 0;
-            for (at, header) in headers.iter().enumerate() {
-                let slot = slots[at];
-                slots[alike] = slot;
-                let may_be_alike = header.is_none_or(|header| comparison.may_be_alike(header));
-                alike += usize::from(may_be_alike && Some(slot) != own);
-            }
-            // So are their positions.
-            let mut len = 0;
-            for at in 0..alike {
-                let slot = slots[at];
-                slots[len] = slot;
-                len += usize::from(search.is_sought(slot));
-            }
-            let len = comparison.retain_near(&mut slots[..len], |slot| self.wordings.packed(slot));
+        let verifier = Verifier::new(text, &self.likeness);
+        for slots in candidates.chunks_mut(SELECTED_TOGETHER) {
+            let len = verifier.select(
+                slots,
+                |slot| self.wordings.header(slot),
+                |slot| Some(slot) != own && search.is_sought(slot),
+                |slot| self.wordings.packed(slot),
+            );
             for slot in &slots[..len] {
-                search.visit(*slot, || self.compare(text, *slot, &comparison))?;
+                search.visit(*slot, || self.compare(*slot, &verifier))?;
             }
         }
         ControlFlow::Continue(())
@@ -368,17 +351,12 @@ impl SimilarIndex {
     }
 
     /// The resemblance of a text and a wording; `None` unless they are alike.
-    fn compare(
-        &self,
-        text: &Analysed,
-        slot: u32,
-        comparison: &PackedComparison<'_>,
-    ) -> Option<Resemblance> {
+    fn compare(&self, slot: u32, verifier: &Verifier<'_>) -> Option<Resemblance> {
         if let Some(packed) = self.wordings.packed(slot) {
-            return comparison.compare(packed);
+            return verifier.compare(packed);
         }
         let stored = self.wordings.text(self.wordings.variants(slot).next()?);
-        compare(text, &Analysed::lazy(stored), &self.likeness)
+        verifier.compare_text(&Analysed::lazy(stored))
     }
 }
 

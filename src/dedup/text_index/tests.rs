@@ -7,6 +7,7 @@ use serde_json::Value;
 use test_support::SplitMix;
 
 use super::*;
+use crate::measure::compare;
 use crate::measure::containment::{Containment, Weights};
 use crate::text::Normaliser;
 
