@@ -33,8 +33,8 @@ const REPETITIVE_PHRASES: [(usize, u64); 2] = [(32, 2), (1024, 4)];
 /// Threads can prepare texts before one of them pushes the texts in order.
 ///
 /// # Cost
-/// Some 20 µs for a line of text, and linear in its length. Memory: about 3 KiB, and twenty to thirty
-/// times the text, until the text is pushed.
+/// Some 20 µs for a line of text, and linear in its length. Memory: about 3 KiB, and twenty to
+/// thirty times the text, until the text is pushed.
 // Every facet is computed by its first use and kept. The facets that a stored text keeps are beside
 // the box of the others, so a stored text takes little memory: see `stored`.
 #[derive(Clone, Default)]
@@ -110,7 +110,8 @@ impl Analysed {
         }
     }
 
-    /// A text that keeps no facet except the packed wording. Its forest keys are made by the first use.
+    /// A text that keeps no facet except the packed wording. Its forest keys are made by the first
+    /// use.
     pub(crate) fn unkeyed(text: impl Into<Box<str>>) -> Self {
         Self {
             text: text.into(),
@@ -149,8 +150,8 @@ impl Analysed {
         }
     }
 
-    /// The text with the facets that a stored text keeps: keys, sketch and packed wording, if they are
-    /// made.
+    /// The text with the facets that a stored text keeps: keys, sketch and packed wording, if they
+    /// are made.
     pub(crate) fn stored(&self) -> Self {
         Self {
             text: self.text.clone(),
@@ -174,7 +175,8 @@ impl Analysed {
     fn keep<T>(&self, facet: impl FnOnce(&Self) -> T) -> T {
         match self.facets.get() {
             Some(_) => facet(self),
-            // The other facets take thirty times the memory of the text, so a stored text drops them.
+            // The other facets take thirty times the memory of the text, so a stored text drops
+            // them.
             None => facet(&Self::lazy(&*self.text)),
         }
     }
@@ -301,9 +303,9 @@ impl Analysed {
         })
     }
 
-    /// The minima by which a stored forest knows the text: over the shingles for its length, and over
-    /// those of the other length that near-duplicates may have. `None` for too little content, for no
-    /// other length, and for other minima that equal the first.
+    /// The minima by which a stored forest knows the text: over the shingles for its length, and
+    /// over those of the other length that near-duplicates may have. `None` for too little content,
+    /// for no other length, and for other minima that equal the first.
     pub(crate) fn forest_minima(&self) -> [Option<&Minima>; 2] {
         let own = self.own_forest_minima();
         let other = ShingleLength::other_of(self.characters());
@@ -362,28 +364,19 @@ impl Analysed {
         self.facets().roots.get_or_init(roots)
     }
 
-    /// Bytes of memory for the text, letters, shingles, phrases and minima that are made. The words are
-    /// not counted: they are cut when a query runs.
+    /// Bytes of memory for the text and the facets of a new [`TextQuery`](crate::TextQuery). The
+    /// words are not counted: they are cut when a query runs.
     pub(crate) fn len_bytes(&self) -> usize {
         let facets = self.facets();
-        let strings = [
-            facets.letters.get().map(|letters| &letters.letters),
-            facets.sentences.get(),
-        ];
-        let lists = [
-            facets.shingles.get().map(|shingles| &shingles.distinct),
-            facets.sorted_shingles.get(),
-            facets.phrases.get(),
-            facets.distinct_phrases.get(),
-        ];
         let minima = facets.minima.iter().filter(|minima| minima.get().is_some());
-        self.text.len()
-            + strings
-                .into_iter()
-                .flatten()
-                .map(String::len)
-                .sum::<usize>()
-            + size_of::<u64>() * lists.into_iter().flatten().map(Vec::len).sum::<usize>()
+        let shingles = facets
+            .shingles
+            .get()
+            .map_or(0, |shingles| shingles.distinct.len());
+        let phrases = facets.phrases.get().map_or(0, |phrases| 2 * phrases.len());
+        // The letters and the sentences take as much as the text.
+        3 * self.text.len()
+            + size_of::<u64>() * (shingles + phrases)
             + size_of::<CountedMinima>() * minima.count()
     }
 }

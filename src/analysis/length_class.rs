@@ -1,5 +1,5 @@
-//! Length classes: near-duplicates have similar lengths, so most candidates of other lengths are left
-//! out before their texts are compared.
+//! Length classes: near-duplicates have similar lengths, so most candidates of other lengths are
+//! left out before their texts are compared.
 
 /// The number of length classes. The classes repeat: 100 and 936 characters have the same class.
 pub(crate) const LENGTH_CLASSES: u32 = 16;
@@ -21,16 +21,17 @@ pub(crate) fn length_class(characters: usize) -> u32 {
 pub(crate) struct LengthClasses(u16);
 
 impl LengthClasses {
-    /// The classes of the near-duplicates of a text with a number of characters, where `least` is the
-    /// smaller threshold of edit similarity and Jaccard index: all classes if the text has CJK characters.
+    /// The classes of the near-duplicates of a text with a number of characters, where `least` is
+    /// the smaller threshold of edit similarity and Jaccard index: all classes if the text has CJK
+    /// characters.
     pub(crate) fn of_near_duplicates(characters: usize, has_cjk: bool, least: f64) -> Self {
-        // A CJK character counts as much as a word of another script, so a near-duplicate of a mixed text may be
-        // several times as long.
+        // A CJK character counts as much as a word of another script, so a near-duplicate of a
+        // mixed text may be several times as long.
         if has_cjk {
             return Self(u16::MAX);
         }
-        // The phrases of two near-duplicates may differ more in number than their characters do, but
-        // a text has about as many phrases as its share of the characters.
+        // The phrases of two near-duplicates may differ more in number than their characters do,
+        // but a text has about as many phrases as its share of the characters.
         let (characters, least) = (characters as f64, least.clamp(f64::MIN_POSITIVE, 1.0));
         let shortest = plain_class(characters * least);
         let longest = plain_class(characters / least);

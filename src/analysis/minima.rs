@@ -1,5 +1,5 @@
-//! [`Minima`]: the smallest and the second smallest value of each hash function over the shingles of a
-//! text.
+//! [`Minima`]: the smallest and the second smallest value of each hash function over the shingles
+//! of a text.
 
 use std::sync::OnceLock;
 
@@ -15,8 +15,8 @@ pub(crate) const TREES: usize = 32;
 /// Minima of a tree, each a level.
 pub(crate) const LEVELS: usize = 5;
 
-/// The bits of a key for each level. The first level separates most texts; the last two separate texts
-/// of one template.
+/// The bits of a key for each level. The first level separates most texts; the last two separate
+/// texts of one template.
 pub(crate) const LEVEL_BITS: [u32; LEVELS] = [15, 10, 7, 4, 2];
 
 /// The number of hash functions.
@@ -29,8 +29,8 @@ pub(super) const LAST_FACTOR: u32 = 0x2c1b_3c6d;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Minima {
     smallest: [u32; ROWS],
-    /// The second smallest value of each hash function, `u32::MAX` for a single shingle. A text that has
-    /// lost the shingle of a minimum has this value in its place.
+    /// The second smallest value of each hash function, `u32::MAX` for a single shingle. A text
+    /// that has lost the shingle of a minimum has this value in its place.
     second: [u32; ROWS],
 }
 

@@ -1,11 +1,12 @@
 //! Analysis: everything that is known about one text.
 //!
-//! MinHash: texts with many common shingles have equal minima, however short they are. The smallest hash of
-//! all shingles is equal in two texts with a probability equal to the Jaccard index of their shingle sets.
+//! MinHash: texts with many common shingles have equal minima, however short they are. The smallest
+//! hash of all shingles is equal in two texts with a probability equal to the Jaccard index of
+//! their shingle sets.
 //!
-//! Short texts have shingles of 3 letters, tiny texts of 2, so that some survive a misspelling. Long texts have
-//! shingles of 5 letters, of which unrelated texts share fewer. A text is stored by the shingles for
-//! its length; a query near the border of two lengths searches by both.
+//! Short texts have shingles of 3 letters, tiny texts of 2, so that some survive a misspelling.
+//! Long texts have shingles of 5 letters, of which unrelated texts share fewer. A text is stored by
+//! the shingles for its length; a query near the border of two lengths searches by both.
 //!
 //! | file | responsibility |
 //! |---|---|
@@ -38,8 +39,8 @@ pub use analysed::Analysed;
 pub(crate) use length_class::{LENGTH_CLASSES, LengthClasses, length_class};
 pub(crate) use minima::{LEVEL_BITS, LEVELS, Minima, TREES};
 pub(crate) use packed::{
-    CLASSES, HEADER_BYTES, PackedHeader, PackedWording, PackedWordings, WordingSize, class_counts,
-    code, phrase_bits,
+    CLASSES, HEADER_BYTES, PackedHeader, PackedWording, PackedWordings, class_counts, code,
+    phrase_bits,
 };
 pub(crate) use shingle_length::ShingleLength;
 pub(crate) use sketch::{SKETCH_BITS, SKETCH_FACTOR, Sketch};

@@ -23,26 +23,6 @@ pub(crate) const HEADER_BYTES: usize = COUNTS + 8;
 const IS_COMPARABLE: u16 = 1;
 const IS_ASCII: u16 = 2;
 
-/// The numbers of characters and of distinct phrases of a packed wording.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct WordingSize {
-    pub(crate) characters: u16,
-    pub(crate) phrases: u16,
-}
-
-impl WordingSize {
-    pub(crate) fn to_bits(self) -> u32 {
-        u32::from(self.characters) << 16 | u32::from(self.phrases)
-    }
-
-    pub(crate) fn from_bits(bits: u32) -> Self {
-        Self {
-            characters: (bits >> 16) as u16,
-            phrases: bits as u16,
-        }
-    }
-}
-
 /// The counts of a [`PackedWording`], which reject most wordings without their content.
 #[derive(Clone, Copy, Hash)]
 pub(crate) struct PackedHeader<'b>(pub(crate) &'b [u8; HEADER_BYTES]);
@@ -114,11 +94,9 @@ impl<'b> PackedWording<'b> {
         self.header
     }
 
-    pub(crate) fn size(&self) -> WordingSize {
-        WordingSize {
-            characters: self.header.count(0),
-            phrases: self.header.count(2),
-        }
+    /// The number of characters in the upper half, and of distinct phrases in the lower.
+    pub(crate) fn size(&self) -> u32 {
+        u32::from(self.header.count(0)) << 16 | u32::from(self.header.count(2))
     }
 
     /// Returns `true` if the text has enough content to be compared by its parts.
@@ -227,8 +205,8 @@ pub(crate) fn phrase_bits(phrases: impl Iterator<Item = u64>) -> u64 {
     phrases.fold(0, |bits, hash| bits | 1 << (hash >> 58))
 }
 
-/// The bytes of the [`PackedWording`] of a text; `None` for a text without letters and digits, or with more
-/// than 65,535 bytes of them.
+/// The bytes of the [`PackedWording`] of a text; `None` for a text without letters and digits, or
+/// with more than 65,535 bytes of them.
 pub(super) fn pack(text: &Analysed) -> Option<Box<[u8]>> {
     let count = |count: usize| u16::try_from(count).ok().map(u16::to_le_bytes);
     let (letters, phrases) = (text.letters(), text.distinct_phrases());

@@ -7,8 +7,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::feature::{TokenCounter, TokenCounts};
 use crate::text::{CJK_SHINGLE, shingles};
 
-/// A text of less than 14 normalised characters is tiny. A larger bound finds hardly more texts and takes longer: a
-/// query of up to twice as many characters searches by both lengths.
+/// A text of less than 14 normalised characters is tiny. A larger bound finds hardly more texts and
+/// takes longer: a query of up to twice as many characters searches by both lengths.
 const SHORT_CHARACTERS: usize = 14;
 
 /// A text of at least 100 normalised characters is long.
@@ -18,11 +18,11 @@ const LONG_CHARACTERS: usize = 100;
 /// [`Likeness`](crate::similarity::Likeness) need about two thirds of the longer text in the other.
 const MAX_LENGTH_RATIO: usize = 2;
 
-/// The letters or digits of a shingle, by the length of the text. A run of CJK characters has shingles of two
-/// characters in each text.
+/// The letters or digits of a shingle, by the length of the text. A run of CJK characters has
+/// shingles of two characters in each text.
 ///
-/// An edit changes as many shingles as a shingle has letters, so shorter shingles find edits in shorter texts.
-/// Unrelated texts have fewer long shingles in common.
+/// An edit changes as many shingles as a shingle has letters, so shorter shingles find edits in
+/// shorter texts. Unrelated texts have fewer long shingles in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ShingleLength {
     /// The shingles of tiny texts.

@@ -1,13 +1,15 @@
-//! [`Sketch`]: a bit of each minimum of a text, which rejects most candidates before their texts are read.
+//! [`Sketch`]: a bit of each minimum of a text, which rejects most candidates before their texts
+//! are read.
 
 /// The bits of a sketch, one for each of the first minima.
 pub(crate) const SKETCH_BITS: usize = 128;
 
-/// The factor that mixes a minimum: minima are small numbers, so their own bits are not evenly distributed.
+/// The factor that mixes a minimum: minima are small numbers, so their own bits are not evenly
+/// distributed.
 pub(crate) const SKETCH_FACTOR: u32 = 0x9e37_79b1;
 
-/// A bit of each of the first 128 minima of a text. Sketches of unrelated texts differ in about half of the
-/// bits, and in fewer the more shingles the texts have in common.
+/// A bit of each of the first 128 minima of a text. Sketches of unrelated texts differ in about
+/// half of the bits, and in fewer the more shingles the texts have in common.
 ///
 /// Two words, not a `u128`, which would leave gaps in tables of sketches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -43,8 +43,8 @@ impl<'t> From<&'t SearchKeys> for NodeText<'t> {
     }
 }
 
-/// The entries of a node of an LSH forest in another system, such as Spark, and the search for the near-duplicates of
-/// a query among them.
+/// The entries of a node of an LSH forest in another system, such as Spark, and the search for the
+/// near-duplicates of a query among them.
 ///
 /// # Examples
 ///
@@ -70,8 +70,8 @@ pub struct NodeEntries {
 }
 
 impl NodeEntries {
-    /// Adds an entry. Bytes on which a comparison could panic are stored as no wording. Memory: 32 bytes and the packed
-    /// wording.
+    /// Adds an entry. Bytes on which a comparison could panic are stored as no wording. Memory: 32
+    /// bytes and the packed wording.
     pub fn push(&mut self, entry: &NodeText<'_>) {
         self.wordings.push(PackedWording::checked(entry.wording));
         self.entries
@@ -89,12 +89,13 @@ impl NodeEntries {
         self.wordings.bytes(position)
     }
 
-    /// The positions of the candidates that are sought and that are near-duplicates of the query by the default
-    /// [`Likeness`]. If one of both texts has no packed wording, a candidate is found too.
+    /// The positions of the candidates that are sought and that are near-duplicates of the query by
+    /// the default [`Likeness`]. If one of both texts has no packed wording, a candidate is found
+    /// too.
     ///
     /// # Cost
-    /// Some nanoseconds for each entry, a microsecond for each candidate, and some microseconds for a query with
-    /// candidates.
+    /// Some nanoseconds for each entry, a microsecond for each candidate, and some microseconds for
+    /// a query with candidates.
     pub fn search(&self, query: &NodeText<'_>, is_sought: impl Fn(u32) -> bool) -> Vec<u32> {
         let mut found = near(&self.entries, query);
         found.retain(|at| is_sought(*at));

@@ -4,26 +4,31 @@ use crate::analysis::{Analysed, LengthClasses};
 use crate::forest::{self, Reach, second_keys, tree_keys};
 use crate::measure::Likeness;
 
-/// A text as an entry and as a query of an LSH forest, for a search in another system, such as Spark.
+/// A text as an entry and as a query of an LSH forest, for a search in another system, such as
+/// Spark.
 ///
-/// The keys are those of a database made for [similar search](crate::Builder::similar), in 24 trees. A key has
-/// 48 bits: 6 of the tree, then 15, 10, 7, 4 and 2 bits of its five minima, then 4 of the length class. A *node*
-/// is a tree with a prefix of minima; its entries are the documents with that prefix. A query descends in each
-/// tree to the first node that is *small*: at most [`max_entries`](Self::max_entries) entries in a node of one
-/// or two minima, 4,096 in a node of three or four, any number in a node of five. It descends with its own
-/// minima, and once more for each of the first three levels that it reaches, with the second minimum of
-/// this level; a prefix has at most [`max_seconds`](Self::max_seconds) second minima. The other system counts the
-/// entries of nodes, and finds the entries of small nodes by a join. A [narrow](crate::TextQuery::narrow) query
-/// descends in the first 16 trees, to nodes of at most 16 entries, or 1,024 in a node of three or four minima, with one
-/// second minimum, and accepts sketches that differ in at most 46 bits, 50 for a text of less than 30 characters. The
-/// fields of the keys are those of a query that is not narrow.
+/// The keys are those of a database made for [similar search](crate::Builder::similar), in 24
+/// trees. A key has 48 bits: 6 of the tree, then 15, 10, 7, 4 and 2 bits of its five minima, then 4
+/// of the length class. A *node* is a tree with a prefix of minima; its entries are the documents
+/// with that prefix. A query descends in each tree to the first node that is *small*: at most
+/// [`max_entries`](Self::max_entries) entries in a node of one or two minima, 4,096 in a node of
+/// three or four, any number in a node of five. It descends with its own minima, and once more for
+/// each of the first three levels that it reaches, with the second minimum of this level; a prefix
+/// has at most [`max_seconds`](Self::max_seconds) second minima. The other system counts the
+/// entries of nodes, and finds the entries of small nodes by a join. A
+/// [narrow](crate::TextQuery::narrow) query descends in the first 16 trees, to nodes of at most 16
+/// entries, or 1,024 in a node of three or four minima, with one second minimum, and accepts
+/// sketches that differ in at most 46 bits, 50 for a text of less than 30 characters. The fields of
+/// the keys are those of a query that is not narrow.
 ///
-/// An entry of a node is a candidate if its length class is in [`classes`](Self::classes), and its sketch differs
-/// from a sketch of the query in at most [`max_sketch_distance`](Self::max_sketch_distance) bits. Documents with
-/// the same key of the wording are candidates of any class and sketch. [`NodeEntries`](crate::external::NodeEntries) finds the
-/// candidates of a node that are alike, without their texts.
-/// [`Snapshot::similar`](crate::Snapshot::similar) finds the same candidates, and also documents whose fingerprints
-/// differ in at most 3 bits; [`PreparedText::search`](crate::PreparedText::search) decides about a candidate as it does.
+/// An entry of a node is a candidate if its length class is in [`classes`](Self::classes), and its
+/// sketch differs from a sketch of the query in at most
+/// [`max_sketch_distance`](Self::max_sketch_distance) bits. Documents with the same key of the
+/// wording are candidates of any class and sketch. [`NodeEntries`](crate::external::NodeEntries)
+/// finds the candidates of a node that are alike, without their texts.
+/// [`Snapshot::similar`](crate::Snapshot::similar) finds the same candidates, and also documents
+/// whose fingerprints differ in at most 3 bits;
+/// [`PreparedText::search`](crate::PreparedText::search) decides about a candidate as it does.
 ///
 /// # Examples
 ///
@@ -42,29 +47,31 @@ use crate::measure::Likeness;
 /// ```
 ///
 /// # Source
-/// M. Bawa, T. Condie, P. Ganesan, *LSH Forest: Self-Tuning Indexes for Similarity Search*, WWW 2005.
+/// M. Bawa, T. Condie, P. Ganesan, *LSH Forest: Self-Tuning Indexes for Similarity Search*, WWW
+/// 2005.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SearchKeys {
     /// The number of letters and digits of the text.
     pub letters: u32,
-    /// The keys of the entries of the text, ascending: one for each tree, then the key of the wording. A text with
-    /// too little content has the key of the wording only.
+    /// The keys of the entries of the text, ascending: one for each tree, then the key of the
+    /// wording. A text with too little content has the key of the wording only.
     pub keys: Vec<u64>,
     /// The sketch of the entries; zeros for a text with too little content.
     pub sketch: [u64; 2],
-    /// The second minima of the first three levels in each tree, at their places in a key, of the first of
-    /// [`keys`](Self::keys) and [`others`](Self::others) that has keys of trees.
+    /// The second minima of the first three levels in each tree, at their places in a key, of the
+    /// first of [`keys`](Self::keys) and [`others`](Self::others) that has keys of trees.
     pub seconds: Vec<u64>,
-    /// The keys of a query by shingles of another length, without length class; empty if no near-duplicate has
-    /// such shingles. A query descends with them without second minima, unless [`keys`](Self::keys) has no keys of
-    /// trees.
+    /// The keys of a query by shingles of another length, without length class; empty if no
+    /// near-duplicate has such shingles. A query descends with them without second minima, unless
+    /// [`keys`](Self::keys) has no keys of trees.
     pub others: Vec<u64>,
     /// The sketch by shingles of the other length; zeros without [`others`](Self::others).
     pub other_sketch: [u64; 2],
     /// A bit for each length class of a near-duplicate.
     pub classes: u16,
-    /// The most entries of a small node of one or two minima: 128 for a short text, 32 for a long text.
+    /// The most entries of a small node of one or two minima: 128 for a short text, 32 for a long
+    /// text.
     pub max_entries: u32,
     /// The most second minima of a prefix: 2 for a short text, 1 for a long text.
     pub max_seconds: u32,
@@ -72,8 +79,8 @@ pub struct SearchKeys {
     pub max_sketch_distance: u32,
     /// The number of normalised letters and digits, at most 65,535.
     pub characters: u16,
-    /// The normalised text in the form in which texts are compared; empty for a text without letters and digits, or
-    /// with more than 65,535 bytes of them.
+    /// The normalised text in the form in which texts are compared; empty for a text without
+    /// letters and digits, or with more than 65,535 bytes of them.
     pub wording: Vec<u8>,
 }
 
@@ -106,8 +113,8 @@ impl SearchKeys {
         }
     }
 
-    /// One line with every parameter that determines keys and candidates. Keys of different descriptions cannot be
-    /// compared.
+    /// One line with every parameter that determines keys and candidates. Keys of different
+    /// descriptions cannot be compared.
     pub fn description() -> String {
         let [short, long] = [0, usize::MAX].map(Reach::alike_stored);
         let narrow = Reach::CONTAINED;

@@ -1,5 +1,5 @@
-//! Keys of an LSH forest: the entry of a text in a tree begins with the minima of that tree, so the texts
-//! with a common prefix of minima are neighbours.
+//! Keys of an LSH forest: the entry of a text in a tree begins with the minima of that tree, so the
+//! texts with a common prefix of minima are neighbours.
 //!
 //! | bits | content |
 //! |---|---|

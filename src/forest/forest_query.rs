@@ -28,21 +28,21 @@ pub(crate) trait ForestPage {
 
 /// Entries by key.
 pub(crate) trait ForestEntries {
-    /// Fetches the entries from some keys on into the cache of the processor, where this takes less time for many
-    /// keys together.
+    /// Fetches the entries from some keys on into the cache of the processor, where this takes less
+    /// time for many keys together.
     fn fetch(&self, _keys: &[u64]) {}
 
-    /// Calls `visitor` with the page that may have the first entry with a key of at least `first`, if there are
-    /// entries. If the page changes while the visitor reads it, the visitor is called again with the next state of the
-    /// page.
+    /// Calls `visitor` with the page that may have the first entry with a key of at least `first`,
+    /// if there are entries. If the page changes while the visitor reads it, the visitor is called
+    /// again with the next state of the page.
     fn visit_page(
         &self,
         first: u64,
         visitor: &mut dyn FnMut(&dyn ForestPage) -> Result<()>,
     ) -> Result<()>;
 
-    /// Appends the entries with a key of a range, ascending, at most `most` of them. Returns `false` if there
-    /// are more. The keys of the range have the same first level.
+    /// Appends the entries with a key of a range, ascending, at most `most` of them. Returns
+    /// `false` if there are more. The keys of the range have the same first level.
     fn read(
         &self,
         keys: RangeInclusive<u64>,
@@ -55,7 +55,8 @@ pub(crate) trait ForestEntries {
 pub(crate) struct ForestSearch<'q> {
     /// The key of which all texts are found: the key of the wording.
     keys: Vec<u64>,
-    /// Over the shingles for the length of the text, then, if there are any, over those of the other length.
+    /// Over the shingles for the length of the text, then, if there are any, over those of the
+    /// other length.
     minima: Vec<&'q Minima>,
     reach: Reach,
     classes: LengthClasses,
@@ -64,7 +65,8 @@ pub(crate) struct ForestSearch<'q> {
 }
 
 impl<'q> ForestSearch<'q> {
-    /// The search within a reach. `least` is the smaller threshold of edit similarity and Jaccard index.
+    /// The search within a reach. `least` is the smaller threshold of edit similarity and Jaccard
+    /// index.
     pub(crate) fn new(text: &'q Analysed, reach: Reach, least: f64) -> Self {
         let minima: Vec<&Minima> = text.forest_minima().into_iter().flatten().collect();
         let characters = text.characters();
@@ -97,14 +99,8 @@ impl<'q> ForestSearch<'q> {
 }
 
 impl ForestSearch<'_> {
-    /// The part of the search that finds the texts with the same wording.
-    pub(crate) fn wording_only(mut self) -> Self {
-        self.reach.trees = 0;
-        self
-    }
-
-    /// Returns `false` for the sketches of most texts that are not near-duplicates. Texts with too little
-    /// content have no sketch, and may be.
+    /// Returns `false` for the sketches of most texts that are not near-duplicates. Texts with too
+    /// little content have no sketch, and may be.
     pub(crate) fn may_be_near(&self, sketch: Option<Sketch>) -> bool {
         let is_near = |sketch| {
             let mut own = self.sketches.iter();
@@ -113,7 +109,8 @@ impl ForestSearch<'_> {
         self.sketches.is_empty() || sketch.is_none_or(is_near)
     }
 
-    /// Calls `found` with the entries of the texts that may be near-duplicates, some of them several times.
+    /// Calls `found` with the entries of the texts that may be near-duplicates, some of them
+    /// several times.
     pub(crate) fn run(
         &self,
         source: &impl ForestEntries,
@@ -127,7 +124,8 @@ impl ForestSearch<'_> {
         for (nth, minima) in self.minima.iter().enumerate() {
             let trees = 0..self.reach.trees.min(STORED_TREES);
             let root = Node {
-                // Few near-duplicates are of the other length, so these trees are searched without second minima.
+                // Few near-duplicates are of the other length, so these trees are searched without
+                // second minima.
                 probes: if nth > 0 { self.reach.max_probes } else { 0 },
                 ..Node::default()
             };

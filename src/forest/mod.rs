@@ -1,9 +1,10 @@
 //! An LSH forest: neighbours in the trees of minima are candidates for near-duplicates.
 //!
-//! A *tree* orders texts by five minima, each by another hash function. Texts with equal first minima are
-//! neighbours in the tree; a query reads as long a prefix as leaves few neighbours, at most some thousand unless
-//! they have all minima in common. It also reads the neighbours of its second smallest values, because an edit may
-//! have removed the shingle of a minimum. All trees together are an LSH forest.
+//! A *tree* orders texts by five minima, each by another hash function. Texts with equal first
+//! minima are neighbours in the tree; a query reads as long a prefix as leaves few neighbours, at
+//! most some thousand unless they have all minima in common. It also reads the neighbours of its
+//! second smallest values, because an edit may have removed the shingle of a minimum. All trees
+//! together are an LSH forest.
 //!
 //! | file | responsibility |
 //! |---|---|
@@ -13,8 +14,9 @@
 //! | `memory/` | a forest in memory |
 //!
 //! # Source
-//! M. Bawa, T. Condie, P. Ganesan, *LSH Forest: Self-Tuning Indexes for Similarity Search*, WWW 2005;
-//! Q. Lv, W. Josephson, Z. Wang, M. Charikar, K. Li, *Multi-Probe LSH*, VLDB 2007 (second values).
+//! M. Bawa, T. Condie, P. Ganesan, *LSH Forest: Self-Tuning Indexes for Similarity Search*, WWW
+//! 2005; Q. Lv, W. Josephson, Z. Wang, M. Charikar, K. Li, *Multi-Probe LSH*, VLDB 2007 (second
+//! values).
 
 mod forest_key;
 mod forest_query;
@@ -63,8 +65,8 @@ pub(crate) fn keys(text: &str) -> Vec<u64> {
 }
 
 impl Analysed {
-    /// The keys to store the text under, ascending: one for each tree, then the key of the wording. A text
-    /// with too little content has the last key only.
+    /// The keys to store the text under, ascending: one for each tree, then the key of the wording.
+    /// A text with too little content has the last key only.
     pub(crate) fn forest_keys(&self) -> &[u64] {
         self.keys_by(|text| {
             let minima = text.own_forest_minima();
@@ -90,8 +92,8 @@ impl Analysed {
     }
 }
 
-/// The bits of a key down to the part of the first level. A search of a node reads keys with equal first
-/// levels.
+/// The bits of a key down to the part of the first level. A search of a node reads keys with equal
+/// first levels.
 pub(crate) fn first_level(key: u64) -> u64 {
     key >> FIRST_LEVEL_SHIFT
 }

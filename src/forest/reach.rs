@@ -21,15 +21,15 @@ pub(crate) struct Reach {
     pub(crate) max_probes: usize,
     /// The most bits in which the sketches of a candidate and of a query with a long text differ.
     max_sketch_distance: u32,
-    /// The most bits in which the sketches of a candidate and of a query with a short text differ. An edit
-    /// changes a larger share of the shingles of a short text.
+    /// The most bits in which the sketches of a candidate and of a query with a short text differ.
+    /// An edit changes a larger share of the shingles of a short text.
     max_short_sketch_distance: u32,
 }
 
 impl Reach {
-    /// The reach for texts that are alike by the default thresholds. Of the near-duplicates among a million
-    /// real texts, the sketches of 99.5 % differ in at most 52 bits. Each bit more adds a third to the
-    /// candidates.
+    /// The reach for texts that are alike by the default thresholds. Of the near-duplicates among a
+    /// million real texts, the sketches of 99.5 % differ in at most 52 bits. Each bit more adds a
+    /// third to the candidates.
     pub(crate) const ALIKE: Self = Self {
         trees: TREES,
         max_shallow_entries: 32,
@@ -40,9 +40,9 @@ impl Reach {
         max_short_sketch_distance: 56,
     };
 
-    /// The reach for short texts that are alike in a stored forest, which has fewer trees: among a million real
-    /// texts, larger nodes find a quarter of the near-duplicates that are lost otherwise, and so do prefixes of two
-    /// second minima.
+    /// The reach for short texts that are alike in a stored forest, which has fewer trees: among a
+    /// million real texts, larger nodes find a quarter of the near-duplicates that are lost
+    /// otherwise, and so do prefixes of two second minima.
     const SHORT_ALIKE_STORED: Self = Self {
         max_shallow_entries: 128,
         max_probes: 2,
@@ -51,10 +51,10 @@ impl Reach {
         ..Self::ALIKE
     };
 
-    /// The reach for long texts that are alike in a stored forest. Of 1,500 real descriptions among 61,000, it finds
-    /// .9972 of the near-duplicates on average, and .9985 with a bound of 52 bits. In a million articles of 80 to 200
-    /// random words, a bound of 52 leaves so many candidates that the cache cannot hold their wordings, and a search
-    /// takes twice as long.
+    /// The reach for long texts that are alike in a stored forest. Of 1,500 real descriptions among
+    /// 61,000, it finds .9972 of the near-duplicates on average, and .9985 with a bound of 52 bits.
+    /// In a million articles of 80 to 200 random words, a bound of 52 leaves so many candidates
+    /// that the cache cannot hold their wordings, and a search takes twice as long.
     const LONG_ALIKE_STORED: Self = Self {
         max_sketch_distance: 50,
         ..Self::ALIKE
@@ -68,9 +68,9 @@ impl Reach {
         }
     }
 
-    /// The reach for texts that contain each other, which have more in common than texts that are alike.
-    /// From 256,000 real texts, a join removes 23,069 texts with [`ALIKE`](Self::ALIKE), and 23,018 of them
-    /// in half of the time with this reach.
+    /// The reach for texts that contain each other, which have more in common than texts that are
+    /// alike. From 256,000 real texts, a join removes 23,069 texts with [`ALIKE`](Self::ALIKE), and
+    /// 23,018 of them in half of the time with this reach.
     pub(crate) const CONTAINED: Self = Self {
         trees: TREES / 2,
         max_shallow_entries: 16,

@@ -94,8 +94,9 @@ pub(crate) fn removable(a: &Analysed, b: &Analysed) -> Option<Containment> {
 }
 
 impl Analysed {
-    /// The decision of a search for this text about another text: their resemblance and their containment, where
-    /// A is this text; `None` if the texts are not alike, or neither contains the other.
+    /// The decision of a search for this text about another text: their resemblance and their
+    /// containment, where A is this text; `None` if the texts are not alike, or neither contains
+    /// the other.
     ///
     /// # Cost
     /// Some 10 µs for lines of text that are not alike.

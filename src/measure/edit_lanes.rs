@@ -1,8 +1,8 @@
 //! [`EditLanes`]: the edit distances of a short text and several others at the same time.
 //!
 //! # Source
-//! H. Hyyrö, *A bit-vector algorithm for computing Levenshtein and Damerau edit distances*, Nordic Journal of
-//! Computing 10, 2003. Here each lane of a vector has another text.
+//! H. Hyyrö, *A bit-vector algorithm for computing Levenshtein and Damerau edit distances*, Nordic
+//! Journal of Computing 10, 2003. Here each lane of a vector has another text.
 
 /// Texts that are compared at the same time.
 pub(crate) const LANES: usize = 8;
@@ -10,7 +10,8 @@ pub(crate) const LANES: usize = 8;
 /// The most letters of the text: the bits of a lane.
 const MAX_LETTERS: usize = u64::BITS as usize;
 
-/// The most letters of another text. No text of more than 64 letters is far less similar than a half of both.
+/// The most letters of another text. No text of more than 64 letters is far less similar than a
+/// half of both.
 pub(super) const MAX_OTHER_LETTERS: usize = 2 * MAX_LETTERS;
 
 const ASCII: usize = 128;
@@ -38,7 +39,8 @@ impl EditLanes {
         })
     }
 
-    /// The edit distances of the text and of each of these ASCII texts of at most [`MAX_OTHER_LETTERS`] letters.
+    /// The edit distances of the text and of each of these ASCII texts of at most
+    /// [`MAX_OTHER_LETTERS`] letters.
     pub(super) fn distances(&self, others: &[&[u8]; LANES]) -> [u64; LANES] {
         let mut columns = [[0; LANES]; MAX_OTHER_LETTERS];
         for (lane, letters) in others.iter().enumerate() {
@@ -62,8 +64,8 @@ fn distances(
     ends: &[u64; LANES],
 ) -> [u64; LANES] {
     let mut distances = [len as u64; LANES];
-    // The places where the distance grows by one, and where it falls by one, from one letter of the text to the
-    // next.
+    // The places where the distance grows by one, and where it falls by one, from one letter of the
+    // text to the next.
     let (mut grows, mut falls) = ([u64::MAX; LANES], [0_u64; LANES]);
     let last = len - 1;
     for (at, column) in (0_u64..).zip(columns) {

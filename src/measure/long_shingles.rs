@@ -1,4 +1,5 @@
-//! [`LongShingles`]: a bound for the shingles that long ASCII texts have in common, without their hashes.
+//! [`LongShingles`]: a bound for the shingles that long ASCII texts have in common, without their
+//! hashes.
 
 use crate::analysis::ShingleLength;
 

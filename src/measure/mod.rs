@@ -1,4 +1,5 @@
-//! Measures of two texts: resemblance, containment and quotation, and the decision about a pair of texts.
+//! Measures of two texts: resemblance, containment and quotation, and the decision about a pair of
+//! texts.
 //!
 //! | file | responsibility |
 //! |---|---|
@@ -30,9 +31,9 @@ pub(crate) use verifier::{SELECTED_TOGETHER, Verifier};
 /// 14 ms, and the time grows with the product of the lengths.
 pub(crate) const MAX_EDIT_CHARACTERS: usize = 1 << 13;
 
-/// The least Jaccard index of the shingles of characters of a long text and another text: texts with a lower index
-/// are not compared further. An edit distance of long texts takes long, and the forest finds few pairs with this
-/// index.
+/// The least Jaccard index of the shingles of characters of a long text and another text: texts
+/// with a lower index are not compared further. An edit distance of long texts takes long, and the
+/// forest finds few pairs with this index.
 const MIN_SHINGLE_JACCARD: f64 = 0.1;
 
 /// The thresholds of near-duplicate texts. Two texts are near-duplicates if either measure reaches
@@ -46,8 +47,8 @@ const MIN_SHINGLE_JACCARD: f64 = 0.1;
 /// and digits are equal: a number, a single word, one repeated phrase, or a long table over few
 /// words.
 ///
-/// Queries and clustering never compare a text of at least 100 characters with a text if the Jaccard index of
-/// their shingles of characters is below 0.1, whatever the thresholds.
+/// Queries and clustering never compare a text of at least 100 characters with a text if the
+/// Jaccard index of their shingles of characters is below 0.1, whatever the thresholds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Likeness {
@@ -99,8 +100,9 @@ pub struct Resemblance {
     /// `true` if the normalised letters and digits are equal. Texts without letters and digits have
     /// to be equal themselves.
     pub same_wording: bool,
-    /// The [`edit_similarity`](similarity::edit_similarity) of the normalised letters and digits. `None` if they differ and one
-    /// text has more than 8,192 characters: the computation would take too long.
+    /// The [`edit_similarity`](similarity::edit_similarity) of the normalised letters and digits.
+    /// `None` if they differ and one text has more than 8,192 characters: the computation would
+    /// take too long.
     pub edit_similarity: Option<f64>,
     /// The Jaccard index of the sets of shingles of three tokens.
     pub jaccard: f64,

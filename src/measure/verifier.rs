@@ -3,7 +3,7 @@
 //! | test | rejects | reads of a candidate |
 //! |---|---|---|
 //! | [sketch](crate::forest) | most texts of a node | 16 bytes |
-//! | [counts](Verifier::may_be_alike) | nine of ten others | the header of its packed wording |
+//! | [counts](Verifier::may_be_alike) | most others | the header of its packed wording |
 //! | [lanes](Verifier::select) | short texts by their edit distance, eight at a time | its letters |
 //! | [distance and phrases](Verifier::compare) | every text that is not alike | its packed wording |
 //! | [coverage](Verifier::removable) | texts of which neither covers the other | its words |
@@ -22,11 +22,11 @@ use super::{
     shingle_jaccard,
 };
 use crate::analysis::{
-    Analysed, CLASSES, PackedHeader, PackedWording, WordingSize, class_counts, code, phrase_bits,
+    Analysed, CLASSES, PackedHeader, PackedWording, class_counts, code, phrase_bits,
 };
 
-/// An edit changes fewer shingles than this. At most five shingles contain the edited character, and an edit
-/// that splits or joins runs of characters also changes the shingles at their ends.
+/// An edit changes fewer shingles than this. At most five shingles contain the edited character,
+/// and an edit that splits or joins runs of characters also changes the shingles at their ends.
 const SHINGLES_OF_AN_EDIT: usize = 8;
 
 /// Candidates whose counts are compared before the first of them is compared in full.
@@ -75,10 +75,11 @@ impl<'w> Verifier<'w> {
             || self.class_counts == other.class_counts()
     }
 
-    /// Returns `false` only if no text of this size is alike, by its length and its number of phrases.
+    /// Returns `false` only if no text of this [size](PackedWording::size) is alike, by its length
+    /// and its number of phrases.
     #[inline]
-    pub(crate) fn may_be_alike_by_size(&self, other: WordingSize) -> bool {
-        let (characters, phrases) = (other.characters.into(), other.phrases.into());
+    pub(crate) fn may_be_alike_by_size(&self, other: u32) -> bool {
+        let (characters, phrases) = ((other >> 16) as usize, usize::from(other as u16));
         let (own_characters, own_phrases) =
             (self.text.characters(), self.text.distinct_phrases().len());
         let lengths = own_characters.abs_diff(characters);
@@ -91,8 +92,8 @@ impl<'w> Verifier<'w> {
                 >= self.likeness.jaccard
     }
 
-    /// An upper bound of the edits between this text and an alike text of a number of characters. The bound is
-    /// larger by at most one; `distance` decides exactly.
+    /// An upper bound of the edits between this text and an alike text of a number of characters.
+    /// The bound is larger by at most one; `distance` decides exactly.
     fn most_edits(&self, characters: usize) -> Option<usize> {
         let longer = self.text.characters().max(characters);
         match self.likeness.edit_similarity {
@@ -116,9 +117,9 @@ impl<'w> Verifier<'w> {
         ) >= self.likeness.jaccard
     }
 
-    /// Moves the numbers of the sought candidates that may be alike to the front, in order, and returns how many
-    /// these are. If this text is short and ASCII, they are few more than those that are alike. A candidate without
-    /// a packed wording may be alike.
+    /// Moves the numbers of the sought candidates that may be alike to the front, in order, and
+    /// returns how many these are. If this text is short and ASCII, they are few more than those
+    /// that are alike. A candidate without a packed wording may be alike.
     pub(crate) fn select<'b>(
         &self,
         numbers: &mut [u32],
@@ -126,9 +127,9 @@ impl<'w> Verifier<'w> {
         is_sought: impl Fn(u32) -> bool,
         packed: impl Fn(u32) -> Option<PackedWording<'b>>,
     ) -> usize {
-        // The counts of many candidates are read at the same time: most candidates end here. A mispredicted
-        // comparison would end the reads ahead, so all headers are looked up first, and no branch depends on a
-        // count.
+        // The counts of many candidates are read at the same time: most candidates end here. A
+        // mispredicted comparison would end the reads ahead, so all headers are looked up first,
+        // and no branch depends on a count.
         let headers: Vec<_> = numbers.iter().map(|number| header(*number)).collect();
         let mut alike = 0;
         for (at, header) in headers.into_iter().enumerate() {
@@ -144,7 +145,8 @@ impl<'w> Verifier<'w> {
         self.select_near(&mut numbers[..sought], packed)
     }
 
-    /// Moves the numbers of candidates within the most edits to the front, and returns how many these are.
+    /// Moves the numbers of candidates within the most edits to the front, and returns how many
+    /// these are.
     pub(crate) fn select_near<'b>(
         &self,
         numbers: &mut [u32],
@@ -166,7 +168,8 @@ impl<'w> Verifier<'w> {
         near
     }
 
-    /// Returns `true` if [`select`](Self::select) computes the edit distance of a text that may be alike.
+    /// Returns `true` if [`select`](Self::select) computes the edit distance of a text that may be
+    /// alike.
     pub(crate) fn has_lane_for(&self, other: PackedWording<'_>) -> bool {
         // Only the edits decide about texts that have too few common phrases.
         self.lanes.is_some()
@@ -192,7 +195,8 @@ impl<'w> Verifier<'w> {
         })
     }
 
-    /// The similarity of the text and a text that is not packed; `None` unless they are near-duplicates.
+    /// The similarity of the text and a text that is not packed; `None` unless they are
+    /// near-duplicates.
     pub(crate) fn compare_text(&self, other: &Analysed) -> Option<Resemblance> {
         compare(self.text, other, &self.likeness)
     }
@@ -262,7 +266,8 @@ impl<'w> Verifier<'w> {
         is_same.then(|| itself(self.text))
     }
 
-    /// A lower bound of the edit distance: the characters that one text has more often than the other.
+    /// A lower bound of the edit distance: the characters that one text has more often than the
+    /// other.
     fn least_edits(&self, other: PackedHeader<'_>) -> usize {
         let (mut missing, mut surplus) = (0_u16, 0_u16);
         for (own, other) in self.class_counts.iter().zip(other.class_counts()) {
@@ -273,8 +278,8 @@ impl<'w> Verifier<'w> {
         lengths.max(missing.max(surplus).into())
     }
 
-    /// An upper bound of the number of common phrases: a phrase whose bit the other text lacks is missing
-    /// there.
+    /// An upper bound of the number of common phrases: a phrase whose bit the other text lacks is
+    /// missing there.
     fn most_common_phrases(&self, other: PackedHeader<'_>) -> usize {
         let (own_bits, other_bits) = (self.phrase_bits, other.phrase_bits());
         let missing = |bits: u64| bits.count_ones() as usize;
@@ -306,7 +311,8 @@ impl<'w> Verifier<'w> {
     }
 
     /// Returns `true` only if the shingles of characters have a Jaccard index of at least
-    /// [`MIN_SHINGLE_JACCARD`], by the edits: an edit changes at most [`SHINGLES_OF_AN_EDIT`] of them.
+    /// [`MIN_SHINGLE_JACCARD`], by the edits: an edit changes at most [`SHINGLES_OF_AN_EDIT`] of
+    /// them.
     fn surely_shares_shingles(&self, edit_similarity: Option<f64>, longer: usize) -> bool {
         let Some(similarity) = edit_similarity else {
             return false;

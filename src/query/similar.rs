@@ -1,7 +1,9 @@
 //! Similar search: candidates from forest and fingerprints, verified by text.
 //!
-//! 1. Candidates are neighbours in the forest whose sketch is near, and documents with a near fingerprint.
-//! 2. The packed wordings of candidates that are in memory are compared; other texts are read first.
+//! 1. Candidates are neighbours in the forest whose sketch is near, and documents with a near
+//!    fingerprint.
+//! 2. The packed wordings of candidates that are in memory are compared; other texts are read
+//!    first.
 //! 3. The words of texts that are alike decide, if the query asks for it.
 
 use std::cmp::Ordering;
@@ -13,25 +15,27 @@ use rayon::prelude::*;
 use super::single::within;
 use super::text_query::TextQuery;
 use crate::analysis::{Analysed, PackedWording, PackedWordings};
+use crate::document::Match;
 use crate::error::Result;
+use crate::forest::ForestSearch;
 use crate::ids::{DocId, Fingerprint};
 use crate::measure::containment::{Containment, Verdict};
 use crate::measure::decision::answer_order;
 use crate::measure::{Resemblance, SELECTED_TOGETHER, Verifier};
-use crate::store::{SnapshotTables, View, ViewAccess};
+use crate::store::{SnapshotAccess, View, ViewAccess};
 
 /// From 16 texts to read on, texts are compared on all cores.
 const MIN_PARALLEL_TEXTS: usize = 16;
 
-/// Documents that are decided one after the other. Neighbouring copies of a text are decided once: a
-/// decision takes ten times as long as reading the text.
+/// Documents that are decided one after the other. Neighbouring copies of a text are decided once:
+/// a decision takes ten times as long as reading the text.
 const DECIDED_TOGETHER: usize = 32;
 
 /// A document whose text is like the text of a query.
 ///
-/// Answers are ordered: texts that say all of the text of the query before texts that say a part; then
-/// texts with the same wording; then by the verdict, texts that say the same before texts that say
-/// more; then by the highest [score](Resemblance::score); then by the smallest id.
+/// Answers are ordered: texts that say all of the text of the query before texts that say a part;
+/// then texts with the same wording; then by the verdict, texts that say the same before texts that
+/// say more; then by the highest [score](Resemblance::score); then by the smallest id.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Similar {
@@ -71,19 +75,19 @@ impl Similar {
 
 /// The documents whose texts are like the text of the query, the most similar first.
 pub(crate) fn similar(view: &View, query: &TextQuery) -> Result<Vec<Similar>> {
-    let search = Search::new(view, query);
+    let search = SimilarSearch::new(view, query);
     search.verify_in_parallel(&search.candidates()?)
 }
 
-/// The first documents of the answer of [`similar`], and `true` if these are all. Documents of the same wording that
-/// cover the text of the query precede all others, and the key of the wording finds them without a search of
-/// the trees, which takes ten times as long.
+/// The first documents of the answer of [`similar`], and `true` if these are all. Documents of the
+/// same wording that cover the text of the query precede all others, and the key of the wording
+/// finds them without a search of the trees, which takes ten times as long.
 pub(crate) fn first_similar(view: &View, query: &TextQuery) -> Result<(Vec<Similar>, bool)> {
-    let Some(in_forest) = query.search(view.keeps_forest()) else {
+    let Some(of_wording) = query.wording_search(view.keeps_forest()) else {
         return Ok((similar(view, query)?, true));
     };
-    let search = Search::new(view, query);
-    let same = view.candidates_in_forest(&in_forest.wording_only())?;
+    let search = SimilarSearch::new(view, query);
+    let same = view.candidates_in_forest(&of_wording)?;
     let mut found = search.verify_in_parallel(&same)?;
     let is_first = |found: &Similar| found.resemblance.same_wording && !found.is_extended();
     if found.iter().any(is_first) {
@@ -97,28 +101,29 @@ pub(crate) fn first_similar(view: &View, query: &TextQuery) -> Result<(Vec<Simil
     Ok((found, true))
 }
 
-/// The answer of [`similar`] on one thread, because the tables of a write transaction can be read by one
-/// thread only.
+/// The answer of [`similar`] on one thread, because the tables of a write transaction can be read
+/// by one thread only.
 pub(crate) fn similar_sequential(
     view: &View<impl ViewAccess>,
     query: &TextQuery,
 ) -> Result<Vec<Similar>> {
-    let search = Search::new(view, query);
+    let search = SimilarSearch::new(view, query);
     search.verify(&search.candidates()?)
 }
 
-/// The answer of [`similar_sequential`], limited to documents with a text in the overlay of the view.
+/// The answer of [`similar_sequential`], limited to documents with a text in the overlay of the
+/// view.
 pub(crate) fn similar_in_overlay(
     view: &View<impl ViewAccess>,
     query: &TextQuery,
 ) -> Result<Vec<Similar>> {
-    let search = Search::new(view, query);
+    let search = SimilarSearch::new(view, query);
     search.verify(&search.candidates_in_overlay()?)
 }
 
 /// A query in one state of the database.
-struct Search<'s, T> {
-    view: &'s View<T>,
+struct SimilarSearch<'s, A: ViewAccess> {
+    view: &'s View<A>,
     query: &'s TextQuery,
     verifier: Verifier<'s>,
 }
@@ -132,15 +137,15 @@ struct Alike {
 }
 
 /// Candidates that are left after the comparison of all wordings in memory.
-struct Compared {
+struct ComparedCandidates {
     /// Copies of a text are neighbours.
     alike: Vec<Alike>,
     /// The candidates whose texts must be read.
     unread: Vec<DocId>,
 }
 
-impl<'s, T: ViewAccess> Search<'s, T> {
-    fn new(view: &'s View<T>, query: &'s TextQuery) -> Self {
+impl<'s, A: ViewAccess> SimilarSearch<'s, A> {
+    fn new(view: &'s View<A>, query: &'s TextQuery) -> Self {
         Self {
             view,
             query,
@@ -150,30 +155,26 @@ impl<'s, T: ViewAccess> Search<'s, T> {
 
     /// The neighbours in the forest, and the documents with near fingerprints, each once, by id.
     fn candidates(&self) -> Result<Vec<DocId>> {
-        let keeps_forest = self.view.keeps_forest();
-        let mut candidates = match self.query.search(keeps_forest) {
-            Some(search) => self.view.candidates_in_forest(&search)?,
-            None => Vec::new(),
-        };
-        if let Some((fingerprint, radius)) = self.query.fingerprint_and_radius(keeps_forest) {
-            let near = within(self.view, fingerprint, radius, usize::MAX)?;
-            candidates.extend(near.into_iter().map(|near| near.id));
-            candidates.sort_unstable();
-            candidates.dedup();
-        }
-        Ok(candidates)
+        let near = |fingerprint, radius| within(self.view, fingerprint, radius, usize::MAX);
+        self.candidates_of(|search| self.view.candidates_in_forest(search), near)
     }
 
     /// The [`candidates`](Self::candidates) with a text in the overlay of the view.
     fn candidates_in_overlay(&self) -> Result<Vec<DocId>> {
+        let near = |fingerprint, radius| Ok(self.view.in_overlay(fingerprint, radius, usize::MAX));
+        self.candidates_of(|search| self.view.candidates_in_overlay(search), near)
+    }
+
+    fn candidates_of(
+        &self,
+        in_forest: impl Fn(&ForestSearch<'_>) -> Result<Vec<DocId>>,
+        near: impl Fn(Fingerprint, u32) -> Result<Vec<Match>>,
+    ) -> Result<Vec<DocId>> {
         let keeps_forest = self.view.keeps_forest();
-        let mut candidates = match self.query.search(keeps_forest) {
-            Some(search) => self.view.candidates_in_overlay(&search)?,
-            None => Vec::new(),
-        };
+        let search = self.query.search(keeps_forest);
+        let mut candidates = search.map_or(Ok(Vec::new()), |search| in_forest(&search))?;
         if let Some((fingerprint, radius)) = self.query.fingerprint_and_radius(keeps_forest) {
-            let near = self.view.in_overlay(fingerprint, radius, usize::MAX);
-            candidates.extend(near.into_iter().map(|near| near.id));
+            candidates.extend(near(fingerprint, radius)?.into_iter().map(|near| near.id));
         }
         candidates.sort_unstable();
         candidates.dedup();
@@ -182,7 +183,7 @@ impl<'s, T: ViewAccess> Search<'s, T> {
 
     /// The answer among candidates.
     fn verify(&self, candidates: &[DocId]) -> Result<Vec<Similar>> {
-        let Compared { alike, unread } = self.compare_in_memory(candidates);
+        let ComparedCandidates { alike, unread } = self.compare_in_memory(candidates);
         let mut found = self.decide(&alike)?;
         for id in unread {
             found.extend(self.read_and_decide(id)?);
@@ -192,20 +193,26 @@ impl<'s, T: ViewAccess> Search<'s, T> {
     }
 
     /// Compares the candidates whose packed wordings are in memory.
-    fn compare_in_memory(&self, candidates: &[DocId]) -> Compared {
+    fn compare_in_memory(&self, candidates: &[DocId]) -> ComparedCandidates {
         let verifier = &self.verifier;
         let accepts = |size| verifier.may_be_alike_by_size(size);
-        let mut selection = Selection::new(verifier);
+        let mut selection = Selection {
+            verifier,
+            pending: PackedWordings::default(),
+            pending_ids: Vec::new(),
+            alike: Vec::new(),
+            hasher: FixedState::default(),
+        };
         let visitor = |id, packed: PackedWording<'_>| selection.add(id, packed);
         let unread = self.view.visit_wordings(candidates, accepts, visitor);
         let mut alike = selection.into_alike();
         alike.sort_unstable_by_key(|alike| (alike.wording, alike.id));
-        Compared { alike, unread }
+        ComparedCandidates { alike, unread }
     }
 
     /// Decides about some documents that are alike. Their texts are read only if the words decide.
     fn decide(&self, alike: &[Alike]) -> Result<Vec<Similar>> {
-        let mut found = Vec::new();
+        let (verifier, mut found) = (&self.verifier, Vec::new());
         let mut last: Option<(String, Option<Box<Containment>>)> = None;
         for alike in alike {
             let mut containment = None;
@@ -215,12 +222,9 @@ impl<'s, T: ViewAccess> Search<'s, T> {
                 };
                 containment = match last {
                     Some((decided, containment)) if decided == text => containment,
-                    _ => self.removable(&Analysed::lazy(&*text)),
+                    _ => verifier.removable(&Analysed::lazy(&*text)).map(Box::new),
                 };
                 last = Some((text, containment.clone()));
-                if containment.is_none() {
-                    continue;
-                }
             }
             found.extend(self.document(alike.id, alike.resemblance, containment)?);
         }
@@ -229,52 +233,41 @@ impl<'s, T: ViewAccess> Search<'s, T> {
 
     /// Reads the text of a candidate, keeps its packed wording in memory, and decides.
     fn read_and_decide(&self, id: DocId) -> Result<Option<Similar>> {
-        let (text, resemblance) = match self.view.text_to_keep(id)? {
-            Some((text, sketch)) => {
-                let text = Analysed::lazy(text);
-                let resemblance = match text.packed() {
-                    Some(packed) => {
-                        self.view.keep_wording(id, sketch, text.packed_bytes());
-                        self.verifier.compare(packed)
-                    }
-                    None => self.verifier.compare_text(&text),
-                };
-                (text, resemblance)
+        let (text, sketch_to_keep) = match self.view.text_to_keep(id)? {
+            Some((text, sketch)) => (Some(text), Some(sketch)),
+            None => (self.view.text(id)?, None),
+        };
+        let Some(text) = text.map(Analysed::lazy) else {
+            return Ok(None);
+        };
+        // A wording that is not kept is not packed: the phrases of most such texts are not needed.
+        let resemblance = match (sketch_to_keep, sketch_to_keep.and_then(|_| text.packed())) {
+            (Some(sketch), Some(packed)) => {
+                self.view.keep_wording(id, sketch, text.packed_bytes());
+                self.verifier.compare(packed)
             }
-            None => {
-                let Some(text) = self.view.text(id)?.map(Analysed::lazy) else {
-                    return Ok(None);
-                };
-                let resemblance = self.verifier.compare_text(&text);
-                (text, resemblance)
-            }
+            _ => self.verifier.compare_text(&text),
         };
         let Some(resemblance) = resemblance else {
             return Ok(None);
         };
-        let mut containment = None;
-        if self.query.decides_by_words() {
-            containment = self.removable(&text);
-            if containment.is_none() {
-                return Ok(None);
-            }
-        }
-        self.document(id, resemblance, containment)
+        let decides = self.query.decides_by_words();
+        let containment = decides.then(|| self.verifier.removable(&text)).flatten();
+        self.document(id, resemblance, containment.map(Box::new))
     }
 
-    fn removable(&self, text: &Analysed) -> Option<Box<Containment>> {
-        self.verifier.removable(text).map(Box::new)
-    }
-
-    /// A document of the answer; `None` if it is not stored. Most candidates are not similar, so only the
-    /// fingerprints of the answer are read.
+    /// A document that is alike; `None` if the words decide against it, or if it is not stored.
     fn document(
         &self,
         id: DocId,
         resemblance: Resemblance,
         containment: Option<Box<Containment>>,
     ) -> Result<Option<Similar>> {
+        if self.query.decides_by_words() && containment.is_none() {
+            return Ok(None);
+        }
         let own = self.query.fingerprint().map(|made| made.fingerprint);
+        // Most candidates are not similar, so only the fingerprints of the answer are read.
         let fingerprint = self.view.fingerprint(id)?;
         Ok(fingerprint.map(|fingerprint| Similar {
             id,
@@ -286,10 +279,10 @@ impl<'s, T: ViewAccess> Search<'s, T> {
     }
 }
 
-impl Search<'_, SnapshotTables> {
+impl SimilarSearch<'_, SnapshotAccess> {
     /// The answer among candidates, on all cores if they are many.
     fn verify_in_parallel(&self, candidates: &[DocId]) -> Result<Vec<Similar>> {
-        let Compared { alike, unread } = self.compare_in_memory(candidates);
+        let ComparedCandidates { alike, unread } = self.compare_in_memory(candidates);
         let mut found = if alike.len() <= DECIDED_TOGETHER {
             self.decide(&alike)?
         } else {
@@ -323,24 +316,14 @@ impl Search<'_, SnapshotTables> {
 /// The comparison of wordings that the caller holds under a lock.
 struct Selection<'v, 'q> {
     verifier: &'v Verifier<'q>,
-    /// Copies of short wordings: eight edit distances take the time of two, and a copy takes a tenth of one.
+    /// Copies of short wordings, whose edit distances are computed eight at a time.
     pending: PackedWordings,
     pending_ids: Vec<DocId>,
     alike: Vec<Alike>,
     hasher: FixedState,
 }
 
-impl<'v, 'q> Selection<'v, 'q> {
-    fn new(verifier: &'v Verifier<'q>) -> Self {
-        Self {
-            verifier,
-            pending: PackedWordings::default(),
-            pending_ids: Vec::new(),
-            alike: Vec::new(),
-            hasher: FixedState::default(),
-        }
-    }
-
+impl Selection<'_, '_> {
     fn add(&mut self, id: DocId, packed: PackedWording<'_>) {
         if !self.verifier.may_be_alike(packed.header()) {
             return;

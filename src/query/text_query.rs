@@ -10,11 +10,12 @@ use crate::ids::{Fingerprint, TextFingerprint};
 use crate::measure::decision::Decision;
 use crate::measure::{Likeness, Verifier};
 
-/// The radius of candidates in a database without a forest. At least half of the near-duplicates that
-/// differ in more than case and punctuation lie within this radius, and few other documents.
+/// The radius of candidates in a database without a forest. At least half of the near-duplicates
+/// that differ in more than case and punctuation lie within this radius, and few other documents.
 const RADIUS_WITHOUT_FOREST: u32 = 12;
 
-/// The radius of candidates in a database with a forest. The forest finds near-duplicates farther away.
+/// The radius of candidates in a database with a forest. The forest finds near-duplicates farther
+/// away.
 const RADIUS_WITH_FOREST: u32 = 3;
 
 /// A query for the near-duplicates of a text.
@@ -41,6 +42,27 @@ impl TextQuery {
         let text = Analysed::new(text);
         // Made by the thread that makes the query, not under the write lock.
         text.forest_minima();
+        Self::of(text, fingerprint)
+    }
+
+    /// The query for documents with the same wording, by the key of the wording.
+    pub(crate) fn of_wording(text: &str, fingerprint: TextFingerprint) -> Self {
+        // An unreliable fingerprint finds no candidates.
+        let reliable = false;
+        let fingerprint = TextFingerprint {
+            reliable,
+            ..fingerprint
+        };
+        let likeness = Likeness {
+            edit_similarity: f64::INFINITY,
+            jaccard: f64::INFINITY,
+        };
+        let mut query = Self::of(Analysed::lazy(text), Some(fingerprint));
+        query.only_wording = true;
+        query.decision(Decision::Alike).likeness(likeness)
+    }
+
+    fn of(text: Analysed, fingerprint: Option<TextFingerprint>) -> Self {
         Self {
             text,
             fingerprint,
@@ -59,22 +81,23 @@ impl TextQuery {
         self
     }
 
-    /// The measure that decides about texts which are alike; [`Decision::Contained`] unless set: the
-    /// answer has the documents of which one text contains the other.
+    /// The measure that decides about texts which are alike; [`Decision::Contained`] unless set:
+    /// the answer has the documents of which one text contains the other.
     pub fn decision(mut self, decision: Decision) -> Self {
         self.decision = decision;
         self
     }
 
-    /// The radius within which documents are candidates, in addition to the neighbours in the forest.
-    /// Unless set, 3 in a database with a forest and 12 in a database without.
+    /// The radius within which documents are candidates, in addition to the neighbours in the
+    /// forest. Unless set, 3 in a database with a forest and 12 in a database without.
     pub fn radius(mut self, radius: u32) -> Self {
         self.radius = Some(radius);
         self
     }
 
-    /// Leaves out the candidates by the forest: only documents within the [`radius`](Self::radius), 12
-    /// unless set, are compared. The answer is then the matches within the radius, verified by text.
+    /// Leaves out the candidates by the forest: only documents within the [`radius`](Self::radius),
+    /// 12 unless set, are compared. The answer is then the matches within the radius, verified by
+    /// text.
     ///
     /// ```
     /// use simdb::Database;
@@ -96,13 +119,14 @@ impl TextQuery {
         self
     }
 
-    /// Searches fewer trees and smaller nodes of the forest, and compares only texts with nearer sketches (unless a
-    /// threshold is below the default), as [`insert_unless_similar`](crate::Database::insert_unless_similar) does.
-    /// Without effect with [`Decision::Alike`], whose texts have less in common, and without a forest.
+    /// Searches fewer trees and smaller nodes of the forest, and compares only texts with nearer
+    /// sketches (unless a threshold is below the default), as
+    /// [`insert_unless_similar`](crate::Database::insert_unless_similar) does. Without effect with
+    /// [`Decision::Alike`], whose texts have less in common, and without a forest.
     ///
-    /// Among a million package summaries, a narrow search takes 0.2 ms instead of 0.75 ms on average. It finds .99 of
-    /// the documents of an answer on average. Answers with thousands of documents lose most: all answers together
-    /// have .78 of the documents.
+    /// Among a million package summaries, a narrow search takes 0.2 ms instead of 0.75 ms on
+    /// average. It finds .99 of the documents of an answer on average. Answers with thousands of
+    /// documents lose most: all answers together have .78 of the documents.
     ///
     /// ```
     /// use simdb::Database;
@@ -119,27 +143,6 @@ impl TextQuery {
     pub fn narrow(mut self) -> Self {
         self.is_narrow = true;
         self
-    }
-
-    /// The query for documents with the same wording, by the key of the wording.
-    pub(crate) fn of_wording(text: &str, fingerprint: TextFingerprint) -> Self {
-        Self {
-            text: Analysed::lazy(text),
-            only_wording: true,
-            // An unreliable fingerprint finds no candidates.
-            fingerprint: Some(TextFingerprint {
-                reliable: false,
-                ..fingerprint
-            }),
-            likeness: Likeness {
-                edit_similarity: f64::INFINITY,
-                jaccard: f64::INFINITY,
-            },
-            decision: Decision::Alike,
-            radius: None,
-            uses_forest: true,
-            is_narrow: false,
-        }
     }
 
     /// The text of the query as a text to store in a forest.
@@ -173,13 +176,18 @@ impl TextQuery {
         self.text.len_bytes()
     }
 
-    /// The search for candidates in the forest; `None` without a forest in the query or in the database.
+    /// The search for texts with the same wording; `None` without a forest in the query or in the
+    /// database.
+    pub(super) fn wording_search(&self, keeps_forest: bool) -> Option<ForestSearch<'_>> {
+        (keeps_forest && self.uses_forest).then(|| ForestSearch::of_wording(&self.text))
+    }
+
+    /// The search for candidates in the forest; `None` without a forest in the query or in the
+    /// database.
     pub(super) fn search(&self, keeps_forest: bool) -> Option<ForestSearch<'_>> {
-        if !keeps_forest || !self.uses_forest {
-            return None;
-        }
+        let of_wording = self.wording_search(keeps_forest)?;
         if self.only_wording {
-            return Some(ForestSearch::of_wording(&self.text));
+            return Some(of_wording);
         }
         let default = Likeness::default();
         let is_measured = self.likeness.edit_similarity >= default.edit_similarity
@@ -195,7 +203,8 @@ impl TextQuery {
         Some(ForestSearch::new(&self.text, reach, self.likeness.least()))
     }
 
-    /// The fingerprint and the radius of candidates; `None` if the text has no reliable fingerprint.
+    /// The fingerprint and the radius of candidates; `None` if the text has no reliable
+    /// fingerprint.
     pub(super) fn fingerprint_and_radius(&self, keeps_forest: bool) -> Option<(Fingerprint, u32)> {
         let default_radius = if keeps_forest && self.uses_forest {
             RADIUS_WITH_FOREST

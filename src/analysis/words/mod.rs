@@ -48,7 +48,8 @@ impl Words<'_> {
     ) -> Words<'static> {
         let sentences = match with_currencies(text) {
             Cow::Borrowed(_) => sentences(),
-            // Normalisation removes currency signs, so the text with their names is normalised again.
+            // Normalisation removes currency signs, so the text with their names is normalised
+            // again.
             Cow::Owned(text) => normaliser.sentences(&text).into(),
         };
         let tokens = tokens(Lexicon::builtin(), &sentences).into_iter();
@@ -78,7 +79,8 @@ impl Words<'_> {
 /// The roots of the words of a text that have a weight.
 #[derive(Clone, Debug)]
 pub(crate) struct Roots {
-    /// The roots of the distinct words, the heaviest first, without stop words, fillers and words of the lexicon.
+    /// The roots of the distinct words, the heaviest first, without stop words, fillers and words
+    /// of the lexicon.
     pub(crate) roots: Vec<Root>,
     /// The sum of the weights, in nats.
     pub(crate) information: f64,
@@ -105,8 +107,8 @@ impl Roots {
 pub(crate) struct Root {
     /// The beginning that all forms share.
     text: String,
-    /// A space and the first letters, and the last letters and a space. A misspelled word keeps its first or
-    /// its last letters. `None` for a word that is too short to be misspelled.
+    /// A space and the first letters, and the last letters and a space. A misspelled word keeps its
+    /// first or its last letters. `None` for a word that is too short to be misspelled.
     ends: Option<[String; 2]>,
     /// The weight of the word, in nats.
     pub(crate) weight: f64,
@@ -129,8 +131,8 @@ impl Root {
         }
     }
 
-    /// Returns `false` if a normalised text with a space before and after each word has neither the word nor
-    /// another form or a misspelling of it.
+    /// Returns `false` if a normalised text with a space before and after each word has neither the
+    /// word nor another form or a misspelling of it.
     pub(crate) fn may_be_in(&self, sentences: &str) -> bool {
         let mut ends = self.ends.iter().flatten();
         sentences.contains(&self.text) || ends.any(|end| sentences.contains(end))

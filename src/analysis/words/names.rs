@@ -48,7 +48,8 @@ impl Names {
         Self { names }
     }
 
-    /// Marks the tokens that are names, and gives fillers among them the class of a word: "Qt Quick".
+    /// Marks the tokens that are names, and gives fillers among them the class of a word: "Qt
+    /// Quick".
     pub fn mark(&self, tokens: &mut [Token<'_>]) {
         for token in tokens {
             token.is_name = self.names.contains(&*token.text);

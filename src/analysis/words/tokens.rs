@@ -78,7 +78,8 @@ pub(crate) fn with_currencies(text: &str) -> Cow<'_, str> {
     out.into()
 }
 
-/// The tokens of a text that [`Normaliser::sentences`](crate::Normaliser::sentences) has normalised.
+/// The tokens of a text that [`Normaliser::sentences`](crate::Normaliser::sentences) has
+/// normalised.
 ///
 /// A run of letters and digits is a token; `3.10` and `-5` are numbers; a word keeps the `+` and
 /// `#` after it. A CJK character is a token, unless a longer word of the table begins there.
@@ -118,8 +119,8 @@ fn is_digits(token: &Token<'_>) -> bool {
     token.text.ends_with(|c: char| c.is_ascii_digit())
 }
 
-/// Returns `true` if a token after a number can only be its unit: `g` and `m`, which elsewhere are stop
-/// words (`e.g.`, `I'm`), but no article.
+/// Returns `true` if a token after a number can only be its unit: `g` and `m`, which elsewhere are
+/// stop words (`e.g.`, `I'm`), but no article.
 fn is_unit(token: &Token<'_>) -> bool {
     matches!(&*token.text, "d" | "e" | "g" | "m" | "s" | "t")
 }

@@ -9,12 +9,12 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::Words;
 use super::tokens::Token;
 
-/// A word is compared with at most 16 words of the same hash. More words with one hash were made to have it,
-/// and each further one takes a new number every time.
+/// A word is compared with at most 16 words of the same hash. More words with one hash were made to
+/// have it, and each further one takes a new number every time.
 const MAX_COMPARED_WORDS: usize = 16;
 
-/// The distinct words of many texts. A text is a list of their numbers, so a comparison with a stored
-/// text does not cut the text again, which takes longer than most comparisons.
+/// The distinct words of many texts. A text is a list of their numbers, so a comparison with a
+/// stored text does not cut the text again, which takes longer than most comparisons.
 #[derive(Default)]
 pub(crate) struct Vocabulary {
     words: Vec<Word>,
@@ -88,7 +88,8 @@ impl Vocabulary {
 
     /// The bytes of memory.
     pub(crate) fn len_bytes(&self) -> usize {
-        // A place of the hash table has 16 bytes and a byte of control, and one in eight stays empty.
+        // A place of the hash table has 16 bytes and a byte of control, and one in eight stays
+        // empty.
         let by_hash = self.by_hash.capacity() * 8 / 7 * 17;
         let key_hashes = self.key_hashes.capacity() * size_of::<u32>();
         self.words.capacity() * size_of::<Word>() + key_hashes + by_hash + self.text_bytes

@@ -1,8 +1,8 @@
 //! [`QuotationIndex`]: the texts that may quote a shorter text.
 //!
 //! A short version of an article, and a post quoted in full by another, hardly resemble the longer
-//! text: most of its words are missing. But most of the *phrases* of the shorter text, three words or
-//! CJK characters in a row, are in the longer text.
+//! text: most of its words are missing. But most of the *phrases* of the shorter text, three words
+//! or CJK characters in a row, are in the longer text.
 //!
 //! The answers depend on the texts and on their order alone.
 
@@ -14,26 +14,29 @@ use rayon::prelude::*;
 use crate::analysis::Analysed;
 use crate::measure::quotation::{winnow, winnowed, words};
 
-/// The least share of the winnowed phrases of a text that a candidate has. The least share of all phrases is
-/// larger, because a phrase beside an edited word may be winnowed in one text and not in the other.
+/// The least share of the winnowed phrases of a text that a candidate has. The least share of all
+/// phrases is larger, because a phrase beside an edited word may be winnowed in one text and not in
+/// the other.
 const MIN_WINNOWED_SHARE: f64 = 0.45;
 
 /// A key of the directory leads to 16 entries on average.
 const ENTRIES_PER_START: usize = 16;
 
-/// An inverted index of the winnowed phrases of texts. The texts are known by their positions: 0 for the
-/// first, 1 for the next.
+/// An inverted index of the winnowed phrases of texts. The texts are known by their positions: 0
+/// for the first, 1 for the next.
 ///
 /// # Cost
-/// Some 4 bytes for each word of a text: two of five words begin a winnowed phrase of 8 bytes, and the list of
-/// phrases has room to grow. A binary search for each winnowed phrase of a query.
-/// Phrases whose hashes have the same upper half count as one phrase, which costs at most a comparison.
+/// Some 4 bytes for each word of a text: two of five words begin a winnowed phrase of 8 bytes, and
+/// the list of phrases has room to grow. A binary search for each winnowed phrase of a query.
+/// Phrases whose hashes have the same upper half count as one phrase, which costs at most a
+/// comparison.
 ///
 /// # Source
-/// A. Broder, *On the resemblance and containment of documents*, SEQUENCES 1997 (the share of the phrases);
-/// S. Schleimer, D. Wilkerson, A. Aiken, *Winnowing: Local Algorithms for Document Fingerprinting*, SIGMOD
-/// 2003 (the phrases that are indexed); C. Li, J. Lu, Y. Lu, *Efficient Merging and Filtering Algorithms for
-/// Approximate String Searches*, ICDE 2008 (DivideSkip: short lists are merged, long lists are probed).
+/// A. Broder, *On the resemblance and containment of documents*, SEQUENCES 1997 (the share of the
+/// phrases); S. Schleimer, D. Wilkerson, A. Aiken, *Winnowing: Local Algorithms for Document
+/// Fingerprinting*, SIGMOD 2003 (the phrases that are indexed); C. Li, J. Lu, Y. Lu, *Efficient
+/// Merging and Filtering Algorithms for Approximate String Searches*, ICDE 2008 (DivideSkip: short
+/// lists are merged, long lists are probed).
 #[derive(Default)]
 pub(crate) struct QuotationIndex {
     /// A winnowed phrase in the upper half, the position of a text in the lower. Ascending.
@@ -78,12 +81,12 @@ impl QuotationIndex {
             + self.words.capacity() * size_of::<u32>()
     }
 
-    /// The positions before `end` of texts that may quote a text and have at most `max_ratio` times its
-    /// words, those with the most common phrases first.
+    /// The positions before `end` of texts that may quote a text and have at most `max_ratio` times
+    /// its words, those with the most common phrases first.
     ///
-    /// A text with at least *t* of *n* phrases has one of the rarest *n* − *t* + 1 phrases. The other
-    /// *t* − 1 phrases, which may be in very many texts, are looked up for these texts only. So all phrases
-    /// count, and a template costs little.
+    /// A text with at least *t* of *n* phrases has one of the rarest *n* − *t* + 1 phrases. The
+    /// other *t* − 1 phrases, which may be in very many texts, are looked up for these texts only.
+    /// So all phrases count, and a template costs little.
     pub(crate) fn candidates(&self, text: &Analysed, end: u32, max_ratio: f64) -> Vec<u32> {
         let mut lists: Vec<&[u64]> = (winnowed(text).iter())
             .map(|phrase| self.entries_of(*phrase, end))

@@ -1,4 +1,5 @@
-//! Candidates equal a plain count of common phrases; texts that are quotations, and texts that are not.
+//! Candidates equal a plain count of common phrases; texts that are quotations, and texts that are
+//! not.
 
 use std::collections::BTreeSet;
 

@@ -38,26 +38,26 @@ const PREPARED_TEXTS: usize = 1 << 12;
 /// Most texts of a join have at most 64 candidates, some of them found by several trees.
 const FEW_CANDIDATES: usize = 64;
 
-/// An index of texts in memory that finds the texts which are like a text. The texts are known by their
-/// positions: 0 for the first, 1 for the next.
+/// An index of texts in memory that finds the texts which are like a text. The texts are known by
+/// their positions: 0 for the first, 1 for the next.
 ///
-/// A match is decided as in a database made for [similar search](crate::Builder::similar): the texts are
-/// alike by the [`Likeness`], and with [`Decision::Contained`] one of both contains the other.
-/// Candidates come from an LSH forest, so a match can be missed: of real texts of one line, a few of a
-/// thousand matches with a [score](Resemblance::score) below 0.75, and none above. With
-/// [`Decision::Contained`] the forest has half of the trees, and misses three of a hundred matches, nearly
-/// all with a low score; most texts that have a match have others too. Thresholds below those of
-/// [`Likeness::default`] miss more matches. Every reported match is exact, and texts with the same
-/// wording are always found.
+/// A match is decided as in a database made for [similar search](crate::Builder::similar): the
+/// texts are alike by the [`Likeness`], and with [`Decision::Contained`] one of both contains the
+/// other. Candidates come from an LSH forest, so a match can be missed: of real texts of one line,
+/// a few of a thousand matches with a [score](Resemblance::score) below 0.75, and none above. With
+/// [`Decision::Contained`] the forest has half of the trees, and misses three of a hundred matches,
+/// nearly all with a low score; most texts that have a match have others too. Thresholds below
+/// those of [`Likeness::default`] miss more matches. Every reported match is exact, and texts with
+/// the same wording are always found.
 ///
 /// No answer is cut off. A text with many near-duplicates has a long answer, and
 /// [`visit`](Self::visit) can stop early.
 ///
 /// # Cost
-/// For a million texts of one line: 0.6 GB of memory, and a fraction of a millisecond for a search of
-/// one of them. Copies of a text take four bytes each. With [`Decision::Contained`] each text that is alike
-/// takes some microseconds more, so a search among thousands of texts of one template takes some ten
-/// milliseconds.
+/// For a million texts of one line: 0.6 GB of memory, and a fraction of a millisecond for a search
+/// of one of them. Copies of a text take four bytes each. With [`Decision::Contained`] each text
+/// that is alike takes some microseconds more, so a search among thousands of texts of one template
+/// takes some ten milliseconds.
 ///
 /// # Examples
 ///
@@ -100,8 +100,8 @@ const FEW_CANDIDATES: usize = 64;
 /// ```
 ///
 /// # Source
-/// See [`similarity`](crate::similarity) and [`containment`](crate::containment) for the measures; M.
-/// Bawa, T. Condie, P. Ganesan, *LSH Forest*, WWW 2005 (the candidates).
+/// See [`similarity`](crate::similarity) and [`containment`](crate::containment) for the measures;
+/// M. Bawa, T. Condie, P. Ganesan, *LSH Forest*, WWW 2005 (the candidates).
 pub struct SimilarIndex {
     likeness: Likeness,
     decision: Decision,
@@ -118,8 +118,8 @@ pub struct SimilarText {
     pub position: u32,
     /// The resemblance of the two texts.
     pub resemblance: Resemblance,
-    /// The verdict and the missing words: A is the text of the search, B the text of the index. `None`
-    /// with [`Decision::Alike`].
+    /// The verdict and the missing words: A is the text of the search, B the text of the index.
+    /// `None` with [`Decision::Alike`].
     pub containment: Option<Box<Containment>>,
 }
 
@@ -141,7 +141,8 @@ impl SimilarIndex {
     /// An empty index.
     ///
     /// # Errors
-    /// [`Error::InvalidLikeness`](crate::Error::InvalidLikeness) for a threshold that is not from 0 to 1.
+    /// [`Error::InvalidLikeness`](crate::Error::InvalidLikeness) for a threshold that is not from 0
+    /// to 1.
     pub fn new(likeness: Likeness, decision: Decision) -> Result<Self> {
         likeness.check()?;
         Ok(Self {
@@ -162,8 +163,8 @@ impl SimilarIndex {
         position
     }
 
-    /// Adds texts in order. Texts are prepared and sorted on all cores, which takes a fraction of the
-    /// time of single pushes.
+    /// Adds texts in order. Texts are prepared and sorted on all cores, which takes a fraction of
+    /// the time of single pushes.
     ///
     /// # Panics
     /// After 2³² − 1 texts.
@@ -225,8 +226,8 @@ impl SimilarIndex {
         self.wordings.len_bytes() + self.forest.len_bytes()
     }
 
-    /// All texts that are like a text, in the order of [`Similar`](crate::Similar), by position instead
-    /// of by id.
+    /// All texts that are like a text, in the order of [`Similar`](crate::Similar), by position
+    /// instead of by id.
     pub fn similar(&self, text: &Analysed) -> Vec<SimilarText> {
         let mut found = Vec::new();
         let everything = self.visit(text, 0..u32::MAX, |similar| {
@@ -238,8 +239,9 @@ impl SimilarIndex {
         found
     }
 
-    /// Calls `visitor` with each text at one of these positions that is like a text, until it breaks.
-    /// Texts with the same wording come first, then texts with many common shingles. Returns the break.
+    /// Calls `visitor` with each text at one of these positions that is like a text, until it
+    /// breaks. Texts with the same wording come first, then texts with many common shingles.
+    /// Returns the break.
     ///
     /// Threads may search at the same time.
     pub fn visit<B>(
@@ -266,8 +268,8 @@ impl SimilarIndex {
         sought: &Sought<'_>,
         mut visitor: impl FnMut(SimilarText) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
-        // A load pushes most of the texts that it has searched on one thread. The searches, on all cores, cut
-        // them into words.
+        // A load pushes most of the texts that it has searched on one thread. The searches, on all
+        // cores, cut them into words.
         if self.decision == Decision::Contained {
             text.words();
         }
@@ -301,7 +303,8 @@ impl SimilarIndex {
         ControlFlow::Continue(())
     }
 
-    /// The slots that may be like a text and have a text before `end`, by the distance of their sketches.
+    /// The slots that may be like a text and have a text before `end`, by the distance of their
+    /// sketches.
     fn candidates(&self, text: &Analysed, end: u32) -> Vec<u32> {
         let mut found = Vec::new();
         for query in self.queries(text, end) {
@@ -314,8 +317,8 @@ impl SimilarIndex {
         found.into_iter().map(|(_, slot)| slot).collect()
     }
 
-    /// The searches of the forest for texts before `end` that are like a text: over its shingles, and over
-    /// those of the other length.
+    /// The searches of the forest for texts before `end` that are like a text: over its shingles,
+    /// and over those of the other length.
     fn queries<'t>(&self, text: &'t Analysed, end: u32) -> impl Iterator<Item = ForestQuery<'t>> {
         let (characters, has_cjk) = (text.characters(), text.has_cjk());
         let least = self.likeness.least();
@@ -330,8 +333,8 @@ impl SimilarIndex {
         })
     }
 
-    /// The candidates of each text before an end, for [`visit_candidates`](Self::visit_candidates), in
-    /// less time than single searches.
+    /// The candidates of each text before an end, for [`visit_candidates`](Self::visit_candidates),
+    /// in less time than single searches.
     pub(crate) fn candidates_of_all(&self, texts: &[(&Analysed, u32)]) -> Vec<Vec<u32>> {
         let (mut queries, mut numbers) = (Vec::new(), Vec::new());
         for (number, (text, end)) in texts.iter().enumerate() {
@@ -366,8 +369,8 @@ fn own_minima(text: &Analysed) -> Option<(ShingleLength, &Minima)> {
     text.is_comparable().then(|| (own, text.minima(own)))
 }
 
-/// The minima of a search: over the shingles for the length of the text, and over those of the other length
-/// that near-duplicates may have, unless no text has it.
+/// The minima of a search: over the shingles for the length of the text, and over those of the
+/// other length that near-duplicates may have, unless no text has it.
 fn search_minima(
     text: &Analysed,
     are_there: impl Fn(ShingleLength) -> bool,

@@ -10,7 +10,8 @@ use crate::measure::Resemblance;
 use crate::measure::containment::{Containment, HeavyWords, Verdict, Weights};
 use crate::measure::decision::Decision;
 
-/// The texts of an index that a search visits, among the texts that are like the text of the search.
+/// The texts of an index that a search visits, among the texts that are like the text of the
+/// search.
 pub(crate) struct Sought<'s> {
     pub(crate) positions: Range<u32>,
     /// Returns `true` for the positions that are visited. Other positions are not compared.
@@ -57,8 +58,8 @@ impl<V> SlotSearch<'_, V> {
         })
     }
 
-    /// Compares the texts of a slot, whose wording has this resemblance to the text. Calls the visitor with
-    /// those that are sought.
+    /// Compares the texts of a slot, whose wording has this resemblance to the text. Calls the
+    /// visitor with those that are sought.
     pub(super) fn visit<B>(
         &mut self,
         slot: u32,
@@ -68,8 +69,8 @@ impl<V> SlotSearch<'_, V> {
         V: FnMut(SimilarText) -> ControlFlow<B>,
     {
         let wordings = &self.index.wordings;
-        // The test of the words takes a fraction of the time of an edit distance of long texts, and longer
-        // than that of short ones.
+        // The test of the words takes a fraction of the time of an edit distance of long texts, and
+        // longer than that of short ones.
         let words_first = self.text.is_long();
         let mut of_slot = None;
         for variant in wordings.variants(slot) {
@@ -105,8 +106,8 @@ impl<V> SlotSearch<'_, V> {
         ControlFlow::Continue(())
     }
 
-    /// Returns `true` only if the text certainly says something that a variant does not say, and is sought in
-    /// it.
+    /// Returns `true` only if the text certainly says something that a variant does not say, and is
+    /// sought in it.
     fn certainly_loses_to(&mut self, variant: u32) -> bool {
         if !self.sought.only_containers || self.index.decision != Decision::Contained {
             return false;

@@ -145,7 +145,8 @@ fn contained_matches_equal_a_plain_comparison() {
     assert_eq!(recall.found, recall.all);
 }
 
-/// Texts of a few words of real texts, half of them an edited copy of another: several runs and a tail.
+/// Texts of a few words of real texts, half of them an edited copy of another: several runs and a
+/// tail.
 fn short_texts(count: u64) -> Vec<String> {
     let texts = edits_en();
     let words: Vec<&str> = texts.iter().flat_map(|text| text.split(' ')).collect();

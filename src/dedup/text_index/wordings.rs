@@ -16,13 +16,13 @@ const NONE: u32 = u32::MAX;
 /// wording take a million comparisons, not a trillion.
 const MAX_COMPARED_VARIANTS: usize = 8;
 
-/// A wording; its number is the slot of the forest. A search reads the headers of many slots in no order, so
-/// a slot is a line of the processor's cache.
+/// A wording; its number is the slot of the forest. A search reads the headers of many slots in no
+/// order, so a slot is a line of the processor's cache.
 #[repr(align(64))]
 struct Slot {
     header: [u8; HEADER_BYTES],
-    /// The packed wording without its header; [`Place::NONE`] for a text without letters and a very long
-    /// text: its variants have their texts.
+    /// The packed wording without its header; [`Place::NONE`] for a text without letters and a very
+    /// long text: its variants have their texts.
     content: Place,
     first_variant: u32,
     last_variant: u32,
@@ -57,8 +57,8 @@ pub(super) struct Wordings {
 }
 
 impl Wordings {
-    /// Keeps all texts and their words if `keeps_texts`, otherwise only the texts that have no packed
-    /// wording.
+    /// Keeps all texts and their words if `keeps_texts`, otherwise only the texts that have no
+    /// packed wording.
     pub(super) fn new(keeps_texts: bool) -> Self {
         Self {
             keeps_texts,
@@ -76,7 +76,8 @@ impl Wordings {
         self.next_copies.len()
     }
 
-    /// Adds a text at the next position. Returns `true` if its wording is new, and has the next slot.
+    /// Adds a text at the next position. Returns `true` if its wording is new, and has the next
+    /// slot.
     pub(super) fn push(&mut self, text: &Analysed) -> bool {
         let position = self.len() as u32;
         assert!(position < NONE, "an index has less than 2^32 - 1 texts");
@@ -230,7 +231,8 @@ impl Wordings {
     }
 
     pub(super) fn len_bytes(&self) -> usize {
-        // A place of the hash table has 16 bytes and a byte of control, and one in eight stays empty.
+        // A place of the hash table has 16 bytes and a byte of control, and one in eight stays
+        // empty.
         let by_key = self.by_key.capacity() * 8 / 7 * 17;
         self.arena.len_bytes()
             + self.vocabulary.len_bytes()

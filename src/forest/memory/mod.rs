@@ -1,9 +1,9 @@
-//! [`Forest`]: an LSH forest of the slots of an index, and the slots that may be near-duplicates of a
-//! text.
+//! [`Forest`]: an LSH forest of the slots of an index, and the slots that may be near-duplicates of
+//! a text.
 //!
 //! # Source
-//! M. Bawa, T. Condie, P. Ganesan, *LSH Forest: Self-Tuning Indexes for Similarity Search*, WWW 2005;
-//! Q. Lv et al., *Multi-Probe LSH*, VLDB 2007 (the second minima).
+//! M. Bawa, T. Condie, P. Ganesan, *LSH Forest: Self-Tuning Indexes for Similarity Search*, WWW
+//! 2005; Q. Lv et al., *Multi-Probe LSH*, VLDB 2007 (the second minima).
 
 mod run;
 mod slot_set;
@@ -23,8 +23,9 @@ const MAX_TAIL_SLOTS: usize = 1 << 11;
 /// At most 262,144 slots of a bulk build are sorted at a time.
 const MAX_SORTED_SLOTS: usize = 1 << 18;
 
-/// A run is at least 64 times as long as the next run. A search walks down the trees of each run, so a search
-/// of few runs is fast. A smaller ratio would save less time in merges than it costs in searches.
+/// A run is at least 64 times as long as the next run. A search walks down the trees of each run,
+/// so a search of few runs is fast. A smaller ratio would save less time in merges than it costs in
+/// searches.
 const RUN_RATIO: usize = 64;
 
 /// The sketches and trees of slots.
@@ -135,7 +136,8 @@ impl Forest {
         self.lengths[length as usize]
     }
 
-    /// The first tree with the shingles of a query. Unrelated texts with other shingles would fill the nodes.
+    /// The first tree with the shingles of a query. Unrelated texts with other shingles would fill
+    /// the nodes.
     fn first_tree(&self, query: &ForestQuery<'_>) -> usize {
         query.length as usize * self.reach.trees
     }
@@ -170,11 +172,11 @@ impl Forest {
 }
 
 impl Forest {
-    /// Calls `found` with the number of each query and with each slot that [`search`](Self::search) finds
-    /// for it, some of them several times.
+    /// Calls `found` with the number of each query and with each slot that [`search`](Self::search)
+    /// finds for it, some of them several times.
     ///
-    /// The queries walk down one tree after the other, in order of their first parts. Neighbours read the
-    /// same entries, so the processor waits for memory less often than in single searches.
+    /// The queries walk down one tree after the other, in order of their first parts. Neighbours
+    /// read the same entries, so the processor waits for memory less often than in single searches.
     pub(crate) fn search_all(&self, queries: &[ForestQuery<'_>], found: &mut dyn FnMut(u32, u32)) {
         let sketches: Vec<Sketch> = queries.iter().map(|query| query.minima.sketch()).collect();
         let mut walk = Walk::of_many_queries(&self.runs, &self.reach);
@@ -225,8 +227,8 @@ impl Forest {
     }
 }
 
-/// The parts of a query for one tree. Queries in order of their parts stay in the cache of the processor, and
-/// their minima would not.
+/// The parts of a query for one tree. Queries in order of their parts stay in the cache of the
+/// processor, and their minima would not.
 #[derive(Clone, Copy)]
 struct TreeParts {
     smallest: [u16; LEVELS],

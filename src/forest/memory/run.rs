@@ -59,12 +59,13 @@ struct Tree {
     entries: Vec<u64>,
     /// The rank of the first entry of each place, by the top bits of the entry.
     directory: Vec<u32>,
-    /// The upper half of each eighth entry. A search in the samples stays in the cache, and a search in
-    /// the entries alone spent half of the time of a query on waiting for memory.
+    /// The upper half of each eighth entry. A search in the samples stays in the cache, and a
+    /// search in the entries alone spent half of the time of a query on waiting for memory.
     samples: Vec<u32>,
 }
 
-/// The trees of the slots from `first_slot` on: those of longer shingles after those of shorter ones.
+/// The trees of the slots from `first_slot` on: those of longer shingles after those of shorter
+/// ones.
 pub(crate) struct Run {
     first_slot: u32,
     slots: usize,
@@ -72,8 +73,8 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The run of `slots` slots from `first_slot` on, with `trees` trees for each of [`LENGTHS`]. Texts with too
-    /// little content have no keys.
+    /// The run of `slots` slots from `first_slot` on, with `trees` trees for each of [`LENGTHS`].
+    /// Texts with too little content have no keys.
     pub(crate) fn new(trees: usize, first_slot: u32, slots: usize, tail: &[TailSlot]) -> Self {
         let tree = |tree: usize| {
             let (length, tree) = (ShingleLength::ALL[tree / trees], tree % trees);
@@ -114,8 +115,8 @@ impl Run {
         self.trees.iter().map(bytes).sum()
     }
 
-    /// The ranks of the entries of a tree with a prefix of at least one level, given the ranks for the
-    /// prefix of one level less.
+    /// The ranks of the entries of a tree with a prefix of at least one level, given the ranks for
+    /// the prefix of one level less.
     #[inline]
     pub(crate) fn ranks(&self, tree: usize, prefix: Prefix, within: Range<u32>) -> Range<u32> {
         let tree = &self.trees[tree];
@@ -209,7 +210,8 @@ impl Tree {
         self.directory.len() > 1 << LEVEL_BITS[0]
     }
 
-    /// The rank of the first entry within a range that is at least `least`, or the end of the range.
+    /// The rank of the first entry within a range that is at least `least`, or the end of the
+    /// range.
     #[inline]
     fn rank(&self, least: u64, within: Range<usize>) -> usize {
         let first = within.start.div_ceil(SAMPLED);

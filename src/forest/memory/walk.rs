@@ -14,8 +14,8 @@ const MIN_KNOWN_ENTRIES: usize = 64;
 
 /// The walk down all trees at once, level by level. A node has the entries of all runs.
 ///
-/// The ranks of all nodes of a level are looked up together, so that the processor waits for the memory
-/// of many nodes at the same time.
+/// The ranks of all nodes of a level are looked up together, so that the processor waits for the
+/// memory of many nodes at the same time.
 pub(crate) struct Walk<'r> {
     runs: &'r [Run],
     reach: &'r Reach,
@@ -104,9 +104,9 @@ impl<'r> Walk<'r> {
         self.nodes.ranks.extend(trees.flat_map(all));
     }
 
-    /// Replaces the nodes by their children at a level. Calls `take` with the entries of each child that
-    /// has few entries, and drops the child. `part` gives the part of the query for this level of a tree, by
-    /// its second minimum if the flag is `true`.
+    /// Replaces the nodes by their children at a level. Calls `take` with the entries of each child
+    /// that has few entries, and drops the child. `part` gives the part of the query for this level
+    /// of a tree, by its second minimum if the flag is `true`.
     pub(crate) fn descend(
         &mut self,
         level: usize,

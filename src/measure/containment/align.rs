@@ -9,8 +9,8 @@ use foldhash::fast::FixedState;
 /// in both texts, and a stretch without such words is not aligned.
 const MAX_CELLS: usize = 1 << 20;
 
-/// A stretch is cut at most eight times, each time in linear time: a text could make each cut remove
-/// one word only.
+/// A stretch is cut at most eight times, each time in linear time: a text could make each cut
+/// remove one word only.
 const MAX_CUTS: u32 = 8;
 
 /// Aligns two lists of keys. The answer has pairs of positions, ascending on both sides, of equal

@@ -11,13 +11,16 @@ use crate::analysis::words::tokens::Token;
 use crate::analysis::words::vocabulary::key_hash;
 use crate::analysis::words::weights::Weights;
 
-/// The most tokens of a short text. A test of all words of a longer text would take as long as an alignment.
+/// The most tokens of a short text. A test of all words of a longer text would take as long as an
+/// alignment.
 const MAX_TOKENS: usize = 256;
 
-/// The bits of a set of hashes for each token, so one of 16 hashes that a text does not have is in its set.
+/// The bits of a set of hashes for each token, so one of 16 hashes that a text does not have is in
+/// its set.
 const BITS_PER_TOKEN: usize = 16;
 
-/// The most missing words of a long text that are searched in other letters. Each search reads the other text.
+/// The most missing words of a long text that are searched in other letters. Each search reads the
+/// other text.
 const MAX_SEARCHED: usize = 8;
 
 /// Returns `true` only if neither of two texts is contained in the other.
@@ -27,8 +30,8 @@ pub(super) fn are_apart(weights: &Weights, a: &Words<'_>, b: &Words<'_>) -> bool
         && certainly_loses(weights, &b.tokens, &a.tokens)
 }
 
-/// Returns `true` only if one word of a text weighs more than may be lost, and no rule finds it in the other
-/// text.
+/// Returns `true` only if one word of a text weighs more than may be lost, and no rule finds it in
+/// the other text.
 fn certainly_loses(weights: &Weights, text: &[Token<'_>], other: &[Token<'_>]) -> bool {
     (0..text.len()).any(|at| {
         loss(weights, &text[at]) > MAX_MISSING
@@ -69,8 +72,8 @@ impl HeavyWords {
         Self(heavy.collect())
     }
 
-    /// Returns `true` only if the text of these words is not contained in another text, with these hashes of
-    /// its keys.
+    /// Returns `true` only if the text of these words is not contained in another text, with these
+    /// hashes of its keys.
     pub(crate) fn are_lost<'o, 't: 'o>(
         &self,
         weights: &Weights,
@@ -81,7 +84,8 @@ impl HeavyWords {
         if self.0.is_empty() {
             return false;
         }
-        // The set may have more hashes than the other text. A lost word that it has is lost in the alignment.
+        // The set may have more hashes than the other text. A lost word that it has is lost in the
+        // alignment.
         let (mut short, mut long) = ([0; MAX_TOKENS * BITS_PER_TOKEN / 64], Vec::new());
         let is_short = key_hashes.len() <= MAX_TOKENS;
         let set = match is_short {

@@ -26,8 +26,8 @@ pub(super) const MAX_GLUED: usize = 3;
 ///
 /// One of two words must be rare and the other one not: names and words that both occur in many
 /// texts are different words. The first letters are equal, since prefixes change the meaning:
-/// `import` and `export`, `moral` and `amoral`. Of two rare words one may have a doubled letter more,
-/// or two letters swapped.
+/// `import` and `export`, `moral` and `amoral`. Of two rare words one may have a doubled letter
+/// more, or two letters swapped.
 pub(super) fn is_misspelling(weights: &Weights, a: &Token<'_>, b: &Token<'_>) -> bool {
     let can_be =
         |token: &Token<'_>| token.class != Class::Number && !token.text.starts_with(is_cjk);
@@ -77,7 +77,8 @@ fn is_slip(one: &str, other: &str) -> bool {
     sorted(one) == sorted(other) || undoubled(one) == undoubled(other)
 }
 
-/// Returns `true` if two tokens begin with the same byte. Most tokens do not, and are rejected by it.
+/// Returns `true` if two tokens begin with the same byte. Most tokens do not, and are rejected by
+/// it.
 #[inline]
 pub(super) fn has_first_letter_of(one: &Token<'_>, other: &Token<'_>) -> bool {
     one.text.as_bytes().first() == other.text.as_bytes().first()
@@ -120,8 +121,8 @@ pub(super) fn can_be_acronym(token: &Token<'_>) -> bool {
         && token.text.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
-/// The positions of the words from `at` on whose first letters are the acronym. A stop word may stand
-/// between two of them. The last word is no filler: "PNG decoder fully" is not PDF.
+/// The positions of the words from `at` on whose first letters are the acronym. A stop word may
+/// stand between two of them. The last word is no filler: "PNG decoder fully" is not PDF.
 pub(super) fn spelled_out(acronym: &str, tokens: &[Token<'_>], at: usize) -> Option<Vec<usize>> {
     let mut letters = acronym.bytes();
     let mut wanted = letters.next();

@@ -1,11 +1,11 @@
 //! Containment: the words of one text that another text does not say.
 //!
 //! Two texts of one template resemble each other, and neither may be deleted: "MongoDB integration
-//! component" and "Memcached integration component". The measures of [`similarity`](crate::similarity)
-//! count characters or phrases, and a name is few of them. [`Containment`] aligns the words of two
-//! texts, forgives differences that say the same, and adds the information of the words that
-//! remain. A text is *contained* in another text if its missing words weigh at most
-//! [`MAX_MISSING`].
+//! component" and "Memcached integration component". The measures of
+//! [`similarity`](crate::similarity) count characters or phrases, and a name is few of them.
+//! [`Containment`] aligns the words of two texts, forgives differences that say the same, and adds
+//! the information of the words that remain. A text is *contained* in another text if its missing
+//! words weigh at most [`MAX_MISSING`].
 //!
 //! | difference | treatment |
 //! |---|---|
@@ -22,8 +22,8 @@
 //! more texts are kept apart.
 //!
 //! # Limits
-//! The verdict is a claim about words. "The package X" is contained in "Documentation of the package
-//! X", though the two are different things. A paraphrase is not recognised.
+//! The verdict is a claim about words. "The package X" is contained in "Documentation of the
+//! package X", though the two are different things. A paraphrase is not recognised.
 //!
 //! # Examples
 //!
@@ -90,8 +90,8 @@ const MIN_FRAME: f64 = 0.5;
 
 /// The decision about two texts.
 ///
-/// The order is that of answers to a query for text A: texts with nothing to add, texts that say all
-/// of A, texts that say a part of A.
+/// The order is that of answers to a query for text A: texts with nothing to add, texts that say
+/// all of A, texts that say a part of A.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]

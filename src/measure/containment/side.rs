@@ -34,8 +34,8 @@ const MIN_WORD: f64 = 1.0;
 /// text count only together with the word before or after them.
 const MAX_LOOSE_TOKENS: usize = 30;
 
-/// At most 250,000 pairs of words are compared letter by letter, in some 25 ms. In texts with more pairs,
-/// glued and misspelled words and acronyms count as missing.
+/// At most 250,000 pairs of words are compared letter by letter, in some 25 ms. In texts with more
+/// pairs, glued and misspelled words and acronyms count as missing.
 const MAX_FUZZY_PAIRS: usize = 250_000;
 
 /// The state of a token.
@@ -324,8 +324,8 @@ impl<'s, 't> Sides<'s, 't> {
         }
     }
 
-    /// Returns `true` if one of the texts is longer than a title. In a description of a package each
-    /// of its kinds is there for a reason: "library", "tools".
+    /// Returns `true` if one of the texts is longer than a title. In a description of a package
+    /// each of its kinds is there for a reason: "library", "tools".
     fn is_long(&self) -> bool {
         self.tokens
             .iter()

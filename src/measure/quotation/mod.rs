@@ -10,33 +10,34 @@ use crate::measure::containment::{Alignment, Containment, MAX_MISSING, Weights};
 use crate::text::Normaliser;
 pub(crate) use winnow::winnow;
 
-/// The least share of the phrases of a text that are in a text which quotes it. Three words in a row are
-/// seldom in two texts by chance. An edited word changes three phrases.
+/// The least share of the phrases of a text that are in a text which quotes it. Three words in a
+/// row are seldom in two texts by chance. An edited word changes three phrases.
 const MIN_SHARE: f64 = 0.65;
 
 /// The fewest distinct phrases of a text that can be quoted.
 const MIN_PHRASES: usize = 6;
 
-/// The least weight of the distinct words of a text that can be quoted, in nats: some four words that are
-/// neither stop words nor numbers. Much longer texts contain texts of less weight by chance, such as "Read
-/// more" or "See the documentation for details".
+/// The least weight of the distinct words of a text that can be quoted, in nats: some four words
+/// that are neither stop words nor numbers. Much longer texts contain texts of less weight by
+/// chance, such as "Read more" or "See the documentation for details".
 const MIN_INFORMATION: f64 = 25.0;
 
-/// The largest share of the weight of the distinct words that are not in the longer text in any form. This
-/// bound refuses most texts of a template that name something else, before their words are aligned.
+/// The largest share of the weight of the distinct words that are not in the longer text in any
+/// form. This bound refuses most texts of a template that name something else, before their words
+/// are aligned.
 const MAX_REWORDED: f64 = 0.05;
 
-/// The largest weight of the words that a quotation may lose, in nats: the weight of a filler. A verdict
-/// allows more: the words "library files" in the description of a theme weigh 2 nats.
+/// The largest weight of the words that a quotation may lose, in nats: the weight of a filler. A
+/// verdict allows more: the words "library files" in the description of a theme weigh 2 nats.
 const MAX_LOST: f64 = 1.0;
 
-/// The most words with a weight in a qualifier. A qualifier is inserted into a quotation by the longer text,
-/// and names another thing: "Debian Science [Nanoscale] Physics packages". A longer insertion is a sentence
-/// that an abridged text leaves out.
+/// The most words with a weight in a qualifier. A qualifier is inserted into a quotation by the
+/// longer text, and names another thing: "Debian Science [Nanoscale] Physics packages". A longer
+/// insertion is a sentence that an abridged text leaves out.
 const MAX_QUALIFIER_WORDS: usize = 3;
 
-/// The most words in a qualifier, including the words without weight. A Chinese sentence has few characters
-/// with a weight.
+/// The most words in a qualifier, including the words without weight. A Chinese sentence has few
+/// characters with a weight.
 const MAX_INSERTED_WORDS: usize = 6;
 
 /// The least number of words of a text for each qualifier that the longer text may insert.
@@ -54,9 +55,10 @@ pub(crate) fn winnowed(text: &Analysed) -> Vec<u32> {
 /// - A has enough phrases and words of weight to be quoted;
 /// - B has at most `max_ratio` times the words of A;
 /// - B has 65 % of the phrases of A;
-/// - the words of A that are not in B in any form have at most 5 % of the weight of A, or weigh less than
-///   one ordinary word;
-/// - the words of A that B does not cover in the alignment of both texts weigh no more than a filler;
+/// - the words of A that are not in B in any form have at most 5 % of the weight of A, or weigh
+///   less than one ordinary word;
+/// - the words of A that B does not cover in the alignment of both texts weigh no more than a
+///   filler;
 /// - B inserts at most one qualifier for each 40 words of A; whole sentences are no qualifiers.
 pub(crate) fn quoted_in(a: &Analysed, b: &Analysed, max_ratio: f64) -> Option<Containment> {
     if a.distinct_phrases().len() < MIN_PHRASES {
@@ -105,9 +107,11 @@ fn are_in(roots: &Roots, sentences: &str) -> bool {
 }
 
 /// The number of times that text B inserts a few words with a weight between two words of A. Whole
-/// sentences of B, which begin at `starts`, are left out by an abridged text, and are no qualifiers.
+/// sentences of B, which begin at `starts`, are left out by an abridged text, and are no
+/// qualifiers.
 fn qualifiers(a: &Words<'_>, alignment: &Alignment, starts: &[usize]) -> usize {
-    // Stop words are left out, because a stop word of A may be aligned with one of the inserted words.
+    // Stop words are left out, because a stop word of A may be aligned with one of the inserted
+    // words.
     let places: Vec<usize> = (alignment.a.iter().enumerate())
         .filter(|(at, _)| a.is_content(*at))
         .filter_map(|(_, word)| word.counterpart)
@@ -134,8 +138,8 @@ fn qualifiers(a: &Words<'_>, alignment: &Alignment, starts: &[usize]) -> usize {
     places.windows(2).filter(inserts).count()
 }
 
-/// The positions of the words at which the sentences and lines of a text begin; none if the words of the
-/// sentences are not the `words` words of the text.
+/// The positions of the words at which the sentences and lines of a text begin; none if the words
+/// of the sentences are not the `words` words of the text.
 fn sentence_starts(text: &str, words: usize) -> Vec<usize> {
     let normaliser = Normaliser::shared();
     let (mut starts, mut words_before) = (Vec::new(), 0);

@@ -2,15 +2,15 @@
 
 use std::collections::VecDeque;
 
-/// A window has 4 phrases, and at least one of them is selected, so two texts with 6 words in a row in common
-/// have a selected phrase in common. On average, two of five phrases are selected.
+/// A window has 4 phrases, and at least one of them is selected, so two texts with 6 words in a row
+/// in common have a selected phrase in common. On average, two of five phrases are selected.
 const WINDOW: usize = 4;
 
-/// The upper half of the smallest hash of each window, in ascending order, without repetitions. A list
-/// shorter than a window is one window.
+/// The upper half of the smallest hash of each window, in ascending order, without repetitions. A
+/// list shorter than a window is one window.
 ///
-/// The selection depends on the hashes of the window alone, so a run of words has the same selected phrases
-/// in each text.
+/// The selection depends on the hashes of the window alone, so a run of words has the same selected
+/// phrases in each text.
 pub(crate) fn winnow(hashes: &[u64]) -> Vec<u32> {
     let mut selected = Vec::with_capacity(hashes.len() / 2 + 1);
     // The places of the window that can become its smallest; their hashes ascend.

@@ -1,4 +1,5 @@
-//! [`TextFilter`]: the comparison of texts for [`Clustering::likeness`](super::Clustering::likeness).
+//! [`TextFilter`]: the comparison of texts for
+//! [`Clustering::likeness`](super::Clustering::likeness).
 
 use rayon::prelude::*;
 

@@ -20,8 +20,8 @@ const HEADER_BYTES: usize = MAGIC.len() + 8 + 4 * 4;
 /// Keepers that are written at a time.
 const KEEPERS_AT_ONCE: usize = 1 << 14;
 
-/// The decisions of a join so far, from which another join of the same documents, texts and rules continues
-/// ([`SimilarJoin::resume`]). It finds the clusters that the first would have found.
+/// The decisions of a join so far, from which another join of the same documents, texts and rules
+/// continues ([`SimilarJoin::resume`]). It finds the clusters that the first would have found.
 ///
 /// # Format
 /// | bytes | content |
@@ -64,7 +64,8 @@ pub(super) struct Position {
     pub(super) first: u32,
     /// The node after the last node of the part.
     pub(super) end: u32,
-    /// The node after the last node behind the part that was compared with the whole part; 0 before that.
+    /// The node after the last node behind the part that was compared with the whole part; 0 before
+    /// that.
     pub(super) compared: u32,
 }
 
@@ -83,8 +84,8 @@ impl JoinCheckpoint {
         self.subject == subject(nodes, join) && self.keepers.len() == nodes.len()
     }
 
-    /// The nodes of the part that is in memory, which are decided. The keeper of a node that was removed before
-    /// the part was begun is before the part.
+    /// The nodes of the part that is in memory, which are decided. The keeper of a node that was
+    /// removed before the part was begun is before the part.
     pub(super) fn part(&self) -> Vec<u32> {
         let Position { first, end, .. } = self.position;
         let is_in = |node: &u32| {
@@ -139,8 +140,8 @@ impl JoinCheckpoint {
         writer.write_all(&hash.digest().to_le_bytes())
     }
 
-    /// Returns `true` if each node before the end of the part has a keeper, later nodes have a keeper or are not
-    /// decided, and each keeper is kept and not behind its nodes.
+    /// Returns `true` if each node before the end of the part has a keeper, later nodes have a
+    /// keeper or are not decided, and each keeper is kept and not behind its nodes.
     fn is_sound(&self) -> bool {
         let Position { first, end, .. } = self.position;
         let len = self.keepers.len() as u32;
@@ -152,7 +153,8 @@ impl JoinCheckpoint {
         first <= end && end <= len && (0..len).all(may_be)
     }
 
-    /// The checkpoint of these bytes; `None` unless [`write_to`](Self::write_to) has written all of them.
+    /// The checkpoint of these bytes; `None` unless [`write_to`](Self::write_to) has written all of
+    /// them.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (content, hash) = bytes.split_last_chunk()?;
         let (header, keepers) = content.split_at_checked(HEADER_BYTES)?;

@@ -1,8 +1,8 @@
 //! [`Keepers`]: the node that says each node.
 //!
-//! Nodes are decided in their order. A node is removed if a kept node before it contains it, and kept
-//! otherwise. So each removed node is contained in a node that is kept, directly: a chain of containments,
-//! each of which loses a little, removes nothing.
+//! Nodes are decided in their order. A node is removed if a kept node before it contains it, and
+//! kept otherwise. So each removed node is contained in a node that is kept, directly: a chain of
+//! containments, each of which loses a little, removes nothing.
 
 use super::NONE;
 use crate::error::Result;
@@ -19,7 +19,8 @@ impl FromIterator<u32> for Keepers {
 
 /// A search for nodes that contain others.
 pub(super) trait Containers {
-    /// Finds, for each of these nodes, a node before it that contains it and that `accepts` accepts.
+    /// Finds, for each of these nodes, a node before it that contains it and that `accepts`
+    /// accepts.
     fn find(
         &self,
         nodes: &[u32],
@@ -52,14 +53,16 @@ impl Keepers {
         self.of(node) == NONE
     }
 
-    /// Decides undecided nodes, which ascend. A container of a node is one of these nodes or a decided node.
+    /// Decides undecided nodes, which ascend. A container of a node is one of these nodes or a
+    /// decided node.
     ///
     /// All nodes are searched in parallel, before it is known which of them are kept.
     pub(super) fn decide(&mut self, nodes: &[u32], containers: &impl Containers) -> Result<()> {
         let may_be_kept = |node| self.is_kept(node) || self.is_undecided(node);
         let mut found = search(nodes, containers, may_be_kept)?;
-        // If the container of a node is removed, another container is searched in the next round. Each round
-        // decides at least its first node, because all nodes before that node are decided.
+        // If the container of a node is removed, another container is searched in the next round.
+        // Each round decides at least its first node, because all nodes before that node are
+        // decided.
         while !found.is_empty() {
             let mut again = Vec::new();
             found.retain(|(node, container)| {

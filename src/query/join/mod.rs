@@ -1,10 +1,10 @@
 //! Similar texts of a whole database: pairs, and stars around the texts that say all.
 //!
-//! [`nodes`] has the distinct texts, longest first. [`part`] holds some of them in an index in memory,
-//! and later texts are compared with it: a database of any size is compared in parts. With
-//! [`SimilarJoin::contained_up_to`], an index of phrases finds the longer texts that quote a text. [`keepers`]
-//! decides which texts are kept, and [`stars`] which document of each star stays. [`mod@checkpoint`] has the
-//! decisions of an interrupted join.
+//! [`nodes`] has the distinct texts, longest first. [`part`] holds some of them in an index in
+//! memory, and later texts are compared with it: a database of any size is compared in parts. With
+//! [`SimilarJoin::contained_up_to`], an index of phrases finds the longer texts that quote a text.
+//! [`keepers`] decides which texts are kept, and [`stars`] which document of each star stays.
+//! [`mod@checkpoint`] has the decisions of an interrupted join.
 
 mod checkpoint;
 mod keepers;
@@ -50,24 +50,25 @@ pub struct SimilarJoin<'g> {
     pub likeness: Option<Likeness>,
     /// The measure that decides about texts which are alike.
     pub decision: Decision,
-    /// The largest ratio of the numbers of words of a text and of a text that it quotes. A text that quotes
-    /// another text, or of which another text is a short version, contains the other text and is not alike.
-    /// 10 finds nearly all quoted, abridged and wrapped texts that say enough: see
-    /// [the guide](crate::guide::matching). With 1, the default, only texts that are alike are compared. More
-    /// than 1 needs [`Decision::Contained`]. The index of the phrases takes some 4 bytes for each word of the
-    /// indexed texts, a part of [`memory_bytes`](Self::memory_bytes).
+    /// The largest ratio of the numbers of words of a text and of a text that it quotes. A text
+    /// that quotes another text, or of which another text is a short version, contains the other
+    /// text and is not alike. 10 finds nearly all quoted, abridged and wrapped texts that say
+    /// enough: see [the guide](crate::guide::matching). With 1, the default, only texts that are
+    /// alike are compared. More than 1 needs [`Decision::Contained`]. The index of the phrases
+    /// takes some 4 bytes for each word of the indexed texts, a part of
+    /// [`memory_bytes`](Self::memory_bytes).
     pub contained_up_to: f64,
     /// The documents that are compared with each other; [`Scope::All`] by default.
     pub scope: Scope<'g>,
-    /// Bytes of the texts that are indexed at a time; 512 MiB by default. Larger databases are compared
-    /// in parts, and each part is compared with all texts after it.
+    /// Bytes of the texts that are indexed at a time; 512 MiB by default. Larger databases are
+    /// compared in parts, and each part is compared with all texts after it.
     pub memory_bytes: usize,
-    /// The checkpoints of [`Snapshot::similar_clusters`](crate::Snapshot::similar_clusters); `None`, the default,
-    /// for no checkpoints.
+    /// The checkpoints of [`Snapshot::similar_clusters`](crate::Snapshot::similar_clusters);
+    /// `None`, the default, for no checkpoints.
     pub checkpoints: Option<Checkpoints<'g>>,
-    /// The checkpoint from which [`Snapshot::similar_clusters`](crate::Snapshot::similar_clusters) continues;
-    /// `None`, the default, to compare all texts. The documents, the texts and the rules of the join must be
-    /// as they were for the checkpoint.
+    /// The checkpoint from which [`Snapshot::similar_clusters`](crate::Snapshot::similar_clusters)
+    /// continues; `None`, the default, to compare all texts. The documents, the texts and the rules
+    /// of the join must be as they were for the checkpoint.
     pub resume: Option<&'g JoinCheckpoint>,
 }
 
@@ -149,7 +150,8 @@ impl<'g> Scope<'g> {
     }
 }
 
-/// Calls `visitor` with the star of each text that contains others, in order of the ids of the clusters.
+/// Calls `visitor` with the star of each text that contains others, in order of the ids of the
+/// clusters.
 pub(crate) fn similar_clusters(
     view: &View,
     join: &SimilarJoin<'_>,
@@ -245,7 +247,8 @@ fn decide(
     while state.position.first < range.end {
         let Position { first, end, .. } = state.position;
         let mut part = Part::new(view, join, nodes)?;
-        // The nodes of the part of a checkpoint. They come in the batches in which they were decided.
+        // The nodes of the part of a checkpoint. They come in the batches in which they were
+        // decided.
         let decided = state.part();
         let mut added = 0;
         while added < decided.len() {

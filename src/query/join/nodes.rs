@@ -13,11 +13,12 @@ use crate::ids::DocId;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::View;
 
-/// The distinct texts of a scope, each with its documents. Documents with equal texts of one group are one
-/// node, so n copies take one comparison instead of n² / 2.
+/// The distinct texts of a scope, each with its documents. Documents with equal texts of one group
+/// are one node, so n copies take one comparison instead of n² / 2.
 ///
-/// Nodes are in order of the number of their letters and digits, the longest first, then of their smallest
-/// id. So a text that contains another text nearly always comes before it, in any order of the ids.
+/// Nodes are in order of the number of their letters and digits, the longest first, then of their
+/// smallest id. So a text that contains another text nearly always comes before it, in any order of
+/// the ids.
 pub(super) struct Nodes {
     /// All documents with a text, node by node, in order of their ids within a node.
     documents: Vec<DocId>,
@@ -160,8 +161,8 @@ impl Nodes {
         self.groups.get(node as usize).copied()
     }
 
-    /// The ranges of nodes that are compared with each other: each group by itself if texts are compared
-    /// within groups, otherwise all.
+    /// The ranges of nodes that are compared with each other: each group by itself if texts are
+    /// compared within groups, otherwise all.
     pub(super) fn ranges(&self, scope: &Scope<'_>) -> Vec<Range<u32>> {
         if !scope.is_within() {
             return std::iter::once(0..self.len() as u32).collect();

@@ -16,7 +16,8 @@ pub struct SimilarPair {
     pub distance: u32,
     /// The likeness of the texts.
     pub resemblance: Resemblance,
-    /// The verdict about the texts of `a` and `b`; `None` with [`Decision::Alike`](crate::Decision).
+    /// The verdict about the texts of `a` and `b`; `None` with
+    /// [`Decision::Alike`](crate::Decision).
     pub verdict: Option<Verdict>,
 }
 
@@ -24,10 +25,10 @@ pub struct SimilarPair {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum SimilarPairsEvent<'p> {
-    /// The documents of a text that several documents have, in order of their ids. All such texts are
-    /// passed before the first pair. Pairs name only the first of these documents.
+    /// The documents of a text that several documents have, in order of their ids. All such texts
+    /// are passed before the first pair. Pairs name only the first of these documents.
     Copies(&'p [DocId]),
-    /// Some pairs of documents with different texts, in no order. Each pair of texts is passed once, with
-    /// the smallest document id of each text.
+    /// Some pairs of documents with different texts, in no order. Each pair of texts is passed
+    /// once, with the smallest document id of each text.
     Pairs(&'p [SimilarPair]),
 }

@@ -10,7 +10,8 @@ use crate::error::Result;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::View;
 
-/// Calls `visitor` with all copies and pairs, until `visitor` breaks. Returns `Break` if `visitor` did.
+/// Calls `visitor` with all copies and pairs, until `visitor` breaks. Returns `Break` if `visitor`
+/// did.
 pub(crate) fn similar_pairs(
     view: &View,
     join: &SimilarJoin<'_>,
@@ -33,7 +34,8 @@ pub(crate) fn similar_pairs(
         while !rest.is_empty() {
             let mut part = Part::new(view, join, &nodes)?;
             let mut searched = 0;
-            // The nodes of the part are compared with those before them, later nodes with the whole part.
+            // The nodes of the part are compared with those before them, later nodes with the whole
+            // part.
             let mut added = 0;
             while searched < rest.len() {
                 reporter.advance_to_share(f64::from(rest[added]) / nodes.len() as f64)?;

@@ -34,8 +34,8 @@ pub(super) struct Part<'j> {
     is_across: bool,
     memory_bytes: usize,
     index: SimilarIndex,
-    /// The index of the texts that may quote a text, and the largest ratio of the lengths of both texts;
-    /// `None` if the join finds no quotations.
+    /// The index of the texts that may quote a text, and the largest ratio of the lengths of both
+    /// texts; `None` if the join finds no quotations.
     quotations: Option<(QuotationIndex, f64)>,
     /// The node at each position of the index. Nodes ascend.
     indexed: Vec<u32>,
@@ -98,8 +98,8 @@ impl<'j> Part<'j> {
         Ok(self.batch_of(nodes, texts))
     }
 
-    /// The nodes of the batch after these nodes, if the texts of both batches fit into the memory of a batch;
-    /// otherwise none.
+    /// The nodes of the batch after these nodes, if the texts of both batches fit into the memory
+    /// of a batch; otherwise none.
     fn next_batch<'n>(&self, nodes: &[u32], rest: &'n [u32]) -> &'n [u32] {
         let next = &rest[..rest.len().min(BATCH_NODES)];
         let len_bytes = self.nodes.len_bytes(nodes) + self.nodes.len_bytes(next);
@@ -220,7 +220,8 @@ impl Batch<'_> {
     }
 }
 
-/// The search for the nodes of a part that are before a node, and that are like the node or quote it.
+/// The search for the nodes of a part that are before a node, and that are like the node or quote
+/// it.
 struct Search<'s> {
     part: &'s Part<'s>,
     node: u32,
@@ -238,8 +239,8 @@ impl Search<'_> {
         !self.part.is_across || nodes.group(other) != nodes.group(self.node)
     }
 
-    /// Calls `visitor` with the nodes that `accepts` accepts and that are like the node, until it breaks. With
-    /// `only_containers`, nodes that contain the node suffice if the texts decide.
+    /// Calls `visitor` with the nodes that `accepts` accepts and that are like the node, until it
+    /// breaks. With `only_containers`, nodes that contain the node suffice if the texts decide.
     fn visit<B>(
         &mut self,
         accepts: &dyn Fn(u32) -> bool,
@@ -260,8 +261,8 @@ impl Search<'_> {
         })
     }
 
-    /// Calls `visitor` with the nodes that `accepts` accepts and that quote the node, with their texts,
-    /// until it breaks.
+    /// Calls `visitor` with the nodes that `accepts` accepts and that quote the node, with their
+    /// texts, until it breaks.
     fn visit_quoting<B>(
         &self,
         accepts: &dyn Fn(u32) -> bool,

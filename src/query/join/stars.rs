@@ -9,8 +9,8 @@ use crate::ids::DocId;
 use crate::query::clusters::{Priority, TextFilter};
 use crate::store::View;
 
-/// Documents tried as the keeper of a star before the longest text stays. A try compares a text with all
-/// others of the star.
+/// Documents tried as the keeper of a star before the longest text stays. A try compares a text
+/// with all others of the star.
 const MAX_TRIES: usize = 8;
 
 /// The stars, in order of the smallest ids of their documents.
@@ -41,8 +41,8 @@ impl<'s> Stars<'s> {
         }
     }
 
-    /// The nodes of each star of two documents or more, the kept node first, in order of the smallest
-    /// document of each star.
+    /// The nodes of each star of two documents or more, the kept node first, in order of the
+    /// smallest document of each star.
     pub(super) fn stars(&self) -> Vec<&[(u32, u32)]> {
         let stars = self.members.chunk_by(|a, b| a.0 == b.0);
         let has_members = |star: &&[(u32, u32)]| {

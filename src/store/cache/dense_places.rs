@@ -9,8 +9,6 @@ use std::hint::black_box;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 
-use crate::analysis::WordingSize;
-
 /// The sketch of a document, and the place of its wording in the ring with its size, which rejects
 /// candidates of another length without a read of the wording.
 #[derive(Clone, Copy)]
@@ -21,7 +19,7 @@ pub(super) struct Place {
     pub(super) commit: u64,
     /// [`NO_WORDING`] if the ring does not hold the wording.
     pub(super) start: u32,
-    pub(super) size: WordingSize,
+    pub(super) size: u32,
 }
 
 /// The text has no sketch. A text whose sketch has these bits is compared, as a text without one.
@@ -102,7 +100,7 @@ impl DensePlaces {
             sketch,
             commit,
             start: wording as u32,
-            size: WordingSize::from_bits((wording >> 32) as u32),
+            size: (wording >> 32) as u32,
         })
     }
 
@@ -122,7 +120,7 @@ impl DensePlaces {
         for (word, new) in place.sketch.iter().zip(new.sketch) {
             word.store(new, Ordering::Relaxed);
         }
-        let wording = u64::from(new.size.to_bits()) << 32 | u64::from(new.start);
+        let wording = u64::from(new.size) << 32 | u64::from(new.start);
         place.wording.store(wording, Ordering::Relaxed);
         place.commit.store(new.commit, Ordering::Release);
     }
@@ -167,7 +165,7 @@ mod tests {
             sketch: [n, !n],
             commit: n,
             start: n as u32 * 3,
-            size: WordingSize::from_bits(n as u32 * 7),
+            size: n as u32 * 7,
         }
     }
 

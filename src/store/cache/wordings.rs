@@ -17,7 +17,7 @@ use std::mem;
 use foldhash::fast::RandomState;
 use parking_lot::{RwLock, RwLockWriteGuard};
 
-use crate::analysis::{PackedWording, Sketch, WordingSize};
+use crate::analysis::{PackedWording, Sketch};
 use crate::ids::DocId;
 use crate::store::cache::commit_stamps::CommitStamps;
 use crate::store::cache::dense_places::{DensePlaces, NO_SKETCH, NO_WORDING, Place};
@@ -206,7 +206,7 @@ impl WordingCache {
         &self,
         documents: &[DocId],
         commit: u64,
-        accepts: impl Fn(WordingSize) -> bool,
+        accepts: impl Fn(u32) -> bool,
         mut visitor: impl FnMut(DocId, PackedWording<'_>),
     ) -> Vec<DocId> {
         let mut missing = Vec::new();
@@ -340,7 +340,7 @@ impl WordingCache {
             sketch: sketch.map_or(NO_SKETCH, Sketch::words),
             commit,
             start: NO_WORDING,
-            size: WordingSize::default(),
+            size: 0,
         };
         if self.dense.has(id.0) {
             self.dense.set(id.0, place);
@@ -421,12 +421,12 @@ impl WordingCache {
     fn remove_wording(&self, shard: &mut Shard, id: DocId, start: u32) {
         let is_newest = |place: Place| place.start == start;
         if self.place(shard, id).is_some_and(is_newest) {
-            self.set_wording(shard, id, NO_WORDING, WordingSize::default());
+            self.set_wording(shard, id, NO_WORDING, 0);
         }
     }
 
     /// Sets the wording of a place, if there is a place.
-    fn set_wording(&self, shard: &mut Shard, id: DocId, start: u32, size: WordingSize) {
+    fn set_wording(&self, shard: &mut Shard, id: DocId, start: u32, size: u32) {
         let Some(place) = self.place(shard, id) else {
             return;
         };
@@ -533,7 +533,7 @@ mod tests {
     fn cached(cache: &WordingCache, ids: &[u64], commit: u64) -> Vec<(u64, u64)> {
         let ids: Vec<DocId> = ids.iter().copied().map(DocId).collect();
         let mut found = Vec::new();
-        let accepts = |_: WordingSize| true;
+        let accepts = |_: u32| true;
         let missing = cache.visit(&ids, commit, accepts, |id, packed| {
             found.push((id.0, FixedState::default().hash_one(packed)));
         });

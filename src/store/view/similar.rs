@@ -8,8 +8,8 @@ use foldhash::fast::RandomState;
 use redb::ReadableTable;
 
 use super::View;
+use crate::analysis::PackedWording;
 use crate::analysis::Sketch;
-use crate::analysis::{PackedWording, WordingSize};
 use crate::error::Result;
 use crate::forest::{ForestEntries, ForestEntry, ForestPage, ForestSearch, keys_of_first_level};
 use crate::ids::DocId;
@@ -190,7 +190,7 @@ impl<A: ViewAccess> View<A> {
     pub(crate) fn visit_wordings(
         &self,
         documents: &[DocId],
-        accepts: impl Fn(WordingSize) -> bool,
+        accepts: impl Fn(u32) -> bool,
         mut visitor: impl FnMut(DocId, PackedWording<'_>),
     ) -> Vec<DocId> {
         let (mut others, mut in_tables) = (Vec::new(), Vec::new());
