@@ -5,8 +5,8 @@
 //! `SET.pairs.jsonl.gz` with `a`, `b`, `label`, `kind`, `strength` and `bucket`;
 //! `SET.grey.jsonl.gz` with `a` and `b`. Without a directory the small sets of the tests are used.
 //!
-//! The judged pairs come first: `judged_pairs.jsonl` of the directory, or those of the tests. Each line
-//! has the texts `a` and `b`, and `gold`: `removable`, `different`, or another word.
+//! The judged pairs come first: `judged_pairs.jsonl` of the directory, or those of the tests. Each
+//! line has the texts `a` and `b`, and `gold`: `removable`, `different`, or another word.
 //!
 //! Pairs are planted in a set that has only `SET.docs.jsonl.gz`, and also in the sets of the tests.
 //! The near-duplicates are edited copies of 1,000 documents (200 in the tests): typos, replaced
@@ -18,8 +18,8 @@
 //! All documents of a set are stored, and each is a query. A pair that is found is wrong if it is
 //! labelled as different or has no label. Grey pairs, and edits of one text (`fam`), do not count.
 //! The table gives precision, recall and F1, in thousandths, for each class of length: by
-//! fingerprints alone at each radius, by fingerprints and texts, and by the forest and texts. The bench
-//! fails if the index finds other pairs than a plain scan, or if a pair found by texts is not
+//! fingerprints alone at each radius, by fingerprints and texts, and by the forest and texts. The
+//! bench fails if the index finds other pairs than a plain scan, or if a pair found by texts is not
 //! similar.
 
 #![allow(clippy::print_stdout)]

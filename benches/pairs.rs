@@ -1,8 +1,9 @@
 //! The cost of all pairs of a database, and of its clusters.
 //!
 //! `cargo bench --features peers --bench pairs -- [DOCUMENTS] [--radius R] [--planted-one-in N]
-//! [--cache-mib N] [--skew]`, by default 1,000,000 documents and radius 3. One document in a hundred
-//! is planted: it differs by at least one bit, and at most the radius, from the document before it.
+//! [--cache-mib N] [--skew]`, by default 1,000,000 documents and radius 3. One document in a
+//! hundred is planted: it differs by at least one bit, and at most the radius, from the document
+//! before it.
 //!
 //! 1. The first 50,000 documents are compared with each other in memory, on all cores. The result
 //!    defines the right answer, which simdb must find too. The time is the baseline, and grows with

@@ -7,8 +7,8 @@
 //! blocks in sorted arrays in memory; a row gives the median turn. Contenders on disk are warm:
 //! every key of every block was queried once. No query is asked twice. A row per entry in redb
 //! takes long to load, so above 2,000,000 documents it needs `--row-per-entry`. A contender that
-//! does not fit in memory is listed as not measured. All variants of a fingerprint within the radius take
-//! 700 KB, so that scheme is measured with 2,000 documents, in a table of its own.
+//! does not fit in memory is listed as not measured. All variants of a fingerprint within the
+//! radius take 700 KB, so that scheme is measured with 2,000 documents, in a table of its own.
 //!
 //! The second table is for many radii: simdb with a cache that holds the file, and the two plans
 //! that it can choose from, both in memory: probing sorted arrays, and the plain scan.

@@ -22,8 +22,8 @@ const REPLACED: [u64; 4] = [15, 30, 50, 70];
 /// From this score on, a near-duplicate counts as near.
 const NEAR: f64 = 0.75;
 
-/// The texts of a file of JSON Lines, which may be compressed by gzip, each with a field `text`. If the
-/// file has fewer than `count`, further texts are made of them.
+/// The texts of a file of JSON Lines, which may be compressed by gzip, each with a field `text`. If
+/// the file has fewer than `count`, further texts are made of them.
 pub struct RealTexts {
     texts: Vec<String>,
     /// The number of texts of the file.
@@ -78,8 +78,8 @@ impl RealTexts {
         Self { texts, read }
     }
 
-    /// Measures a database of the first texts for each size: a load, queries by what the texts say and
-    /// by thresholds, the first of them compared with every text, and durable inserts.
+    /// Measures a database of the first texts for each size: a load, queries by what the texts say
+    /// and by thresholds, the first of them compared with every text, and durable inserts.
     pub fn measure(&self, table: &SimilarTable, sizes: &[u64], counts: &Counts) {
         let mut first = None;
         for size in sizes {
@@ -244,8 +244,8 @@ fn prepare(text: &str) -> Prepared {
     })
 }
 
-/// The near-duplicates by [`Resemblance`], which is measured for the texts whose letters or phrases may
-/// be alike.
+/// The near-duplicates by [`Resemblance`], which is measured for the texts whose letters or phrases
+/// may be alike.
 fn truth(texts: &[String], prepared: &[Prepared], text: &str) -> Truth {
     let own = prepare(text);
     let likeness = Likeness::default();
@@ -255,7 +255,8 @@ fn truth(texts: &[String], prepared: &[Prepared], text: &str) -> Truth {
         let is_near = shorter >= likeness.edit_similarity * longer
             && edit_similarity_at_least(&own.letters, &other.letters, likeness.edit_similarity)
                 .is_some();
-        // Phrases in scripts without spaces are other ones than here, so half of the threshold is enough.
+        // Phrases in scripts without spaces are other ones than here, so half of the threshold is
+        // enough.
         is_near || jaccard(&own.phrases, &other.phrases) >= likeness.jaccard / 2.0
     };
     let ids = (0..).zip(prepared).filter_map(|(id, other)| {

@@ -8,8 +8,8 @@
 //! hundred thousand. The bench fails if an answer differs from that of the plain scan.
 //!
 //! The baselines are the sum of 8 bytes per document on all cores, which is the speed of the
-//! memory, and the plain scan on all cores. The baselines and simdb, with a cache that holds the file, are
-//! measured in turns.
+//! memory, and the plain scan on all cores. The baselines and simdb, with a cache that holds the
+//! file, are measured in turns.
 
 #![allow(clippy::print_stdout)]
 

@@ -1,26 +1,28 @@
 //! The latency of a search for similar texts.
 //!
 //! `cargo bench --bench similar_query -- [DOCUMENTS]... [--queries N] [--compared N] [--inserts N]
-//! [--threads N] [--cache MIB] [--wide-ids]`, by default 100,000 documents, 1,000 queries, 20,000 inserts, 64 threads
-//! and the default cache. Ids count the texts, or with `--wide-ids` are spread over 64 bits.
+//! [--threads N] [--cache MIB] [--wide-ids]`, by default 100,000 documents, 1,000 queries, 20,000
+//! inserts, 64 threads and the default cache. Ids count the texts, or with `--wide-ids` are spread
+//! over 64 bits.
 //!
 //! With the environment variable `SIMDB_BENCH_TEXTS`, the path of a file of JSON Lines with a field
 //! `text` (gzip if it ends in `.gz`), the bench measures these texts: a database of each number of
-//! documents, 64,000, 256,000 and 1,000,000 unless given. If the file has fewer texts, further ones are
-//! made of them by replaced words. Each database is bulk loaded; then texts are searched, by thresholds
-//! and by what they say; then many threads insert texts with replaced words, and then copies of stored
-//! texts, each insert durable. The first queries, 40 unless `--compared` says otherwise, are also
-//! compared with every text, which gives the recall.
+//! documents, 64,000, 256,000 and 1,000,000 unless given. If the file has fewer texts, further ones
+//! are made of them by replaced words. Each database is bulk loaded; then texts are searched, by
+//! thresholds and by what they say; then many threads insert texts with replaced words, and then
+//! copies of stored texts, each insert durable. The first queries, 40 unless `--compared` says
+//! otherwise, are also compared with every text, which gives the recall.
 //!
-//! The three corpora after that, or without the variable alone, are random, each in its own database:
-//! English sentences of 3 to 8 words, English articles of 80 to 200 words, and Chinese sentences of 10 to
-//! 40 characters. Words, or pairs of characters, are drawn from real texts with their real frequencies, so
-//! unrelated texts have as much in common as real ones. A query is a stored text with every tenth word
-//! replaced.
+//! The three corpora after that, or without the variable alone, are random, each in its own
+//! database: English sentences of 3 to 8 words, English articles of 80 to 200 words, and Chinese
+//! sentences of 10 to 40 characters. Words, or pairs of characters, are drawn from real texts with
+//! their real frequencies, so unrelated texts have as much in common as real ones. A query is a
+//! stored text with every tenth word replaced.
 //!
-//! The time of a query is the CPU time of all threads, its snapshot in a warm cache. The bench fails if a
-//! found text is not similar, if an answer by what texts say differs from the answer by thresholds in
-//! more than the verdicts, or if more than one in twenty similar originals is not found.
+//! The time of a query is the CPU time of all threads, its snapshot in a warm cache. The bench
+//! fails if a found text is not similar, if an answer by what texts say differs from the answer by
+//! thresholds in more than the verdicts, or if more than one in twenty similar originals is not
+//! found.
 
 #![allow(clippy::print_stdout)]
 
@@ -187,9 +189,9 @@ impl Kind {
         table.queries("queries by what is said, CPU", &contained, alike.mean, None);
     }
 
-    /// The share of similar originals that were found. Panics if a found text is not similar to its query,
-    /// or if more than one in twenty similar originals is missed. Some may be missed, since the forest finds
-    /// similar texts only with high probability.
+    /// The share of similar originals that were found. Panics if a found text is not similar to its
+    /// query, or if more than one in twenty similar originals is missed. Some may be missed, since
+    /// the forest finds similar texts only with high probability.
     fn check(&self, asked: &[(u64, String)], found: &[bool]) -> f64 {
         let normaliser = Normaliser::new();
         let (mut alike, mut missed) = (0, 0);

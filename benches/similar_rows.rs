@@ -88,8 +88,9 @@ impl SimilarTable {
         }
     }
 
-    /// Bulk loads texts into a new database with a forest, and opens the database. The id of a text is made of its
-    /// index. The row has the texts a second, the CPU time of a text, and the bytes of the file a text.
+    /// Bulk loads texts into a new database with a forest, and opens the database. The id of a text
+    /// is made of its index. The row has the texts a second, the CPU time of a text, and the bytes
+    /// of the file a text.
     pub fn load(&self, label: &str, path: &Path, texts: &[String]) -> Database {
         let (((), elapsed), cpu) = cpu_timed(|| timed(|| load(path, texts, self.ids)));
         let bytes = std::fs::metadata(path).expect("the file").len();
@@ -119,7 +120,8 @@ impl SimilarTable {
         self.table.row(label, &row);
     }
 
-    /// Asks all queries twice, the first time to warm the cache. The answers have the numbers of the texts as ids.
+    /// Asks all queries twice, the first time to warm the cache. The answers have the numbers of
+    /// the texts as ids.
     pub fn ask(
         &self,
         database: &Database,
@@ -144,10 +146,10 @@ impl SimilarTable {
         }
     }
 
-    /// Inserts each of the new texts unless a stored text says the same or more, by many threads. Each
-    /// insert is durable when it returns. The row has elapsed times, the mean of the CPU time, and the
-    /// bytes written an insert. The ids of the new texts follow those of `texts`. Returns the number of
-    /// documents stored.
+    /// Inserts each of the new texts unless a stored text says the same or more, by many threads.
+    /// Each insert is durable when it returns. The row has elapsed times, the mean of the CPU time,
+    /// and the bytes written an insert. The ids of the new texts follow those of `texts`. Returns
+    /// the number of documents stored.
     ///
     /// # Panics
     /// If a document is missing, or a text was refused that no stored text contains.
@@ -223,8 +225,8 @@ impl SimilarTable {
     }
 }
 
-/// Panics unless each answer by what the texts say has exactly the texts of the answer by thresholds
-/// of which one contains the other.
+/// Panics unless each answer by what the texts say has exactly the texts of the answer by
+/// thresholds of which one contains the other.
 pub fn check_contained(texts: &[String], asked: &[String], alike: &Asked, contained: &Asked) {
     let answers = alike.answers.par_iter().zip(&contained.answers);
     asked.par_iter().zip(answers).for_each_init(

@@ -53,10 +53,9 @@ pub struct Retention {
     /// The longest time by which an arrival may lie ahead of both the system clock and the latest
     /// arrival; 1 day by default. The arrivals of stored documents count, and the arrivals of
     /// duplicates if [`sliding`](Self::sliding) is set. A document that arrives farther ahead is
-    /// refused with
-    /// [`Error::ArrivalAhead`]: in microseconds instead of milliseconds, its time would expire every
-    /// other document. `None` accepts any time, for feeds whose times come from other machines.
-    /// Stored in milliseconds, rounded down.
+    /// refused with [`Error::ArrivalAhead`]: in microseconds instead of milliseconds, its time
+    /// would expire every other document. `None` accepts any time, for feeds whose times come from
+    /// other machines. Stored in milliseconds, rounded down.
     pub max_ahead: Option<Duration>,
 }
 

@@ -1,5 +1,5 @@
-//! The radius that suits a collection, measured on labelled pairs: precision, recall and F1 of three
-//! ways to find near-duplicates.
+//! The radius that suits a collection, measured on labelled pairs: precision, recall and F1 of
+//! three ways to find near-duplicates.
 //!
 //! ```sh
 //! cargo run --release -p simdb-calibrate -- judged.jsonl --svg curves.svg
@@ -32,15 +32,16 @@ use self::score::scores;
 /// for other pairs.
 ///
 /// Loads all documents into a temporary database and queries one document of each pair. For all
-/// pairs, and for each class of length (the characters of the shorter text), prints precision, recall
-/// and F1 of three ways to find near-duplicates: by fingerprints alone within each radius from 0 to 16;
-/// by fingerprints whose texts also pass the wording check (checked); and by similar search. Then the
-/// radius with the best F1, and the largest radius with enough precision. A share of 0 pairs is `-`.
+/// pairs, and for each class of length (the characters of the shorter text), prints precision,
+/// recall and F1 of three ways to find near-duplicates: by fingerprints alone within each radius
+/// from 0 to 16; by fingerprints whose texts also pass the wording check (checked); and by similar
+/// search. Then the radius with the best F1, and the largest radius with enough precision. A share
+/// of 0 pairs is `-`.
 ///
 /// The result is about the listed pairs only: other pairs that would be found are not counted, and
 /// their number grows with the square of the collection. With --closed, the documents are the whole
-/// collection: a pair that is found and not listed is a false positive, unless the pair is in --grey
-/// or both documents have the same value in the field "fam".
+/// collection: a pair that is found and not listed is a false positive, unless the pair is in
+/// --grey or both documents have the same value in the field "fam".
 #[derive(Debug, Parser)]
 #[command(name = "calibrate")]
 struct Options {

@@ -1,5 +1,5 @@
-//! The two schemes without blocks: of each fingerprint there are 43,745 *variants* within 3 bits. Either a
-//! query looks up all of its own, or all variants of each stored fingerprint are stored.
+//! The two schemes without blocks: of each fingerprint there are 43,745 *variants* within 3 bits.
+//! Either a query looks up all of its own, or all variants of each stored fingerprint are stored.
 
 use std::collections::HashMap;
 

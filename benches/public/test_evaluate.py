@@ -28,8 +28,8 @@ class Core(unittest.TestCase):
 
 class AdjustedRandIndex(unittest.TestCase):
     def test_index_of_six_documents(self):
-        # Pairs together: 6 by the labels, 3 by the clusters, 2 by both, of 15. Expected are 6 * 3 / 15 = 1.2,
-        # and (2 - 1.2) / (4.5 - 1.2) = 8 / 33.
+        # Pairs together: 6 by the labels, 3 by the clusters, 2 by both, of 15. Expected are 6 * 3 /
+        # 15 = 1.2, and (2 - 1.2) / (4.5 - 1.2) = 8 / 33.
         found = adjusted_rand_index([0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 2, 2])
         self.assertAlmostEqual(found, 8 / 33)
 

@@ -373,8 +373,8 @@ impl<A: ViewAccess> Batch<A> {
         Ok(found.into_iter().next())
     }
 
-    /// The first document of a prefetched answer that is still valid. `Some(None)` if no document of a
-    /// complete answer is valid, `None` if the query must run again.
+    /// The first document of a prefetched answer that is still valid. `Some(None)` if no document
+    /// of a complete answer is valid, `None` if the query must run again.
     fn first_valid<D: PrefetchedDocument>(
         &self,
         answer: &PrefetchedAnswer<D>,

@@ -11,8 +11,9 @@ pub(crate) const MAX_WORD_BYTES: usize = 256;
 /// Returns `true` if a text is more than numbers, or than a single word and its repetitions.
 ///
 /// Numbers that differ in one digit and words that differ in one letter share most of their
-/// shingles, but are no near-duplicates. `normalised` is the text as [`Normaliser::letters`](super::Normaliser::letters)
-/// returns it, `sentences` as [`Normaliser::sentences`](super::Normaliser::sentences) does.
+/// shingles, but are no near-duplicates. `normalised` is the text as
+/// [`Normaliser::letters`](super::Normaliser::letters) returns it, `sentences` as
+/// [`Normaliser::sentences`](super::Normaliser::sentences) does.
 pub(crate) fn is_informative<S: AsRef<str>>(
     text: &str,
     normalised: &str,

@@ -8,8 +8,9 @@ use super::{DictionaryWord, MAX_PIECE_BYTES, ascii, floor_char_boundary};
 
 /// The dictionary of jieba-rs 0.11.0, byte for byte, compressed with zstd.
 ///
-/// jieba-rs has the same file behind its feature `default-dict`. That feature packs the file anew in
-/// each build with a second copy of zstd: 13 crates, and a sixth of the processor time of a build.
+/// jieba-rs has the same file behind its feature `default-dict`. That feature packs the file anew
+/// in each build with a second copy of zstd: 13 crates, and a sixth of the processor time of a
+/// build.
 const DICTIONARY: &[u8] = include_bytes!("jieba_dictionary.txt.zst");
 
 /// The dictionary decompresses to less than 6 MiB.

@@ -219,8 +219,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     /// A text is refused or removed only if a text that is stored at that time contains it. With
-    /// `Replace`, no stored text contains another stored text that is nearly equal: the search for others misses a
-    /// few of them.
+    /// `Replace`, no stored text contains another stored text that is nearly equal: the search for
+    /// others misses a few of them.
     #[test]
     fn nothing_is_lost(
         texts in prop::collection::vec(text(), 1..30),

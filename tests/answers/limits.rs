@@ -845,8 +845,8 @@ fn bulk_load_in_any_order_equals_a_plain_model() {
             (inserted, present, expected.len() as u64),
             "{name}"
         );
-        // A load in order takes up to 60 bytes a document with random ids; redb doubling the file would
-        // take far more.
+        // A load in order takes up to 60 bytes a document with random ids; redb doubling the file
+        // would take far more.
         let bytes = std::fs::metadata(&path).unwrap().len();
         assert!(bytes < inserted * 65, "{name}: {bytes} bytes");
         let mut database = builder().open(&path).unwrap();

@@ -1,5 +1,5 @@
-//! The outcomes of changes: expired documents, refused arrival times, copies of unreliable texts, and
-//! the reset of the window's clock.
+//! The outcomes of changes: expired documents, refused arrival times, copies of unreliable texts,
+//! and the reset of the window's clock.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, SystemTime};

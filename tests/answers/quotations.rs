@@ -114,7 +114,8 @@ fn nine_of_ten_contained_copies_are_found_and_said_by_their_keepers() {
             Containment::new(&Normaliser::new(), Weights::builtin(), text, keeper).verdict;
         assert!(verdict.is_a_in_b(), "{text} / {keeper}");
     }
-    // Parts of any size remove the same texts. A text that two others quote may have another keeper.
+    // Parts of any size remove the same texts. A text that two others quote may have another
+    // keeper.
     let in_parts = removed(&snapshot, &join(10.0, 1 << 15), Keep::First);
     assert!(in_parts.keys().eq(found.keys()));
     let pairs = contained(&snapshot, &join(10.0, 1 << 29));

@@ -188,7 +188,8 @@ fn narrow_search_finds_no_other_documents_and_nearly_all_of_them() {
         ]
         .map(str::to_owned),
     );
-    // A template whose texts say different things, more of them than a small node has, and edits of all texts.
+    // A template whose texts say different things, more of them than a small node has, and edits of
+    // all texts.
     let reports = (1000..1300).map(|n| format!("Annual report on the fisheries, chapter {n}"));
     all.extend(reports);
     for per_mille in [5, 20, 60] {

@@ -11,7 +11,8 @@ use test_support::{SplitMix, builder, folder};
 /// other words. Some ids are used twice.
 fn documents(database: &Database) -> Vec<Document> {
     let corpus = include_str!("../data/quotes_and_news.jsonl");
-    // The forest of a database misses some near-duplicates of very short texts that the index finds.
+    // The forest of a database misses some near-duplicates of very short texts that the index
+    // finds.
     let lines = corpus.lines().filter_map(|line| {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         let text = line["text"].as_str().unwrap().to_owned();

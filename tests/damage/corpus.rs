@@ -11,9 +11,8 @@ use test_support::{Model, SplitMix, builder, documents, planted};
 /// The arrival of the first document, in milliseconds since 1970.
 pub const FIRST_ARRIVAL: u64 = 1_700_000_000_000;
 
-/// Creates and closes a database in which every table but `unreliable` has several chunks: one fingerprint
-/// shared by
-/// many documents, near fingerprints, similar texts. Returns its model.
+/// Creates and closes a database in which every table but `unreliable` has several chunks: one
+/// fingerprint shared by many documents, near fingerprints, similar texts. Returns its model.
 pub fn damageable(path: &Path) -> Model {
     let mut documents = documents(1, 0, 3_000);
     let mut sequence = SplitMix(2);

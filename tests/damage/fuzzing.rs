@@ -2,8 +2,9 @@
 //! inputs from proptest: the same in each run, or as many random ones per entry point as
 //! `SIMDB_TEST_FUZZ_CASES` says. `tests/fuzz/lib.rs` says how to fuzz.
 //!
-//! About one in a thousand random inputs of `pages` ends the process, and no test can go on: redb reads its
-//! list of free pages in a destructor, and panics there a second time if the list is forged.
+//! About one in a thousand random inputs of `pages` ends the process, and no test can go on: redb
+//! reads its list of free pages in a destructor, and panics there a second time if the list is
+//! forged.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +32,8 @@ fn replay(name: &str) {
     }
 }
 
-/// Runs an entry point on `SIMDB_TEST_FUZZ_CASES` random inputs, or on the `usual` number of the same inputs.
+/// Runs an entry point on `SIMDB_TEST_FUZZ_CASES` random inputs, or on the `usual` number of the
+/// same inputs.
 fn search(name: &str, usual: u32, inputs: impl Strategy<Value = Vec<u8>>) {
     let setting = std::env::var("SIMDB_TEST_FUZZ_CASES").ok();
     let config = |cases| Config {

@@ -32,8 +32,8 @@ fn assert_linear_time(operation: &str, work: impl Fn(&str)) {
         let short_text = kind.text(SHORT_BYTES);
         let long_text = kind.text(SHORT_BYTES * TIMES);
         let (mut short, mut long) = (Duration::MAX, Duration::MAX);
-        // Alternate, so that other load on the machine affects both. One turn is enough to pass: other
-        // load hides quadratic time only if it slows the short texts to half of their speed.
+        // Alternate, so that other load on the machine affects both. One turn is enough to pass:
+        // other load hides quadratic time only if it slows the short texts to half of their speed.
         for _ in 0..3 {
             short = short.min(time(&short_text, TIMES));
             long = long.min(time(&long_text, 1));

@@ -1,8 +1,8 @@
-//! Hostile collections of a database for similar texts: copies, one template, a long text, and texts
-//! that share their forest keys.
+//! Hostile collections of a database for similar texts: copies, one template, a long text, and
+//! texts that share their forest keys.
 //!
-//! The answers equal a plain comparison with all texts, and the time grows with the number of texts, not
-//! with its square. No answer is cut. The large collections are ignored by default:
+//! The answers equal a plain comparison with all texts, and the time grows with the number of
+//! texts, not with its square. No answer is cut. The large collections are ignored by default:
 //!
 //! ```sh
 //! cargo test --release --test damage hostile_similar -- --ignored
@@ -17,8 +17,8 @@ use test_support::{SplitMix, WORDS, assert_sound, builder, folder};
 
 /// A query among many texts is compared with this many queries among as many fewer texts.
 const TIMES: usize = 16;
-/// The query among many texts may take this many times as long as the others together. Quadratic time would
-/// be 16 times.
+/// The query among many texts may take this many times as long as the others together. Quadratic
+/// time would be 16 times.
 const MAX_RATIO: u32 = 6;
 /// The fastest of up to 20 turns counts, because other load only adds time.
 const MAX_TURNS: usize = 20;
@@ -185,8 +185,8 @@ fn thousands_of_texts_of_a_template_are_kept_and_compared_in_linear_time() {
     texts_of_a_template_are_kept(4_000);
 }
 
-/// Texts of the same words in other orders have nearly the same shingles, and so the same minima. No two
-/// of them are alike.
+/// Texts of the same words in other orders have nearly the same shingles, and so the same minima.
+/// No two of them are alike.
 fn texts_that_share_minima_are_told_apart(count: usize) {
     let folder = folder();
     let mut draws = SplitMix(30);

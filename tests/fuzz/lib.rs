@@ -9,8 +9,8 @@
 //! (Ending threads look like leaks.) The targets are `open`, `pages`, `chunks`, `journal`,
 //! `operations`, `text` and `parsers`. New inputs go to the first folder, failing inputs to
 //! `tests/fuzz/artifacts`. Add an input that failed to `tests/data/fuzz`: `cargo test fuzzing`
-//! replays these on the stable toolchain. An input of `pages` that ends the process by "panic in a destructor"
-//! of redb is known (`tests/damage/fuzzing.rs`), and would end the replay too.
+//! replays these on the stable toolchain. An input of `pages` that ends the process by "panic in a
+//! destructor" of redb is known (`tests/damage/fuzzing.rs`), and would end the replay too.
 
 #[path = "../../tools/tests/parsers.rs"]
 pub mod parsers;

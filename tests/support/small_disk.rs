@@ -11,8 +11,8 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// Mounts a file system. `None` if the user may not mount one: the test is skipped. A failure if
-    /// `SIMDB_TEST_MUST_MOUNT` is set.
+    /// Mounts a file system. `None` if the user may not mount one: the test is skipped. A failure
+    /// if `SIMDB_TEST_MUST_MOUNT` is set.
     pub fn new(size: &str) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let mounted = Command::new("mount")

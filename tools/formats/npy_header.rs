@@ -124,8 +124,8 @@ impl<'a> Literal<'a> {
     }
 }
 
-/// The header of an array of this many unsigned 64-bit integers, little-endian. All headers have the
-/// same length, so the header can be replaced when the number is known.
+/// The header of an array of this many unsigned 64-bit integers, little-endian. All headers have
+/// the same length, so the header can be replaced when the number is known.
 pub fn header_of_u64(len: u64) -> [u8; WRITTEN_BYTES] {
     let dictionary = format!("{{'descr': '<u8', 'fortran_order': False, 'shape': ({len},), }}");
     let mut header = [b' '; WRITTEN_BYTES];

@@ -73,7 +73,8 @@ impl DuplicateReport {
         })
     }
 
-    /// The text of a document, if texts are reported. Leaves the text in the document if `keep_texts`.
+    /// The text of a document, if texts are reported. Leaves the text in the document if
+    /// `keep_texts`.
     pub fn text_of(&self, document: &mut Document, keep_texts: bool) -> Option<String> {
         let is_reported = self.report.is_some() || self.shown_most > 0;
         if keep_texts {

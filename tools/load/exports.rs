@@ -20,8 +20,8 @@ pub struct MadeWith {
 }
 
 impl MadeWith {
-    /// Reads the recipe of the inputs that simdb has exported; `None` if there are none. An error if
-    /// the recipes differ, or a Parquet file lacks a column of `fields`.
+    /// Reads the recipe of the inputs that simdb has exported; `None` if there are none. An error
+    /// if the recipes differ, or a Parquet file lacks a column of `fields`.
     pub fn from_inputs(
         fields: &DocumentFields,
         rule: Option<DuplicateRule>,

@@ -18,14 +18,16 @@ const MOST_SHOWN: i64 = 10_000;
 /// Loads documents into a near-duplicate database, all of them or none.
 ///
 /// The database is created if it is missing. A document has an id (an integer from 0 to 2^64 - 1,
-/// or a string of its digits) and a text, a fingerprint, or features with weights. Loading a file twice is safe: a document
-/// whose id and fingerprint are stored already is only counted, even if its text has changed.
+/// or a string of its digits) and a text, a fingerprint, or features with weights. Loading a file
+/// twice is safe: a document whose id and fingerprint are stored already is only counted, even if
+/// its text has changed.
 ///
-/// A failed or interrupted load does not change the database, and creates none, with one exception: a
-/// load with --unique similar into an existing database stores its documents in parts if they take more
-/// than a quarter of --memory. The parts that are stored stay, and the load can be repeated. A load that is killed
-/// (kill -9, a power cut) may leave temporary files and folders beside the database:
-/// .simdb-XXXXXX.new, .simdb-load-XXXX and .REPORT.XXXX.new. Delete them when no load is running.
+/// A failed or interrupted load does not change the database, and creates none, with one exception:
+/// a load with --unique similar into an existing database stores its documents in parts if they
+/// take more than a quarter of --memory. The parts that are stored stay, and the load can be
+/// repeated. A load that is killed (kill -9, a power cut) may leave temporary files and folders
+/// beside the database: .simdb-XXXXXX.new, .simdb-load-XXXX and .REPORT.XXXX.new. Delete them when
+/// no load is running.
 #[derive(Debug, Parser)]
 #[command(name = "simdb-load", version, after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n{DETAILS}"))]
 pub struct Options {
@@ -37,8 +39,8 @@ pub struct Options {
 
     /// Files to load, in this order; `-` or no INPUT is standard input
     ///
-    /// Files named .gz and .zst are decompressed. A folder means its .parquet files, in the order of
-    /// their names.
+    /// Files named .gz and .zst are decompressed. A folder means its .parquet files, in the order
+    /// of their names.
     #[arg(value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
 
@@ -49,8 +51,8 @@ pub struct Options {
     #[command(flatten)]
     pub fields: FieldNames,
 
-    /// The first id of the formats `lines` and `npy`; ids count up through all inputs [default: 1 for
-    /// lines, 0 for npy]
+    /// The first id of the formats `lines` and `npy`; ids count up through all inputs [default: 1
+    /// for lines, 0 for npy]
     #[arg(long, value_name = "ID", value_parser = parse_id, help_heading = "Input")]
     pub first_id: Option<u64>,
 
@@ -66,8 +68,8 @@ pub struct Options {
     #[command(flatten)]
     pub unique: UniqueOptions,
 
-    /// Write each document dropped by --unique to this file, one JSON object a line; `-` is standard
-    /// output
+    /// Write each document dropped by --unique to this file, one JSON object a line; `-` is
+    /// standard output
     #[arg(
         long,
         value_name = "FILE",
@@ -76,8 +78,8 @@ pub struct Options {
     )]
     pub duplicates: Option<PathBuf>,
 
-    /// Show up to this many documents dropped by --unique, each with the document that it duplicates, the
-    /// least alike first; at most 10000 [default: 20]
+    /// Show up to this many documents dropped by --unique, each with the document that it
+    /// duplicates, the least alike first; at most 10000 [default: 20]
     ///
     /// The text of the kept document is shown if the database keeps texts.
     #[arg(
@@ -112,14 +114,14 @@ pub struct Options {
     /// The memory to use, at least 64MiB
     ///
     /// With --unique, documents are applied in groups of up to a quarter of this memory. A group of
-    /// unsorted ids or fingerprints touches the whole database, so a small value slows large loads. With
-    /// --unique similar, the texts that are kept are compared in memory, some 800 bytes for a line of
-    /// text; if they take three quarters of this memory (a quarter with an existing database), they are
-    /// stored, and later texts are compared with the database, which takes several times as long.
-    /// Not included, with --unique: up to 32 MiB for the list of changes of the transaction, and the
-    /// texts of the duplicates that --show-duplicates prints. Not included in any load: the
-    /// fingerprint of a long text, 25 to 40 times its bytes; a row group of Parquet; the dictionary
-    /// of jieba.
+    /// unsorted ids or fingerprints touches the whole database, so a small value slows large loads.
+    /// With --unique similar, the texts that are kept are compared in memory, some 800 bytes for a
+    /// line of text; if they take three quarters of this memory (a quarter with an existing
+    /// database), they are stored, and later texts are compared with the database, which takes
+    /// several times as long. Not included, with --unique: up to 32 MiB for the list of changes of
+    /// the transaction, and the texts of the duplicates that --show-duplicates prints. Not included
+    /// in any load: the fingerprint of a long text, 25 to 40 times its bytes; a row group of
+    /// Parquet; the dictionary of jieba.
     #[arg(
         long,
         value_name = "SIZE",

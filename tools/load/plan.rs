@@ -106,8 +106,8 @@ fn refuse_textless(rule: &DuplicateRule, inputs: &[Input]) -> Result<()> {
 }
 
 impl LoadTarget {
-    /// Opens the database, or checks that it can be created. Exported fingerprints must have the recipe
-    /// of the database.
+    /// Opens the database, or checks that it can be created. Exported fingerprints must have the
+    /// recipe of the database.
     fn open(
         options: &Options,
         memory: MemoryBudget,

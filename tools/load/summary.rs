@@ -22,8 +22,8 @@ struct LoadSummary {
     file_bytes: u64,
 }
 
-/// Prints the summary to standard output. A table goes to standard error if a report went to standard
-/// output.
+/// Prints the summary to standard output. A table goes to standard error if a report went to
+/// standard output.
 pub fn print(
     options: &Options,
     rule: Option<DuplicateRule>,

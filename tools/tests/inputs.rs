@@ -129,8 +129,8 @@ fn duration_that_is_too_long_is_refused_as_such() {
     }
 }
 
-/// Runs the last command line of the examples of `export --help`, and compares what comes out of both
-/// databases.
+/// Runs the last command line of the examples of `export --help`, and compares what comes out of
+/// both databases.
 #[test]
 fn export_into_load_keeps_texts_and_times_as_the_help_says() {
     let folder = Folder::new();

@@ -212,7 +212,8 @@ fn peak_memory(process: u32) -> Option<u64> {
     Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? << 10)
 }
 
-/// Answers of more bytes than the memory that the process uses: few long ones, then many short ones.
+/// Answers of more bytes than the memory that the process uses: few long ones, then many short
+/// ones.
 #[cfg(target_os = "linux")]
 #[test]
 fn answers_larger_than_memory_are_printed() {

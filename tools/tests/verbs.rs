@@ -578,7 +578,8 @@ fn with_damage() -> Folder {
         .collect();
     let folder = with_fingerprints(&pairs);
     let mut bytes = std::fs::read(folder.file("a.simdb")).expect("the database");
-    // A chunk of ids has each fingerprint less the least one: the difference of two neighbours is kept.
+    // A chunk of ids has each fingerprint less the least one: the difference of two neighbours is
+    // kept.
     let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("8 bytes"));
     let step = pairs[10_001].1.wrapping_sub(pairs[10_000].1);
     let place = bytes

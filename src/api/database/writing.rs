@@ -149,8 +149,8 @@ impl Database {
     /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`], [`Error::KeepsNoTexts`],
     /// [`Error::TextMissing`], [`Error::InvalidRadius`], [`Error::InvalidLikeness`],
     /// [`Error::Closed`]; [`Error::TransactionOpen`] if the queue is full in the thread of a
-    /// transaction; [`Error::Io`] if the commit thread cannot be started. [`Ticket::wait`] returns all
-    /// other errors, [`Error::ArrivalAhead`] among them.
+    /// transaction; [`Error::Io`] if the commit thread cannot be started. [`Ticket::wait`] returns
+    /// all other errors, [`Error::ArrivalAhead`] among them.
     ///
     /// ```
     /// use simdb::{Change, Database, DocId, Document, Fingerprint, Outcome};

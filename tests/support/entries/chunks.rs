@@ -59,7 +59,8 @@ fn chunks(pages: &[u8]) -> Vec<Chunk> {
     chunks
 }
 
-/// The checksum of a chunk: its bytes from 4 on, then the first and the second integer of its fence.
+/// The checksum of a chunk: its bytes from 4 on, then the first and the second integer of its
+/// fence.
 fn checksum(chunk: &Chunk, pages: &[u8]) -> [u8; 4] {
     let mut crc = crc32fast::Hasher::new();
     crc.update(&pages[chunk.value.start + 4..chunk.value.end]);

@@ -97,13 +97,14 @@ impl Database {
         Ok(WriteBatch::new(Arc::clone(&self.0.shared)))
     }
 
-    /// Removes every document that arrived before a time, a datetime or milliseconds since 1970, and
-    /// returns their number. The database must have a retention.
+    /// Removes every document that arrived before a time, a datetime or milliseconds since 1970,
+    /// and returns their number. The database must have a retention.
     fn prune(&self, py: Python<'_>, older_than: Arrival) -> PyResult<u64> {
         call(py, || Ok(self.0.shared.database()?.prune(older_than.0)?))
     }
 
-    /// Loads records into this database in one transaction: see simdb.bulk_load. Other writers wait.
+    /// Loads records into this database in one transaction: see simdb.bulk_load. Other writers
+    /// wait.
     #[pyo3(signature = (
         records, *, id=Some("id".to_owned()), text="text".to_owned(), memory_bytes=256 << 20,
         progress=None,
@@ -146,8 +147,8 @@ impl Database {
         statistics::stats(py, &found)
     }
 
-    /// The distribution of the fingerprints, which decides the cost of queries: uneven keys and bits,
-    /// and the largest groups of documents with one fingerprint.
+    /// The distribution of the fingerprints, which decides the cost of queries: uneven keys and
+    /// bits, and the largest groups of documents with one fingerprint.
     fn doctor<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let found = call(py, || Ok(self.0.get()?.diagnose()?))?;
         statistics::diagnosis(py, &found)

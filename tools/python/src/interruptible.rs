@@ -1,4 +1,5 @@
-//! Work of the library without the interpreter lock, interruptible by signals and progress functions.
+//! Work of the library without the interpreter lock, interruptible by signals and progress
+//! functions.
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -31,8 +32,8 @@ thread_local! {
 /// Runs `work` without the interpreter lock. Exceptions of signal handlers and of `progress` end an
 /// operation that reports its progress, and are raised. A panic is raised as `InternalError`.
 ///
-/// `progress` is a progress bar of tqdm, or a function of the stage, the steps done, and all steps or
-/// `None`.
+/// `progress` is a progress bar of tqdm, or a function of the stage, the steps done, and all steps
+/// or `None`.
 pub fn run<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,

@@ -3,8 +3,8 @@
 //! Each file is one part of the API. The Python package re-exports all names, and adds what is
 //! easier in Python: the errors, the deduplication of data sets, the façade of datasketch.
 //!
-//! All work of the library runs through [`interruptible::run`], which releases the interpreter lock, and
-//! turns errors and panics into exceptions.
+//! All work of the library runs through [`interruptible::run`], which releases the interpreter
+//! lock, and turns errors and panics into exceptions.
 
 mod arguments;
 mod changes;

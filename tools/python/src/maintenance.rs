@@ -10,8 +10,8 @@ use crate::interruptible::run;
 use crate::recipe::RecipeArgument;
 use crate::settings::Asked;
 
-/// Rewrites a database without free space. No process may have it open. The old file stays until the
-/// new one is complete, durable and verified.
+/// Rewrites a database without free space. No process may have it open. The old file stays until
+/// the new one is complete, durable and verified.
 ///
 /// Returns the lengths of both files: before_bytes and after_bytes.
 #[pyfunction]
@@ -35,8 +35,8 @@ pub fn vacuum(
 /// changed, and target appears when it is complete and durable.
 ///
 /// The new database has the settings of the damaged database. If they cannot be read, it has the
-/// settings given here: see simdb.open. Returns the number of documents saved, what was lost, and a sentence for each part
-/// that could not be read (damage).
+/// settings given here: see simdb.open. Returns the number of documents saved, what was lost, and a
+/// sentence for each part that could not be read (damage).
 #[pyfunction]
 #[pyo3(signature = (
     damaged, target, *, recipe=None, keep_texts=false, similar=false, retention=None,

@@ -17,8 +17,8 @@ impl From<simdb::Outcome> for Outcome {
 
 #[pymethods]
 impl Outcome {
-    /// "inserted", "exists", "duplicate", "similar", "extends", "supersedes", "expired", "replaced",
-    /// "removed" or "missing".
+    /// "inserted", "exists", "duplicate", "similar", "extends", "supersedes", "expired",
+    /// "replaced", "removed" or "missing".
     #[getter]
     fn kind(&self) -> &'static str {
         use simdb::Outcome::*;

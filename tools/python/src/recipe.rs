@@ -11,8 +11,8 @@ pub struct Recipe(pub simdb::Recipe);
 
 #[pymethods]
 impl Recipe {
-    /// The newest recipe of a name, with options: the bytes of a dictionary, of idf values or of stop
-    /// words (jieba, cppjieba), the number of keywords (cppjieba), the class of characters
+    /// The newest recipe of a name, with options: the bytes of a dictionary, of idf values or of
+    /// stop words (jieba, cppjieba), the number of keywords (cppjieba), the class of characters
     /// (python-simhash).
     #[new]
     #[pyo3(signature = (name="ngram", *, dictionary=None, idf=None, stop_words=None, top=None, characters=None))]

@@ -26,8 +26,8 @@ impl SharedDatabase {
         }
     }
 
-    /// The database. Refused in a forked process: the threads of the database are not forked, and the
-    /// file has one writer.
+    /// The database. Refused in a forked process: the threads of the database are not forked, and
+    /// the file has one writer.
     pub fn database(&self) -> Result<&Database, Failure> {
         match &self.database {
             Some(database) if self.is_own() => Ok(database),

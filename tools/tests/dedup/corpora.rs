@@ -1,8 +1,8 @@
-//! `simdb-cli dedup` of five small corpora, compared with what a careful person removes, whole and without
-//! repeated paragraphs.
+//! `simdb-cli dedup` of five small corpora, compared with what a careful person removes, whole and
+//! without repeated paragraphs.
 //!
-//! `tests/data/corpora/NAME/README.md` says what each corpus is, and `groups.txt` lists the documents of
-//! which one stays.
+//! `tests/data/corpora/NAME/README.md` says what each corpus is, and `groups.txt` lists the
+//! documents of which one stays.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -18,8 +18,8 @@ fn data(name: &str, file: &str) -> String {
 
 /// Removes the near-duplicates of a corpus, and compares the kept documents with the groups.
 ///
-/// `missed` are the documents that stay though another document of their group stays. Bodies within other
-/// boilerplate are missed, and found if repeated paragraphs are not compared.
+/// `missed` are the documents that stay though another document of their group stays. Bodies within
+/// other boilerplate are missed, and found if repeated paragraphs are not compared.
 #[track_caller]
 fn compare(name: &str, missed: &[u64], missed_of_bodies: &[u64]) {
     compare_with(name, missed, &[]);
@@ -87,8 +87,8 @@ fn forum_keeps_offers_and_answers_in_two_languages() {
 
 #[test]
 fn pages_keep_bodies_within_equal_boilerplate() {
-    // Two print views, whose text is short beside the boilerplate of the other page, a basket with another
-    // number, and three pages of another site.
+    // Two print views, whose text is short beside the boilerplate of the other page, a basket with
+    // another number, and three pages of another site.
     compare("pages", &[9, 10, 11, 32, 33, 34], &[]);
 }
 

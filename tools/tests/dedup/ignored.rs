@@ -79,8 +79,8 @@ fn document_stays_for_paragraph_that_no_kept_document_has() {
     let bodies = [FOX, SHIPS].map(|body| [PRINT, others[0], others[1]].map(|other| [body, other]));
     let documents: Vec<&[&str]> = bodies.iter().flatten().map(|each| &each[..]).collect();
     let folder = folder_with("a.jsonl", &records(&documents));
-    // Both bodies are in three documents. What is compared of documents 4 to 6 is said by 1 to 3, and the
-    // body of 4 is in no kept document but 4.
+    // Both bodies are in three documents. What is compared of documents 4 to 6 is said by 1 to 3,
+    // and the body of 4 is in no kept document but 4.
     assert_eq!(kept(&folder, &THREE), [1, 2, 3, 4]);
     let arguments = ["a.jsonl", "-o", "p.jsonl", "--json"];
     let summary = dedup(&folder, &[&arguments[..], &THREE].concat())

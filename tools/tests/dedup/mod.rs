@@ -712,8 +712,8 @@ fn input_changed_between_passes_is_refused() {
         panic!("it writes no report: {:?}", child.wait_with_output());
     };
     let mut report = report.expect("a pipe");
-    // The list of bad records is longer than a pipe holds, and written at the end of the first pass,
-    // so the run blocks between both passes until the list is read on.
+    // The list of bad records is longer than a pipe holds, and written at the end of the first
+    // pass, so the run blocks between both passes until the list is read on.
     report.read_exact(&mut [0]).expect("a line of the report");
     folder.write("b.jsonl", record(5002));
     std::io::copy(&mut report, &mut std::io::sink()).expect("the rest of the report");

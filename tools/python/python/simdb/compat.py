@@ -74,7 +74,8 @@ class MinHashLSH:
             self._folder = tempfile.TemporaryDirectory(prefix="simdb-lsh-")
             path = os.path.join(self._folder.name, "lsh.simdb")
         self._db = simdb.open(path, "c", similar=True)
-        # A key is committed before its document, and never removed, so that no document is without it.
+        # A key is committed before its document, and never removed, so that no document is without
+        # it.
         self._keys = sqlite3.connect(
             f"{os.fspath(path)}.keys", check_same_thread=False, isolation_level=None
         )
