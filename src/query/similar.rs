@@ -49,13 +49,13 @@ pub struct Similar {
     /// The resemblance of the two texts.
     pub resemblance: Resemblance,
     /// The verdict and the missing words: A is the text of the query or of the new document, B the
-    /// text of this document. `None` with [`Decision::Alike`].
+    /// text of this document. `None` with [`Decision::Alike`](crate::Decision::Alike).
     pub containment: Option<Box<Containment>>,
 }
 
 impl Similar {
     /// The verdict: A is the text of the query or of the new document, B the text of this document.
-    /// `None` with [`Decision::Alike`].
+    /// `None` with [`Decision::Alike`](crate::Decision::Alike).
     pub fn verdict(&self) -> Option<Verdict> {
         self.containment.as_ref().map(|found| found.verdict)
     }
