@@ -204,7 +204,7 @@ class Dedup(Iterator[Any]):
         self._memory_bytes = memory_bytes
         self._progress = progress
         self._total = len(dataset) if isinstance(dataset, Sized) else None
-        self._decided = 0
+        self._decided_count = 0
         self._kept = array("q")
         self.removals = Removals()
         self._records = self._in_order(dataset) if keep == "first" else self._by_score(dataset, keep)
@@ -308,11 +308,11 @@ class Dedup(Iterator[Any]):
             self.removals._append(removal)
             removed.add(removal[0])
         decided = len(removed) if is_full else len(chunk.texts)
-        self._decided += decided
+        self._decided_count += decided
         if hasattr(self._progress, "update"):
             self._progress.update(decided)
         elif self._progress is not None:
-            self._progress("deciding", self._decided, self._total)
+            self._progress("deciding", self._decided_count, self._total)
         return removed, not is_full
 
 
