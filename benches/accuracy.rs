@@ -5,8 +5,9 @@
 //! `SET.pairs.jsonl.gz` with `a`, `b`, `label`, `kind`, `strength` and `bucket`;
 //! `SET.grey.jsonl.gz` with `a` and `b`. Without a directory the small sets of the tests are used.
 //!
-//! The judged pairs come first: `judged_pairs.jsonl` of the directory, or those of the tests. Each
-//! line has the texts `a` and `b`, and `gold`: `removable`, `different`, or another word.
+//! The judged pairs come first: `judged_pairs.jsonl` of the directory, or the judged pairs of the
+//! tests. Each line has the texts `a` and `b`, and `gold`: `removable`, `different`, or another
+//! word.
 //!
 //! Pairs are planted in a set that has only `SET.docs.jsonl.gz`, and also in the sets of the tests.
 //! The near-duplicates are edited copies of 1,000 documents (200 in the tests): typos, replaced

@@ -4,13 +4,13 @@
 //! documents, 1,000,000 queries and radius 3.
 //!
 //! The whole batch is timed in turns with 20,000 of its queries one by one, on one thread and on
-//! two. The times of the single queries are extrapolated to all queries. The CPU time is that of
-//! all threads, and suffers least from other load. The cache holds the file and is warm.
+//! two. The times of the single queries are extrapolated to all queries. The CPU time is the time
+//! of all threads, and suffers least from other load. The cache holds the file and is warm.
 //!
 //! First, the batch is answered by a database that has just been opened, whose cache is empty. The
 //! operating system has the file in memory.
 //!
-//! Keys and queries are those of `support/keys.rs`. The bench fails if a planted document is not
+//! `support/keys.rs` makes keys and queries. The bench fails if a planted document is not
 //! found, if the batch answers a query differently than the single query, or if a sample differs
 //! from the plain scan.
 

@@ -5,10 +5,10 @@
 //! `tests/data/quotes_and_news.jsonl`, or random texts of common words if the file is missing. The
 //! baseline is `Jieba::cut` with its model, in turns with the recipes, so that other load of the
 //! machine slows all alike. Each row is the best of several turns, first on one thread, then on all
-//! threads. The CPU time, that of all threads, suffers least from other load.
+//! threads. The CPU time, summed over all threads, suffers least from other load.
 //!
-//! The bench fails if a checksum of the fingerprints differs from that of the plain merge of the
-//! features, in any turn and on any number of threads.
+//! The bench fails if a checksum of the fingerprints differs from the checksum of the plain merge
+//! of the features, in any turn and on any number of threads.
 
 use std::hint::black_box;
 use std::io::Write;

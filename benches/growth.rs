@@ -10,7 +10,7 @@
 //! are also given as multiples of the first row, since the latency should not grow faster than the
 //! candidates.
 //!
-//! Keys and queries are those of `support/keys.rs`. The bench fails if a planted document is not
+//! `support/keys.rs` makes keys and queries. The bench fails if a planted document is not
 //! found, if a sample differs from the plain scan, or if the check of a file finds damage.
 
 #![allow(clippy::print_stdout)]

@@ -4,8 +4,8 @@
 //! column an operation: the fingerprint by each recipe, the two normal forms, the comparison of a
 //! query for similar texts (`wording`), the tokens and the words.
 //!
-//! A cell is the time per byte, as a multiple of that of ordinary text: the slower of Chinese and
-//! English, but at least 40 ns. 40 ns is about the time of a fingerprint per byte. Without this
+//! A cell is the time per byte, as a multiple of the time for ordinary text: the slower of Chinese
+//! and English, but at least 40 ns. 40 ns is about the time of a fingerprint per byte. Without this
 //! minimum a normal form, which takes almost no time on ordinary text, would have large and
 //! harmless multiples. The bench fails if a cell is above 20.
 

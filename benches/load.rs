@@ -3,13 +3,13 @@
 //! `cargo bench --bench load -- [DOCUMENTS] [--memory-mib N] [--turns N] [--check]`, by default
 //! 5,000,000 documents, 1 GiB and 3 turns.
 //!
-//! Each load runs in its own process, so the peak memory is that of the load. The process computes
-//! each document from its id when it pushes the document. Directly before each load a file of the
-//! same size is written and synced once, which no load can beat. A row gives the turn with the
-//! median ratio. Bytes written are counted by the system per process, temporary files included:
+//! Each load runs in its own process, so the peak memory is the memory of the load. The process
+//! computes each document from its id when it pushes the document. Directly before each load a file
+//! of the same size is written and synced once, which no load can beat. A row gives the turn with
+//! the median ratio. Bytes written are counted by the system per process, temporary files included:
 //! bytes that went to the disk, and bytes of `write` calls.
 //!
-//! Keys are those of `support/keys.rs`. The bench fails if a document is missing or if a sample
+//! `support/keys.rs` makes the keys. The bench fails if a document is missing or if a sample
 //! differs from the plain scan, and with `--check` if the check of the file finds damage.
 
 #![allow(clippy::print_stdout)]

@@ -20,7 +20,7 @@
 //! one document in a hundred has one of ten fingerprints; **crowded**, where one document in twenty
 //! has 16 leading zeros. The last two should take at most twice as long as the first.
 //!
-//! Keys are those of `support/keys.rs`. The flipped bits of a planted document are drawn from its
+//! `support/keys.rs` makes the keys. The flipped bits of a planted document are drawn from its
 //! id.
 
 #![allow(clippy::print_stdout)]

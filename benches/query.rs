@@ -13,7 +13,7 @@
 //! The second table is for many radii: simdb with a cache that holds the file, and the two plans
 //! that it can choose from, both in memory: probing sorted arrays, and the plain scan.
 //!
-//! Keys and queries are those of `support/keys.rs`. The bench fails if a planted document is not
+//! `support/keys.rs` makes keys and queries. The bench fails if a planted document is not
 //! found, or if a contender differs from the plain scan on a sample with documents at the radius
 //! and one bit beyond.
 

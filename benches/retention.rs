@@ -9,7 +9,7 @@
 //! query opens its own snapshot and lies three bits from a document: a live document must be found,
 //! an expired one must not.
 //!
-//! Keys are those of `support/keys.rs`. With `--check` the bench fails if the check of the file
+//! `support/keys.rs` makes the keys. With `--check` the bench fails if the check of the file
 //! finds damage.
 
 #![allow(clippy::print_stdout)]

@@ -5,7 +5,7 @@
 //! At a radius at which simdb scans, a query of random documents has many matches, and reading
 //! these takes most of the time. So the documents here are chosen to give few matches: 24 bits are
 //! clear in all documents and set in all queries. At radius 30 a query finds one document in some
-//! hundred thousand. The bench fails if an answer differs from that of the plain scan.
+//! hundred thousand. The bench fails if an answer differs from the answer of the plain scan.
 //!
 //! The baselines are the sum of 8 bytes per document on all cores, which is the speed of the
 //! memory, and the plain scan on all cores. The baselines and simdb, with a cache that holds the

@@ -148,7 +148,7 @@ impl SimilarTable {
 
     /// Inserts each of the new texts unless a stored text says the same or more, by many threads.
     /// Each insert is durable when it returns. The row has elapsed times, the mean of the CPU time,
-    /// and the bytes written an insert. The ids of the new texts follow those of `texts`. Returns
+    /// and the bytes written an insert. The ids of the new texts follow the ids of `texts`. Returns
     /// the number of documents stored.
     ///
     /// # Panics

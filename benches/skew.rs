@@ -12,7 +12,7 @@
 //! fails if a sample of each kind differs from the plain scan, or from its first matches if the
 //! query has a limit.
 //!
-//! Keys and queries are those of `support/keys.rs`. The hot fingerprints are splitmix64 from
+//! `support/keys.rs` makes keys and queries. The hot fingerprints are splitmix64 from
 //! seed 5.
 
 #![allow(clippy::print_stdout)]

@@ -414,7 +414,7 @@ pub enum Error {
     },
 
     /// A threshold of a [`Likeness`](crate::similarity::Likeness) is not a number from 0 to 1.
-    /// Nothing was changed.
+    /// The call changes nothing.
     #[error("the threshold {value} of {measure} is not possible; give a number from 0 to 1")]
     InvalidLikeness {
         /// The field of the likeness: `edit_similarity` or `jaccard`.
@@ -607,7 +607,7 @@ pub enum Error {
     },
 
     /// A progress handler, a visitor, or the conflict handler of a bulk load returned `Break`.
-    /// Nothing was changed.
+    /// The call changes nothing.
     #[error("the work on {} was interrupted; nothing was changed", path.display())]
     Interrupted {
         /// The file of the operation.

@@ -55,7 +55,7 @@ impl Sample {
         Self { radius, expected }
     }
 
-    /// Panics if an answer of the contender differs from that of the plain scan.
+    /// Panics if an answer of the contender differs from the answer of the plain scan.
     pub fn check(&self, name: &str, contender: &dyn Contender) {
         let mut ask = contender.asker();
         for (bits, expected) in &self.expected {

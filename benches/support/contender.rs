@@ -19,11 +19,11 @@ pub trait Contender: Sync {
 
 pub struct Speed {
     pub latency: Latency,
-    /// The median latency as a multiple of that of the floor.
+    /// The median latency as a multiple of the latency of the floor.
     pub over_floor: f64,
     /// Answers per second, by one thread and by two.
     pub throughput: [f64; 2],
-    /// The throughput of two threads as a multiple of that of one.
+    /// The throughput of two threads as a multiple of the throughput of one.
     pub scaling: f64,
 }
 

@@ -178,7 +178,7 @@ fn typos(draws: &mut SplitMix, text: &str, _: &str, strength: usize) -> String {
     edited
 }
 
-/// Replaces tokens by those of the donor.
+/// Replaces tokens by the tokens of the donor.
 fn words(draws: &mut SplitMix, text: &str, donor: &str, strength: usize) -> String {
     let (own, others) = (tokens(text), tokens(donor));
     let replaced = some_of(draws, [0.05, 0.1, 0.18][strength], own.len());

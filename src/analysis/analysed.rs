@@ -304,8 +304,8 @@ impl Analysed {
     }
 
     /// The minima by which a stored forest knows the text: over the shingles for its length, and
-    /// over those of the other length that near-duplicates may have. `None` for too little content,
-    /// for no other length, and for other minima that equal the first.
+    /// over the shingles of the other length that near-duplicates may have. `None` for too little
+    /// content, for no other length, and for other minima that equal the first.
     pub(crate) fn forest_minima(&self) -> [Option<&Minima>; 2] {
         let own = self.own_forest_minima();
         let other = ShingleLength::other_of(self.characters());

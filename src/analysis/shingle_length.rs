@@ -36,7 +36,7 @@ impl ShingleLength {
     /// All lengths, in order of their numbers.
     pub(crate) const ALL: [Self; 3] = [Self::Two, Self::Three, Self::Five];
 
-    /// The length for a text of so many normalised characters.
+    /// The length for a text of this number of normalised characters.
     pub(crate) fn of(characters: usize) -> Self {
         match characters {
             ..SHORT_CHARACTERS => Self::Two,
@@ -45,12 +45,12 @@ impl ShingleLength {
         }
     }
 
-    /// The length for the comparison of a text of so many characters with another text.
+    /// The length for the comparison of a text of this number of characters with another text.
     pub(crate) fn of_comparison(characters: usize) -> Self {
         Self::of(characters).max(Self::Three)
     }
 
-    /// The other length that a near-duplicate of a text of so many characters may have.
+    /// The other length that a near-duplicate of a text of this number of characters may have.
     pub(crate) fn other_of(characters: usize) -> Option<Self> {
         let own = Self::of(characters);
         let ends = [characters / MAX_LENGTH_RATIO, characters * MAX_LENGTH_RATIO];

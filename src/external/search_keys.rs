@@ -7,7 +7,7 @@ use crate::measure::Likeness;
 /// A text as an entry and as a query of an LSH forest, for a search in another system, such as
 /// Spark.
 ///
-/// The keys are those of a database made for [similar search](crate::Builder::similar), in 24
+/// The keys are the keys of a database made for [similar search](crate::Builder::similar), in 24
 /// trees. A key has 48 bits: 6 of the tree, then 15, 10, 7, 4 and 2 bits of its five minima, then 4
 /// of the length class. A *node* is a tree with a prefix of minima; its entries are the documents
 /// with that prefix. A query descends in each tree to the first node that is *small*: at most
@@ -19,7 +19,7 @@ use crate::measure::Likeness;
 /// [narrow](crate::TextQuery::narrow) query descends in the first 16 trees, to nodes of at most 16
 /// entries, or 1,024 in a node of three or four minima, with one second minimum, and accepts
 /// sketches that differ in at most 46 bits, 50 for a text of less than 30 characters. The fields of
-/// the keys are those of a query that is not narrow.
+/// the keys are the fields of a query that is not narrow.
 ///
 /// An entry of a node is a candidate if its length class is in [`classes`](Self::classes), and its
 /// sketch differs from a sketch of the query in at most

@@ -55,8 +55,8 @@ pub(crate) trait ForestEntries {
 pub(crate) struct ForestSearch<'q> {
     /// The key of which all texts are found: the key of the wording.
     keys: Vec<u64>,
-    /// Over the shingles for the length of the text, then, if there are any, over those of the
-    /// other length.
+    /// Over the shingles for the length of the text, then, if there are any, over the shingles of
+    /// the other length.
     minima: Vec<&'q Minima>,
     reach: Reach,
     classes: LengthClasses,

@@ -53,14 +53,15 @@ impl Reach {
 
     /// The reach for long texts that are alike in a stored forest. Of 1,500 real descriptions among
     /// 61,000, it finds .9972 of the near-duplicates on average, and .9985 with a bound of 52 bits.
-    /// In a million articles of 80 to 200 random words, a bound of 52 leaves so many candidates
-    /// that the cache cannot hold their wordings, and a search takes twice as long.
+    /// In a million articles of 80 to 200 random words, a bound of 52 leaves more candidates
+    /// than the cache has room for wordings, and a search takes twice as long.
     const LONG_ALIKE_STORED: Self = Self {
         max_sketch_distance: 50,
         ..Self::ALIKE
     };
 
-    /// The reach for a text of so many characters and those that are alike in a stored forest.
+    /// The reach for a text of this number of characters and the texts that are alike in a stored
+    /// forest.
     pub(crate) fn alike_stored(characters: usize) -> &'static Self {
         match ShingleLength::of(characters) {
             ShingleLength::Five => &Self::LONG_ALIKE_STORED,

@@ -45,7 +45,7 @@ pub fn edit_similarity(a: &str, b: &str) -> f64 {
 /// the time to count the characters if the lengths differ too much.
 ///
 /// # Source
-/// That of [`edit_similarity`]; E. Ukkonen, *Algorithms for approximate string matching*,
+/// As for [`edit_similarity`]; E. Ukkonen, *Algorithms for approximate string matching*,
 /// Information and Control 64, 1985 (a band along the diagonal is enough).
 ///
 /// # Examples

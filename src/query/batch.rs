@@ -31,7 +31,7 @@ const MAX_MATCHES: usize = 8 << 20;
 /// Up to 4,096 answers are assembled together on all cores, and then passed to the visitor.
 const QUERIES_PER_ROUND: usize = 4096;
 /// At most 4,096 queries are compared in one scan. A scan holds the lock of a part of the bucket
-/// cache while it compares eight buckets, with so many queries some milliseconds.
+/// cache while it compares eight buckets, which takes some milliseconds in a large batch.
 const QUERIES_PER_SCAN: usize = 4096;
 /// Block keys, some milliseconds at radius 3 in a database of ten million documents, that are
 /// looked up between two reports of the progress. Fewer at a larger radius, at which each key has

@@ -1,5 +1,5 @@
-//! Clusters equal those of a plain implementation that compares each document with all others, for
-//! each shape, radius and rule to choose the keeper.
+//! Clusters equal the clusters of a plain implementation that compares each document with all
+//! others, for each shape, radius and rule to choose the keeper.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Every answer equals that of a plain model that compares each document with all others;
+//! Every answer equals the answer of a plain model that compares each document with all others;
 //! fingerprints never change; limits and refusals are exact. The tests are one program, because
 //! each test program links the whole library.
 

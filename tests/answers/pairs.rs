@@ -1,5 +1,5 @@
-//! All pairs equal those of a plain comparison of each document with all others, at any radius, in
-//! tables and memtable, and for skewed fingerprints.
+//! All pairs equal the pairs of a plain comparison of each document with all others, at any radius,
+//! in tables and memtable, and for skewed fingerprints.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

@@ -82,7 +82,7 @@ fn compare(normaliser: &Normaliser, a: &str, b: &str) -> Option<(Verdict, Resemb
     })
 }
 
-/// The group of a document: that of its source, or one of two others.
+/// The group of a document: the group of its source, or one of two others.
 fn group(id: DocId) -> u64 {
     id.0 / 2000 % 2
 }
@@ -405,7 +405,7 @@ fn across_compares_different_groups_only() {
     let database = database(&folder, &texts);
     let mut join = SimilarJoin::default();
     join.scope = Scope::Across(&group);
-    // All copies of group 0 stay; those of group 1 are members of the first.
+    // All copies of group 0 stay; the copies of group 1 are members of the first.
     assert_eq!(
         stars_of(&database, &join, Keep::First),
         [vec![1, 2001, 6003]]

@@ -1,5 +1,5 @@
-//! Concurrent writers, and changes in the journal that await a flush: answers equal those of one
-//! order of all changes, an error concerns its own change only, and a flush never shows.
+//! Concurrent writers, and changes in the journal that await a flush: answers equal the answers of
+//! one order of all changes, an error concerns its own change only, and a flush never shows.
 //!
 //! `SIMDB_TEST_PAIRS` sets the number of pairs of near-duplicates that threads insert.
 

@@ -95,7 +95,7 @@ fn failed_background_flush_is_logged() {
                 break;
             }
         }
-        // An error with a cause: that of the flush.
+        // An error with a cause: the cause of the flush.
         if is_logged(
             "ERROR",
             &format!("{name} refuses writes until it is reopened: "),

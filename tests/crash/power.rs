@@ -1,8 +1,8 @@
 //! Power is cut at random operations of the disk, also during recovery from the previous cut.
 //! Acknowledged changes survive, an unacknowledged commit is there wholly or not at all, and all
-//! answers equal those of a plain map. Half of the databases seal memtables early; their background
-//! flush runs in its own thread, so a seed repeats their steps, but not the operation at which
-//! power was cut.
+//! answers equal the answers of a plain map. Half of the databases seal memtables early; their
+//! background flush runs in its own thread, so a seed repeats their steps, but not the operation at
+//! which power was cut.
 //!
 //! `SIMDB_TEST_CUTS` sets the number of cuts, `SIMDB_TEST_FIRST_SEED` the seed of the first
 //! database. `SIMDB_TEST_SEED` repeats one database.

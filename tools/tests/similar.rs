@@ -114,7 +114,7 @@ fn similarity_options_decide_and_limit_truncates() {
 #[test]
 fn verify_drops_candidate_with_unlike_text() {
     let folder = Folder::new();
-    // A given fingerprint equal to that of FERRY, with another text.
+    // A given fingerprint equal to the fingerprint of FERRY, with another text.
     let fingerprint = folder.cli(&["hash", FERRY, "--json"]).one_json()["fingerprint"].clone();
     let wrong = json!({"id": 2, "text": CAT, "f": fingerprint});
     let right = json!({"id": 1, "text": FERRY, "f": fingerprint});

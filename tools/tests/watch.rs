@@ -18,7 +18,7 @@ fn line(id: u64, bits: u64, minutes: u64) -> String {
     )
 }
 
-/// A fingerprint far from those of other ids.
+/// A fingerprint far from the fingerprints of other ids.
 fn distinct_fingerprint(id: u64) -> u64 {
     id.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

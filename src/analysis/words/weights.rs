@@ -25,8 +25,8 @@ const MAX_TABLE_BYTES: usize = 1 << 24;
 /// as unknown.
 const MAX_COUNTED_WORDS: usize = 1 << 20;
 
-/// The weight of a collection of 1,000 texts is half its own and half that of the built-in table:
-/// the frequencies of a small collection are a poor estimate.
+/// The weight of a collection of 1,000 texts is half its own weight and half the weight of the
+/// built-in table: the frequencies of a small collection are a poor estimate.
 const PRIOR_TEXTS: f64 = 1000.0;
 
 /// Longer words are not learned, and count as unknown. The table stores a length in a byte.

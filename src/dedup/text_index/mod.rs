@@ -46,9 +46,9 @@ const FEW_CANDIDATES: usize = 64;
 /// other. Candidates come from an LSH forest, so a match can be missed: of real texts of one line,
 /// a few of a thousand matches with a [score](Resemblance::score) below 0.75, and none above. With
 /// [`Decision::Contained`] the forest has half of the trees, and misses three of a hundred matches,
-/// nearly all with a low score; most texts that have a match have others too. Thresholds below
-/// those of [`Likeness::default`] miss more matches. Every reported match is exact, and texts with
-/// the same wording are always found.
+/// nearly all with a low score; most texts that have a match have others too. Thresholds below the
+/// thresholds of [`Likeness::default`] miss more matches. Every reported match is exact, and texts
+/// with the same wording are always found.
 ///
 /// No answer is cut off. A text with many near-duplicates has a long answer, and
 /// [`visit`](Self::visit) can stop early.
@@ -318,7 +318,7 @@ impl SimilarIndex {
     }
 
     /// The searches of the forest for texts before `end` that are like a text: over its shingles,
-    /// and over those of the other length.
+    /// and over the shingles of the other length.
     fn queries<'t>(&self, text: &'t Analysed, end: u32) -> impl Iterator<Item = ForestQuery<'t>> {
         let (characters, has_cjk) = (text.characters(), text.has_cjk());
         let least = self.likeness.least();
@@ -369,8 +369,8 @@ fn own_minima(text: &Analysed) -> Option<(ShingleLength, &Minima)> {
     text.is_comparable().then(|| (own, text.minima(own)))
 }
 
-/// The minima of a search: over the shingles for the length of the text, and over those of the
-/// other length that near-duplicates may have, unless no text has it.
+/// The minima of a search: over the shingles for the length of the text, and over the shingles of
+/// the other length that near-duplicates may have, unless no text has it.
 fn search_minima(
     text: &Analysed,
     are_there: impl Fn(ShingleLength) -> bool,

@@ -70,7 +70,7 @@ impl<V> SlotSearch<'_, V> {
     {
         let wordings = &self.index.wordings;
         // The test of the words takes a fraction of the time of an edit distance of long texts, and
-        // longer than that of short ones.
+        // longer than a comparison of short ones.
         let words_first = self.text.is_long();
         let mut of_slot = None;
         for variant in wordings.variants(slot) {

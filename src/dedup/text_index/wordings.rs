@@ -192,7 +192,7 @@ impl Wordings {
         str::from_utf8(bytes.unwrap_or_default()).unwrap_or_default()
     }
 
-    /// Replaces the words of a text by those of a variant; none if the texts decide no search.
+    /// Replaces the words of a text by the words of a variant; none if the texts decide no search.
     pub(super) fn read_words<'w>(&'w self, variant: u32, text: &mut Words<'w>) {
         self.vocabulary.fill(text, self.numbers(variant));
     }

@@ -64,7 +64,7 @@ struct Tree {
     samples: Vec<u32>,
 }
 
-/// The trees of the slots from `first_slot` on: those of longer shingles after those of shorter
+/// The trees of the slots from `first_slot` on: trees of longer shingles after trees of shorter
 /// ones.
 pub(crate) struct Run {
     first_slot: u32,

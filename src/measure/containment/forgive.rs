@@ -10,7 +10,7 @@ use crate::text::is_cjk;
 /// Words of fewer letters are not misspelled: too many are words themselves.
 const MIN_MISSPELLED_LETTERS: usize = 5;
 
-/// Words of at least so many letters may have two wrong letters.
+/// Words of at least this number of letters may have two wrong letters.
 const MIN_LETTERS_OF_TWO: usize = 9;
 
 /// The lengths of acronyms, in letters. Shorter ones fit too many phrases.

@@ -90,8 +90,8 @@ const MIN_FRAME: f64 = 0.5;
 
 /// The decision about two texts.
 ///
-/// The order is that of answers to a query for text A: texts with nothing to add, texts that say
-/// all of A, texts that say a part of A.
+/// The order is the order of answers to a query for text A: texts with nothing to add, texts that
+/// say all of A, texts that say a part of A.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]

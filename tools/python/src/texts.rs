@@ -51,7 +51,7 @@ impl Content {
     }
 }
 
-/// Many texts. Those of an Arrow array are not copied.
+/// Many texts. Texts of an Arrow array are not copied.
 pub enum Texts {
     Python(Vec<PyBackedStr>),
     Arrow(Vec<ArrayRef>),

@@ -8,7 +8,7 @@ use crate::forest::FIRST_LEVELS;
 use crate::store::memtable::seqno_log::SeqnoLog;
 use crate::store::prefetch::{load, touch};
 
-/// The nodes of all trees, and those of the keys of wordings behind them.
+/// The nodes of all trees, and behind them the nodes of the keys of wordings.
 const NODES: usize = FIRST_LEVELS + (1 << LEVEL_BITS[0]);
 
 /// A node with more words is not in a block.

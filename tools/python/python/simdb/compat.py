@@ -43,7 +43,7 @@ class MinHashLSH:
     """The index of datasketch, in a file, durable, and shared by threads.
 
     ``query`` returns the keys of the texts whose Jaccard index with the text of the query is at least
-    ``threshold``. The index is that of shingles of three words, computed exactly for all candidates;
+    ``threshold``. The index is the Jaccard index of shingles of three words, computed exactly for all candidates;
     datasketch estimates the index of the sets that its user makes. A candidate is missed with the
     probability that ``Snapshot::similar`` of the Rust library states: below 1 % for texts that share
     half of their shingles of characters. ``num_perm`` is accepted and ignored.
