@@ -340,6 +340,15 @@ impl Analysed {
     /// The packed wording; `None` for a text without letters and digits, or with more than 65,535
     /// bytes of them.
     pub(crate) fn packed(&self) -> Option<PackedWording<'_>> {
+        let pack = |text: &Self| {
+            let phrases = text.distinct_phrases();
+            pack(
+                text.letters(),
+                text.characters(),
+                phrases,
+                text.is_comparable(),
+            )
+        };
         let packed = self.packed.get_or_init(|| self.keep(pack));
         PackedWording::new(packed.as_deref()?)
     }

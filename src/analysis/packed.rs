@@ -11,8 +11,6 @@
 //! | characters, 0 if ASCII | a byte for each character |
 //! | 8 × phrases | the hashes of the distinct phrases, ascending |
 
-use super::analysed::Analysed;
-
 /// Classes of characters. A class is the low five bits of the code of a character.
 pub(crate) const CLASSES: usize = 32;
 
@@ -205,28 +203,29 @@ pub(crate) fn phrase_bits(phrases: impl Iterator<Item = u64>) -> u64 {
     phrases.fold(0, |bits, hash| bits | 1 << (hash >> 58))
 }
 
-/// The bytes of the [`PackedWording`] of a text; `None` for a text without letters and digits, or
-/// with more than 65,535 bytes of them.
-pub(super) fn pack(text: &Analysed) -> Option<Box<[u8]>> {
+/// The bytes of the [`PackedWording`] of a text with these normalised letters, number of characters
+/// and distinct phrases; `None` for a text without letters and digits, or with more than 65,535
+/// bytes of them.
+pub(super) fn pack(
+    letters: &str,
+    characters: usize,
+    phrases: &[u64],
+    is_comparable: bool,
+) -> Option<Box<[u8]>> {
     let count = |count: usize| u16::try_from(count).ok().map(u16::to_le_bytes);
-    let (letters, phrases) = (text.letters(), text.distinct_phrases());
     if letters.is_empty() {
         return None;
     }
     let is_ascii = letters.is_ascii();
-    let is_comparable = if text.is_comparable() {
-        IS_COMPARABLE
-    } else {
-        0
-    };
+    let is_comparable = if is_comparable { IS_COMPARABLE } else { 0 };
     let flags = is_comparable | if is_ascii { IS_ASCII } else { 0 };
     let codes = || letters.chars().map(code);
-    let codes_len = if is_ascii { 0 } else { text.characters() };
+    let codes_len = if is_ascii { 0 } else { characters };
     let len = HEADER_BYTES + letters.len() + codes_len + size_of_val(phrases);
     let mut packed = Vec::with_capacity(len);
     packed.extend(class_counts(codes()));
     packed.extend(phrase_bits(phrases.iter().copied()).to_le_bytes());
-    packed.extend(count(text.characters())?);
+    packed.extend(count(characters)?);
     packed.extend(count(letters.len())?);
     packed.extend(count(phrases.len())?);
     packed.extend(flags.to_le_bytes());
