@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use simdb::Feature;
 
-use super::fingerprints::NAMES;
+use super::side::NAMES;
 use crate::console::rows::{cells, or_dash};
 use crate::console::table::Align::{Left, Right};
 use crate::console::table::{Table, columns, one_line};

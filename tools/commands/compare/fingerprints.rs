@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::features::{BITS, FeatureComparison};
-use super::side::Side;
+use super::side::{NAMES, Side};
 use crate::commands::STRICT_RADIUS;
 use crate::console::rows::cells;
 use crate::console::table::Align::{Left, Right};
@@ -12,8 +12,6 @@ use crate::console::table::Table;
 /// Blocks of a fingerprint, and bits of a block.
 const BLOCKS: usize = 4;
 const BLOCK_BITS: usize = BITS / BLOCKS;
-
-pub(super) const NAMES: [&str; 2] = ["A", "B"];
 
 /// The keys of both sides in each block.
 fn keys(sides: &[Side; 2]) -> [[u16; 2]; BLOCKS] {

@@ -9,9 +9,9 @@ use simdb::similarity::{Likeness, Resemblance};
 use simdb::{Decision, Error, Fingerprinter, Normaliser};
 
 use super::features::FeatureComparison;
-use super::fingerprints::{NAMES, bits_json, bits_table, blocks_json, blocks_table};
+use super::fingerprints::{bits_json, bits_table, blocks_json, blocks_table};
 use super::measures::Measures;
-use super::side::Side;
+use super::side::{NAMES, Side};
 use crate::commands::STRICT_RADIUS;
 use crate::console::alignment::{picture, rows, verdict_line};
 use crate::console::counted;

@@ -6,6 +6,9 @@ use simdb::{Database, Document, Fingerprinter, TextFingerprint, UnreliableReason
 
 use crate::formats::id_of_digits;
 
+/// The names of both sides in outputs.
+pub(super) const NAMES: [&str; 2] = ["A", "B"];
+
 pub(super) struct Side {
     /// `None` for a text that is not stored.
     pub id: Option<u64>,
