@@ -182,6 +182,11 @@ impl Source {
         }))
     }
 
+    pub fn document(&self, py: Python<'_>, id: u64) -> PyResult<Option<Document>> {
+        let found = call(py, || Ok(self.get()?.get(DocId(id))?))?;
+        Ok(found.map(Document::from))
+    }
+
     pub fn documents(&self, py: Python<'_>, first: u64) -> PyResult<DocumentIterator> {
         Ok(DocumentIterator(self.paged(py, first)?))
     }

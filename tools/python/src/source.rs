@@ -10,7 +10,6 @@ use simdb::clusters::{Clustering, ClustersEvent, Shape};
 use simdb::similarity::Likeness;
 use simdb::{Decision, DocId, Fingerprint, Snapshot, TextQuery};
 
-use crate::documents::Document;
 use crate::error::{Failure, invalid_argument};
 use crate::interruptible::{call, run};
 use crate::matches::{Match, Similar};
@@ -188,11 +187,6 @@ impl Source {
             ids.into_pyarray(py).unbind(),
             distances.into_pyarray(py).unbind(),
         ))
-    }
-
-    pub fn document(&self, py: Python<'_>, id: u64) -> PyResult<Option<Document>> {
-        let found = call(py, || Ok(self.get()?.get(DocId(id))?))?;
-        Ok(found.map(Document::from))
     }
 
     pub fn contains(&self, py: Python<'_>, id: u64) -> PyResult<bool> {
