@@ -1137,8 +1137,10 @@ fn fill(disk: &SmallDisk, ballast_bytes: usize) {
             Ok(_) => acknowledged.extend(batch),
             Err(error) => break error,
         }
+        // How many documents fit depends on how often the writer waits for a flush: 150,000 to
+        // 160,000 on the larger disk with two free cores, more than 200,000 on a busy machine.
         assert!(
-            acknowledged.len() < 200_000,
+            acknowledged.len() < 1_000_000,
             "the disk does not become full"
         );
     };
