@@ -23,8 +23,8 @@ pub(crate) struct Batch<A: ViewAccess = SnapshotAccess> {
     view: View<A>,
     /// The net edit of each document that a change has looked up.
     edits: HashMap<DocId, DocumentEdit>,
-    /// Documents edited since the last query. The next query adds their edits to the overlay, so a
-    /// batch of one change needs no overlay.
+    /// Documents edited since the last query. The next query or prefetch adds their edits to the
+    /// overlay, so a batch of one change needs no overlay.
     pending: Vec<DocId>,
     prefetch_cache: PrefetchCache,
     /// The latest arrival among the stored documents and the refreshed ones.
@@ -35,7 +35,17 @@ pub(crate) struct Batch<A: ViewAccess = SnapshotAccess> {
 }
 
 impl Batch<SnapshotAccess> {
-    pub(crate) fn prefetch<'c>(&mut self, changes: impl IntoIterator<Item = &'c PreparedChange>) {
+    /// Looks up the answers that these changes need, on all cores.
+    pub(crate) fn prefetch<'c>(
+        &mut self,
+        changes: impl Iterator<Item = &'c PreparedChange> + Clone,
+    ) {
+        // A document that a pending edit has refreshed may be expired in a view without the edit.
+        // No answer would list the document, and no search of the overlay finds a text that is
+        // stored below the overlay. Changes without a search need no overlay.
+        if changes.clone().any(|prepared| prepared.change.searches()) {
+            self.apply_pending_edits();
+        }
         self.prefetch_cache.fill(&self.view, changes);
     }
 }

@@ -84,6 +84,14 @@ impl Change {
         }
     }
 
+    /// Returns `true` if the change is decided by a search for duplicates.
+    pub(super) fn searches(&self) -> bool {
+        matches!(
+            self,
+            Self::InsertUnique { .. } | Self::InsertUnlessSimilar { .. }
+        )
+    }
+
     /// The document to be stored, to be completed; `None` for a removal.
     pub(super) fn document_mut(&mut self) -> Option<&mut Document> {
         match self {

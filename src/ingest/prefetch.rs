@@ -2,12 +2,12 @@
 //!
 //! One thread decides a batch while other writers wait, so the queries run before, in parallel.
 //!
-//! A prefetched answer lists the first matching documents in order. Later edits and later expiry
-//! only remove documents from the list, because a document that the batch stores is in the overlay
-//! of the view. So the first listed document that is neither edited nor expired precedes all other
-//! documents outside the overlay, and the change is decided by that document or by the first
-//! document of the overlay. If no listed document is left and the list is incomplete, the query
-//! runs again.
+//! A prefetched answer lists the first matching documents in order, as of all edits before. Later
+//! edits and later expiry only remove documents from the list, because a document that the batch
+//! stores is in the overlay of the view. So the first listed document that is neither edited nor
+//! expired precedes all other documents outside the overlay, and the change is decided by that
+//! document or by the first document of the overlay. If no listed document is left and the list is
+//! incomplete, the query runs again.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -103,8 +103,9 @@ impl PrefetchedAnswer<Similar> {
 }
 
 impl PrefetchCache {
-    /// Looks up the answers that these changes need, on all cores. A query that fails is left out,
-    /// and fails again when its change is decided.
+    /// Looks up the answers that these changes need, on all cores. The overlay of the view has all
+    /// edits of the batch. A query that fails is left out, and fails again when its change is
+    /// decided.
     pub(super) fn fill<'c>(
         &mut self,
         view: &View,

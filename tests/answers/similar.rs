@@ -8,7 +8,7 @@ use simdb::similarity::{Likeness, Resemblance};
 use simdb::similarity::{edit_similarity, shingle_jaccard};
 use simdb::{
     Change, Database, Decision, DocId, Document, Error, Fingerprint, Normaliser, OnExtended,
-    Outcome, Similar, SimilarRule, TextFingerprint,
+    Outcome, Retention, Similar, SimilarRule, TextFingerprint,
 };
 use test_support::{
     INSERTED, SplitMix, WORDS, assert_sound, builder, caught, copy_open, folder, window,
@@ -774,6 +774,44 @@ fn expired_document_causes_no_refusal_and_a_live_one_does() {
             .unwrap();
         assert_eq!(outcomes, [INSERTED; 3]);
     }
+}
+
+#[test]
+fn document_refreshed_in_transaction_refuses_text_of_next_apply() {
+    let folder = folder();
+    let retention = Retention {
+        sliding: true,
+        ..window(Duration::from_secs(100))
+    };
+    let database = builder()
+        .similar(true)
+        .retention(retention)
+        .create(folder.path().join("docs.simdb"))
+        .unwrap();
+    let arriving = |id, text: &str, seconds| Document {
+        arrival: Some((UNIX_EPOCH + Duration::from_secs(seconds)).into()),
+        ..database.document(DocId(id), text).unwrap()
+    };
+    let unless_similar = |id, text: &str, seconds| Change::InsertUnlessSimilar {
+        document: arriving(id, text, seconds),
+        rule: ALIKE,
+    };
+    let stored = database.insert(arriving(1, FERRY, 1_000)).unwrap();
+    assert_eq!(stored, INSERTED);
+    let mut transaction = database.begin().unwrap();
+    let outcomes = transaction
+        .apply([
+            unless_similar(2, FERRIES, 1_090),
+            // Without its refresh, document 1 is expired from here on. An insert searches nothing.
+            Change::Insert(arriving(3, CAT, 1_150)),
+        ])
+        .unwrap();
+    assert_eq!(refused_by(&outcomes[0]), Some(1));
+    assert_eq!(outcomes[1], INSERTED);
+    let outcome = transaction.apply_one(unless_similar(4, FERRIES, 1_160));
+    assert_eq!(refused_by(&outcome.unwrap()), Some(1));
+    transaction.commit().unwrap();
+    assert_eq!(database.len().unwrap(), 2);
 }
 
 #[test]
