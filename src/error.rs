@@ -375,11 +375,11 @@ pub enum Error {
         path: PathBuf,
     },
 
-    /// The arrival time of a document lies too far ahead of the system clock and of the latest
-    /// arrival. Nothing was changed. Times are written in RFC 3339.
+    /// The arrival time of a document lies too far ahead of the system clock. Nothing was changed.
+    /// Times are written in RFC 3339.
     #[error(
         "document {id} has the arrival time {arrival}, more than {max_ahead:?} ahead of the system \
-         clock ({clock}) and of the latest arrival ({latest}); {}",
+         clock ({clock}); {}",
         Advice::CheckTime
     )]
     ArrivalAhead {
@@ -389,8 +389,6 @@ pub enum Error {
         arrival: String,
         /// The system clock.
         clock: String,
-        /// The latest arrival before this document, or `none`.
-        latest: String,
         /// The setting [`Retention::max_ahead`](crate::Retention::max_ahead).
         max_ahead: Duration,
     },

@@ -154,19 +154,17 @@ impl BulkLoad<'_> {
         self
     }
 
-    /// Counts `latest` as an arrival before the documents that are pushed, for arrivals that lie
-    /// ahead of the system clock. A load of the documents of another database, which come in the
-    /// order of their ids, passes [`Snapshot::now`](crate::Snapshot::now) of that database: each
-    /// arrival that the database holds is accepted then.
+    /// Accepts arrivals up to `latest`, also if they lie too far ahead of the system clock. A load
+    /// of the documents of another database passes [`Snapshot::now`](crate::Snapshot::now) of that
+    /// database: each arrival that the database holds is accepted then.
     pub fn with_latest_arrival(mut self, latest: Timestamp) -> Self {
-        self.load.advance_latest_arrival(latest);
+        self.load.accept_arrivals_until(latest);
         self
     }
 
     /// Adds a document. Of several documents with one id, the first counts. If arrival times are
-    /// kept, a document without one gets the time at which the load began. The latest arrival that
-    /// the next one may lie ahead of counts all documents pushed. While a push waits for a sort,
-    /// the progress handler is called with [`Stage::Sort`](crate::Stage::Sort).
+    /// kept, a document without one gets the time at which the load began. While a push waits for a
+    /// sort, the progress handler is called with [`Stage::Sort`](crate::Stage::Sort).
     ///
     /// # Errors
     /// - [`Error::Interrupted`](crate::Error::Interrupted) if the progress handler returned

@@ -475,7 +475,10 @@ impl Snapshot {
     /// # Cost
     /// A read of every page of the packed tables.
     pub fn stats(&self) -> Result<Stats> {
-        stats::stats(&self.view)
+        let mut stats = stats::stats(&self.view)?;
+        stats.expired = self.count_expired()?;
+        stats.documents = stats.documents.saturating_sub(stats.expired);
+        Ok(stats)
     }
 
     /// The distribution of the fingerprints, which decides the cost of queries: over the keys of

@@ -146,20 +146,13 @@ impl<A: ViewAccess> Batch<A> {
         outcome
     }
 
-    /// Refuses an arrival that is too far ahead of the clock and of the latest arrival that is
-    /// stored or refreshed, by a commit or by this batch. The arrival of a duplicate that refreshes
-    /// no document does not count, so a decision depends neither on the grouping of changes nor on
-    /// their history.
+    /// Refuses an arrival that is too far ahead of the clock. No stored arrival counts, so a
+    /// decision depends neither on the grouping of changes nor on their history.
     fn check_arrival(&self, prepared: &PreparedChange) -> Result<()> {
         let (Some(retention), Some(arrival)) = (self.view.retention(), prepared.arrival) else {
             return Ok(());
         };
-        let latest = self.latest_arrival.max(self.view.latest_arrival());
-        // The clock is read only for an arrival that advances the latest one.
-        if Some(arrival) <= latest {
-            return Ok(());
-        }
-        retention.check_arrival(prepared.change.id(), arrival, Timestamp::now(), latest)
+        retention.check_arrival(prepared.change.id(), arrival, Timestamp::now())
     }
 
     fn decide_at_arrival(&mut self, prepared: &PreparedChange) -> Result<Outcome> {

@@ -183,3 +183,38 @@ fn prune_removes_expired_documents_without_counting_them() {
     assert_eq!(ids(&database), [4001]);
     assert_eq!(database.len().unwrap(), 1);
 }
+
+#[test]
+fn stats_count_expired_documents_apart() {
+    let folder = folder();
+    let mut database = with_window(false)
+        .create(folder.path().join("docs.simdb"))
+        .unwrap();
+    let insert = |time, id| {
+        Change::Insert(Document {
+            arrival: Some(Timestamp(time)),
+            ..document(id, id << 20)
+        })
+    };
+    for merged in [false, true] {
+        let (first, time) = if merged { (10_000, 20_000) } else { (1, 5_000) };
+        let old = (first..first + 2_000).map(|id| insert(time + id % 7, id));
+        database.apply(old).unwrap();
+        if merged {
+            database.merge().unwrap();
+        }
+        database.apply([insert(time + 9_000, first - 1)]).unwrap();
+        let snapshot = database.snapshot().unwrap();
+        let stats = snapshot.stats().unwrap();
+        assert_eq!(ids(&database), [first - 1]);
+        assert_eq!(stats.documents, 1);
+        assert!(stats.expired > 0);
+        assert_eq!(stats.documents + stats.expired, snapshot.stored_len());
+        let arrival = Some(Timestamp(time + 9_000));
+        assert_eq!(
+            (stats.oldest_arrival, stats.latest_arrival),
+            (arrival, arrival)
+        );
+    }
+    assert_sound(&mut database);
+}

@@ -1,18 +1,24 @@
 //! `simdb-cli stats`: the contents of a database in numbers.
 
+use std::time::{Duration, SystemTime};
+
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
-use simdb::Settings;
 use simdb::maintenance::{Stats, TableStats};
+use simdb::{Settings, Snapshot, Timestamp};
 
 use super::DatabaseOptions;
 use crate::console::rows::{cells, or_dash, yes_or_no};
 use crate::console::table::Align::{Left, Right};
 use crate::console::table::Table;
-use crate::console::{Output, counted, duration, grouped, size};
+use crate::console::{Output, counted, duration, grouped, size, whole_seconds};
 
 /// Prints the number of documents of a database, its bytes, settings, and the fill of its tables
+///
+/// Expired documents are not in the number of documents. Until later writes remove them, the other
+/// counts include them. `ahead of the clock` is the time by which the latest arrival ever stored
+/// lies ahead of the system clock: the retention window is shorter by so much.
 ///
 /// Bytes per document are the bytes of the packed tables, without texts. After a crash, a journal
 /// may hold changes that are not in the tables yet: the numbers of documents, texts and arrivals
@@ -37,11 +43,13 @@ pub struct StatsVerb {
 impl StatsVerb {
     pub fn run(&self, output: &mut Output) -> Result<()> {
         let database = self.database.open_to_read()?;
-        let (stats, settings) = (database.snapshot()?.stats()?, database.settings());
+        let snapshot = database.snapshot()?;
+        let (stats, settings) = (snapshot.stats()?, database.settings());
+        let ahead = ahead_of_clock(&snapshot);
         output.print(
             self.json,
-            || json_of(&stats, settings),
-            || text_of(&stats, settings),
+            || json_of(&stats, settings, ahead),
+            || text_of(&stats, settings, ahead),
         )
     }
 }
@@ -52,7 +60,14 @@ fn bytes_per_document(stats: &Stats) -> Option<f64> {
     (documents > 0).then(|| stats.packed_bytes as f64 / documents as f64)
 }
 
-fn json_of(stats: &Stats, settings: &Settings) -> Value {
+/// The time by which the latest arrival lies ahead of the system clock; `None` if it does not.
+pub fn ahead_of_clock(snapshot: &Snapshot) -> Option<Duration> {
+    let clock = Timestamp::from(SystemTime::now());
+    let ahead_ms = snapshot.now()?.0.checked_sub(clock.0)?;
+    (ahead_ms > 0).then(|| Duration::from_millis(ahead_ms))
+}
+
+fn json_of(stats: &Stats, settings: &Settings, ahead: Option<Duration>) -> Value {
     let window = settings.retention.and_then(|retention| retention.window);
     let table = |table: &TableStats| {
         let TableStats {
@@ -66,6 +81,7 @@ fn json_of(stats: &Stats, settings: &Settings) -> Value {
     };
     json!({
         "documents": stats.documents,
+        "expired": stats.expired,
         "distinct_fingerprints": stats.distinct_fingerprints,
         "unreliable": stats.unreliable,
         "texts": stats.texts,
@@ -86,15 +102,21 @@ fn json_of(stats: &Stats, settings: &Settings) -> Value {
             .map(|max_ahead| max_ahead.as_secs_f64()),
         "oldest_arrival": stats.oldest_arrival.map(|time| time.to_string()),
         "latest_arrival": stats.latest_arrival.map(|time| time.to_string()),
+        "ahead_of_clock_seconds": ahead.map(|ahead| ahead.as_secs_f64()),
         "frozen": settings.frozen,
         "tables": stats.tables.iter().map(table).collect::<Value>(),
     })
 }
 
-fn text_of(stats: &Stats, settings: &Settings) -> String {
+fn text_of(stats: &Stats, settings: &Settings, ahead: Option<Duration>) -> String {
     let recipe = &settings.recipe;
     let mut lines = Table::new(&[Left, Left]);
     lines.row(cells!["documents", grouped(stats.documents)]);
+    if stats.expired > 0 {
+        let advice = "removed by later writes";
+        let expired = format!("{}, {advice}", grouped(stats.expired));
+        lines.row(cells!["expired", expired]);
+    }
     lines.row(cells![
         "distinct fingerprints",
         grouped(stats.distinct_fingerprints)
@@ -127,6 +149,9 @@ fn text_of(stats: &Stats, settings: &Settings) -> String {
         lines.row(cells!["accepts arrivals ahead", max_ahead]);
         lines.row(cells!["oldest arrival", or_dash(stats.oldest_arrival)]);
         lines.row(cells!["latest arrival", or_dash(stats.latest_arrival)]);
+        if let Some(ahead) = ahead {
+            lines.row(cells!["ahead of the clock", duration(whole_seconds(ahead))]);
+        }
     }
     lines.row(["frozen", yes_or_no(settings.frozen)]);
 

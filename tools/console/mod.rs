@@ -20,7 +20,9 @@ use anyhow::Result;
 use serde::Serialize;
 
 pub use self::advice::error_text;
-pub use self::units::{counted, duration, grouped, parse_duration, parse_memory, parse_size, size};
+pub use self::units::{
+    counted, duration, grouped, parse_duration, parse_memory, parse_size, size, whole_seconds,
+};
 
 /// The exit code of a tool that found nothing, or found damage.
 const EXIT_NO: u8 = 1;

@@ -65,6 +65,11 @@ pub fn duration(duration: Duration) -> String {
     }
 }
 
+/// A duration without its fraction of a second, to show.
+pub fn whole_seconds(duration: Duration) -> Duration {
+    Duration::from_secs(duration.as_secs())
+}
+
 /// An integer with thousands separators: `1,234,567`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();

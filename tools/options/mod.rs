@@ -183,8 +183,7 @@ pub struct NewDatabase {
     #[arg(long, help_heading = "New database")]
     pub sliding: bool,
 
-    /// Refuse a document that arrives farther than this ahead of the clock and of the latest
-    /// arrival [default: 1d]
+    /// Refuse a document that arrives farther than this ahead of the system clock [default: 1d]
     ///
     /// One time in the wrong unit would otherwise expire all other documents.
     #[arg(

@@ -103,17 +103,90 @@ fn load_warns_of_times_in_the_future() {
 }
 
 #[test]
+fn chain_of_bad_times_does_not_move_the_window() {
+    let later = |hours| now() + hours * HOUR;
+    let chain = [20, 43, 66, 89].map(later);
+    let lines = |ids: std::ops::Range<u64>| {
+        let chain = ids.zip(chain).map(|(id, time)| line(id, time));
+        chain.collect::<String>() + &line(9, now())
+    };
+    let folder = Folder::new();
+    let watch = |input: &str| {
+        let create = ["watch", "a.simdb", "--create", "--retention", "2d"];
+        let answers = folder.cli_from(&[&create, &FIELDS[..]].concat(), input.as_bytes());
+        let verdict = |answer: &Value| answer["verdict"].as_str().map(str::to_owned);
+        let answers = answers.ends(0).json();
+        answers.iter().filter_map(verdict).collect::<Vec<_>>()
+    };
+    let expected = ["new", "rejected", "rejected", "rejected", "new"];
+    assert_eq!(watch(&lines(1..5)), expected);
+    assert_eq!(ids(&folder), [1, 9]);
+    // Neither do several runs.
+    let again = watch(&lines(11..15).replace(":9,", ":19,"));
+    assert_eq!(again, expected);
+    assert_eq!(ids(&folder), [1, 9, 11, 19]);
+
+    let stats = folder.cli(&["stats", "a.simdb", "--json"]).ends(0);
+    let ahead = stats.one_json()["ahead_of_clock_seconds"].clone();
+    let hours = ahead.as_f64().expect("seconds") / HOUR as f64;
+    assert!((19.9..=20.0).contains(&hours), "{hours}");
+    let human = folder.cli(&["stats", "a.simdb"]).ends(0).stdout;
+    assert!(human.contains("ahead of the clock  "), "{human}");
+    let doctor = folder.cli(&["doctor", "a.simdb"]).ends(1).stdout;
+    assert!(doctor.contains("attention  clock-ahead: "), "{doctor}");
+    assert!(doctor.contains("19h 59m"), "{doctor}");
+}
+
+#[test]
+fn database_with_past_arrivals_is_not_ahead_of_the_clock() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", [line(1, now() - HOUR), line(2, now())].concat());
+    let load = ["a.simdb", "a.jsonl", "--retention", "2h"];
+    folder.load(&[&load[..], &FIELDS].concat()).ends(0);
+    let stats = folder.cli(&["stats", "a.simdb", "--json"]).ends(0);
+    assert_eq!(stats.one_json()["ahead_of_clock_seconds"], Value::Null);
+    folder.cli(&["doctor", "a.simdb"]).ends(0);
+}
+
+#[test]
+fn stats_does_not_count_expired_documents() {
+    let folder = Folder::new();
+    let lines: String = (1..=1000).map(|id| line(id, now() - 3 * HOUR)).collect();
+    folder.write("a.jsonl", lines);
+    let load = ["a.simdb", "a.jsonl", "--retention", "2h"];
+    folder.load(&[&load[..], &FIELDS].concat()).ends(0);
+    // One commit removes some hundred of the documents that it expires.
+    let watch = [&["watch", "a.simdb"], &FIELDS[..]].concat();
+    folder
+        .cli_from(&watch, line(2000, now()).as_bytes())
+        .ends(0);
+    let stats = folder
+        .cli(&["stats", "a.simdb", "--json"])
+        .ends(0)
+        .one_json();
+    assert_eq!(ids(&folder), [2000]);
+    assert_eq!(stats["documents"], 1);
+    assert!(stats["expired"].as_u64() > Some(100), "{stats}");
+    assert_eq!(stats["oldest_arrival"], stats["latest_arrival"]);
+    let human = folder.cli(&["stats", "a.simdb"]).ends(0).stdout;
+    assert!(
+        human.contains("expired  ") && human.contains("removed by later writes"),
+        "{human}"
+    );
+}
+
+#[test]
 fn unique_load_refuses_arrivals_with_their_line_and_never_later() {
     let later = |hours| now() + hours * HOUR;
-    let duplicate = line(3, later(60)).replace("\"id\":3", "\"id\":4");
+    let duplicate = line(3, later(10)).replace("\"id\":3", "\"id\":4");
     let input = [
         line(3, later(0)),
         line(2, later(20)),
-        line(1, later(40)),
-        // Not stored, so its time does not count for document 5.
+        line(1, later(23)),
         duplicate,
-        line(5, later(70)),
-        line(6, later(60)),
+        // Within a day of document 1, and not of the clock.
+        line(5, later(30)),
+        line(6, later(10)),
     ];
     let options = "a.simdb a.jsonl --arrivals --unique 3 --json --on-error skip --rejects r.jsonl";
     for more in [&[][..], &["--frozen"]] {

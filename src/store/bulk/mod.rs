@@ -82,8 +82,8 @@ pub(crate) struct Load {
     keeps: Keeps,
     /// The default arrival time.
     now: Timestamp,
-    /// The latest arrival of the database and of the documents pushed.
-    latest_arrival: Option<Timestamp>,
+    /// The latest arrival that is accepted although it lies ahead of the clock.
+    accepted_arrival: Option<Timestamp>,
     path: PathBuf,
     retention: Option<Retention>,
     /// The memory of one sort.
@@ -124,10 +124,8 @@ impl Load {
         let memory_bytes = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
         let mut transaction = store.begin_write()?;
         remove_expired(store, &mut transaction)?;
-        let latest_arrival = transaction.counts().latest_arrival;
         let target = Target::Existing(Box::new(transaction));
         let mut load = Self::new(store.path(), memory_bytes, store.header());
-        load.latest_arrival = latest_arrival;
         load.stage = Some(PushStage::Sorting(target));
         Ok(load)
     }
@@ -155,7 +153,7 @@ impl Load {
             documents: 0,
             keeps,
             now: Timestamp::now(),
-            latest_arrival: None,
+            accepted_arrival: None,
             path: path.to_path_buf(),
             retention: header.retention,
             sorter_bytes,
@@ -171,17 +169,16 @@ impl Load {
         }
     }
 
-    /// Counts `latest` as an arrival before the documents that are pushed.
-    pub(crate) fn advance_latest_arrival(&mut self, latest: Timestamp) {
-        self.latest_arrival = self.latest_arrival.max(Some(latest));
+    /// Accepts arrivals up to `latest`, whatever the clock says.
+    pub(crate) fn accept_arrivals_until(&mut self, latest: Timestamp) {
+        self.accepted_arrival = self.accepted_arrival.max(Some(latest));
     }
 
     /// [`Error::ArrivalAhead`] if the document arrives too far ahead.
     pub(crate) fn check_arrival(&self, document: &Document) -> Result<()> {
         match (self.retention, document.arrival) {
-            (Some(retention), Some(arrival)) if Some(arrival) > self.latest_arrival => {
-                let (id, clock) = (document.id, Timestamp::now());
-                retention.check_arrival(id, arrival, clock, self.latest_arrival)
+            (Some(retention), Some(arrival)) if Some(arrival) > self.accepted_arrival => {
+                retention.check_arrival(document.id, arrival, Timestamp::now())
             }
             _ => Ok(()),
         }
@@ -242,7 +239,6 @@ impl Load {
         } = document;
         let text = text.filter(|_| self.keeps.texts);
         let arrival = (self.keeps.arrivals).then(|| arrival.unwrap_or(self.now));
-        self.latest_arrival = self.latest_arrival.max(arrival);
         let arrival = arrival.map(|arrival| arrival.0);
         let document = PushedDocument {
             position: self.documents,

@@ -17,17 +17,20 @@ use crate::store::view::access::SnapshotTables;
 #[non_exhaustive]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Stats {
-    /// Documents stored, expired ones included until they are removed.
+    /// Documents, without expired documents: as many as
+    /// [`Snapshot::documents`](crate::Snapshot::documents) returns.
     pub documents: u64,
+    /// Expired documents that later writes will remove. The counts and sizes below include them.
+    pub expired: u64,
     /// Distinct reliable fingerprints.
     pub distinct_fingerprints: u64,
     /// Documents whose fingerprint is not reliable.
     pub unreliable: u64,
     /// Texts stored.
     pub texts: u64,
-    /// The first arrival of a document, if arrival times are kept.
+    /// The first arrival of a document that is not expired, if arrival times are kept.
     pub oldest_arrival: Option<Timestamp>,
-    /// The last arrival of a document, if arrival times are kept.
+    /// The last arrival of a document that is not expired, if arrival times are kept.
     pub latest_arrival: Option<Timestamp>,
     /// Changes in the journal that are not in the tables yet. The counts above include these
     /// changes, the sizes below do not.
@@ -55,20 +58,23 @@ pub struct TableStats {
     pub fill: f64,
 }
 
-/// Reads every packed table.
+/// Reads every packed table. `documents` counts all stored documents, and `expired` is 0.
 pub(crate) fn stats(view: &View) -> Result<Stats> {
     let tables = &view.tables;
     let mut stats = with_counts(view)?;
     stats.file_bytes = tables.db_path.info("read the size of")?.len_bytes;
     // The entries of `arrivals` are sorted by time.
+    let expiry = view.expiry();
     let (mut oldest, mut latest) = (None, None);
     for spec in TABLES {
         match spec {
             ByEntry::Pairs(spec) => stats.add_table(tables, spec, |entry| {
                 if spec.id == ARRIVALS.id && view.is_in_tables(DocId(entry.second())) {
-                    let time = Timestamp(entry.first());
-                    oldest = oldest.or(Some(time));
-                    latest = Some(time);
+                    let time = Some(Timestamp(entry.first()));
+                    if !expiry.is_expired(time) {
+                        oldest = oldest.or(time);
+                        latest = time;
+                    }
                 }
             })?,
             ByEntry::Singles(spec) => stats.add_table(tables, spec, |_| {})?,
@@ -101,7 +107,8 @@ fn with_counts(view: &View) -> Result<Stats> {
         unreliable += change(was_unreliable.is_some(), is_unreliable);
         let has_text = state.is_some() && view.has_text(*id)?;
         texts += change(tables.has_text(*id)?, has_text);
-        arrivals.extend(state.and_then(|state| state.arrival));
+        let arrival = state.and_then(|state| state.arrival);
+        arrivals.extend(arrival.filter(|time| !view.expiry().is_expired(Some(*time))));
     }
     // Only the counters of a damaged file can overflow.
     let changed = |count: u64, by: i64| {
@@ -114,6 +121,7 @@ fn with_counts(view: &View) -> Result<Stats> {
     let counters = tables.counters();
     let mut stats = Stats {
         documents: view.stored_len(),
+        expired: 0,
         distinct_fingerprints: changed(counters.distinct_fingerprints, distinct)?,
         unreliable: changed(counters.unreliable, unreliable)?,
         texts: changed(counters.texts, texts)?,

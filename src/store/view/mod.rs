@@ -70,11 +70,6 @@ impl<A: ViewAccess> View<A> {
         self.expiry
     }
 
-    /// The latest arrival of all commits.
-    pub(crate) fn latest_arrival(&self) -> Option<Timestamp> {
-        self.counts.latest_arrival
-    }
-
     pub(crate) fn retention(&self) -> Option<Retention> {
         self.retention
     }

@@ -1,10 +1,12 @@
 //! The findings of `simdb-cli doctor`: facts that need attention, each with advice.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use simdb::diagnosis::Diagnosis;
 
 use super::query_load::query_load;
-use crate::console::{counted, grouped};
+use crate::console::{counted, duration, grouped, whole_seconds};
 
 /// A fact about a database that needs attention.
 #[derive(Serialize)]
@@ -46,9 +48,21 @@ const COPIES_DOCUMENTS: u64 = 1_000;
 const UNRELIABLE_SHARE: f64 = 0.1;
 const UNRELIABLE_DOCUMENTS: u64 = 100;
 
-/// All findings, the worst first.
-pub fn findings(diagnosis: &Diagnosis) -> Vec<Finding> {
+/// A latest arrival is a finding from 1 minute ahead of the system clock on: the clocks of two
+/// machines may differ by some seconds.
+const LEAST_AHEAD: Duration = Duration::from_secs(60);
+
+/// All findings, the worst first. `ahead` is the time by which the latest arrival lies ahead of the
+/// system clock.
+pub fn findings(diagnosis: &Diagnosis, ahead: Option<Duration>) -> Vec<Finding> {
     let found = [
+        (
+            "clock-ahead",
+            clock_ahead(ahead),
+            "find the source of these times (a local time written as UTC, a wrong unit, a planned \
+             date) and correct it, or leave --time out to let documents arrive by the clock; \
+             `simdb-cli prune --reset-clock` removes arrivals beyond --max-ahead",
+        ),
         (
             "dead-bits",
             dead_bits(diagnosis),
@@ -110,6 +124,15 @@ pub fn most_bias(diagnosis: &Diagnosis) -> f64 {
     // The standard deviation of the share of n random bits is 1 / (2 √n).
     let deviation = 0.5 / (diagnosis.distinct_fingerprints.max(1) as f64).sqrt();
     MAX_BIAS + STANDARD_DEVIATIONS * deviation
+}
+
+fn clock_ahead(ahead: Option<Duration>) -> Option<String> {
+    let ahead = ahead.filter(|ahead| *ahead >= LEAST_AHEAD)?;
+    Some(format!(
+        "the latest arrival lies {} ahead of the system clock; with a retention window, \
+         documents expire that much earlier",
+        duration(whole_seconds(ahead))
+    ))
 }
 
 fn dead_bits(diagnosis: &Diagnosis) -> Option<String> {

@@ -12,12 +12,14 @@ use self::report::Examination;
 use super::{DatabaseOptions, open_to_read};
 use crate::console::{Output, counted, note};
 
-/// Reports whether the distribution of fingerprints makes queries slow, why, and how to fix it
+/// Reports what makes queries slow or documents expire early, why, and how to fix it
 ///
 /// For each block: a histogram of the distinct fingerprints of its 65,536 keys, beside the
 /// histogram of random fingerprints (Poisson); and the hottest keys, with samples. The share of
 /// ones in each bit; documents that share a fingerprint; the candidates of a query at radius 3, now
 /// and with 2 and 10 times as many documents. At the end the findings:
+///
+/// clock-ahead: the latest arrival is a minute or more ahead of the system clock.
 ///
 /// dead-bits: bits with the same value in all fingerprints.
 ///

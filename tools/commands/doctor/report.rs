@@ -10,6 +10,7 @@ use simdb::{DocId, Snapshot};
 use super::findings::{Finding, findings, most_bias, percent, shares_of_ones};
 use super::histogram::{Bin, dispersion, fingerprints_per_key, histogram};
 use super::query_load::query_load;
+use crate::commands::stats::ahead_of_clock;
 use crate::console::rows::{cells, or_dash};
 use crate::console::table::Align::{Left, Right};
 use crate::console::table::{Table, columns, one_line};
@@ -50,7 +51,7 @@ impl Examination {
             }
         }
         Ok(Self {
-            findings: findings(&diagnosis),
+            findings: findings(&diagnosis, ahead_of_clock(snapshot)),
             diagnosis,
             texts,
         })

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use anyhow::{Error, Result, anyhow};
 use rayon::prelude::*;
-use simdb::{Change, Database, DocId, Document, Fingerprint, Ticket, Timestamp};
+use simdb::{Change, Database, DocId, Document, Fingerprint, Ticket};
 
 use super::lines::{Event, InputLine};
 use crate::console::error_text;
@@ -46,8 +46,6 @@ pub(super) struct Documents<'d> {
     /// The ids to assign; `None` without `--assign-ids`.
     pub(super) ids: Option<IdSequence>,
     pub(super) on_error: OnError,
-    /// The latest arrival of the database and of all lines so far.
-    pub(super) latest_arrival: Option<Timestamp>,
 }
 
 impl Documents<'_> {
@@ -140,17 +138,14 @@ impl Documents<'_> {
 
     /// Returns the reason if the database would refuse the arrival time, and with it the whole
     /// group.
-    fn check_arrival(&mut self, document: &Document) -> Result<(), String> {
-        if let (Some(retention), Some(arrival)) =
-            (self.database.settings().retention, document.arrival)
-            && Some(arrival) > self.latest_arrival
-        {
-            let (id, clock) = (document.id, SystemTime::now().into());
-            let checked = retention.check_arrival(id, arrival, clock, self.latest_arrival);
-            checked.map_err(|refusal| error_text(&refusal))?;
-            self.latest_arrival = Some(arrival);
-        }
-        Ok(())
+    fn check_arrival(&self, document: &Document) -> Result<(), String> {
+        let retention = self.database.settings().retention;
+        let (Some(retention), Some(arrival)) = (retention, document.arrival) else {
+            return Ok(());
+        };
+        retention
+            .check_arrival(document.id, arrival, SystemTime::now().into())
+            .map_err(|refusal| error_text(&refusal))
     }
 
     /// The change that stores the document of a line, with an assigned id if the line has no id.

@@ -138,7 +138,6 @@ impl Watch {
             rule,
             ids: self.ids(&database)?,
             on_error: self.on_error,
-            latest_arrival: database.snapshot()?.now(),
         };
         let room = Arc::new(Room::default());
         let mut answers = Answers {

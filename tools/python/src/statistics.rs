@@ -9,6 +9,7 @@ use simdb::maintenance::Stats;
 pub fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>> {
     let shown = PyDict::new(py);
     shown.set_item("documents", stats.documents)?;
+    shown.set_item("expired", stats.expired)?;
     shown.set_item("distinct_fingerprints", stats.distinct_fingerprints)?;
     shown.set_item("unreliable", stats.unreliable)?;
     shown.set_item("texts", stats.texts)?;
