@@ -202,6 +202,11 @@ impl Counters {
     }
 }
 
+/// The values of table `meta` by name: the table itself, or the values that salvage found.
+pub(crate) trait MetaValues {
+    fn value(&self, key: &'static str, db_path: &DbPath) -> Result<Vec<u8>>;
+}
+
 type Meta<'t> = redb::Table<'t, &'static str, &'static [u8]>;
 
 /// Writes the settings of a new file.
@@ -228,23 +233,11 @@ pub(crate) fn write_header(meta: &mut Meta<'_>, header: &Header, db_path: &DbPat
     put(meta, SETTINGS_KEY, &settings, db_path)
 }
 
-/// Reads the settings from table `meta`.
-pub(crate) fn read_header(
-    meta: &impl ReadableTable<&'static str, &'static [u8]>,
-    db_path: &DbPath,
-) -> Result<Header> {
-    header_from(|key| value(meta, key, db_path), db_path)
-}
-
-/// Decodes the settings; `value` returns the value of a name. Salvage has the values without the
-/// table.
-pub(crate) fn header_from(
-    value: impl Fn(&'static str) -> Result<Vec<u8>>,
-    db_path: &DbPath,
-) -> Result<Header> {
-    let recipe = String::from_utf8(value(RECIPE_KEY)?)
+/// Reads the settings.
+pub(crate) fn read_header(values: &impl MetaValues, db_path: &DbPath) -> Result<Header> {
+    let recipe = String::from_utf8(values.value(RECIPE_KEY, db_path)?)
         .map_err(|_| db_path.corrupt("the recipe is not UTF-8"))?;
-    let settings = value(SETTINGS_KEY)?;
+    let settings = values.value(SETTINGS_KEY, db_path)?;
     let (flags, window_ms) = flag_and_word(&settings)
         .ok_or_else(|| db_path.corrupt("the settings are not 9 bytes long"))?;
     if flags & !FLAGS != 0 {
@@ -253,7 +246,8 @@ pub(crate) fn header_from(
     let max_ahead = if flags & MAX_AHEAD_FLAG == 0 {
         Retention::default().max_ahead
     } else {
-        let bytes: [u8; 8] = value(MAX_AHEAD_KEY)?
+        let bytes: [u8; 8] = values
+            .value(MAX_AHEAD_KEY, db_path)?
             .try_into()
             .map_err(|_| db_path.corrupt("the setting max_ahead is not 8 bytes long"))?;
         let max_ahead_ms = u64::from_le_bytes(bytes);
@@ -276,7 +270,7 @@ pub(crate) fn header_from(
     }
     let forest = keep_forest
         .then(|| {
-            String::from_utf8(value(FOREST_KEY)?)
+            String::from_utf8(values.value(FOREST_KEY, db_path)?)
                 .map_err(|_| db_path.corrupt("the description of the forest is not UTF-8"))
         })
         .transpose()?;
@@ -314,19 +308,9 @@ pub(crate) fn write_counters(
     put(meta, COUNTERS_KEY, &bytes, db_path)
 }
 
-pub(crate) fn read_counters(
-    meta: &impl ReadableTable<&'static str, &'static [u8]>,
-    db_path: &DbPath,
-) -> Result<Counters> {
-    counters_from(|key| value(meta, key, db_path), db_path)
-}
-
-/// Decodes the counters; `value` returns the value of a name.
-pub(crate) fn counters_from(
-    value: impl Fn(&'static str) -> Result<Vec<u8>>,
-    db_path: &DbPath,
-) -> Result<Counters> {
-    let bytes = value(COUNTERS_KEY)?;
+/// Reads the counters.
+pub(crate) fn read_counters(values: &impl MetaValues, db_path: &DbPath) -> Result<Counters> {
+    let bytes = values.value(COUNTERS_KEY, db_path)?;
     let (
         &[
             documents,
@@ -362,19 +346,10 @@ pub(crate) fn write_identity(meta: &mut Meta<'_>, identity: u64, db_path: &DbPat
     put(meta, IDENTITY_KEY, &identity.to_le_bytes(), db_path)
 }
 
-pub(crate) fn read_identity(
-    meta: &impl ReadableTable<&'static str, &'static [u8]>,
-    db_path: &DbPath,
-) -> Result<u64> {
-    identity_from(|key| value(meta, key, db_path), db_path)
-}
-
-/// Decodes the identity; `value` returns the value of a name.
-pub(crate) fn identity_from(
-    value: impl Fn(&'static str) -> Result<Vec<u8>>,
-    db_path: &DbPath,
-) -> Result<u64> {
-    let identity: [u8; 8] = value(IDENTITY_KEY)?
+/// Reads the identity.
+pub(crate) fn read_identity(values: &impl MetaValues, db_path: &DbPath) -> Result<u64> {
+    let identity: [u8; 8] = values
+        .value(IDENTITY_KEY, db_path)?
         .try_into()
         .map_err(|_| db_path.corrupt("the identity is not 8 bytes long"))?;
     Ok(u64::from_le_bytes(identity))
@@ -390,11 +365,9 @@ pub(crate) fn write_journal_mark(
     put(meta, JOURNAL_KEY, &bytes, db_path)
 }
 
-pub(crate) fn read_journal_mark(
-    meta: &impl ReadableTable<&'static str, &'static [u8]>,
-    db_path: &DbPath,
-) -> Result<JournalMark> {
-    let bytes = value(meta, JOURNAL_KEY, db_path)?;
+/// Reads the journal mark.
+pub(crate) fn read_journal_mark(values: &impl MetaValues, db_path: &DbPath) -> Result<JournalMark> {
+    let bytes = values.value(JOURNAL_KEY, db_path)?;
     match flag_and_word(&bytes) {
         Some((open @ (0 | 1), merged_generation)) => Ok(JournalMark {
             open: open == 1,
@@ -417,20 +390,18 @@ fn put(meta: &mut Meta<'_>, key: &'static str, payload: &[u8], db_path: &DbPath)
     Ok(())
 }
 
-fn value(
-    meta: &impl ReadableTable<&'static str, &'static [u8]>,
-    key: &'static str,
-    db_path: &DbPath,
-) -> Result<Vec<u8>> {
-    let stored = meta
-        .get(key)
-        .reading(db_path)?
-        .ok_or_else(|| db_path.corrupt(format!("the value {key} of table meta is missing")))?;
-    verify_crc(stored.value())
-        .map(<[u8]>::to_vec)
-        .ok_or_else(|| {
-            db_path.corrupt(format!(
-                "the value {key} of table meta does not match its checksum"
-            ))
-        })
+impl<T: ReadableTable<&'static str, &'static [u8]>> MetaValues for T {
+    fn value(&self, key: &'static str, db_path: &DbPath) -> Result<Vec<u8>> {
+        let stored = self
+            .get(key)
+            .reading(db_path)?
+            .ok_or_else(|| db_path.corrupt(format!("the value {key} of table meta is missing")))?;
+        verify_crc(stored.value())
+            .map(<[u8]>::to_vec)
+            .ok_or_else(|| {
+                db_path.corrupt(format!(
+                    "the value {key} of table meta does not match its checksum"
+                ))
+            })
+    }
 }

@@ -16,7 +16,9 @@ use crate::store::pager::PageFile;
 use crate::store::pager::backend::Backend;
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::entry::Entry;
-use crate::store::tables::schema::{self, Header, JournalMark, Keeps, TableSpec};
+use crate::store::tables::schema::{
+    self, Counters, Header, JournalMark, Keeps, MetaValues, TableSpec,
+};
 
 /// 64 MiB for redb's cache while a damaged file is read.
 const CACHE_BYTES: usize = 64 << 20;
@@ -113,33 +115,19 @@ impl DamagedFile {
     /// Reads the values of table `meta` one by one: some may be damaged.
     fn read_meta(&mut self) {
         let db_path = &self.db_path;
-        let (header, identity, mark, counters) = match &self.content {
+        let (header, identity, counters, mark) = match &self.content {
             Content::Tables(file) => {
                 let Some(meta) = file.table(schema::META, db_path, &mut self.damage) else {
                     return;
                 };
-                (
-                    db_path.catch_failed_reads(|| schema::read_header(&meta, db_path)),
-                    db_path.catch_failed_reads(|| schema::read_identity(&meta, db_path)),
-                    db_path
-                        .catch_failed_reads(|| schema::read_journal_mark(&meta, db_path).map(Some)),
-                    db_path.catch_failed_reads(|| schema::read_counters(&meta, db_path)),
-                )
+                let mark = || schema::read_journal_mark(&meta, db_path).map(Some);
+                let (header, identity, counters) = settings_of(&meta, db_path);
+                (header, identity, counters, db_path.catch_failed_reads(mark))
             }
             Content::Pages(pages) => {
-                let value = |key: &'static str| {
-                    let value = pages.meta.get(key).cloned();
-                    value.ok_or_else(|| {
-                        db_path.corrupt(format!("no page holds value {key} of table meta"))
-                    })
-                };
-                (
-                    schema::header_from(value, db_path),
-                    schema::identity_from(value, db_path),
-                    // Pages hold old marks too, and no page says which mark is the last.
-                    Ok(None),
-                    schema::counters_from(value, db_path),
-                )
+                let (header, identity, counters) = settings_of(&**pages, db_path);
+                // Pages hold old marks too, and no page says which mark is the last.
+                (header, identity, counters, Ok(None))
             }
         };
         let mut note = |error: Error| self.damage.push(message_without_path(&error));
@@ -154,6 +142,25 @@ impl DamagedFile {
             Content::Tables(_) => counted,
             Content::Pages(pages) => counted.max(pages.latest_arrival),
         };
+    }
+}
+
+/// The settings, the identity and the counters, each with its own damage.
+fn settings_of(
+    values: &impl MetaValues,
+    db_path: &DbPath,
+) -> (Result<Header>, Result<u64>, Result<Counters>) {
+    (
+        db_path.catch_failed_reads(|| schema::read_header(values, db_path)),
+        db_path.catch_failed_reads(|| schema::read_identity(values, db_path)),
+        db_path.catch_failed_reads(|| schema::read_counters(values, db_path)),
+    )
+}
+
+impl MetaValues for ScannedPages {
+    fn value(&self, key: &'static str, db_path: &DbPath) -> Result<Vec<u8>> {
+        let value = self.meta.get(key).cloned();
+        value.ok_or_else(|| db_path.corrupt(format!("no page holds value {key} of table meta")))
     }
 }
 
