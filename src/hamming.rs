@@ -95,7 +95,8 @@ pub(crate) fn push_near_40(
     radius: u32,
     indices: &mut Vec<u32>,
 ) {
-    push_near_40_portable(low, middle, query, radius, indices);
+    let query = (query as u32, (query >> 32) as u8);
+    push_near_above_32_portable(low, middle, query, radius, indices);
 }
 
 /// Like [`push_near_32`], for the low 48 bits. `above` has bits 32 to 47 of each fingerprint.
@@ -112,7 +113,8 @@ pub(crate) fn push_near_48(
     radius: u32,
     indices: &mut Vec<u32>,
 ) {
-    push_near_48_portable(low, above, query, radius, indices);
+    let query = (query as u32, (query >> 32) as u16);
+    push_near_above_32_portable(low, above, query, radius, indices);
 }
 
 #[inline(always)]
@@ -124,38 +126,19 @@ fn push_near_32_portable(low: &[u32], query: u64, radius: u32, indices: &mut Vec
     }
 }
 
+/// Compares the low 32 bits and the bits above them, as many as `U` has.
 #[inline(always)]
-fn push_near_40_portable(
+fn push_near_above_32_portable<U: Copy + Into<u32>>(
     low: &[u32],
-    middle: &[u8],
-    query: u64,
+    above: &[U],
+    (query_low, query_above): (u32, U),
     radius: u32,
     indices: &mut Vec<u32>,
 ) {
-    let (query_low, query_middle) = (query as u32, u32::from((query >> 32) as u8));
-    let batches = low.chunks(BATCH).zip(middle.chunks(BATCH));
-    for (batch, (low, middle)) in batches.enumerate() {
-        let is_near = low.iter().zip(middle).map(|(low, middle)| {
-            let in_middle = (u32::from(*middle) ^ query_middle).count_ones();
-            (low ^ query_low).count_ones() + in_middle <= radius
-        });
-        push_near_of_batch(batch, is_near, indices);
-    }
-}
-
-#[inline(always)]
-fn push_near_48_portable(
-    low: &[u32],
-    above: &[u16],
-    query: u64,
-    radius: u32,
-    indices: &mut Vec<u32>,
-) {
-    let (query_low, query_above) = (query as u32, u32::from((query >> 32) as u16));
     let batches = low.chunks(BATCH).zip(above.chunks(BATCH));
     for (batch, (low, above)) in batches.enumerate() {
         let is_near = low.iter().zip(above).map(|(low, above)| {
-            let in_above = (u32::from(*above) ^ query_above).count_ones();
+            let in_above = ((*above).into() ^ query_above.into()).count_ones();
             (low ^ query_low).count_ones() + in_above <= radius
         });
         push_near_of_batch(batch, is_near, indices);
@@ -270,9 +253,11 @@ mod tests {
                 push_near_32(low, query, radius, &mut found[0]);
                 push_near_32_portable(low, query, radius, &mut found[1]);
                 push_near_40(low, middle, query, radius, &mut found[2]);
-                push_near_40_portable(low, middle, query, radius, &mut found[3]);
+                let own = (query as u32, (query >> 32) as u8);
+                push_near_above_32_portable(low, middle, own, radius, &mut found[3]);
                 push_near_48(low, above, query, radius, &mut found[4]);
-                push_near_48_portable(low, above, query, radius, &mut found[5]);
+                let own = (query as u32, (query >> 32) as u16);
+                push_near_above_32_portable(low, above, own, radius, &mut found[5]);
                 for (found, bits) in found.iter().zip([32, 32, 40, 40, 48, 48]) {
                     assert_eq!(
                         *found,
