@@ -85,19 +85,9 @@ impl Snapshot {
     pub fn clusters(
         &self,
         clustering: &Clustering,
-        mut visitor: impl FnMut(ClustersEvent<'_>) -> ControlFlow<()>,
+        visitor: impl FnMut(ClustersEvent<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        check(clustering)?;
-        let keep = Priority::Keep(clustering.keep);
-        let limits = QueryLimits::default();
-        query::clusters(
-            self.view(),
-            clustering,
-            keep,
-            &limits,
-            &self.progress.for_operation(&STAGE_TIMES),
-            &mut visitor,
-        )
+        self.grouped(clustering, Priority::Keep(clustering.keep), visitor)
     }
 
     /// Finds clusters like [`clusters`](Self::clusters), and keeps the document of each with the
@@ -136,24 +126,31 @@ impl Snapshot {
         &self,
         clustering: &Clustering,
         mut score: impl FnMut(DocId) -> f64,
+        visitor: impl FnMut(ClustersEvent<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.grouped(clustering, Priority::Score(&mut score), visitor)
+    }
+
+    fn grouped(
+        &self,
+        clustering: &Clustering,
+        priority: Priority<'_>,
         mut visitor: impl FnMut(ClustersEvent<'_>) -> ControlFlow<()>,
     ) -> Result<()> {
-        check(clustering)?;
-        let score = Priority::Score(&mut score);
+        check_radius(clustering.radius)?;
+        clustering
+            .likeness
+            .as_ref()
+            .map_or(Ok(()), Likeness::check)?;
         let limits = QueryLimits::default();
+        let progress = self.progress.for_operation(&STAGE_TIMES);
         query::clusters(
             self.view(),
             clustering,
-            score,
+            priority,
             &limits,
-            &self.progress.for_operation(&STAGE_TIMES),
+            &progress,
             &mut visitor,
         )
     }
-}
-
-/// Refuses a radius above 64, and thresholds that are not from 0 to 1.
-fn check(clustering: &Clustering) -> Result<()> {
-    check_radius(clustering.radius)?;
-    clustering.likeness.as_ref().map_or(Ok(()), Likeness::check)
 }
