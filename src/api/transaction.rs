@@ -166,7 +166,7 @@ impl Transaction<'_> {
             }
             // After a failed commit it is unknown what the tables hold, so later writes are
             // refused.
-            TransactionStage::Large(tables) => tables.commit().inspect_err(|_| store.poison()),
+            TransactionStage::Large(tables) => tables.commit().inspect_err(|_| store.poison(None)),
         }
     }
 

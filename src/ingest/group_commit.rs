@@ -300,7 +300,7 @@ impl GroupCommitState {
         let answers = committed.unwrap_or_else(|_| {
             // It is unknown if the record of the group is in the journal, so no further commit is
             // safe.
-            self.store.poison();
+            self.store.poison(None);
             let path = self.path.to_path_buf();
             Err(Error::WritesFailed { path })
         });

@@ -36,9 +36,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::analysis::Analysed;
 use crate::error::{Error, Result};
-use crate::ids::Timestamp;
 use bulk::new_file::NewFile;
-use commit::Committer;
 pub(crate) use disk::lock::FileLock;
 pub(crate) use limits::Limits;
 use memtable::MemtableView;
@@ -48,7 +46,7 @@ use view::table_store::TableStore;
 
 pub(crate) use cache::buckets::{Bucket, SCAN_BLOCK};
 pub(crate) use commit::write_transaction::WriteTransaction;
-pub(crate) use commit::{WriteGuard, WriteHolder};
+pub(crate) use commit::{Store, WriteGuard, WriteHolder};
 pub(crate) use disk::lock::{LockId, wait_until_released};
 pub(crate) use disk::path::DbPath;
 pub(crate) use tables::Tables;
@@ -60,11 +58,6 @@ pub(crate) use view::View;
 pub(crate) use view::access::{SnapshotAccess, SnapshotTables, ViewAccess};
 pub(crate) use view::postings::DocumentLookup;
 pub(crate) use view::table_store::HeldSnapshot;
-
-/// An open database.
-pub(crate) struct Store {
-    committer: Committer,
-}
 
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -113,16 +106,13 @@ impl Store {
     ) -> Result<Self> {
         // redb panics at some damaged pages.
         db_path.catch_panics(|| {
-            let tables = TableStore::open(db_path, cache_bytes, limits, writable)?;
-            Ok(Self {
-                committer: Committer::recover(tables)?,
-            })
+            Self::recover(TableStore::open(db_path, cache_bytes, limits, writable)?)
         })
     }
 
     /// The tables, without the memtables.
     fn tables(&self) -> &TableStore {
-        &self.committer.tables
+        &self.tables
     }
 
     /// Counts a snapshot that a caller holds, until the returned value is dropped.
@@ -201,49 +191,6 @@ impl Store {
         })
     }
 
-    /// The database as of the last commit.
-    pub(crate) fn read(&self) -> Result<View> {
-        self.committer.read()
-    }
-
-    /// Waits for the write lock. [`Error::TransactionOpen`] if the calling
-    /// thread holds the lock.
-    pub(crate) fn lock_writes(&self) -> Result<WriteGuard> {
-        self.committer.lock_writes()
-    }
-
-    /// The thread that holds the write lock.
-    pub(crate) fn write_holder(&self) -> &Arc<WriteHolder> {
-        self.committer.write_holder()
-    }
-
-    /// [`Error::TransactionOpen`] if the calling thread holds the write lock.
-    pub(crate) fn refuse_own_transaction(&self) -> Result<()> {
-        self.committer.refuse_own_transaction()
-    }
-
-    /// Makes `edits` durable, then visible. Each id occurs at most once. `latest_arrival` is the
-    /// latest arrival of all changes in the batch, including changes that a later change of the
-    /// same batch has replaced.
-    pub(crate) fn commit(
-        &self,
-        write_guard: &mut WriteGuard,
-        edits: Vec<DocumentEdit>,
-        latest_arrival: Option<Timestamp>,
-    ) -> Result<()> {
-        self.committer.commit(write_guard, edits, latest_arrival)
-    }
-
-    /// Takes the write lock, flushes all memtables, and begins a transaction on the tables.
-    pub(crate) fn begin_write(&self) -> Result<WriteTransaction> {
-        self.begin_write_with(self.lock_writes()?)
-    }
-
-    /// [`begin_write`](Self::begin_write) for a caller that has the write lock.
-    pub(crate) fn begin_write_with(&self, write_guard: WriteGuard) -> Result<WriteTransaction> {
-        self.committer.flush_and_begin_write(write_guard)
-    }
-
     /// A view that includes the uncommitted changes of a transaction on the tables.
     pub(crate) fn view_of<'t>(
         &self,
@@ -258,41 +205,5 @@ impl Store {
             transaction.counts(),
             self.header().retention,
         ))
-    }
-
-    /// Refuses all later writes, after a failure that leaves the outcome of a commit unknown. Reads
-    /// still work.
-    pub(crate) fn poison(&self) {
-        self.committer.poison(None);
-    }
-
-    /// Flushes all memtables, so that the tables hold every commit.
-    pub(crate) fn flush_all(&self, write_guard: &mut WriteGuard) -> Result<()> {
-        self.committer.flush_all(write_guard)
-    }
-
-    /// Flushes large memtables on the calling thread until [`stop_flushing`](Self::stop_flushing).
-    pub(crate) fn flush_loop(&self) {
-        self.committer.flush_loop();
-    }
-
-    /// Ends [`flush_loop`](Self::flush_loop) after the current flush.
-    pub(crate) fn stop_flushing(&self) {
-        self.committer.stop_flushing();
-    }
-
-    /// Allows another [`flush_loop`](Self::flush_loop).
-    pub(crate) fn start_flushing(&self) {
-        self.committer.start_flushing();
-    }
-
-    /// The generation of the active memtable, or of the last one if no memtable is active.
-    pub(crate) fn generation(&self) -> u64 {
-        self.committer.generation()
-    }
-
-    /// Flushes all memtables and removes the journals.
-    pub(crate) fn close(&self) -> Result<()> {
-        self.committer.close()
     }
 }

@@ -1,8 +1,8 @@
 //! The flush of a sealed memtable into the tables.
 //!
-//! The flush thread runs [`flush_loop`](Committer::flush_loop), which waits for a sealed memtable
+//! The flush thread runs [`flush_loop`](Store::flush_loop), which waits for a sealed memtable
 //! and flushes it. A writer that works on the tables directly calls
-//! [`flush_all`](Committer::flush_all) first. Both hold the flush lock, so one flush runs at a
+//! [`flush_all`](Store::flush_all) first. Both hold the flush lock, so one flush runs at a
 //! time. The thresholds are in [`flush_options`](super::flush_options).
 //!
 //! A large memtable is flushed by many transactions ([`flush_edits`]). Each transaction is short
@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use crate::block::BLOCKS;
 use crate::error::Result;
-use crate::store::commit::Committer;
+use crate::store::commit::Store;
 use crate::store::commit::flush_options::FlushOptions;
 use crate::store::commit::table_changes::{block0_changes, rotated_changes};
 use crate::store::commit::write_lock::WriteGuard;
@@ -32,9 +32,10 @@ use crate::store::tables::text_keys::MAX_TEXT_KEYS;
 /// At most 16 MiB of texts per flush transaction.
 const MAX_TEXT_BYTES: usize = 16 << 20;
 
-impl Committer {
-    /// Flushes each sealed memtable, until [`stop_flushing`](Self::stop_flushing) is called.
-    pub(in crate::store) fn flush_loop(&self) {
+impl Store {
+    /// Flushes each sealed memtable on the calling thread, until
+    /// [`stop_flushing`](Self::stop_flushing) is called.
+    pub(crate) fn flush_loop(&self) {
         loop {
             let mut memtables = self.memtables.lock();
             // Poisoned writes include flushes: the thread then only waits for the end.
@@ -55,13 +56,13 @@ impl Committer {
     }
 
     /// Ends [`flush_loop`](Self::flush_loop) after the current flush.
-    pub(in crate::store) fn stop_flushing(&self) {
+    pub(crate) fn stop_flushing(&self) {
         self.memtables.lock().is_closing = true;
         self.memtables_changed.notify_all();
     }
 
     /// Allows another [`flush_loop`](Self::flush_loop).
-    pub(in crate::store) fn start_flushing(&self) {
+    pub(crate) fn start_flushing(&self) {
         self.memtables.lock().is_closing = false;
     }
 
@@ -90,7 +91,7 @@ impl Committer {
             flush_edits(
                 &sealed.coalesced_edits(sealed.len()),
                 self.flush_options,
-                || self.begin_write(),
+                || self.begin_on_tables(),
                 |last| {
                     // The document with the latest arrival may have been removed since. Retention
                     // still counts from its arrival, so the arrival is kept.
@@ -120,7 +121,7 @@ impl Committer {
     }
 
     /// Flushes both memtables. The tables then hold every commit.
-    pub(in crate::store) fn flush_all(&self, write_guard: &mut WriteGuard) -> Result<()> {
+    pub(crate) fn flush_all(&self, write_guard: &mut WriteGuard) -> Result<()> {
         self.refuse_if_poisoned()?;
         self.flush_sealed().inspect_err(|_| self.poison(None))?;
         {
@@ -135,13 +136,13 @@ impl Committer {
         self.flush_sealed().inspect_err(|_| self.poison(None))
     }
 
-    /// The number of the newest generation.
-    pub(in crate::store) fn generation(&self) -> u64 {
+    /// The generation of the active memtable, or of the last one if no memtable is active.
+    pub(crate) fn generation(&self) -> u64 {
         self.memtables.lock().generation
     }
 
     /// Flushes both memtables and removes the journals.
-    pub(in crate::store) fn close(&self) -> Result<()> {
+    pub(crate) fn close(&self) -> Result<()> {
         // A frozen or read-only database has nothing to flush.
         if self.tables.refuse_changes().is_err() {
             return Ok(());

@@ -10,7 +10,7 @@
 //! one to the tables ([`flush`]) and then drops it. Closing a database flushes both generations.
 //! After a crash, opening the database replays their journals ([`recovery`]).
 //!
-//! This folder writes the tables through [`TableStore`] and does not use [`Store`](super::Store).
+//! [`Store`] is an open database: its tables, its memtables and its write lock.
 
 mod flush;
 mod flush_options;
@@ -47,8 +47,8 @@ pub(crate) use write_lock::{WriteGuard, WriteHolder};
 /// From 1,024 edits on, a commit is appended to the memtable on all cores.
 const MIN_EDITS_IN_PARALLEL: usize = 1024;
 
-/// The write path of an open database: tables, memtables, write lock and journals.
-pub(crate) struct Committer {
+/// An open database: tables, memtables, write lock and journals.
+pub(crate) struct Store {
     pub(super) tables: Arc<TableStore>,
     memtables: Mutex<Memtables>,
     /// Notified when a memtable is sealed or flushed, when writes are poisoned and when the flush
@@ -77,14 +77,14 @@ struct Memtables {
     /// The totals of the tables and both memtables; `None` without memtables, when the counters of
     /// the tables are the totals.
     counts: Option<Counts>,
-    /// `true` if there are journal files for [`close`](Committer::close) to remove.
+    /// `true` if there are journal files for [`close`](Store::close) to remove.
     has_files: bool,
     /// A write failed. Memtable, journal and tables may differ, so all later writes are refused.
     is_poisoned: bool,
     /// The error that poisoned writes outside of any write: a failed background flush, or a failed
     /// seal. The next writer returns it.
     background_error: Option<Error>,
-    /// The flush thread has ended or must end. Only [`flush_all`](Committer::flush_all) still
+    /// The flush thread has ended or must end. Only [`flush_all`](Store::flush_all) still
     /// flushes.
     is_closing: bool,
 }
@@ -102,16 +102,16 @@ impl Memtables {
 
 /// Poisons writes if a panic begins while the guard lives.
 struct PoisonOnPanic<'c> {
-    committer: &'c Committer,
+    store: &'c Store,
     /// `true` if the thread was unwinding before, and a destructor commits: no failure of the
     /// commit.
     was_panicking: bool,
 }
 
 impl<'c> PoisonOnPanic<'c> {
-    fn new(committer: &'c Committer) -> Self {
+    fn new(store: &'c Store) -> Self {
         Self {
-            committer,
+            store,
             was_panicking: panicking(),
         }
     }
@@ -120,21 +120,21 @@ impl<'c> PoisonOnPanic<'c> {
 impl Drop for PoisonOnPanic<'_> {
     fn drop(&mut self) {
         if panicking() && !self.was_panicking {
-            self.committer.poison(None);
+            self.store.poison(None);
         }
     }
 }
 
-impl Drop for Committer {
+impl Drop for Store {
     fn drop(&mut self) {
         // Snapshots may keep the file open, and other handles are told of them.
         self.tables.backend.lock().set_holder(LockHolder::Snapshot);
     }
 }
 
-impl Committer {
+impl Store {
     /// The database as of the last commit.
-    pub(super) fn read(&self) -> Result<View> {
+    pub(crate) fn read(&self) -> Result<View> {
         // Race: the lock is held until the tables are open. If it were released before, the sealed
         // memtable could be dropped, and the active one sealed and partly flushed. The tables would
         // then hold some edits of commits that this view must not see.
@@ -146,8 +146,8 @@ impl Committer {
         Ok(View::new(tables, memtables, counts, retention))
     }
 
-    /// Waits for the write lock.
-    pub(super) fn lock_writes(&self) -> Result<WriteGuard> {
+    /// Waits for the write lock. [`Error::TransactionOpen`] if the calling thread holds the lock.
+    pub(crate) fn lock_writes(&self) -> Result<WriteGuard> {
         self.tables.refuse_changes()?;
         self.lock_for_maintenance()
     }
@@ -158,12 +158,13 @@ impl Committer {
         Ok(self.write_lock.lock())
     }
 
-    pub(super) fn write_holder(&self) -> &Arc<WriteHolder> {
+    /// The thread that holds the write lock.
+    pub(crate) fn write_holder(&self) -> &Arc<WriteHolder> {
         self.write_lock.holder()
     }
 
     /// [`Error::TransactionOpen`] if the calling thread holds the write lock.
-    pub(super) fn refuse_own_transaction(&self) -> Result<()> {
+    pub(crate) fn refuse_own_transaction(&self) -> Result<()> {
         if self.write_holder().is_this_thread() {
             let path = self.tables.db_path.path().to_path_buf();
             return Err(Error::TransactionOpen { path });
@@ -175,7 +176,7 @@ impl Committer {
     ///
     /// `latest_arrival` is the latest arrival in the batch. It can be later than all arrivals in
     /// `edits`, if a later change of the batch replaced that document.
-    pub(super) fn commit(
+    pub(crate) fn commit(
         &self,
         write_guard: &mut WriteGuard,
         mut edits: Vec<DocumentEdit>,
@@ -252,7 +253,7 @@ impl Committer {
         // Crash order: the journal is created before the mark. A marked file without its journal is
         // refused when it is opened, while an unmarked file with an empty journal is harmless.
         let journal = self.create_journal(merged_generation + 1)?;
-        let mut transaction = self.begin_write()?;
+        let mut transaction = self.begin_on_tables()?;
         transaction.mark_journal(JournalMark {
             open: true,
             merged_generation,
@@ -325,24 +326,27 @@ impl Committer {
         Ok(())
     }
 
-    /// Flushes both memtables and begins a transaction on the tables. Other writers wait for its
-    /// end.
-    pub(super) fn flush_and_begin_write(
-        &self,
-        mut write_guard: WriteGuard,
-    ) -> Result<WriteTransaction> {
+    /// Takes the write lock, flushes both memtables, and begins a transaction on the tables.
+    pub(crate) fn begin_write(&self) -> Result<WriteTransaction> {
+        self.begin_write_with(self.lock_writes()?)
+    }
+
+    /// [`begin_write`](Self::begin_write) for a caller that has the write lock.
+    pub(crate) fn begin_write_with(&self, mut write_guard: WriteGuard) -> Result<WriteTransaction> {
         self.flush_all(&mut write_guard)?;
-        let mut transaction = self.begin_write()?;
+        let mut transaction = self.begin_on_tables()?;
         transaction.set_write_guard(write_guard);
         Ok(transaction)
     }
 
-    fn begin_write(&self) -> Result<WriteTransaction> {
+    /// Begins a transaction on the tables, whatever the memtables hold.
+    fn begin_on_tables(&self) -> Result<WriteTransaction> {
         WriteTransaction::begin(&self.tables)
     }
 
-    /// Refuses all later writes. Reads still work.
-    pub(super) fn poison(&self, background_error: Option<Error>) {
+    /// Refuses all later writes, after a failure that leaves the outcome of a commit unknown. Reads
+    /// still work. The next writer gets `background_error`.
+    pub(crate) fn poison(&self, background_error: Option<Error>) {
         let path = self.tables.db_path.path().display();
         match &background_error {
             // Without this line, only the next writer would report the error.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::{Condvar, Mutex};
 use rayon::prelude::*;
 
-use super::{Committer, Memtables};
+use super::{Memtables, Store};
 use crate::advice::Advice;
 use crate::analysis::Analysed;
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ use crate::store::tables::edit::{Counts, DocumentEdit, TextEdit};
 use crate::store::tables::schema;
 use crate::store::view::table_store::TableStore;
 
-impl Committer {
+impl Store {
     /// Replays the journals of a database into memtables. If the database is open for writing, also
     /// prepares the journals for the next commit.
     pub(in crate::store) fn recover(tables: TableStore) -> Result<Self> {

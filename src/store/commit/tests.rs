@@ -118,7 +118,7 @@ fn panic_within_commit_poisons_writes() {
     commit(&store, &mut stored, [(0, Some(0))].into_iter());
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         let _write_guard = store.lock_writes().unwrap();
-        let _guard = PoisonOnPanic::new(&store.committer);
+        let _guard = PoisonOnPanic::new(&store);
         // `panic!` would print a message and a backtrace.
         resume_unwind(Box::new("on purpose"));
     }));
@@ -166,9 +166,9 @@ fn documents_of_interrupted_flush_can_be_changed_after_reopen() {
         let remaining = Cell::new(commits);
         let begin = || match remaining.replace(remaining.get().wrapping_sub(1)) {
             0 => Err(Error::Interrupted { path: path.clone() }),
-            _ => store.committer.begin_write(),
+            _ => store.begin_on_tables(),
         };
-        let flushed = flush_edits(&edits, store.committer.flush_options, begin, |_| {
+        let flushed = flush_edits(&edits, store.flush_options, begin, |_| {
             let path = path.clone();
             Err(Error::Interrupted { path })
         });

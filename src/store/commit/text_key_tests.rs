@@ -260,7 +260,7 @@ impl CheckedStore {
         let remaining = Cell::new(commits);
         let begin = || match remaining.replace(remaining.get().saturating_sub(1)) {
             0 => Err(interrupted()),
-            _ => store.committer.begin_write(),
+            _ => store.begin_on_tables(),
         };
         assert!(flush_edits(&edits, flush_options(), begin, |_| Err(interrupted())).is_err());
         self.assert_answers();
@@ -432,7 +432,7 @@ fn flush_interrupted_at_any_transaction_and_repeated_gives_same_forest() {
             if begun.get() > commits {
                 Err(interrupted(&checked.path))
             } else {
-                checked.store().committer.begin_write()
+                checked.store().begin_on_tables()
             }
         };
         assert!(

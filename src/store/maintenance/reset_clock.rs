@@ -43,7 +43,7 @@ pub(crate) fn reset_clock(store: &Store, system_clock: Timestamp) -> Result<Cloc
     let after = transaction.tables()?.latest_arrival_until(limit)?;
     if removed > 0 || before != after {
         transaction.counters_mut().latest_arrival = after.map_or(0, |after| after.0);
-        transaction.commit().inspect_err(|_| store.poison())?;
+        transaction.commit().inspect_err(|_| store.poison(None))?;
     }
     Ok(ClockReset {
         before,

@@ -43,7 +43,7 @@ pub(crate) fn check(store: &Store, progress: &ProgressHandler) -> Result<Vec<Str
         // Fails now if a snapshot is held, instead of at redb's own check at the end.
         store.refuse_held_snapshots()?;
     }
-    let mut write_guard = store.committer.lock_for_maintenance()?;
+    let mut write_guard = store.lock_for_maintenance()?;
     // Cached values may hide damage that came after they were read.
     store.tables().caches.clear();
     let mut damage = Vec::new();
@@ -68,7 +68,7 @@ pub(crate) fn check(store: &Store, progress: &ProgressHandler) -> Result<Vec<Str
         }
     }
     if store.refuse_changes().is_ok() {
-        let flushed = store.committer.flush_and_remove_journals(&mut write_guard);
+        let flushed = store.flush_and_remove_journals(&mut write_guard);
         if unless_corrupt(flushed, &mut damage)?.is_none() {
             return Ok(damage);
         }
