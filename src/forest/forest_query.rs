@@ -15,8 +15,8 @@ pub(crate) const PROBED_LEVELS: usize = 3;
 pub(crate) type ForestEntry = (u64, u64);
 
 /// Consecutive entries.
-pub(crate) trait ForestPage {
-    /// Returns `false` if the next page may have entries with a key of at most `last`.
+pub(crate) trait ForestSpan {
+    /// Returns `false` if the next span may have entries with a key of at most `last`.
     fn has_all_to(&self, last: u64) -> bool;
 
     /// The number of entries with a key of a range.
@@ -32,13 +32,13 @@ pub(crate) trait ForestEntries {
     /// time for many keys together.
     fn fetch(&self, _keys: &[u64]) {}
 
-    /// Calls `visitor` with the page that may have the first entry with a key of at least `first`,
-    /// if there are entries. If the page changes while the visitor reads it, the visitor is called
-    /// again with the next state of the page.
-    fn visit_page(
+    /// Calls `visitor` with the span that may have the first entry with a key of at least `first`,
+    /// if there are entries. If the span changes while the visitor reads it, the visitor is called
+    /// again with the next state of the span.
+    fn visit_span(
         &self,
         first: u64,
-        visitor: &mut dyn FnMut(&dyn ForestPage) -> Result<()>,
+        visitor: &mut dyn FnMut(&dyn ForestSpan) -> Result<()>,
     ) -> Result<()>;
 
     /// Appends the entries with a key of a range, ascending, at most `most` of them. Returns
@@ -213,9 +213,9 @@ impl<S: ForestEntries> Walk<'_, S> {
     fn search_node(&mut self, node: Node) -> Result<()> {
         let (keys, source) = (self.keys(node), self.source);
         let mut rest = Rest::Small;
-        source.visit_page(*keys.start(), &mut |page| {
+        source.visit_span(*keys.start(), &mut |span| {
             self.entries.clear();
-            rest = self.search_page(node, page);
+            rest = self.search_span(node, span);
             Ok(())
         })?;
         self.take_entries();
@@ -233,20 +233,20 @@ impl<S: ForestEntries> Walk<'_, S> {
         }
     }
 
-    /// Searches the part of a node that is on one page, unless more of the node is on other pages.
-    fn search_page(&mut self, node: Node, page: &dyn ForestPage) -> Rest {
+    /// Searches the part of a node that is on one span, unless more of the node is on other spans.
+    fn search_span(&mut self, node: Node, span: &dyn ForestSpan) -> Rest {
         let keys = self.keys(node);
-        let count = page.count(&keys);
+        let count = span.count(&keys);
         let is_large = count > self.max_entries(node);
-        if !page.has_all_to(*keys.end()) {
+        if !span.has_all_to(*keys.end()) {
             return if is_large { Rest::Large } else { Rest::Small };
         }
         if is_large {
             for child in self.children(node) {
-                self.search_page(child, page);
+                self.search_span(child, span);
             }
         } else if count > 0 {
-            page.push(&keys, self.entries);
+            span.push(&keys, self.entries);
         }
         Rest::Nothing
     }
@@ -282,18 +282,18 @@ mod tests {
     use super::super::forest_key::tree_key;
     use super::*;
 
-    /// Sorted entries in pages of a length.
-    struct Pages {
+    /// Sorted entries in spans of a length.
+    struct Spans {
         entries: Vec<ForestEntry>,
         len: usize,
     }
 
-    struct Page<'p> {
+    struct Span<'p> {
         entries: &'p [ForestEntry],
         is_last: bool,
     }
 
-    impl ForestPage for Page<'_> {
+    impl ForestSpan for Span<'_> {
         fn has_all_to(&self, last: u64) -> bool {
             self.is_last || self.entries.last().is_some_and(|(key, _)| *key > last)
         }
@@ -310,16 +310,16 @@ mod tests {
         }
     }
 
-    impl ForestEntries for Pages {
-        fn visit_page(
+    impl ForestEntries for Spans {
+        fn visit_span(
             &self,
             first: u64,
-            visitor: &mut dyn FnMut(&dyn ForestPage) -> Result<()>,
+            visitor: &mut dyn FnMut(&dyn ForestSpan) -> Result<()>,
         ) -> Result<()> {
             let at = self.entries.partition_point(|(key, _)| *key < first);
             let start = at.saturating_sub(1) / self.len * self.len;
             let end = self.entries.len().min(start + self.len);
-            visitor(&Page {
+            visitor(&Span {
                 entries: &self.entries[start..end],
                 is_last: end == self.entries.len(),
             })
@@ -376,7 +376,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn search_of_pages_equals_the_definition(
+        fn search_of_spans_equals_the_definition(
             texts in prop::collection::vec(prop::collection::vec(0..9_u64, 1..7), 1..200),
             asked in prop::collection::vec(0..9_u64, 1..7),
             len in 1..300_usize,
@@ -404,7 +404,7 @@ mod tests {
                 reach: Reach::SMALL,
                 ..ForestSearch::of_keys(Vec::new())
             };
-            let source = Pages { entries, len };
+            let source = Spans { entries, len };
             search.run(&source, &mut |entry| { found.insert(entry); }).unwrap();
             prop_assert_eq!(found, expected);
         }

@@ -34,7 +34,7 @@ use crate::text::Traditional;
 
 pub(crate) use forest_key::{Prefix, TREE_KEY_BITS, class_of_key, tree_key};
 pub(crate) use forest_query::{
-    ForestEntries, ForestEntry, ForestPage, ForestSearch, PROBED_LEVELS,
+    ForestEntries, ForestEntry, ForestSearch, ForestSpan, PROBED_LEVELS,
 };
 pub(crate) use reach::Reach;
 

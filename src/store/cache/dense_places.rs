@@ -29,14 +29,14 @@ pub(super) const NO_SKETCH: [u64; 2] = [u64::MAX; 2];
 pub(super) const NO_WORDING: u32 = u32::MAX;
 
 /// Places that are allocated together, 8 KiB.
-const PAGE_LEN: usize = 256;
+const SEGMENT_LEN: usize = 256;
 
 /// The commit of a missing place.
 const MISSING: u64 = u64::MAX;
 
 /// Places of documents with ids below a limit. Writers of one place exclude each other.
 pub(super) struct DensePlaces {
-    pages: Box<[OnceLock<Box<[DensePlace]>>]>,
+    segments: Box<[OnceLock<Box<[DensePlace]>>]>,
     allocated: AtomicUsize,
 }
 
@@ -54,21 +54,21 @@ impl DensePlaces {
 
     /// Places that take at most `bytes`.
     pub(super) fn new(bytes: usize) -> Self {
-        let pages = bytes / (PAGE_LEN * Self::PLACE_BYTES);
+        let segments = bytes / (SEGMENT_LEN * Self::PLACE_BYTES);
         Self {
-            pages: (0..pages).map(|_| OnceLock::new()).collect(),
+            segments: (0..segments).map(|_| OnceLock::new()).collect(),
             allocated: AtomicUsize::new(0),
         }
     }
 
     /// The bytes of the allocated places.
     pub(super) fn bytes(&self) -> usize {
-        self.allocated.load(Ordering::Relaxed) * PAGE_LEN * Self::PLACE_BYTES
+        self.allocated.load(Ordering::Relaxed) * SEGMENT_LEN * Self::PLACE_BYTES
     }
 
     /// Returns `true` if the id is below the limit.
     pub(super) fn has(&self, id: u64) -> bool {
-        id / (PAGE_LEN as u64) < self.pages.len() as u64
+        id / (SEGMENT_LEN as u64) < self.segments.len() as u64
     }
 
     /// The words of the sketch of a document and the commit from which it was read, without a lock;
@@ -106,14 +106,14 @@ impl DensePlaces {
 
     /// Sets the place of a document with an id below the limit.
     pub(super) fn set(&self, id: u64, new: Place) {
-        let Some(page) = self.pages.get((id / PAGE_LEN as u64) as usize) else {
+        let Some(segment) = self.segments.get((id / SEGMENT_LEN as u64) as usize) else {
             return;
         };
-        let page = page.get_or_init(|| {
+        let segment = segment.get_or_init(|| {
             self.allocated.fetch_add(1, Ordering::Relaxed);
-            (0..PAGE_LEN).map(|_| DensePlace::missing()).collect()
+            (0..SEGMENT_LEN).map(|_| DensePlace::missing()).collect()
         });
-        let place = &page[id as usize % PAGE_LEN];
+        let place = &segment[id as usize % SEGMENT_LEN];
         place.commit.store(MISSING, Ordering::Relaxed);
         // A reader that reads one of the words below sees that the place is missing.
         fence(Ordering::Release);
@@ -133,7 +133,7 @@ impl DensePlaces {
 
     /// Removes all places. Their memory stays.
     pub(super) fn clear(&self) {
-        let places = self.pages.iter().filter_map(OnceLock::get);
+        let places = self.segments.iter().filter_map(OnceLock::get);
         for place in places.flatten() {
             place.commit.store(MISSING, Ordering::Release);
         }
@@ -141,8 +141,11 @@ impl DensePlaces {
 
     #[inline]
     fn place(&self, id: u64) -> Option<&DensePlace> {
-        let page = usize::try_from(id / PAGE_LEN as u64).ok()?;
-        self.pages.get(page)?.get()?.get(id as usize % PAGE_LEN)
+        let segment = usize::try_from(id / SEGMENT_LEN as u64).ok()?;
+        self.segments
+            .get(segment)?
+            .get()?
+            .get(id as usize % SEGMENT_LEN)
     }
 }
 
@@ -171,15 +174,15 @@ mod tests {
 
     #[test]
     fn places_below_the_limit_are_kept_until_they_are_removed() {
-        let places = DensePlaces::new(3 * PAGE_LEN * DensePlaces::PLACE_BYTES);
-        let limit = 3 * PAGE_LEN as u64;
+        let places = DensePlaces::new(3 * SEGMENT_LEN * DensePlaces::PLACE_BYTES);
+        let limit = 3 * SEGMENT_LEN as u64;
         assert!(places.has(limit - 1) && !places.has(limit) && !places.has(u64::MAX));
         for id in [0, 5, limit - 1, limit, u64::MAX] {
             assert!(places.get(id).is_none());
             places.set(id, place(9));
             places.set(id, place(id % 100));
         }
-        assert_eq!(places.bytes(), 2 * PAGE_LEN * DensePlaces::PLACE_BYTES);
+        assert_eq!(places.bytes(), 2 * SEGMENT_LEN * DensePlaces::PLACE_BYTES);
         for id in [0, 5, limit - 1] {
             let found = places.get(id).unwrap();
             let expected = place(id % 100);

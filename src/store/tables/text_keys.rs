@@ -8,7 +8,7 @@ use redb::ReadableTable;
 use super::packed::chunk::Chunk;
 use super::packed::{Op, Packed, VisitFlow};
 use crate::error::Result;
-use crate::forest::{ForestEntries, ForestEntry, ForestPage};
+use crate::forest::{ForestEntries, ForestEntry, ForestSpan};
 use crate::ids::DocId;
 use crate::store::tables::packed::entry::{Entry, merged, pair};
 
@@ -52,7 +52,7 @@ impl TextKeyChanges {
     }
 }
 
-impl ForestPage for Chunk<'_, u128> {
+impl ForestSpan for Chunk<'_, u128> {
     fn has_all_to(&self, last: u64) -> bool {
         // The last chunk does not know that it is the last, and so answers `false`.
         self.last().is_some_and(|entry| entry.first() > last)
@@ -76,10 +76,10 @@ impl<T> ForestEntries for Packed<T>
 where
     T: ReadableTable<u128, &'static [u8]>,
 {
-    fn visit_page(
+    fn visit_span(
         &self,
         first: u64,
-        visitor: &mut dyn FnMut(&dyn ForestPage) -> Result<()>,
+        visitor: &mut dyn FnMut(&dyn ForestSpan) -> Result<()>,
     ) -> Result<()> {
         let first = pair(first, 0);
         self.visit(first, first, |_, chunk| {

@@ -11,7 +11,7 @@ use super::View;
 use crate::analysis::PackedWording;
 use crate::analysis::Sketch;
 use crate::error::Result;
-use crate::forest::{ForestEntries, ForestEntry, ForestPage, ForestSearch, keys_of_first_level};
+use crate::forest::{ForestEntries, ForestEntry, ForestSearch, ForestSpan, keys_of_first_level};
 use crate::ids::DocId;
 use crate::store::cache::nodes::{MAX_ENTRIES, NodeCache, Visit};
 use crate::store::cache::wordings::WordingCache;
@@ -275,14 +275,14 @@ impl<P: ReadableTable<u128, &'static [u8]>> ForestEntries for CachedForest<'_, P
         }
     }
 
-    fn visit_page(
+    fn visit_span(
         &self,
         first: u64,
-        visitor: &mut dyn FnMut(&dyn ForestPage) -> Result<()>,
+        visitor: &mut dyn FnMut(&dyn ForestSpan) -> Result<()>,
     ) -> Result<()> {
         if let Some((cache, commit)) = self.nodes {
             let mut visit = cache.visit(first, commit, visitor)?;
-            // A whole node takes longer to read than a page. So a node is read whole only if the
+            // A whole node takes longer to read than a chunk. So a node is read whole only if the
             // cache has room, and only by a snapshot that sees the last change of the node.
             if visit == Visit::Missing && cache.has_room() {
                 let mut entries = Vec::new();
@@ -295,7 +295,7 @@ impl<P: ReadableTable<u128, &'static [u8]>> ForestEntries for CachedForest<'_, P
                 return Ok(());
             }
         }
-        self.forest.visit_page(first, visitor)
+        self.forest.visit_span(first, visitor)
     }
 
     fn read(

@@ -17,18 +17,18 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use parking_lot::Mutex;
 
 use crate::error::Result;
-use crate::forest::{FIRST_LEVELS, ForestEntry, ForestPage, behind_first_level, first_level};
+use crate::forest::{FIRST_LEVELS, ForestEntry, ForestSpan, behind_first_level, first_level};
 use crate::store::cache::commit_stamps::CommitStamps;
 use crate::store::prefetch::{load, touch};
 pub(in crate::store) use node::MAX_ENTRIES;
-use node::{MAX_NODE_WORDS, NodePage, NodeWords};
+use node::{MAX_NODE_WORDS, NodeSpan, NodeWords};
 use place::{Generation, Place};
 
 /// Words that are allocated together, 4 MiB. A node is in one segment.
 const SEGMENT_LEN: usize = 1 << 19;
 
 /// Places that are allocated together, 8 KiB.
-const PAGE_LEN: usize = 1024;
+const PLACE_SEGMENT_LEN: usize = 1024;
 
 /// Stamps of all nodes, 128 KiB.
 // Few enough to stay in the cache of the processor: a visit reads the stamp of its node.
@@ -60,7 +60,7 @@ pub(super) fn node_of(key: u64) -> Option<u32> {
 pub(in crate::store) enum Visit {
     Done,
     /// The node is not in the cache, or was removed during the visit. The visitor may have seen a
-    /// wrong page.
+    /// wrong span.
     Missing,
     /// A later commit has changed the node.
     Outdated,
@@ -74,9 +74,9 @@ impl NodeCache {
         let place_bytes = (FIRST_LEVELS + STAMPS) * size_of::<u64>();
         let capacity = (bytes - place_bytes.min(bytes / 2)) / size_of::<u64>();
         let capacity = capacity.min(1 << (u64::BITS - Place::START_SHIFT));
-        let pages = FIRST_LEVELS.div_ceil(PAGE_LEN);
+        let place_segments = FIRST_LEVELS.div_ceil(PLACE_SEGMENT_LEN);
         Self {
-            places: (0..pages).map(|_| OnceLock::new()).collect(),
+            places: (0..place_segments).map(|_| OnceLock::new()).collect(),
             segments: (0..capacity.div_ceil(SEGMENT_LEN))
                 .map(|_| OnceLock::new())
                 .collect(),
@@ -93,7 +93,7 @@ impl NodeCache {
         &self,
         key: u64,
         commit: u64,
-        visitor: &mut dyn FnMut(&dyn ForestPage) -> Result<()>,
+        visitor: &mut dyn FnMut(&dyn ForestSpan) -> Result<()>,
     ) -> Result<Visit> {
         let node = first_level(key);
         let Some(own) = self.place(node) else {
@@ -111,7 +111,7 @@ impl NodeCache {
         if place == Place::TOO_LARGE {
             return Ok(Visit::TooLarge);
         }
-        visitor(&self.page(node, place))?;
+        visitor(&self.span(node, place))?;
         // Race: words are overwritten only after the places of all nodes were removed.
         fence(Ordering::Acquire);
         match own.load(Ordering::Relaxed) == place.0 {
@@ -130,8 +130,8 @@ impl NodeCache {
         let places: Vec<(u64, Place)> = keys.iter().filter_map(place).collect();
         let places = places.iter().filter(|(_, place)| place.is_node());
         let entries = places.map(|(key, place)| {
-            let page = self.page(first_level(*key), *place);
-            page.entries_from_bucket(behind_first_level(*key))
+            let span = self.span(first_level(*key), *place);
+            span.entries_from_bucket(behind_first_level(*key))
         });
         let entries: Vec<&[AtomicU64]> = entries.collect();
         touch(entries.into_iter());
@@ -249,10 +249,10 @@ impl NodeCache {
         }
     }
 
-    fn page(&self, node: u64, place: Place) -> NodePage<'_> {
+    fn span(&self, node: u64, place: Place) -> NodeSpan<'_> {
         let [ends, entries, high] = place.parts();
         let start = place.start();
-        NodePage {
+        NodeSpan {
             node,
             ends: self.words(start, ends),
             entries: self.words(start + ends, entries),
@@ -273,16 +273,16 @@ impl NodeCache {
     fn place(&self, node: u64) -> Option<&AtomicU64> {
         let node = usize::try_from(node).ok()?;
         self.places
-            .get(node / PAGE_LEN)?
+            .get(node / PLACE_SEGMENT_LEN)?
             .get()?
-            .get(node % PAGE_LEN)
+            .get(node % PLACE_SEGMENT_LEN)
     }
 
     fn place_to_change(&self, node: usize) -> &AtomicU64 {
         let missing = || AtomicU64::new(Place::MISSING.0);
-        let page =
-            self.places[node / PAGE_LEN].get_or_init(|| (0..PAGE_LEN).map(|_| missing()).collect());
-        &page[node % PAGE_LEN]
+        let segment = self.places[node / PLACE_SEGMENT_LEN]
+            .get_or_init(|| (0..PLACE_SEGMENT_LEN).map(|_| missing()).collect());
+        &segment[node % PLACE_SEGMENT_LEN]
     }
 }
 
@@ -306,10 +306,10 @@ mod tests {
         commit: u64,
     ) -> Option<Vec<ForestEntry>> {
         let mut entries = Vec::new();
-        let mut visitor = |page: &dyn ForestPage| {
+        let mut visitor = |span: &dyn ForestSpan| {
             entries.clear();
-            page.push(&keys, &mut entries);
-            assert!(page.has_all_to(*keys.end()) && !page.has_all_to(NODE << 1));
+            span.push(&keys, &mut entries);
+            assert!(span.has_all_to(*keys.end()) && !span.has_all_to(NODE << 1));
             Ok(())
         };
         let visit = cache.visit(*keys.start(), commit, &mut visitor).unwrap();

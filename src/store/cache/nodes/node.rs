@@ -3,7 +3,7 @@
 use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::AtomicU64;
 
-use crate::forest::{FIRST_LEVEL_SHIFT, ForestEntry, ForestPage, behind_first_level, first_level};
+use crate::forest::{FIRST_LEVEL_SHIFT, ForestEntry, ForestSpan, behind_first_level, first_level};
 use crate::store::prefetch::{TOUCHED_WORDS, load};
 
 /// Nodes above 131,072 entries, 1 MiB, are not cached.
@@ -37,7 +37,7 @@ pub(super) struct NodeWords {
 ///
 /// A writer may change the words of a removed node during a visit, so no word leads outside of
 /// them.
-pub(super) struct NodePage<'c> {
+pub(super) struct NodeSpan<'c> {
     pub(super) node: u64,
     pub(super) ends: &'c [AtomicU64],
     pub(super) entries: &'c [AtomicU64],
@@ -89,7 +89,7 @@ impl NodeWords {
     }
 }
 
-impl<'c> NodePage<'c> {
+impl<'c> NodeSpan<'c> {
     /// The entries from the bucket of a part on.
     pub(super) fn entries_from_bucket(&self, part: u32) -> &'c [AtomicU64] {
         let start = self.bucket(part).start;
@@ -131,7 +131,7 @@ impl<'c> NodePage<'c> {
     }
 }
 
-impl ForestPage for NodePage<'_> {
+impl ForestSpan for NodeSpan<'_> {
     fn has_all_to(&self, last: u64) -> bool {
         first_level(last) == self.node
     }

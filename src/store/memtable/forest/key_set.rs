@@ -3,7 +3,7 @@
 use std::ops::{Range, RangeInclusive};
 
 use super::KeyEntry;
-use crate::forest::{ForestEntry, ForestPage};
+use crate::forest::{ForestEntry, ForestSpan};
 
 /// A chunk has at most 64 entries, 1 KiB: a search in it waits for memory four times, in 256
 /// entries six times. It is read under one lock, and an insertion moves half of it on average.
@@ -65,12 +65,12 @@ impl KeySet {
         }
     }
 
-    /// The page that may have the first entry with a key of at least `first`; `None` in an empty
+    /// The span that may have the first entry with a key of at least `first`; `None` in an empty
     /// set.
-    pub(super) fn page(&self, first: u64) -> Option<ChunkPage<'_>> {
+    pub(super) fn span(&self, first: u64) -> Option<ChunkSpan<'_>> {
         let at = self.chunk_of((first, 0));
         let chunk = self.chunks.get(at)?;
-        Some(ChunkPage {
+        Some(ChunkSpan {
             entries: &chunk[chunk.partition_point(|entry| entry.0 < first)..],
             next: self.firsts.get(at + 1).map(|(key, _)| *key),
         })
@@ -78,12 +78,12 @@ impl KeySet {
 }
 
 /// The entries of a chunk from the first entry of a node on, and the first key of the next chunk.
-pub(super) struct ChunkPage<'s> {
+pub(super) struct ChunkSpan<'s> {
     entries: &'s [KeyEntry],
     next: Option<u64>,
 }
 
-impl ForestPage for ChunkPage<'_> {
+impl ForestSpan for ChunkSpan<'_> {
     fn has_all_to(&self, last: u64) -> bool {
         self.next.is_none_or(|next| next > last)
     }
@@ -98,7 +98,7 @@ impl ForestPage for ChunkPage<'_> {
     }
 }
 
-impl ChunkPage<'_> {
+impl ChunkSpan<'_> {
     /// The places of the entries with a key of a range.
     fn range(&self, keys: &RangeInclusive<u64>) -> Range<usize> {
         // Keys are below the largest number.

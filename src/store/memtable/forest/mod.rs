@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::shards::{KeyHasher, Shards};
 use crate::error::Result;
 use crate::forest::{
-    FIRST_LEVEL_SHIFT, ForestEntries, ForestEntry, ForestPage, behind_first_level, first_level,
+    FIRST_LEVEL_SHIFT, ForestEntries, ForestEntry, ForestSpan, behind_first_level, first_level,
 };
 use blocks::{Blocks, NodeWords};
 use key_set::KeySet;
@@ -74,8 +74,8 @@ impl MemtableForest {
 
     fn move_to_set(&self, node: u64, blocks: &Blocks) {
         if let Ok(words) = blocks.read(node) {
-            let page = NodePage { node, words };
-            page.entries().for_each(|entry| self.add_to_set(entry));
+            let span = NodeSpan { node, words };
+            span.entries().for_each(|entry| self.add_to_set(entry));
             blocks.give_up(node);
         }
     }
@@ -94,9 +94,9 @@ impl MemtableForest {
     }
 
     /// `None` if the node is in a set.
-    fn page(&self, node: u64) -> Option<NodePage> {
+    fn span(&self, node: u64) -> Option<NodeSpan> {
         let words = self.blocks.as_ref()?.read(node).ok()?;
-        Some(NodePage { node, words })
+        Some(NodeSpan { node, words })
     }
 }
 
@@ -106,12 +106,12 @@ fn word_of((key, number): KeyEntry) -> u64 {
 }
 
 /// All entries of a node of the first level.
-struct NodePage {
+struct NodeSpan {
     node: u64,
     words: NodeWords,
 }
 
-impl NodePage {
+impl NodeSpan {
     fn entries(&self) -> impl Iterator<Item = KeyEntry> {
         let words = self.words.upper.iter().zip(&self.words.lower);
         let key = |upper| self.node << FIRST_LEVEL_SHIFT | u64::from(upper);
@@ -119,7 +119,7 @@ impl NodePage {
     }
 }
 
-impl ForestPage for NodePage {
+impl ForestSpan for NodeSpan {
     fn has_all_to(&self, last: u64) -> bool {
         first_level(last) == self.node
     }
@@ -153,19 +153,19 @@ impl ForestEntries for MemtableForest {
     }
 
     /// The visitor is called under the lock of a shard if the node is large.
-    fn visit_page(
+    fn visit_span(
         &self,
         first: u64,
-        visitor: &mut dyn FnMut(&dyn ForestPage) -> Result<()>,
+        visitor: &mut dyn FnMut(&dyn ForestSpan) -> Result<()>,
     ) -> Result<()> {
         let node = first_level(first);
-        if let Some(page) = self.page(node) {
-            return visitor(&page);
+        if let Some(span) = self.span(node) {
+            return visitor(&span);
         }
         let number = self.set_of(node);
         let sets = self.sets.read(number);
-        match sets.get(&number).and_then(|set| set.page(first)) {
-            Some(page) => visitor(&page),
+        match sets.get(&number).and_then(|set| set.span(first)) {
+            Some(span) => visitor(&span),
             None => Ok(()),
         }
     }
@@ -178,9 +178,9 @@ impl ForestEntries for MemtableForest {
     ) -> Result<bool> {
         let node = first_level(*keys.start());
         debug_assert_eq!(node, first_level(*keys.end()));
-        if let Some(page) = self.page(node) {
+        if let Some(span) = self.span(node) {
             let start = entries.len();
-            page.push(&keys, entries);
+            span.push(&keys, entries);
             entries[start..].sort_unstable();
             let is_whole = entries.len() - start <= most;
             entries.truncate(start.saturating_add(most));
@@ -256,16 +256,16 @@ mod tests {
                 let is_whole = forest.read(first..=last, most, &mut found).unwrap();
                 prop_assert_eq!(is_whole, wanted.len() <= most);
                 prop_assert_eq!(&found, &wanted[..wanted.len().min(most)]);
-                let mut on_page = None;
-                forest.visit_page(first, &mut |page| {
+                let mut on_span = None;
+                forest.visit_span(first, &mut |span| {
                     let mut found = Vec::new();
-                    page.push(&(first..=last), &mut found);
-                    assert_eq!(page.count(&(first..=last)), found.len());
+                    span.push(&(first..=last), &mut found);
+                    assert_eq!(span.count(&(first..=last)), found.len());
                     found.sort_unstable();
-                    on_page = page.has_all_to(last).then_some(found);
+                    on_span = span.has_all_to(last).then_some(found);
                     Ok(())
                 }).unwrap();
-                prop_assert!(on_page.is_none_or(|found| found == wanted));
+                prop_assert!(on_span.is_none_or(|found| found == wanted));
             }
         }
     }
