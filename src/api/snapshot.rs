@@ -390,7 +390,7 @@ impl Snapshot {
         let (mut from, mut to) = (0, u64::MAX);
         loop {
             let middle = from + (to - from) / 2;
-            match self.view.documents_page(DocId(middle))?.items.last() {
+            match self.view.documents_portion(DocId(middle))?.items.last() {
                 Some(document) => {
                     last = Some(document.id);
                     match document.id.0.checked_add(1) {

@@ -15,8 +15,8 @@ const SLOT_BITS: u32 = 22;
 /// At most 4 million slots in a run.
 pub(crate) const MAX_RUN_SLOTS: usize = 1 << SLOT_BITS;
 
-/// Entries for each place of the directory of a tree, on average.
-const ENTRIES_PER_PLACE: usize = 2;
+/// Entries for each cell of the directory of a tree, on average.
+const ENTRIES_PER_CELL: usize = 2;
 
 /// The lengths of shingles, each with its own trees.
 pub(crate) const LENGTHS: usize = ShingleLength::ALL.len();
@@ -57,7 +57,7 @@ pub(crate) fn class_of(entry: u64) -> u32 {
 /// The sorted entries of a tree.
 struct Tree {
     entries: Vec<u64>,
-    /// The rank of the first entry of each place, by the top bits of the entry.
+    /// The rank of the first entry of each cell, by the top bits of the entry.
     directory: Vec<u32>,
     /// The upper half of each eighth entry. A search in the samples stays in the cache, and a
     /// search in the entries alone spent half of the time of a query on waiting for memory.
@@ -121,7 +121,7 @@ impl Run {
     pub(crate) fn ranks(&self, tree: usize, prefix: Prefix, within: Range<u32>) -> Range<u32> {
         let tree = &self.trees[tree];
         let within = match prefix.bits() == LEVEL_BITS[0] {
-            true => tree.place(prefix),
+            true => tree.cell(prefix),
             false => within,
         };
         if prefix.bits() == LEVEL_BITS[0] && tree.has_full_directory() {
@@ -186,13 +186,13 @@ fn upper_half(entry: u64) -> u32 {
 
 impl Tree {
     fn new(entries: Vec<u64>) -> Self {
-        let places = (entries.len() / ENTRIES_PER_PLACE).max(1).ilog2();
-        let bits = places.min(LEVEL_BITS[0]);
+        let cells = (entries.len() / ENTRIES_PER_CELL).max(1).ilog2();
+        let bits = cells.min(LEVEL_BITS[0]);
         let mut directory = Vec::with_capacity((1 << bits) + 1);
         for (rank, entry) in entries.iter().enumerate() {
-            let place = entry.checked_shr(u64::BITS - bits).unwrap_or(0) as usize;
-            if directory.len() <= place {
-                directory.resize(place + 1, rank as u32);
+            let cell = entry.checked_shr(u64::BITS - bits).unwrap_or(0) as usize;
+            if directory.len() <= cell {
+                directory.resize(cell + 1, rank as u32);
             }
         }
         directory.resize((1 << bits) + 1, entries.len() as u32);
@@ -204,7 +204,7 @@ impl Tree {
         }
     }
 
-    /// Returns `true` if a place of the directory has the entries of one prefix of the first level.
+    /// Returns `true` if a cell of the directory has the entries of one prefix of the first level.
     #[inline]
     fn has_full_directory(&self) -> bool {
         self.directory.len() > 1 << LEVEL_BITS[0]
@@ -247,11 +247,11 @@ impl Tree {
         }
     }
 
-    /// The ranks of the place of a prefix, which has at least the bits of the directory.
-    fn place(&self, prefix: Prefix) -> Range<u32> {
+    /// The ranks of the cell of a prefix, which has at least the bits of the directory.
+    fn cell(&self, prefix: Prefix) -> Range<u32> {
         let bits = (self.directory.len() - 1).ilog2();
-        let place = prefix.first().checked_shr(u64::BITS - bits).unwrap_or(0) as usize;
-        self.directory[place]..self.directory[place + 1]
+        let cell = prefix.first().checked_shr(u64::BITS - bits).unwrap_or(0) as usize;
+        self.directory[cell]..self.directory[cell + 1]
     }
 }
 

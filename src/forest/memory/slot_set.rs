@@ -1,43 +1,43 @@
 //! [`SlotSet`]: the slots that a search has met.
 
-/// The places of a new set: 16 KiB.
-const FIRST_PLACES: usize = 1 << 12;
+/// The cells of a new set: 16 KiB.
+const FIRST_CELLS: usize = 1 << 12;
 
-/// A place without a slot.
+/// A cell without a slot.
 const EMPTY: u32 = u32::MAX;
 
 /// A set of slots: a hash table with linear probing, and the slots in the order of their insertion.
 ///
 /// Slots are numbers that the index gives, so no text can choose slots with one hash.
 pub(crate) struct SlotSet {
-    places: Vec<u32>,
+    cells: Vec<u32>,
     slots: Vec<u32>,
 }
 
 impl SlotSet {
     pub(crate) fn new() -> Self {
         Self {
-            places: vec![EMPTY; FIRST_PLACES],
+            cells: vec![EMPTY; FIRST_CELLS],
             slots: Vec::new(),
         }
     }
 
     #[inline]
     pub(crate) fn insert(&mut self, slot: u32) {
-        if put(&mut self.places, slot) {
+        if put(&mut self.cells, slot) {
             self.slots.push(slot);
-            if self.slots.len() * 2 > self.places.len() {
+            if self.slots.len() * 2 > self.cells.len() {
                 self.grow();
             }
         }
     }
 
     fn grow(&mut self) {
-        let len = self.places.len() * 4;
-        self.places.clear();
-        self.places.resize(len, EMPTY);
+        let len = self.cells.len() * 4;
+        self.cells.clear();
+        self.cells.resize(len, EMPTY);
         for slot in &self.slots {
-            put(&mut self.places, *slot);
+            put(&mut self.cells, *slot);
         }
     }
 
@@ -46,16 +46,16 @@ impl SlotSet {
     }
 }
 
-/// Returns `true` if the slot was in no place.
+/// Returns `true` if the slot was in no cell.
 #[inline]
-fn put(places: &mut [u32], slot: u32) -> bool {
-    let mask = places.len() - 1;
+fn put(cells: &mut [u32], slot: u32) -> bool {
+    let mask = cells.len() - 1;
     let mut at = (slot.wrapping_mul(0x9e37_79b1) >> 7) as usize & mask;
     loop {
-        match places[at] {
+        match cells[at] {
             found if found == slot => return false,
             EMPTY => {
-                places[at] = slot;
+                cells[at] = slot;
                 return true;
             }
             _ => at = (at + 1) & mask,

@@ -45,8 +45,8 @@ impl KnownRanks {
             | (node.tree as u64) << 16
             | (run as u64) << 6
             | u64::from(node.prefix.bits());
-        let place = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - KNOWN_RANKS.ilog2());
-        let known = &mut self.0[place as usize];
+        let cell = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - KNOWN_RANKS.ilog2());
+        let known = &mut self.0[cell as usize];
         if known.0 != key {
             *known = (key, find(parent));
         }

@@ -53,9 +53,9 @@ impl Nodes {
         let mut content = 0_u64;
         let mut from = Some(DocId(0));
         while let Some(first) = from {
-            let page = view.documents_page(first)?;
-            from = page.next;
-            let ids: Vec<DocId> = page.items.iter().map(|document| document.id).collect();
+            let portion = view.documents_portion(first)?;
+            from = portion.next;
+            let ids: Vec<DocId> = portion.items.iter().map(|document| document.id).collect();
             reporter.advance_to_share((keyed.len() as f64 / all).min(1.0))?;
             let read = |id: DocId| -> Result<Option<(Keyed, u64)>> {
                 Ok(view.text(id)?.map(|text| {

@@ -252,11 +252,13 @@ fn samples_of(view: &View, block: usize, key: u16) -> Result<Vec<DocId>> {
     Ok(samples)
 }
 
-/// The first documents with a fingerprint that answer queries, from one page of documents.
+/// The first documents with a fingerprint that answer queries, from one portion of documents.
 fn documents_with(view: &View, fingerprint: Fingerprint) -> Result<Vec<DocId>> {
-    let page = view.tables.documents_page(fingerprint.bits(), DocId(0))?;
+    let portion = view
+        .tables
+        .documents_portion(fingerprint.bits(), DocId(0))?;
     let mut samples = Vec::new();
-    for id in page.items {
+    for id in portion.items {
         if samples.len() == MAX_SAMPLES {
             break;
         }

@@ -11,7 +11,7 @@ use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::{FINGERPRINTS, TIMES, UNRELIABLE};
 use crate::store::view::access::SnapshotTables;
-use crate::store::view::pages::{Page, paged};
+use crate::store::view::portions::{Portion, in_portions};
 
 impl View {
     /// The number of documents, including expired ones that are not removed yet.
@@ -55,18 +55,18 @@ impl View {
 
     /// The documents from id `first` on, by id and without their texts.
     pub(crate) fn documents_from(&self, first: DocId) -> impl Iterator<Item = Result<Document>> {
-        paged(first, |from| self.documents_page(from))
+        in_portions(first, |from| self.documents_portion(from))
     }
 
     /// Some of the documents from id `from` on, by id and without their texts; empty only after the
     /// last document.
-    pub(crate) fn documents_page(&self, from: DocId) -> Result<Page<Document>> {
+    pub(crate) fn documents_portion(&self, from: DocId) -> Result<Portion<Document>> {
         let mut from = from;
         loop {
-            let mut page = self.tables.stored_documents_page(from)?;
-            let documents = &mut page.items;
-            // A page of the tables ends at its last document, and takes the documents of the
-            // memtables up to that id. An empty page is the last one and takes all remaining.
+            let mut portion = self.tables.stored_documents_portion(from)?;
+            let documents = &mut portion.items;
+            // A portion of the tables ends at its last document, and takes the documents of the
+            // memtables up to that id. An empty portion is the last one and takes all remaining.
             let last = documents.last().map_or(DocId(u64::MAX), |last| last.id);
             documents.retain(|document| !self.expiry.is_expired(document.arrival));
             if !self.memtables.is_empty() {
@@ -74,10 +74,10 @@ impl View {
                 documents.extend(self.documents_in_memtables(from, last));
                 documents.sort_unstable_by_key(|document| document.id);
             }
-            match page.next {
-                // All documents of this page were removed or have expired.
-                Some(next) if page.items.is_empty() => from = next,
-                _ => return Ok(page),
+            match portion.next {
+                // All documents of this portion were removed or have expired.
+                Some(next) if portion.items.is_empty() => from = next,
+                _ => return Ok(portion),
             }
         }
     }
@@ -168,7 +168,7 @@ fn without_text(id: DocId, state: StoredDocument) -> Document {
 impl SnapshotTables {
     /// The documents from id `from` on in the first chunk that has one, by id and without their
     /// texts.
-    fn stored_documents_page(&self, from: DocId) -> Result<Page<Document>> {
+    fn stored_documents_portion(&self, from: DocId) -> Result<Portion<Document>> {
         let (from, to) = (pair(from.0, 0), u128::MAX);
         let mut documents: Vec<Document> = Vec::new();
         self.table(FINGERPRINTS).visit(from, to, |_, chunk| {
@@ -183,7 +183,7 @@ impl SnapshotTables {
             })
         })?;
         let (Some(first), Some(last)) = (documents.first(), documents.last()) else {
-            return Ok(Page::new(documents, None, false));
+            return Ok(Portion::new(documents, None, false));
         };
         let (first, last) = (first.id, last.id);
         // Both the documents and the unreliable ids ascend, so one pass over both is enough.
@@ -196,7 +196,7 @@ impl SnapshotTables {
                 true
             })?;
         self.fill_in_arrivals(&mut documents, first, last)?;
-        Ok(Page::new(documents, Some(last), true))
+        Ok(Portion::new(documents, Some(last), true))
     }
 
     /// Sets the arrival times of documents. The documents ascend by id within `first..=last`.

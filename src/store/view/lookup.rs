@@ -12,7 +12,7 @@ use crate::store::tables::Tables;
 use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::schema::{BLOCK0, ROTATED};
 use crate::store::view::access::ViewAccess;
-use crate::store::view::pages::paged;
+use crate::store::view::portions::in_portions;
 use crate::store::view::postings::DocumentLookup;
 
 /// From 256 keys of a block on, a look-up uses all cores, in tasks of 64 keys.
@@ -230,7 +230,9 @@ impl<A: ViewAccess> Tables<A> {
 
     /// The reliable documents with exactly this fingerprint, by id. Reads a chunk at a time.
     pub(crate) fn documents_with(&self, fingerprint: u64) -> impl Iterator<Item = Result<DocId>> {
-        paged(DocId(0), move |from| self.documents_page(fingerprint, from))
+        in_portions(DocId(0), move |from| {
+            self.documents_portion(fingerprint, from)
+        })
     }
 }
 

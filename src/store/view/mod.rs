@@ -11,7 +11,7 @@
 pub(crate) mod access;
 mod documents;
 mod lookup;
-pub(crate) mod pages;
+pub(crate) mod portions;
 pub(crate) mod postings;
 mod scan;
 mod similar;

@@ -7,7 +7,7 @@ use crate::store::tables::packed::chunk::Chunk;
 use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::BLOCK0;
 use crate::store::tables::{Access, Tables};
-use crate::store::view::pages::Page;
+use crate::store::view::portions::Portion;
 
 /// The result of a look-up of fingerprints: their documents, as far as they were read.
 #[derive(Debug, Default)]
@@ -92,11 +92,11 @@ impl<A: Access> Tables<A> {
     }
 
     /// The documents of a fingerprint from id `from` on in the first chunk that has one.
-    pub(in crate::store) fn documents_page(
+    pub(in crate::store) fn documents_portion(
         &self,
         fingerprint: u64,
         from: DocId,
-    ) -> Result<Page<DocId>> {
+    ) -> Result<Portion<DocId>> {
         let (from, to) = (pair(fingerprint, from.0), pair(fingerprint, u64::MAX));
         let mut documents = Vec::new();
         let mut may_have_more = true;
@@ -116,7 +116,7 @@ impl<A: Access> Tables<A> {
             })
         })?;
         let last = documents.last().copied();
-        Ok(Page::new(documents, last, may_have_more))
+        Ok(Portion::new(documents, last, may_have_more))
     }
 
     /// Reports a fingerprint that a block table has and `block0` does not have.

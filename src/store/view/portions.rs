@@ -1,20 +1,20 @@
-//! [`paged`]: an iterator over items that are read one page at a time.
+//! [`in_portions`]: an iterator over items that are read one portion at a time.
 
 use crate::error::Result;
 use crate::ids::DocId;
 
 /// The items of one read, in order.
 #[derive(Debug)]
-pub(crate) struct Page<T> {
+pub(crate) struct Portion<T> {
     pub(crate) items: Vec<T>,
-    /// The smallest id that a later page can have; `None` after the last page.
+    /// The smallest id that a later portion can have; `None` after the last portion.
     pub(crate) next: Option<DocId>,
 }
 
-impl<T> Page<T> {
-    /// A page whose last item has the id `last`.
+impl<T> Portion<T> {
+    /// A portion whose last item has the id `last`.
     pub(crate) fn new(items: Vec<T>, last: Option<DocId>, may_have_more: bool) -> Self {
-        // No page follows the largest id, even with `may_have_more`.
+        // No portion follows the largest id, even with `may_have_more`.
         let next = last.and_then(|last| last.0.checked_add(1)).map(DocId);
         Self {
             items,
@@ -23,11 +23,11 @@ impl<T> Page<T> {
     }
 }
 
-/// Iterates over the items of all pages from `from` on. The first item of a page causes its read.
-/// After an error the iterator ends.
-pub(crate) fn paged<T>(
+/// Iterates over the items of all portions from `from` on. The first item of a portion causes its
+/// read. After an error the iterator ends.
+pub(crate) fn in_portions<T>(
     from: DocId,
-    mut read: impl FnMut(DocId) -> Result<Page<T>>,
+    mut read: impl FnMut(DocId) -> Result<Portion<T>>,
 ) -> impl Iterator<Item = Result<T>> {
     let mut next = Some(from);
     let mut items = Vec::new().into_iter();
@@ -37,7 +37,7 @@ pub(crate) fn paged<T>(
                 return Some(Ok(item));
             }
             match read(next.take()?) {
-                Ok(page) => (items, next) = (page.items.into_iter(), page.next),
+                Ok(portion) => (items, next) = (portion.items.into_iter(), portion.next),
                 Err(error) => return Some(Err(error)),
             }
         }
