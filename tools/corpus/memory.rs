@@ -10,6 +10,11 @@ const CHANGE_BYTES: u64 = 4 << 10;
 /// The default of the library.
 const MAX_MEMTABLE_CHANGES: usize = 64 << 10;
 
+/// A part of a load has at least 16 MiB of documents and their index, some 16,000 texts of one
+/// line. Each part rewrites most pages of the text keys, so many small parts take twice as long.
+/// The sorts of a bulk load take as much memory at least, after the index is freed.
+const MIN_PART_BYTES: u64 = 16 << 20;
+
 /// The memory of `--memory`. Each share is an upper bound; a command uses only some of the shares
 /// at a time.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +74,12 @@ impl MemoryBudget {
 
     /// The index and the kept documents of a load into a new database, which is not open meanwhile.
     pub fn new_index_bytes(self) -> u64 {
-        self.rest_bytes / 4 * 3
+        (self.rest_bytes / 4 * 3).max(MIN_PART_BYTES)
+    }
+
+    /// The index and the kept documents of a part of a load into an existing database.
+    pub fn part_bytes(self) -> u64 {
+        self.waiting_bytes().max(MIN_PART_BYTES)
     }
 
     /// The documents that wait for one call of `Transaction::apply`.

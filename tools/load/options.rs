@@ -24,10 +24,10 @@ const MOST_SHOWN: i64 = 10_000;
 ///
 /// A failed or interrupted load does not change the database, and creates none, with one exception:
 /// a load with --unique similar into an existing database stores its documents in parts if they
-/// take more than a quarter of --memory. The parts that are stored stay, and the load can be
-/// repeated. A load that is killed (kill -9, a power cut) may leave temporary files and folders
-/// beside the database: .simdb-XXXXXX.new, .simdb-load-XXXX and .REPORT.XXXX.new. Delete them when
-/// no load is running.
+/// take more than a quarter of --memory and more than 16 MiB. The parts that are stored stay, and
+/// the load can be repeated. A load that is killed (kill -9, a power cut) may leave temporary files
+/// and folders beside the database: .simdb-XXXXXX.new, .simdb-load-XXXX and .REPORT.XXXX.new.
+/// Delete them when no load is running.
 #[derive(Debug, Parser)]
 #[command(name = "simdb-load", version, after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n{DETAILS}"))]
 pub struct Options {
@@ -117,11 +117,11 @@ pub struct Options {
     /// unsorted ids or fingerprints touches the whole database, so a small value slows large loads.
     /// With --unique similar, the texts that are kept are compared in memory, some 800 bytes for a
     /// line of text; if they take three quarters of this memory (a quarter with an existing
-    /// database), they are stored, and later texts are compared with the database, which takes
-    /// several times as long. Not included, with --unique: up to 32 MiB for the list of changes of
-    /// the transaction, and the texts of the duplicates that --show-duplicates prints. Not included
-    /// in any load: the fingerprint of a long text, 25 to 40 times its bytes; a row group of
-    /// Parquet; the dictionary of jieba.
+    /// database) and at least 16 MiB, they are stored, and later texts are compared with the
+    /// database, which takes several times as long. Not included, with --unique: up to 32 MiB for
+    /// the list of changes of the transaction, and the texts of the duplicates that
+    /// --show-duplicates prints. Not included in any load: the fingerprint of a long text, 25 to 40
+    /// times its bytes; a row group of Parquet; the dictionary of jieba.
     #[arg(
         long,
         value_name = "SIZE",

@@ -195,7 +195,7 @@ impl FilteredLoad<'_> {
     fn add_by_index(&mut self, rule: SimilarRule, database: &Database) -> Result<()> {
         loop {
             let load = database.bulk_load(self.memory.sort_bytes())?;
-            if self.fill(load, rule, self.memory.waiting_bytes())? {
+            if self.fill(load, rule, self.memory.part_bytes())? {
                 return Ok(());
             }
             self.stored = self.statistics.counts.inserted;
