@@ -18,6 +18,7 @@ pub mod cluster {}
 #[doc = include_str!("decisions/008-the-journal.md")]
 #[doc = include_str!("decisions/009-ids-as-u64.md")]
 #[doc = include_str!("decisions/010-one-writer.md")]
+#[doc = include_str!("decisions/011-two-forests-in-memory.md")]
 pub mod decisions {}
 #[doc = include_str!("durability.md")]
 pub mod durability {}

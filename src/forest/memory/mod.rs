@@ -1,6 +1,9 @@
 //! [`Forest`]: an LSH forest of the slots of an index, and the slots that may be near-duplicates of
 //! a text.
 //!
+//! [Decision 011](crate::guide::decisions) says why this forest and the forest of a memtable have
+//! their own structures and walkers.
+//!
 //! # Source
 //! M. Bawa, T. Condie, P. Ganesan, *LSH Forest: Self-Tuning Indexes for Similarity Search*, WWW
 //! 2005; Q. Lv et al., *Multi-Probe LSH*, VLDB 2007 (the second minima).
