@@ -112,8 +112,8 @@ def bench_batch(options: Any) -> None:
     queries[::2] = flipped(stored[of], chosen)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "batch.simdb"
-        table = pa.table({"id": np.arange(options.documents), "text": stored})
-        _, seconds, _ = timed(lambda: simdb.bulk_load(path, table))
+        table = pa.table({"id": np.arange(options.documents), "bits": stored})
+        _, seconds, _ = timed(lambda: simdb.bulk_load(path, table, fingerprints="bits"))
         print(f"bulk load of {options.documents:,} fingerprints from Arrow: {seconds:.1f} s", flush=True)
         del table
         with simdb.open(path, cache_bytes=128 * options.documents + (256 << 20)) as db:
@@ -146,7 +146,7 @@ def check_batch(db: simdb.Database, stored: Any, queries: Any, of: Any, answer: 
     assert len(np.unique(asked[(ids == planted[asked]) & (asked % 2 == 0)])) == len(of)
     for query in range(0, len(queries), max(1, len(queries) // 100)):
         found = slice(offsets[query], offsets[query + 1])
-        single = [(match.id, match.distance) for match in db.within(int(queries[query]))]
+        single = [(match.id, match.distance) for match in db.within(simdb.Fingerprint(queries[query]))]
         assert list(zip(ids[found], distances[found])) == single
         scanned = np.flatnonzero(np.bitwise_count(stored ^ queries[query]) <= 3)
         assert sorted(ids[found]) == scanned.tolist()
@@ -161,7 +161,7 @@ def bench_insert(options: Any) -> None:
     bits = chosen.integers(0, 2**64, options.inserts, dtype=np.uint64)
     of = chosen.integers(0, stored, len(bits[9::10]))
     bits[9::10] = flipped(base[of], chosen)
-    contents, originals = bits.tolist(), of.tolist()
+    contents, originals = [simdb.Fingerprint(number) for number in bits], of.tolist()
 
     def insert(thread: int) -> None:
         for index in range(thread, len(contents), threads):
@@ -177,7 +177,8 @@ def bench_insert(options: Any) -> None:
     for turn in range(2):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "insert.simdb"
-            simdb.bulk_load(path, pa.table({"id": np.arange(stored), "text": base}))
+            table = pa.table({"id": np.arange(stored), "bits": base})
+            simdb.bulk_load(path, table, fingerprints="bits")
             with simdb.open(path, "w") as db, ThreadPoolExecutor(threads) as pool:
                 _, seconds, cpu = timed(lambda: list(pool.map(insert, range(threads))))
                 assert len(db) == stored + len(bits) - len(of)
@@ -230,19 +231,19 @@ def bench_interrupts(options: Any) -> None:
     ids = np.arange(len(bits))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "interrupts.simdb"
-        simdb.bulk_load(path, pa.table({"id": ids, "text": bits}))
-        unsorted = pa.table({"id": ids[::-1], "text": bits})
+        simdb.bulk_load(path, pa.table({"id": ids, "bits": bits}), fingerprints="bits")
+        unsorted = pa.table({"id": ids[::-1], "bits": bits})
         rows = list(enumerate(texts))
         numbers = count()
 
-        def load(records: Any) -> None:
+        def load(records: Any, **options: Any) -> None:
             # To remove a large file takes long, so each load has a file of its own.
-            simdb.bulk_load(Path(folder) / f"{next(numbers)}.simdb", records, keep_texts=True)
+            simdb.bulk_load(Path(folder) / f"{next(numbers)}.simdb", records, **options)
 
         with simdb.open(path, cache_bytes=128 * len(bits) + (256 << 20)) as db:
             operations: dict[str, Callable[[], Any]] = {
-                "load of an iterator of texts": lambda: load(iter(rows)),
-                "load of a table of unsorted fingerprints": lambda: load(unsorted),
+                "load of an iterator of texts": lambda: load(iter(rows), keep_texts=True),
+                "load of a table of unsorted fingerprints": lambda: load(unsorted, fingerprints="bits"),
                 "batch of queries": lambda: db.within_batch(bits[:1_000_000] ^ np.uint64(7)),
                 "pairs": lambda: db.pairs(),
                 "clusters": lambda: db.clusters(),

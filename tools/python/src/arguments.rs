@@ -3,19 +3,24 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyInt;
+use pyo3::types::{PyBool, PyInt};
 use simdb::Timestamp;
 
 use crate::error::invalid_argument;
+use crate::fingerprint::Fingerprint;
 
 /// The id of a document.
 pub fn id_of(object: &Bound<'_, PyAny>) -> PyResult<u64> {
+    // A fingerprint in place of an id: the arguments are exchanged.
+    if object.is_instance_of::<Fingerprint>() {
+        return Err(unexpected(object, "an id (int)"));
+    }
     whole_number(object, "an id", "an id (int)")
 }
 
 /// The id of a document that may be stored; `None` for an int that is no id.
 pub fn possible_id(object: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
-    match object.is_instance_of::<PyInt>() {
+    match object.is_instance_of::<PyInt>() && !object.is_instance_of::<PyBool>() {
         true => Ok(object.extract().ok()),
         false => id_of(object).map(Some),
     }
@@ -24,6 +29,7 @@ pub fn possible_id(object: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
 /// A number of 64 bits. An error has its name and the expected type.
 pub fn whole_number(object: &Bound<'_, PyAny>, name: &str, expected: &str) -> PyResult<u64> {
     let py = object.py();
+    refuse_bool(object, expected)?;
     object.extract().map_err(|error: PyErr| {
         if error.is_instance_of::<PyTypeError>(py) {
             unexpected(object, expected)
@@ -32,6 +38,14 @@ pub fn whole_number(object: &Bound<'_, PyAny>, name: &str, expected: &str) -> Py
             invalid_argument(py, &message)
         }
     })
+}
+
+/// `True` and `False` are ints in Python, and never numbers here.
+fn refuse_bool(object: &Bound<'_, PyAny>, expected: &str) -> PyResult<()> {
+    match object.is_instance_of::<PyBool>() {
+        true => Err(unexpected(object, expected)),
+        false => Ok(()),
+    }
 }
 
 /// The exception for an argument of another type.
@@ -46,11 +60,68 @@ pub fn type_name(object: &Bound<'_, PyAny>) -> String {
 
 /// A Hamming radius. The library refuses those that are too large.
 pub fn radius_of(object: &Bound<'_, PyAny>) -> PyResult<u32> {
+    refuse_bool(object, "a radius (int)")?;
     let radius: i64 = object.extract()?;
     u32::try_from(radius).map_err(|_| {
         let message = format!("there is no radius {radius}; give a radius from 0 to 64");
         invalid_argument(object.py(), &message)
     })
+}
+
+/// A positive number of bytes.
+pub fn memory_bytes_of(object: &Bound<'_, PyAny>) -> PyResult<u64> {
+    at_least(1, object, "memory_bytes")
+}
+
+/// A positive number of bytes, or `None`.
+pub fn cache_bytes_of(object: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+    optional(object, |object| at_least(1, object, "cache_bytes"))
+}
+
+/// The largest number of answers; `None` for all.
+pub fn limit_of(object: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+    optional(object, |object| at_least(0, object, "limit"))
+}
+
+/// A number of documents.
+pub fn count_of(object: &Bound<'_, PyAny>) -> PyResult<usize> {
+    at_least(0, object, "count").map(saturated)
+}
+
+/// The largest number of pairs.
+pub fn max_pairs_of(object: &Bound<'_, PyAny>) -> PyResult<usize> {
+    at_least(0, object, "max_pairs").map(saturated)
+}
+
+fn saturated(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+fn optional(
+    object: &Bound<'_, PyAny>,
+    number: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<u64>,
+) -> PyResult<Option<usize>> {
+    match object.is_none() {
+        true => Ok(None),
+        false => number(object).map(|number| Some(saturated(number))),
+    }
+}
+
+/// A number that is not too small. An error has the name of its argument.
+fn at_least(least: u64, object: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
+    let refused = || {
+        let message = format!("{name} is an int of at least {least}, which {object} is not");
+        invalid_argument(object.py(), &message)
+    };
+    let expected = format!("{name} (int)");
+    refuse_bool(object, &expected)?;
+    match object.extract::<u64>() {
+        Ok(number) if number >= least => Ok(number),
+        Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => {
+            Err(unexpected(object, &expected))
+        }
+        _ => Err(refused()),
+    }
 }
 
 /// An arrival time: milliseconds since 1970, or a datetime.
@@ -61,6 +132,8 @@ impl<'py> FromPyObject<'_, 'py> for Arrival {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let expected = "an arrival time (datetime, or int of milliseconds since 1970)";
+        refuse_bool(&object, expected)?;
         if let Ok(milliseconds) = object.extract::<u64>() {
             return Ok(Self(Timestamp(milliseconds)));
         }
@@ -70,7 +143,6 @@ impl<'py> FromPyObject<'_, 'py> for Arrival {
             return Err(is_before());
         }
         if !object.hasattr(intern!(py, "timestamp"))? {
-            let expected = "an arrival time (datetime, or int of milliseconds since 1970)";
             return Err(unexpected(&object, expected));
         }
         let seconds: f64 = object.call_method0(intern!(py, "timestamp"))?.extract()?;

@@ -14,7 +14,7 @@ macro_rules! changes {
     ($class:ident, $answer:ty) => {
         #[pymethods]
         impl $class {
-            /// Stores a document under a new id. content is a text or a fingerprint; arrival a
+            /// Stores a document under a new id. content is a text or a Fingerprint; arrival a
             /// datetime or milliseconds since 1970.
             #[pyo3(signature = (id, content, *, arrival=None))]
             fn insert(

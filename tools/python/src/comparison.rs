@@ -10,9 +10,16 @@ use simdb::containment::{AlignedWord, Alignment, Containment, Weights};
 use crate::interruptible::call;
 use crate::matches::{Resemblance, words};
 use crate::repr::number_or_none;
+use crate::texts::Text;
 
 /// Made once: a normaliser loads its tables.
-static NORMALISER: LazyLock<Normaliser> = LazyLock::new(Normaliser::new);
+pub static NORMALISER: LazyLock<Normaliser> = LazyLock::new(Normaliser::new);
+
+/// Returns `true` if a text has something that is compared: a letter or a digit, for example.
+pub fn has_words(text: &str) -> bool {
+    // Nearly every text begins with a letter or a digit.
+    text.chars().any(char::is_alphanumeric) || !NORMALISER.letters(text).is_empty()
+}
 
 /// The decision about two texts.
 #[pyclass(frozen, get_all, eq, module = "simdb")]
@@ -49,10 +56,10 @@ fn shown(missing: &[(String, f64)]) -> String {
 
 /// Compares two texts: may one be deleted for the other, and which words would be lost?
 #[pyfunction]
-pub fn compare(py: Python<'_>, a: &str, b: &str) -> PyResult<Comparison> {
+pub fn compare(py: Python<'_>, a: Text, b: Text) -> PyResult<Comparison> {
     call(py, || {
         let (found, resemblance) =
-            Containment::with_resemblance(&NORMALISER, Weights::builtin(), a, b);
+            Containment::with_resemblance(&NORMALISER, Weights::builtin(), &a, &b);
         Ok(Comparison {
             verdict: found.verdict.name(),
             missing_in_b: words(found.missing_in_b),
@@ -111,13 +118,13 @@ fn line(words: &[Word]) -> String {
 
 /// Aligns two texts word by word, to show why `compare` decides as it does.
 #[pyfunction]
-pub fn explain(py: Python<'_>, a: &str, b: &str) -> PyResult<Explanation> {
+pub fn explain(py: Python<'_>, a: Text, b: Text) -> PyResult<Explanation> {
     let to_words = |words: Vec<AlignedWord>| {
         let word = |word: AlignedWord| (word.word, word.weight, word.counterpart);
         words.into_iter().map(word).collect()
     };
     call(py, || {
-        let found = Alignment::new(&NORMALISER, Weights::builtin(), a, b);
+        let found = Alignment::new(&NORMALISER, Weights::builtin(), &a, &b);
         Ok(Explanation {
             verdict: found.containment.verdict.name(),
             a: to_words(found.a),

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use simdb::{DocId, Error};
 
-use crate::arguments::{Arrival, id_of};
+use crate::arguments::{Arrival, cache_bytes_of, id_of, memory_bytes_of};
 use crate::error::{Failure, invalid_argument};
 use crate::interruptible::{call, run};
 use crate::load::{BulkReport, Records, load_all};
@@ -51,7 +51,7 @@ pub fn open(
     keep_texts: bool,
     similar: bool,
     retention: Option<Duration>,
-    cache_bytes: Option<usize>,
+    #[pyo3(from_py_with = cache_bytes_of)] cache_bytes: Option<usize>,
 ) -> PyResult<Database> {
     let asked = Asked::new(recipe, keep_texts, similar, retention, false)
         .map_err(|failure| failure.into_exception(py))?;
@@ -106,19 +106,22 @@ impl Database {
     /// Loads records into this database in one transaction: see simdb.bulk_load. Other writers
     /// wait.
     #[pyo3(signature = (
-        records, *, id=Some("id".to_owned()), text="text".to_owned(), memory_bytes=256 << 20,
-        progress=None,
-    ), text_signature = "($self, records, *, id='id', text='text', memory_bytes=268435456, progress=None)")]
+        records, *, id=Some("id".to_owned()), text="text".to_owned(), fingerprints=None,
+        memory_bytes=256 << 20, progress=None,
+    ), text_signature = "($self, records, *, id='id', text='text', fingerprints=None, \
+        memory_bytes=268435456, progress=None)")]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn bulk_load(
         &self,
         py: Python<'_>,
         records: &Bound<'_, PyAny>,
         id: Option<String>,
         text: String,
-        memory_bytes: u64,
+        fingerprints: Option<String>,
+        #[pyo3(from_py_with = memory_bytes_of)] memory_bytes: u64,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<BulkReport> {
-        let records = Records::new(records, id, text)?;
+        let records = Records::new(records, id, text, fingerprints)?;
         run(py, progress, || {
             let database = self.0.shared.database()?;
             let load = database.bulk_load(memory_bytes)?;

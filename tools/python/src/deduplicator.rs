@@ -16,6 +16,8 @@ use simdb::{
     SimilarText,
 };
 
+use crate::arguments::max_pairs_of;
+use crate::comparison::has_words;
 use crate::error::{Failure, invalid_argument};
 use crate::fingerprinter::part_length;
 use crate::interruptible::{call, check, pool, run};
@@ -30,7 +32,7 @@ pub struct Deduplicator(Mutex<simdb::Deduplicator>);
 
 /// A removed text: its number and the number of its keeper, the verdict about the removed text (a)
 /// and its keeper (b), the words that are missing in the keeper, edit similarity and Jaccard index.
-type Removal = (
+pub type Removal = (
     u64,
     u64,
     Option<&'static str>,
@@ -59,18 +61,23 @@ impl Deduplicator {
         Ok(Self(Mutex::new(deduplicator.stopping_at_first())))
     }
 
-    /// Decides about the next texts, which have these numbers, and returns the removed texts in
-    /// order. With keep=False, the texts are compared with the kept texts only, and no more texts
-    /// are kept.
+    /// Decides about the next texts, which are the records of these numbers, and returns the
+    /// removed texts in order. A text without a word is not compared. With keep=False, the texts
+    /// are compared with the kept texts only, and no more texts are kept.
     fn decide(
         &self,
         py: Python<'_>,
-        texts: Texts,
+        texts: &Bound<'_, PyAny>,
         numbers: PyReadonlyArray1<'_, u64>,
         keep: bool,
     ) -> PyResult<Vec<Removal>> {
-        let texts = texts.borrow(py)?;
         let numbers = numbers.as_array().to_vec();
+        let name = |index: usize| {
+            let number = numbers.get(index);
+            number.map_or(format!("text {index}"), |number| format!("record {number}"))
+        };
+        let texts = Texts::named(texts, &name)?;
+        let texts = texts.borrow(py)?;
         if numbers.len() != texts.len() {
             return Err(invalid_argument(py, "a number for each text is expected"));
         }
@@ -82,6 +89,7 @@ impl Deduplicator {
                 check("deciding", done as u64, None)?;
                 let part = pace.take(&mut rest);
                 let documents: Vec<Document> = (numbers[done..].iter().zip(part))
+                    .filter(|(_, text)| has_words(text))
                     .map(|(number, text)| Document::new(*number, NO_FINGERPRINT).with_text(*text))
                     .collect();
                 done += part.len();
@@ -235,21 +243,32 @@ pub fn removal_table(
 /// The verdicts about a removed text and its keeper, in the order of `_VERDICTS` in `corpus.py`.
 const VERDICTS: [Verdict; 2] = [Verdict::Same, Verdict::AInB];
 
-/// All pairs of similar texts as a table: the positions a and b of the texts, a < b, with the
-/// verdict, edit similarity and Jaccard index.
+/// All pairs of similar texts as a table: the numbers a and b of their records, a < b, with the
+/// verdict, edit similarity and Jaccard index. The numbers ascend. A text without a word is not
+/// compared.
 #[pyfunction]
-#[pyo3(signature = (texts, edit_similarity, jaccard, decision, max_pairs, progress))]
+#[pyo3(signature = (texts, numbers, edit_similarity, jaccard, decision, max_pairs, progress))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub fn similar_pairs(
     py: Python<'_>,
-    texts: Texts,
+    texts: &Bound<'_, PyAny>,
+    numbers: PyReadonlyArray1<'_, u64>,
     edit_similarity: Option<f64>,
     jaccard: Option<f64>,
     decision: &str,
-    max_pairs: usize,
+    #[pyo3(from_py_with = max_pairs_of)] max_pairs: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Table> {
     let options = SimilarOptions::of_join(py, edit_similarity, jaccard, decision)?;
-    let texts = texts.borrow(py)?;
+    let numbers = numbers.as_array().to_vec();
+    let number = |index: usize| numbers.get(index).copied().unwrap_or(index as u64);
+    let texts = Texts::named(texts, &|index| format!("record {}", number(index)))?;
+    let compared = texts.borrow(py)?.into_iter().enumerate();
+    let (numbers, texts): (Vec<u64>, Vec<&str>) = compared
+        .filter(|(_, text)| has_words(text))
+        .map(|(index, text)| (number(index), text))
+        .unzip();
+    let number = |position: u64| numbers[position as usize];
     let pairs = run(py, progress, || find_pairs(&texts, &options, max_pairs))?;
     let Some(pairs) = pairs else {
         let message = format!(
@@ -259,7 +278,8 @@ pub fn similar_pairs(
         return Err(invalid_argument(py, &message));
     };
     let position = |position: fn(&(u64, SimilarText)) -> u64| {
-        Arc::new(UInt64Array::from_iter_values(pairs.iter().map(position)))
+        let positions = pairs.iter().map(position);
+        Arc::new(UInt64Array::from_iter_values(positions.map(number)))
     };
     let verdicts: StringArray = pairs
         .iter()

@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use simdb::DocId;
 
 use crate::error::Failure;
+use crate::fingerprint::Fingerprint;
 use crate::interruptible::call;
 use crate::source::Source;
 use crate::table::{Table, schema};
@@ -24,7 +25,7 @@ pub struct Document {
     /// The id.
     pub id: u64,
     /// The fingerprint.
-    pub fingerprint: u64,
+    pub fingerprint: Fingerprint,
     /// False if the text has too little content to be found by its fingerprint.
     pub reliable: bool,
     /// The arrival time in milliseconds since 1970; None if no arrival times are kept.
@@ -38,7 +39,7 @@ const SHOWN_CHARACTERS: usize = 40;
 
 #[pymethods]
 impl Document {
-    fn __getnewargs__(&self) -> (u64, u64, bool, Option<u64>, Option<&str>) {
+    fn __getnewargs__(&self) -> (u64, Fingerprint, bool, Option<u64>, Option<&str>) {
         let text = self.text.as_deref();
         (self.id, self.fingerprint, self.reliable, self.arrival, text)
     }
@@ -46,7 +47,7 @@ impl Document {
     fn __repr__(&self) -> String {
         let mut shown = format!(
             "Document(id={}, fingerprint=0x{:016x}",
-            self.id, self.fingerprint
+            self.id, self.fingerprint.0
         );
         // To write into a string cannot fail.
         if !self.reliable {
@@ -68,7 +69,7 @@ impl From<simdb::Document> for Document {
     fn from(document: simdb::Document) -> Self {
         Self {
             id: document.id.0,
-            fingerprint: document.fingerprint.bits(),
+            fingerprint: document.fingerprint.into(),
             reliable: document.reliable,
             arrival: document.arrival.map(|arrival| arrival.0),
             text: document.text,

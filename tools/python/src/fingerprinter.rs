@@ -5,9 +5,10 @@ use pyo3::prelude::*;
 use rayon::prelude::*;
 
 use crate::error::Failure;
+use crate::fingerprint::Fingerprint;
 use crate::interruptible::{call, check, pool, run};
 use crate::recipe::{Recipe, RecipeArgument};
-use crate::texts::Texts;
+use crate::texts::{Text, Texts};
 
 /// A recipe with its tables loaded. All threads can share a fingerprinter.
 #[pyclass(frozen, module = "simdb")]
@@ -37,19 +38,19 @@ impl Fingerprinter {
     }
 
     /// The fingerprint of a text.
-    fn fingerprint(&self, py: Python<'_>, text: &str) -> PyResult<u64> {
-        call(py, || Ok(self.0.fingerprint(text)?.fingerprint.bits()))
+    fn fingerprint(&self, py: Python<'_>, text: Text) -> PyResult<Fingerprint> {
+        call(py, || Ok(self.0.fingerprint(&text)?.fingerprint.into()))
     }
 
     /// The fingerprint of a text of 128 bits.
-    fn fingerprint128(&self, py: Python<'_>, text: &str) -> PyResult<u128> {
-        call(py, || Ok(self.0.fingerprint128(text)?.bits()))
+    fn fingerprint128(&self, py: Python<'_>, text: Text) -> PyResult<u128> {
+        call(py, || Ok(self.0.fingerprint128(&text)?.bits()))
     }
 
     /// The reason why the fingerprint of a text is not reliable, as a sentence; None if it is.
-    fn unreliable_reason(&self, py: Python<'_>, text: &str) -> PyResult<Option<String>> {
+    fn unreliable_reason(&self, py: Python<'_>, text: Text) -> PyResult<Option<String>> {
         call(py, || {
-            let reason = self.0.unreliable_reason(text)?;
+            let reason = self.0.unreliable_reason(&text)?;
             Ok(reason.map(|reason| reason.to_string()))
         })
     }
@@ -75,9 +76,9 @@ impl Fingerprinter {
     }
 
     /// The features of a text, heaviest first: tokens, weights, and the hashes that vote.
-    fn features(&self, py: Python<'_>, text: &str) -> PyResult<Vec<Feature>> {
+    fn features(&self, py: Python<'_>, text: Text) -> PyResult<Vec<Feature>> {
         call(py, || {
-            let features = self.0.features(text)?.into_iter();
+            let features = self.0.features(&text)?.into_iter();
             Ok(features
                 .map(|feature| (feature.token, feature.weight, feature.hash))
                 .collect())
@@ -85,15 +86,19 @@ impl Fingerprinter {
     }
 
     /// The fingerprint of tokens with given weights.
-    fn fingerprint_tokens(&self, py: Python<'_>, tokens: Vec<(String, f64)>) -> PyResult<u64> {
+    fn fingerprint_tokens(
+        &self,
+        py: Python<'_>,
+        tokens: Vec<(String, f64)>,
+    ) -> PyResult<Fingerprint> {
         call(py, || {
-            Ok(self.0.fingerprint_tokens(&tokens)?.fingerprint.bits())
+            Ok(self.0.fingerprint_tokens(&tokens)?.fingerprint.into())
         })
     }
 
     /// The text in the form that the recipe compares.
-    fn normalise(&self, py: Python<'_>, text: &str) -> PyResult<String> {
-        call(py, || Ok(self.0.normalise(text)))
+    fn normalise(&self, py: Python<'_>, text: Text) -> PyResult<String> {
+        call(py, || Ok(self.0.normalise(&text)))
     }
 
     fn __repr__(&self) -> String {

@@ -9,10 +9,12 @@
 mod arguments;
 mod changes;
 mod comparison;
+mod corpus;
 mod database;
 mod deduplicator;
 mod documents;
 mod error;
+mod fingerprint;
 mod fingerprinter;
 mod interruptible;
 mod load;
@@ -40,11 +42,15 @@ mod _simdb {
     #[pymodule_export]
     use crate::comparison::{Comparison, Explanation, compare, explain};
     #[pymodule_export]
+    use crate::corpus::{find_removals, load_texts};
+    #[pymodule_export]
     use crate::database::{Database, open};
     #[pymodule_export]
     use crate::deduplicator::{Deduplicator, removal_table, similar_pairs};
     #[pymodule_export]
     use crate::documents::{Document, DocumentIterator, IdIterator};
+    #[pymodule_export]
+    use crate::fingerprint::Fingerprint;
     #[pymodule_export]
     use crate::fingerprinter::Fingerprinter;
     #[pymodule_export]

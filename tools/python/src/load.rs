@@ -12,13 +12,16 @@ use rayon::prelude::*;
 use simdb::bulk::BulkLoad;
 use simdb::{DocId, Document, Fingerprint};
 
-use crate::arguments::type_name;
+use crate::arguments::{id_of, memory_bytes_of, type_name};
 use crate::error::{Failure, invalid_argument};
 use crate::fingerprinter::part_length;
 use crate::interruptible::{check, pool, run};
 use crate::recipe::RecipeArgument;
 use crate::settings::Asked;
-use crate::texts::{Content, ContentRef, is_arrow, numbers_of, optional_strings, strings_of};
+use crate::texts::{
+    Content, ContentRef, fingerprint_of, in_record, is_arrow, numbers_of, optional_strings,
+    strings_of,
+};
 
 /// The result of a bulk load.
 #[pyclass(frozen, get_all, eq, module = "simdb")]
@@ -30,6 +33,8 @@ pub struct BulkReport {
     pub present: u64,
     /// Documents left out, because a document with another fingerprint has their id.
     pub conflicts: u64,
+    /// The ids of the conflicts, at most 1,000 of them.
+    pub conflict_ids: Vec<u64>,
     /// Documents left out, because they arrived before the retention window.
     pub expired: u64,
 }
@@ -41,10 +46,12 @@ impl BulkReport {
             inserted,
             present,
             conflicts,
+            conflict_ids,
             expired,
         } = self;
         format!(
-            "BulkReport(inserted={inserted}, present={present}, conflicts={conflicts}, expired={expired})"
+            "BulkReport(inserted={inserted}, present={present}, conflicts={conflicts}, \
+             conflict_ids={conflict_ids:?}, expired={expired})"
         )
     }
 }
@@ -58,7 +65,7 @@ pub struct Records {
 }
 
 /// Takes the ids and contents of some records.
-type PushPart<'p> = dyn FnMut(&[(u64, ContentRef<'_>)]) -> Result<(), Failure> + 'p;
+pub type PushPart<'p> = dyn FnMut(&[(u64, ContentRef<'_>)]) -> Result<(), Failure> + 'p;
 
 enum RecordSource {
     Python(Py<PyIterator>),
@@ -68,24 +75,45 @@ enum RecordSource {
 struct Columns {
     /// `None` to number the records from 0.
     id: Option<String>,
-    text: String,
+    content: String,
+    /// `true` if the contents are fingerprints, which may be numbers.
+    are_fingerprints: bool,
 }
 
 impl Records {
-    pub fn new(records: &Bound<'_, PyAny>, id: Option<String>, text: String) -> PyResult<Self> {
+    /// The records of an object. `fingerprints` names the field of fingerprints, in place of the
+    /// field of texts.
+    pub fn new(
+        records: &Bound<'_, PyAny>,
+        id: Option<String>,
+        text: String,
+        fingerprints: Option<String>,
+    ) -> PyResult<Self> {
         Ok(Self {
             total: records.len().ok().map(|length| length as u64),
             source: if is_arrow(records)? {
-                RecordSource::Arrow(records.extract::<AnyRecordBatch>()?.into_reader()?)
+                let batches = records.extract::<AnyRecordBatch>().map_err(|error| {
+                    let message = format!(
+                        "a table with a column of ids and a column of texts is expected, not {} ({error}); \
+                         of a column give enumerate(column)",
+                        type_name(records)
+                    );
+                    invalid_argument(records.py(), &message)
+                })?;
+                RecordSource::Arrow(batches.into_reader()?)
             } else {
                 RecordSource::Python(records.try_iter()?.unbind())
             },
-            columns: Columns { id, text },
+            columns: Columns {
+                id,
+                are_fingerprints: fingerprints.is_some(),
+                content: fingerprints.unwrap_or(text),
+            },
         })
     }
 
     /// Calls `push` with the ids and contents of all records, some thousand at a time.
-    fn for_each_part(self, push: &mut PushPart<'_>) -> Result<(), Failure> {
+    pub fn for_each_part(self, push: &mut PushPart<'_>) -> Result<(), Failure> {
         let (mut done, total) = (0, self.total);
         let columns = &self.columns;
         let mut push = |part: &[(u64, ContentRef<'_>)]| {
@@ -166,12 +194,13 @@ impl Columns {
     fn record(&self, record: &Bound<'_, PyAny>, number: u64) -> PyResult<(u64, Content)> {
         let py = record.py();
         if let Ok(pair) = record.cast::<PyTuple>() {
-            return pair.extract().map_err(|_| {
-                let message = format!(
-                    "record {number} is a tuple, but not of an id and a text or a fingerprint"
-                );
-                invalid_argument(py, &message)
-            });
+            let Ok((id, content)) = pair.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() else {
+                let message = format!("record {number} is a tuple, but not of an id and a text");
+                return Err(invalid_argument(py, &message));
+            };
+            let of_record = |error| in_record(py, &format!("record {number}"), error);
+            let id = id_of(&id).map_err(of_record)?;
+            return Ok((id, self.content(&content).map_err(of_record)?));
         }
         let of_column = |name: &str| {
             record.get_item(name).map_err(|_| {
@@ -185,20 +214,21 @@ impl Columns {
                 )
             })
         };
-        let refuse = |name: &str, expected: &str| {
-            invalid_argument(
-                py,
-                &format!("field '{name}' of record {number} is not {expected}"),
-            )
-        };
+        let of_field =
+            |name: &str, error| in_record(py, &format!("field '{name}' of record {number}"), error);
         let id = match &self.id {
-            Some(name) => (of_column(name)?.extract())
-                .map_err(|_| refuse(name, "an id, a whole number from 0 to 2**64 - 1"))?,
+            Some(name) => id_of(&of_column(name)?).map_err(|error| of_field(name, error))?,
             None => number,
         };
-        let content = (of_column(&self.text)?.extract())
-            .map_err(|_| refuse(&self.text, "a text or a fingerprint"))?;
-        Ok((id, content))
+        let content = self.content(&of_column(&self.content)?);
+        Ok((id, content.map_err(|error| of_field(&self.content, error))?))
+    }
+
+    fn content(&self, object: &Bound<'_, PyAny>) -> PyResult<Content> {
+        match self.are_fingerprints {
+            true => fingerprint_of(object).map(Content::Fingerprint),
+            false => object.extract(),
+        }
     }
 
     fn rows(&self, py: Python<'_>, batch: &RecordBatch, next: u64) -> PyResult<Rows> {
@@ -212,16 +242,23 @@ impl Columns {
                 )
             })
         };
-        let content = column(&self.text)?;
+        let content = column(&self.content)?;
+        if content.data_type().is_integer() && !self.are_fingerprints {
+            let message = format!(
+                "column '{0}' has numbers, and texts are expected; cast it to strings, or name a column of \
+                 fingerprints: fingerprints=\"{0}\"",
+                self.content
+            );
+            return Err(invalid_argument(py, &message));
+        }
         Ok(Rows {
             ids: match &self.id {
-                Some(name) => numbers_of(py, column(name)?)?,
+                Some(name) => numbers_of(py, column(name)?, next)?,
                 None => UInt64Array::from_iter_values(next..next + batch.num_rows() as u64),
             },
-            contents: if content.data_type().is_integer() {
-                Contents::Fingerprints(numbers_of(py, content)?)
-            } else {
-                Contents::Texts(strings_of(py, content)?)
+            contents: match self.are_fingerprints {
+                true => Contents::Fingerprints(numbers_of(py, content, next)?),
+                false => Contents::Texts(strings_of(py, content)?),
             },
         })
     }
@@ -260,6 +297,9 @@ impl Rows {
     }
 }
 
+/// The ids of conflicts that a report has, 8 KiB.
+const MAX_CONFLICT_IDS: usize = 1000;
+
 /// Pushes all records, and finishes the load.
 pub fn load_all(
     mut load: BulkLoad<'_>,
@@ -291,11 +331,18 @@ pub fn load_all(
         }
         Ok(())
     })?;
-    let report = load.finish(|_conflict| ControlFlow::Continue(()))?;
+    let mut conflict_ids = Vec::new();
+    let report = load.finish(|conflict| {
+        if conflict_ids.len() < MAX_CONFLICT_IDS {
+            conflict_ids.push(conflict.id.0);
+        }
+        ControlFlow::Continue(())
+    })?;
     Ok(BulkReport {
         inserted: report.inserted,
         present: report.present,
         conflicts: report.conflicts,
+        conflict_ids,
         expired: report.expired,
     })
 }
@@ -304,16 +351,20 @@ pub fn load_all(
 /// exception nothing is left.
 ///
 /// records is an iterable of tuples (id, text) or of dicts, or a table with the Arrow C stream
-/// interface. A fingerprint may stand in place of a text. id and text name the fields; id=None
-/// numbers the records from 0. Any number of documents can be loaded in memory_bytes.
+/// interface. A Fingerprint may stand in place of a text. id and text name the fields; id=None
+/// numbers the records from 0. fingerprints names a field of fingerprints, or a column of uint64,
+/// in place of the texts. Any number of documents can be loaded in memory_bytes.
+///
+/// A record with the id of a document that has another fingerprint is left out, and counted as a
+/// conflict.
 ///
 /// progress is a progress bar of tqdm, or a function of (stage, done, total).
 #[pyfunction]
 #[pyo3(signature = (
-    path, records, *, id=Some("id".to_owned()), text="text".to_owned(), recipe=None, keep_texts=false,
-    similar=false, retention=None, frozen=false, memory_bytes=256 << 20, progress=None,
-), text_signature = "(path, records, *, id='id', text='text', recipe=None, keep_texts=False, \
-    similar=False, retention=None, frozen=False, memory_bytes=268435456, progress=None)")]
+    path, records, *, id=Some("id".to_owned()), text="text".to_owned(), fingerprints=None, recipe=None,
+    keep_texts=false, similar=false, retention=None, frozen=false, memory_bytes=256 << 20, progress=None,
+), text_signature = "(path, records, *, id='id', text='text', fingerprints=None, recipe=None, \
+    keep_texts=False, similar=False, retention=None, frozen=False, memory_bytes=268435456, progress=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub fn bulk_load(
     py: Python<'_>,
@@ -321,17 +372,18 @@ pub fn bulk_load(
     records: &Bound<'_, PyAny>,
     id: Option<String>,
     text: String,
+    fingerprints: Option<String>,
     recipe: Option<RecipeArgument<'_>>,
     keep_texts: bool,
     similar: bool,
     retention: Option<Duration>,
     frozen: bool,
-    memory_bytes: u64,
+    #[pyo3(from_py_with = memory_bytes_of)] memory_bytes: u64,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<BulkReport> {
     let asked = Asked::new(recipe, keep_texts, similar, retention, frozen)
         .map_err(|failure| failure.into_exception(py))?;
-    let records = Records::new(records, id, text)?;
+    let records = Records::new(records, id, text, fingerprints)?;
     run(py, progress, || {
         let fingerprinter = simdb::Fingerprinter::new(asked.recipe());
         let load = asked.into_builder().bulk_create(&path, memory_bytes)?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::arguments::memory_bytes_of;
 use crate::interruptible::run;
 use crate::recipe::RecipeArgument;
 use crate::settings::Asked;
@@ -52,7 +53,7 @@ pub fn salvage<'py>(
     keep_texts: bool,
     similar: bool,
     retention: Option<Duration>,
-    memory_bytes: u64,
+    #[pyo3(from_py_with = memory_bytes_of)] memory_bytes: u64,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let asked = Asked::new(recipe, keep_texts, similar, retention, false)

@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use simdb::containment::Missing;
 
+use crate::fingerprint::Fingerprint;
 use crate::repr::{number_or_none, python_bool};
 
 /// A document within a radius of a query.
@@ -14,13 +15,13 @@ pub struct Match {
     /// The number of bits in which the fingerprints differ.
     pub distance: u32,
     /// The fingerprint of the document.
-    pub fingerprint: u64,
+    pub fingerprint: Fingerprint,
 }
 
 #[pymethods]
 impl Match {
     /// For pickle, by which processes exchange matches.
-    fn __getnewargs__(&self) -> (u64, u32, u64) {
+    fn __getnewargs__(&self) -> (u64, u32, Fingerprint) {
         (self.id, self.distance, self.fingerprint)
     }
 
@@ -30,7 +31,10 @@ impl Match {
             distance,
             fingerprint,
         } = self;
-        format!("Match(id={id}, distance={distance}, fingerprint=0x{fingerprint:016x})")
+        format!(
+            "Match(id={id}, distance={distance}, fingerprint=0x{:016x})",
+            fingerprint.0
+        )
     }
 }
 
@@ -39,7 +43,7 @@ impl From<simdb::Match> for Match {
         Self {
             id: found.id.0,
             distance: found.distance,
-            fingerprint: found.fingerprint.bits(),
+            fingerprint: found.fingerprint.into(),
         }
     }
 }
@@ -96,7 +100,7 @@ pub struct Similar {
     /// The id of the document.
     pub id: u64,
     /// The fingerprint of the document.
-    pub fingerprint: u64,
+    pub fingerprint: Fingerprint,
     /// The number of bits in which the fingerprints differ; None if the recipe takes no texts.
     pub distance: Option<u32>,
     /// The similarity of the texts.
@@ -142,7 +146,7 @@ impl Similar {
 /// The fields of [`Similar`], in order.
 type SimilarArguments = (
     u64,
-    u64,
+    Fingerprint,
     Option<u32>,
     Resemblance,
     Option<String>,
@@ -159,7 +163,7 @@ impl From<simdb::Similar> for Similar {
             });
         Self {
             id: found.id.0,
-            fingerprint: found.fingerprint.bits(),
+            fingerprint: found.fingerprint.into(),
             distance: found.distance,
             resemblance: found.resemblance.into(),
             verdict,

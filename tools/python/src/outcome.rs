@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+use crate::fingerprint::Fingerprint;
 use crate::matches::{Match, Similar};
 
 /// The result of a change. True if the database was changed.
@@ -70,10 +71,10 @@ impl Outcome {
 
     /// The fingerprint that is or was stored under the id ("exists", "replaced", "removed").
     #[getter]
-    fn stored(&self) -> Option<u64> {
+    fn stored(&self) -> Option<Fingerprint> {
         use simdb::Outcome::*;
         match &self.0 {
-            Exists { stored } | Replaced { stored } | Removed { stored } => Some(stored.bits()),
+            Exists { stored } | Replaced { stored } | Removed { stored } => Some((*stored).into()),
             _ => None,
         }
     }

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use crate::arguments::{id_of, possible_id, radius_of};
+use crate::arguments::{count_of, id_of, limit_of, max_pairs_of, possible_id, radius_of};
 use crate::database::Database;
 use crate::documents::{Document, DocumentIterator, IdIterator};
 use crate::matches::{Match, Similar};
@@ -10,7 +10,7 @@ use crate::settings::Settings;
 use crate::snapshot::Snapshot;
 use crate::source::{BatchAnswer, SimilarOptions, clustering};
 use crate::table::Table;
-use crate::texts::Content;
+use crate::texts::{Content, Text};
 
 /// Gives a class around a [`Source`](crate::source::Source) the methods that read documents.
 // A base class of both would be one more class for users.
@@ -27,30 +27,35 @@ macro_rules! queries {
                 py: Python<'_>,
                 query: Content,
                 #[pyo3(from_py_with = radius_of)] radius: u32,
-                limit: Option<usize>,
+                #[pyo3(from_py_with = limit_of)] limit: Option<usize>,
             ) -> PyResult<Vec<Match>> {
                 self.0.within(py, &query, radius, limit)
             }
 
-            /// The answers of within to many fingerprints, on all cores. queries is a NumPy or
-            /// Arrow array of uint64.
+            /// The answers of within to many fingerprints, on all cores: a NumPy or Arrow array of
+            /// uint64, or an iterable of Fingerprint.
             ///
-            /// Returns three NumPy arrays (offsets, ids, distances): the matches of query i are
-            /// ids[offsets[i]:offsets[i + 1]], with their distances.
-            #[pyo3(signature = (queries, radius=3, *, limit=None, progress=None))]
+            /// Returns three NumPy arrays (offsets, ids, distances): the matches of fingerprint i
+            /// are ids[offsets[i]:offsets[i + 1]], with their distances.
+            #[pyo3(signature = (fingerprints, radius=3, *, limit=None, progress=None))]
             fn within_batch(
                 &self,
-                queries: &Bound<'_, PyAny>,
+                fingerprints: &Bound<'_, PyAny>,
                 #[pyo3(from_py_with = radius_of)] radius: u32,
-                limit: Option<usize>,
+                #[pyo3(from_py_with = limit_of)] limit: Option<usize>,
                 progress: Option<Py<PyAny>>,
             ) -> PyResult<BatchAnswer> {
-                self.0.within_batch(queries, radius, limit, progress)
+                self.0.within_batch(fingerprints, radius, limit, progress)
             }
 
             /// The nearest documents to a text or a fingerprint, then smallest id.
             #[pyo3(signature = (query, count=1))]
-            fn nearest(&self, py: Python<'_>, query: Content, count: usize) -> PyResult<Vec<Match>> {
+            fn nearest(
+                &self,
+                py: Python<'_>,
+                query: Content,
+                #[pyo3(from_py_with = count_of)] count: usize,
+            ) -> PyResult<Vec<Match>> {
                 self.0.nearest(py, &query, count)
             }
 
@@ -61,13 +66,13 @@ macro_rules! queries {
             fn similar(
                 &self,
                 py: Python<'_>,
-                text: &str,
+                text: Text,
                 edit_similarity: Option<f64>,
                 jaccard: Option<f64>,
                 decision: &str,
             ) -> PyResult<Vec<Similar>> {
                 let options = SimilarOptions::new(py, edit_similarity, jaccard, decision)?;
-                self.0.similar(py, text, &options)
+                self.0.similar(py, &text, &options)
             }
 
             /// The document with an id; None if there is no such document.
@@ -118,7 +123,7 @@ macro_rules! queries {
                 &self,
                 py: Python<'_>,
                 #[pyo3(from_py_with = radius_of)] radius: u32,
-                max_pairs: usize,
+                #[pyo3(from_py_with = max_pairs_of)] max_pairs: usize,
                 progress: Option<Py<PyAny>>,
             ) -> PyResult<Table> {
                 self.0.pairs(py, radius, max_pairs, progress)

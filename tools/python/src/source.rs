@@ -157,13 +157,13 @@ impl Source {
 
     pub fn within_batch(
         &self,
-        queries: &Bound<'_, PyAny>,
+        fingerprints: &Bound<'_, PyAny>,
         radius: u32,
         limit: Option<usize>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<BatchAnswer> {
-        let py = queries.py();
-        let queries = fingerprints_of(queries)?;
+        let py = fingerprints.py();
+        let queries = fingerprints_of(fingerprints)?;
         let (offsets, ids, distances) = run(py, progress, || {
             let queries: Vec<_> = queries.into_iter().map(Fingerprint::from_bits).collect();
             let mut offsets = Vec::with_capacity(queries.len() + 1);

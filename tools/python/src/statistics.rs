@@ -5,6 +5,8 @@ use pyo3::types::PyDict;
 use simdb::diagnosis::Diagnosis;
 use simdb::maintenance::Stats;
 
+use crate::fingerprint::Fingerprint;
+
 /// The counts and sizes of a database.
 pub fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>> {
     let shown = PyDict::new(py);
@@ -57,7 +59,7 @@ pub fn diagnosis<'py>(py: Python<'py>, found: &Diagnosis) -> PyResult<Bound<'py,
     let largest = (found.duplicates.largest.iter()).map(|group| {
         let samples: Vec<u64> = group.samples.iter().map(|id| id.0).collect();
         let shown = PyDict::new(py);
-        shown.set_item("fingerprint", group.fingerprint.bits())?;
+        shown.set_item("fingerprint", Fingerprint::from(group.fingerprint))?;
         shown.set_item("documents", group.documents)?;
         shown.set_item("samples", samples)?;
         Ok(shown)

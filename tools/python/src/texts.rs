@@ -5,15 +5,87 @@ use arrow_array::{Array, ArrayRef, UInt64Array};
 use arrow_cast::cast;
 use arrow_schema::DataType;
 use numpy::PyUntypedArray;
+use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use pyo3::types::PyString;
+use pyo3::types::{PyByteArray, PyBytes, PyString};
 use pyo3_arrow::PyChunkedArray;
 use pyo3_arrow::input::AnyArray;
 
 use crate::arguments::{type_name, whole_number};
 use crate::error::invalid_argument;
+use crate::fingerprint::Fingerprint;
+
+/// A text. An error says what was given in its place, and what to do.
+pub struct Text(PyBackedStr);
+
+impl std::ops::Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Text {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match object.cast::<PyString>() {
+            Ok(text) => utf8_of(&text, "the text").map(Self),
+            Err(_) => Err(no_text(&object, "a text (str)", "")),
+        }
+    }
+}
+
+/// The text in UTF-8. `name` is its name in an error.
+fn utf8_of(text: &Bound<'_, PyString>, name: &str) -> PyResult<PyBackedStr> {
+    let py = text.py();
+    text.to_owned().try_into().map_err(|error: PyErr| {
+        if !error.is_instance_of::<PyUnicodeEncodeError>(py) {
+            return error;
+        }
+        let start = error.value(py).getattr(intern!(py, "start"));
+        let position = start.and_then(|start| start.extract::<usize>());
+        let place = position.map_or(String::new(), |at| format!(" at character {at}"));
+        let message = format!(
+            "{name} has a lone surrogate{place}, half of a character, which UTF-8 cannot write; replace it: \
+             text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')"
+        );
+        invalid_argument(py, &message)
+    })
+}
+
+/// The exception for an object in place of a text. `more` ends the advice about a number.
+fn no_text(object: &Bound<'_, PyAny>, expected: &str, more: &str) -> PyErr {
+    let is_bytes = object.is_instance_of::<PyBytes>() || object.is_instance_of::<PyByteArray>();
+    let found = type_name(object);
+    let has = |name: &str| object.hasattr(name).unwrap_or(false);
+    // An array has the methods of a number.
+    let is_number = !has("__len__") && (has("__index__") || has("__float__"));
+    let is_missing = object.is_none()
+        || object.extract::<f64>().is_ok_and(f64::is_nan)
+        || matches!(found.as_str(), "NAType" | "NaTType");
+    PyTypeError::new_err(if is_missing {
+        format!("{expected} is expected, not {object}; leave it out, or give an empty text")
+    } else if is_bytes {
+        format!("{expected} is expected, not {found}; decode the bytes: data.decode('utf-8')")
+    } else if is_number {
+        format!(
+            "{expected} is expected, not the {found} {object}; give str({object}) for a text{more}"
+        )
+    } else {
+        format!("{expected} is expected, not {found}")
+    })
+}
+
+/// The exception of a record, with its number before the text of the exception.
+pub fn in_record(py: Python<'_>, record: &str, error: PyErr) -> PyErr {
+    let message = format!("{record}: {}", error.value(py));
+    let made = error.get_type(py).call1((message,));
+    made.map_or_else(|error| error, PyErr::from_value)
+}
 
 /// A text, or a fingerprint that was made before.
 pub enum Content {
@@ -26,13 +98,23 @@ impl<'py> FromPyObject<'_, 'py> for Content {
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         match object.cast::<PyString>() {
-            Ok(text) => Ok(Self::Text(text.to_owned().try_into()?)),
-            Err(_) => {
-                let expected = "a text (str) or a fingerprint (int)";
-                whole_number(&object, "a fingerprint", expected).map(Self::Fingerprint)
-            }
+            Ok(text) => utf8_of(&text, "the text").map(Self::Text),
+            Err(_) => match object.cast::<Fingerprint>() {
+                Ok(fingerprint) => Ok(Self::Fingerprint(fingerprint.get().0)),
+                Err(_) => {
+                    let expected = "a text (str) or a simdb.Fingerprint";
+                    let number = &*object;
+                    let more = format!(", or simdb.Fingerprint({number}) for a fingerprint");
+                    Err(no_text(number, expected, &more))
+                }
+            },
         }
     }
+}
+
+/// A fingerprint where only fingerprints are expected: a `Fingerprint`, or an int.
+pub fn fingerprint_of(object: &Bound<'_, PyAny>) -> PyResult<u64> {
+    whole_number(object, "a fingerprint", "a simdb.Fingerprint or an int")
 }
 
 /// A text or a fingerprint, borrowed.
@@ -61,31 +143,44 @@ impl<'py> FromPyObject<'_, 'py> for Texts {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Self::named(&object, &|index| format!("text {index}"))
+    }
+}
+
+impl Texts {
+    /// The texts of an object. `name` gives the name of a text in an error.
+    pub fn named(object: &Bound<'_, PyAny>, name: &dyn Fn(usize) -> String) -> PyResult<Self> {
         let py = object.py();
-        if object.is_instance_of::<PyString>() {
+        let is_bytes = object.is_instance_of::<PyBytes>() || object.is_instance_of::<PyByteArray>();
+        if object.is_instance_of::<PyString>() || is_bytes {
             return Err(invalid_argument(
                 py,
                 "a list of texts is expected, not one text",
             ));
         }
-        if is_arrow(&object)? {
-            let (chunks, _) = chunked(&object)?.into_inner();
+        if is_arrow(object)? {
+            let (chunks, _) = chunked(object)?.into_inner();
             let strings = chunks.iter().map(|chunk| strings_of(py, chunk));
             return Ok(Self::Arrow(strings.collect::<PyResult<_>>()?));
         }
         let mut texts = Vec::with_capacity(object.len().unwrap_or(0));
         for (index, text) in object.try_iter()?.enumerate() {
             let text = text?;
-            texts.push(text.extract().map_err(|_| {
-                let found = type_name(&text);
-                invalid_argument(py, &format!("text {index} is no string but {found}"))
-            })?);
+            texts.push(match text.cast::<PyString>() {
+                Ok(string) => {
+                    // The name is made for an error only.
+                    let utf8 = PyBackedStr::try_from(string.clone());
+                    utf8.or_else(|_| utf8_of(string, &name(index)))?
+                }
+                Err(_) => {
+                    let refused = no_text(&text, "a text (str)", "");
+                    return Err(in_record(py, &name(index), refused));
+                }
+            });
         }
         Ok(Self::Python(texts))
     }
-}
 
-impl Texts {
     /// All texts, in order.
     ///
     /// # Errors
@@ -151,8 +246,8 @@ pub fn optional_strings<'a>(array: &'a ArrayRef) -> Box<dyn Iterator<Item = Opti
     }
 }
 
-/// The numbers of a column of integers without nulls.
-pub fn numbers_of(py: Python<'_>, array: &ArrayRef) -> PyResult<UInt64Array> {
+/// The numbers of a column of integers without nulls. `first` is the number of rows before.
+pub fn numbers_of(py: Python<'_>, array: &ArrayRef, first: u64) -> PyResult<UInt64Array> {
     let refuse = |what: &str| Err(invalid_argument(py, what));
     if !array.data_type().is_integer() {
         return refuse(&format!(
@@ -162,12 +257,18 @@ pub fn numbers_of(py: Python<'_>, array: &ArrayRef) -> PyResult<UInt64Array> {
     }
     match cast(array, &DataType::UInt64) {
         Ok(numbers) if numbers.null_count() == 0 => Ok(numbers.as_primitive().clone()),
-        Ok(_) => refuse("a column of integers has a null or a negative number; remove it"),
+        Ok(numbers) => {
+            let row = (0..numbers.len()).find(|row| numbers.is_null(*row));
+            let row = first + row.unwrap_or_default() as u64;
+            refuse(&format!(
+                "row {row} of a column of integers is null or a negative number; remove the row"
+            ))
+        }
         Err(error) => refuse(&error.to_string()),
     }
 }
 
-/// Fingerprints from a NumPy or Arrow array of uint64, or from a list of integers.
+/// Fingerprints from a NumPy or Arrow array of uint64, or from an iterable of fingerprints or ints.
 pub fn fingerprints_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
     if let Ok(array) = object.extract::<numpy::PyReadonlyArray1<'_, u64>>() {
         // Copied: other threads may change the array while the library reads.
@@ -178,7 +279,8 @@ pub fn fingerprints_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
         let (chunks, _) = chunked(object)?.into_inner();
         let mut numbers = Vec::new();
         for chunk in &chunks {
-            numbers.extend_from_slice(numbers_of(py, chunk)?.values());
+            let before = numbers.len() as u64;
+            numbers.extend_from_slice(numbers_of(py, chunk, before)?.values());
         }
         return Ok(numbers);
     }
@@ -192,8 +294,8 @@ pub fn fingerprints_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
     let numbers = object.try_iter()?.enumerate();
     numbers
         .map(|(index, number)| {
-            let expected = format!("a fingerprint (int) as query {index}");
-            whole_number(&number?, "a fingerprint", &expected)
+            let refused = |error| in_record(py, &format!("fingerprint {index}"), error);
+            fingerprint_of(&number?).map_err(refused)
         })
         .collect()
 }

@@ -24,8 +24,9 @@ def test_inserted_document_is_found_by_text_fingerprint_and_id(db: simdb.Databas
     found = db.within("the FERRY to the islands, was cancelled due to heavy fog")
     assert [(match.id, match.distance) for match in found] == [(1, 0)]
     assert db.within(found[0].fingerprint, 0) == found
-    assert db.within(found[0].fingerprint ^ 0b111, 2) == []
-    assert db.nearest(found[0].fingerprint ^ 0b111)[0].distance == 3
+    near = simdb.Fingerprint(int(found[0].fingerprint) ^ 0b111)
+    assert db.within(near, 2) == []
+    assert db.nearest(near)[0].distance == near.distance(found[0].fingerprint) == 3
     document = db.get(1)
     assert document is not None
     assert (document.text, document.reliable) == (FERRY, True)
@@ -219,7 +220,7 @@ def test_errors_have_a_hierarchy_and_the_texts_of_the_library(path: Path) -> Non
             assert issubclass(error, simdb.Error)
     with simdb.open(path, "c") as db:
         with pytest.raises(ValueError, match="there is no radius 65") as refused:
-            db.within(1, 65)
+            db.within(FERRY, 65)
         assert isinstance(refused.value, simdb.InvalidArgumentError)
         with pytest.raises(simdb.InvalidArgumentError, match="keeps no texts"):
             db.similar(FERRY)
@@ -244,16 +245,31 @@ def test_wrong_arguments_are_named(db: simdb.Database) -> None:
     refused(simdb.InvalidArgumentError, an_id, lambda db: db.get(-1))
     refused(simdb.InvalidArgumentError, "which 18446744073709551616 is not", lambda db: db.remove(2**64))
     refused(TypeError, "an id (int) is expected, not str", lambda db: db.insert("1", FERRY))
-    content = "a text (str) or a fingerprint (int) is expected, not "
-    refused(TypeError, content + "NoneType", lambda db: db.insert(1, None))
-    refused(TypeError, content + "float", lambda db: db.within(1.5))
-    refused(UnicodeEncodeError, "surrogates not allowed", lambda db: db.insert(1, "\ud800"))
-    refused(simdb.InvalidArgumentError, "a fingerprint is an int from 0", lambda db: db.insert(1, -5))
+    refused(TypeError, "an id (int) is expected, not bool", lambda db: db.insert(True, FERRY))
+    refused(TypeError, "an id (int) is expected, not bool", lambda db: True in db)
+    number = simdb.Fingerprint(7)
+    refused(TypeError, "an id (int) is expected, not Fingerprint", lambda db: db.insert(number, FERRY))
     refused(simdb.InvalidArgumentError, "there is no radius -1", lambda db: db.within(FERRY, -1))
-    refused(TypeError, "a fingerprint (int) as query 1 is expected", lambda db: db.within_batch([1, "a"]))
+    no_fingerprint = "fingerprint 1: a simdb.Fingerprint or an int is expected, not str"
+    refused(TypeError, no_fingerprint, lambda db: db.within_batch([1, "a"]))
     square = np.zeros((2, 2), dtype=np.uint64)
     refused(simdb.InvalidArgumentError, "not of shape (2, 2)", lambda db: db.within_batch(square))
     refused(TypeError, "an arrival time (datetime", lambda db: db.insert(1, FERRY, arrival="today"))
+    refused(TypeError, "an arrival time (datetime", lambda db: db.insert(1, FERRY, arrival=True))
+    refused(TypeError, "a radius (int) is expected, not bool", lambda db: db.within(FERRY, True))
+    limits: list[tuple[str, int, Callable[[int], object]]] = [
+        ("memory_bytes", 1, lambda number: db.bulk_load([], memory_bytes=number)),
+        ("limit", 0, lambda number: db.within(FERRY, limit=number)),
+        ("count", 0, lambda number: db.nearest(FERRY, number)),
+        ("max_pairs", 0, lambda number: db.pairs(max_pairs=number)),
+        ("cache_bytes", 1, lambda number: simdb.open("missing.simdb", cache_bytes=number)),
+    ]
+    for name, least, use in limits:
+        limit = f"{name} is an int of at least {least}, which -1 is not"
+        with pytest.raises(simdb.InvalidArgumentError, match=limit):
+            use(-1)
+        with pytest.raises(TypeError, match=rf"{name} \(int\) is expected, not bool"):
+            use(True)
     refused(simdb.InvalidArgumentError, "before 1970", lambda db: db.insert(1, FERRY, arrival=-1))
     refused(TypeError, "an id (int) is expected, not str", lambda db: "a" in db)
     assert -1 not in db and 2**64 not in db and len(db) == 0
@@ -330,7 +346,7 @@ def test_answers_are_frozen_and_have_useful_reprs(db: simdb.Database) -> None:
     with pytest.raises(AttributeError):
         match.id = 8  # type: ignore[misc]
     assert match == db.within(FERRY)[0] and hash(match) == hash(db.within(FERRY)[0])
-    assert repr(match) == f"Match(id=7, distance=0, fingerprint=0x{match.fingerprint:016x})"
+    assert repr(match) == f"Match(id=7, distance=0, fingerprint=0x{match.fingerprint.hex()})"
     assert repr(db.get(7)).endswith('text="The ferry to the islands was cancelled d"...)')
     assert "similar=True" in repr(db.settings) and "docs.simdb" in repr(db)
     assert repr(db.similar(FERRY)[0]).startswith("Similar(id=7, verdict='same', distance=0")
@@ -339,9 +355,74 @@ def test_answers_are_frozen_and_have_useful_reprs(db: simdb.Database) -> None:
 def test_answers_are_pickled(db: simdb.Database) -> None:
     db.insert(7, FERRY)
     more = db.similar(FERRY + " The captain waits.")
-    for answer in (db.within(FERRY)[0], db.get(7), more[0], more[0].resemblance):
+    for answer in (db.within(FERRY)[0], db.get(7), more[0], more[0].resemblance, more[0].fingerprint):
         assert pickle.loads(pickle.dumps(answer)) == answer and answer is not None
     assert more[0].missing_in_b
+
+
+def test_fingerprint_is_a_type_of_its_own(db: simdb.Database) -> None:
+    made = simdb.Fingerprint(0x4CB7A9D30CDFD7D8)
+    assert int(made) == 0x4CB7A9D30CDFD7D8 and hex(made) == "0x4cb7a9d30cdfd7d8"
+    assert made.hex() == str(made) == "4cb7a9d30cdfd7d8" and repr(made) == "Fingerprint(0x4cb7a9d30cdfd7d8)"
+    assert made == simdb.Fingerprint(np.uint64(made)) and made != simdb.Fingerprint(1)
+    other: Any = int(made)
+    assert made != other and len({made, simdb.Fingerprint(made), simdb.Fingerprint(1)}) == 2
+    assert made.distance(made) == 0 and simdb.Fingerprint(0).distance(simdb.Fingerprint(2**64 - 1)) == 64
+    assert sorted([made, simdb.Fingerprint(3)])[0] == simdb.Fingerprint(3)
+    assert np.array([made, made], dtype=np.uint64).tolist() == [int(made)] * 2
+    for bits, error in ((-1, simdb.InvalidArgumentError), (2**64, simdb.InvalidArgumentError), ("1", TypeError)):
+        with pytest.raises(error):
+            simdb.Fingerprint(bits)  # type: ignore[arg-type]
+    assert db.insert(1, FERRY) and db.insert(2, made).kind == "inserted"
+    assert isinstance(simdb.Fingerprinter().fingerprint(FERRY), simdb.Fingerprint)
+    document = db.get(2)
+    assert document is not None and document.fingerprint == made
+    assert db.upsert(2, simdb.Fingerprint(5)).stored == made
+
+
+def test_other_types_in_place_of_a_text_are_refused_with_advice(db: simdb.Database) -> None:
+    """Years are near fingerprints, and no duplicates."""
+    wrong: list[tuple[Any, str]] = [
+        (1984, "not the int 1984; give str(1984) for a text"),
+        (np.uint64(1984), "not the uint64 1984; give str(1984)"),
+        (19.84, "not the float 19.84; give str(19.84)"),
+        (True, "not the bool True"),
+        (None, "not None; leave it out, or give an empty text"),
+        (float("nan"), "not nan; leave it out"),
+        (b"bytes", "not bytes; decode the bytes: data.decode('utf-8')"),
+        (np.array([1, 2]), "not ndarray"),
+        (["a list"], "not list"),
+    ]
+    batch = db.write_batch()
+    takes_fingerprints: list[Callable[[Any], object]] = [
+        lambda value: db.insert(1, value),
+        lambda value: db.upsert(1, value),
+        lambda value: db.insert_unique(1, value),
+        lambda value: db.insert_unless_similar(1, value),
+        lambda value: batch.insert(1, value),
+        lambda value: db.within(value),
+        lambda value: db.nearest(value),
+    ]
+    takes_texts: list[Callable[[Any], object]] = [
+        lambda value: db.similar(value),
+        lambda value: simdb.compare("a", value),
+        lambda value: simdb.explain(value, "a"),
+        lambda value: simdb.Fingerprinter().fingerprint(value),
+        lambda value: simdb.Fingerprinter().features(value),
+    ]
+    for value, message in wrong:
+        for use in takes_fingerprints + takes_texts:
+            with pytest.raises(TypeError, match=re.escape(message)) as raised:
+                use(value)
+            advice = "or simdb.Fingerprint(1984) for a fingerprint"
+            if value is wrong[0][0]:
+                assert (advice in str(raised.value)) == (use in takes_fingerprints)
+    for use in takes_fingerprints + takes_texts:
+        with pytest.raises(simdb.InvalidArgumentError, match="lone surrogate at character 3, .* replace it"):
+            use("abc\ud83d")
+    assert len(db) == 0 and len(batch) == 0
+    kinds = [db.insert_unique(year, str(year)).kind for year in (1984, 1985, 1988, 2000)]
+    assert kinds == ["inserted"] * 4
 
 
 def test_compare_and_explain() -> None:

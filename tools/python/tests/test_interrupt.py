@@ -38,7 +38,7 @@ def interrupts() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> simdb.Database:
     path = tmp_path_factory.mktemp("interrupt") / "large.simdb"
-    simdb.bulk_load(path, pa.table({"id": np.arange(len(RANDOM)), "text": RANDOM}))
+    simdb.bulk_load(path, pa.table({"id": np.arange(len(RANDOM)), "bits": RANDOM}), fingerprints="bits")
     return simdb.open(path)
 
 
@@ -92,7 +92,7 @@ def test_load_of_an_endless_iterator(path: Path) -> None:
 
 
 def test_load_while_it_writes(path: Path) -> None:
-    table = pa.table({"id": np.arange(len(RANDOM))[::-1], "text": RANDOM})
+    table = pa.table({"id": np.arange(len(RANDOM))[::-1], "bits": RANDOM})
 
     def load() -> float:
         path.unlink(missing_ok=True)
@@ -105,7 +105,7 @@ def test_load_while_it_writes(path: Path) -> None:
                 timers[0].start()
 
         with pytest.raises(KeyboardInterrupt):
-            simdb.bulk_load(path, table, progress=progress)
+            simdb.bulk_load(path, table, fingerprints="bits", progress=progress)
             # A fast disk: the signal comes after the end.
             timers[0].join()
             time.sleep(1)
@@ -137,7 +137,23 @@ def test_fingerprints() -> None:
 def test_dedup_and_pairs_of_texts() -> None:
     texts = sentences(30_000)
     assert_prompt(lambda: simdb.dedup(texts).run())
+    assert_prompt(lambda: simdb.dedup(texts, keep="earlier").run())
     assert_prompt(lambda: simdb.pairs(texts))
+
+
+@pytest.mark.parametrize("keep", ["first", "earlier"])
+def test_dedup_is_incomplete_after_an_interrupt(keep: Any) -> None:
+    made: list[simdb.Dedup] = []
+
+    def run() -> None:
+        made.append(simdb.dedup(sentences(20_000), keep=keep))
+        made[-1].run()
+
+    delay_of_interrupt(run, 0.2)
+    assert not made[-1].is_complete and "incomplete" in repr(made[-1])
+    for use in (made[-1].run, made[-1].report, lambda: made[-1].kept, lambda: next(made[-1])):
+        with pytest.raises(simdb.IncompleteError, match="KeyboardInterrupt .*; call simdb.dedup again"):
+            use()
 
 
 def test_database_is_sound_after_interrupts(path: Path) -> None:

@@ -39,7 +39,7 @@ RECORDS = [{"id": id, "text": text} for id, text in enumerate(TEXTS)]
 )
 def test_records_of_any_source_are_loaded(path: Path, make: Any) -> None:
     report = simdb.bulk_load(path, make(), keep_texts=True)
-    assert repr(report) == "BulkReport(inserted=500, present=0, conflicts=0, expired=0)"
+    assert repr(report) == "BulkReport(inserted=500, present=0, conflicts=0, conflict_ids=[], expired=0)"
     with simdb.open(path, "w") as db:
         assert [document.text for document in db.documents()] == TEXTS
         assert [match.id for match in db.within(TEXTS[77])] == [77]
@@ -60,14 +60,27 @@ def test_records_without_ids_are_numbered(path: Path) -> None:
 
 def test_fingerprints_are_loaded(path: Path) -> None:
     bits = np.arange(100, dtype=np.uint64) << np.uint64(30)
-    simdb.bulk_load(path, zip(range(100), bits.tolist()))
-    with simdb.open(path) as db:
-        assert db.within(7 << 30, 0)[0].id == 7
+    sources: list[tuple[Any, Optional[str]]] = [
+        (zip(range(100), map(simdb.Fingerprint, bits)), None),
+        (zip(range(100), bits), "bits"),
+        ([{"id": id, "bits": number} for id, number in enumerate(bits.tolist())], "bits"),
+        (pl.DataFrame({"id": range(100), "bits": bits}), "bits"),
+    ]
+    for number, (records, fingerprints) in enumerate(sources):
+        path = path.with_name(f"{number}.simdb")
+        simdb.bulk_load(path, records, fingerprints=fingerprints)
+        with simdb.open(path) as db:
+            assert db.within(simdb.Fingerprint(7 << 30), 0)[0].id == 7 and len(db) == 100
 
 
 def test_conflicts_are_counted(path: Path) -> None:
     report = simdb.bulk_load(path, [(1, TEXTS[0]), (1, TEXTS[1]), (2, TEXTS[1])])
-    assert (report.inserted, report.conflicts) == (2, 1)
+    assert (report.inserted, report.conflicts, report.conflict_ids) == (2, 1, [1])
+    with simdb.open(path, "w") as db:
+        again = db.bulk_load([(id, TEXTS[id + 5]) for id in range(3)] + [(7, TEXTS[7])])
+        assert (again.inserted, sorted(again.conflict_ids)) == (2, [1, 2])
+        many = db.bulk_load([(1, text) for text in TEXTS] * 3)
+        assert many.conflicts == 3 * (len(TEXTS) - 1) and len(many.conflict_ids) == 1000
 
 
 @pytest.mark.parametrize(
@@ -75,9 +88,12 @@ def test_conflicts_are_counted(path: Path) -> None:
     [
         ([{"id": 1, "txt": "a"}], "record 0 has no field 'text': its fields are .*txt"),
         ([(1, "a"), 5], "record 1 has no field 'id': it is of type int"),
-        ([(1, "a"), ("b", 2)], "record 1 is a tuple, but not of an id and a text"),
-        ([{"id": -1, "text": "a"}], "field 'id' of record 0 is not an id"),
-        ([{"id": 1, "text": None}], "field 'text' of record 0 is not a text"),
+        ([(1, "a"), ("b", 2, 3)], "record 1 is a tuple, but not of an id and a text"),
+        ([{"id": -1, "text": "a"}], "field 'id' of record 0: an id is an int from 0 .* which -1 is not"),
+        (pl.Series(TEXTS), "a table with a column of ids .* enumerate"),
+        (pa.table({"id": [1], "text": [1984]}), "column 'text' has numbers.*fingerprints=\"text\""),
+        (enumerate([*TEXTS * 20, "x \ud83d"]), "record 10000: the text has a lone surrogate at character 2"),
+        (pa.table({"id": [*range(9000), None], "text": ["a"] * 9001}), "row 9000 of a column of integers is null"),
         (pa.table({"id": [1], "body": ["a"]}), "there is no column 'text'"),
         (pa.table({"id": [1, 2], "text": ["a", None]}), "text of document 2 is null"),
         (pa.table({"id": [1, None], "text": ["a", "b"]}), "null or a negative number"),
@@ -89,6 +105,23 @@ def test_bad_records_are_refused_and_nothing_is_left(
     path: Path, records: Any, message: str
 ) -> None:
     with pytest.raises(simdb.InvalidArgumentError, match=message):
+        simdb.bulk_load(path, records)
+    assert list(path.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "records, message",
+    [
+        ([(1, "a"), ("b", "c")], "record 1: an id \\(int\\) is expected, not str"),
+        ([(True, "a")], "record 0: an id \\(int\\) is expected, not bool"),
+        ([{"id": 1, "text": None}], "field 'text' of record 0: a text .* not None; leave it out"),
+        ([{"id": 1, "text": float("nan")}], "field 'text' of record 0: a text .* not nan; leave it out"),
+        ([(1, "a"), (2, b"c")], "record 1: a text .* not bytes; decode the bytes"),
+        (enumerate([*TEXTS * 20, 1984]), "record 10000: a text .* not the int 1984; give str"),
+    ],
+)
+def test_records_of_wrong_types_are_named(path: Path, records: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
         simdb.bulk_load(path, records)
     assert list(path.parent.iterdir()) == []
 

@@ -45,7 +45,7 @@ def test_readers_and_writers_share_a_database(db: simdb.Database) -> None:
 def test_other_threads_run_while_the_library_works(path: Path) -> None:
     """The interpreter lock is released: a thread of Python counts during a long operation."""
     bits = np.random.default_rng(1).integers(0, 2**64, 300_000, dtype=np.uint64)
-    simdb.bulk_load(path, zip(range(len(bits)), bits.tolist()))
+    simdb.bulk_load(path, zip(range(len(bits)), bits), fingerprints="bits")
     started, ended = threading.Event(), threading.Event()
     count = 0
 
@@ -108,7 +108,7 @@ def test_iterator_shared_by_threads_yields_each_document_once(db: simdb.Database
 
 def test_array_that_changes_during_a_batch_is_harmless(path: Path) -> None:
     bits = np.arange(50_000, dtype=np.uint64) << np.uint64(20)
-    simdb.bulk_load(path, zip(range(len(bits)), bits.tolist()))
+    simdb.bulk_load(path, zip(range(len(bits)), bits), fingerprints="bits")
     queries = bits.copy()
     with simdb.open(path) as db, ThreadPoolExecutor(1) as pool:
         batch = pool.submit(db.within_batch, queries, 0)

@@ -15,6 +15,7 @@ from typing import (
     Optional,
     Protocol,
     Sequence,
+    SupportsIndex,
     Tuple,
     Type,
     TypedDict,
@@ -45,11 +46,11 @@ __version__: str
 
 _Arrow = Union[_ArrowStream, _ArrowArray]
 _Path = Union[str, os.PathLike[str]]
-_Content = Union[str, int]
+_Content = Union[str, Fingerprint]
 _Arrival = Union[int, datetime]
 _Texts = Union[Iterable[str], NDArray[Any], _Arrow]
-_Fingerprints = Union[NDArray[np.uint64], Sequence[int], _Arrow]
-_Records = Union[Iterable[Tuple[int, _Content]], Iterable[Mapping[str, Any]], _Arrow]
+_Fingerprints = Union[NDArray[np.uint64], Iterable[Union[Fingerprint, int]], _Arrow]
+_Records = Union[Iterable[Tuple[int, Union[_Content, int]]], Iterable[Mapping[str, Any]], _Arrow]
 _Progress = Union[Callable[[str, int, Optional[int]], object], _ProgressBar]
 _Decision = Literal["contained", "alike"]
 _Verdict = Literal["same", "a_in_b", "b_in_a", "template", "different"]
@@ -97,7 +98,7 @@ class _HotKey(TypedDict):
     samples: list[int]
 
 class _Group(TypedDict):
-    fingerprint: int
+    fingerprint: Fingerprint
     documents: int
     samples: list[int]
 
@@ -113,14 +114,27 @@ class _Diagnosis(TypedDict):
     largest_groups: list[_Group]
 
 @final
+class Fingerprint:
+    def __new__(cls, bits: SupportsIndex) -> Fingerprint: ...
+    def distance(self, other: Fingerprint) -> int: ...
+    def hex(self) -> str: ...
+    def __int__(self) -> int: ...
+    def __index__(self) -> int: ...
+    def __hash__(self) -> int: ...
+    def __lt__(self, other: Fingerprint, /) -> bool: ...
+    def __le__(self, other: Fingerprint, /) -> bool: ...
+    def __gt__(self, other: Fingerprint, /) -> bool: ...
+    def __ge__(self, other: Fingerprint, /) -> bool: ...
+
+@final
 class Match:
-    def __new__(cls, id: int, distance: int, fingerprint: int) -> Match: ...
+    def __new__(cls, id: int, distance: int, fingerprint: Fingerprint) -> Match: ...
     @property
     def id(self) -> int: ...
     @property
     def distance(self) -> int: ...
     @property
-    def fingerprint(self) -> int: ...
+    def fingerprint(self) -> Fingerprint: ...
     def __hash__(self) -> int: ...
 
 @final
@@ -140,7 +154,7 @@ class Similar:
     def __new__(
         cls,
         id: int,
-        fingerprint: int,
+        fingerprint: Fingerprint,
         distance: Optional[int],
         resemblance: Resemblance,
         verdict: Optional[str],
@@ -150,7 +164,7 @@ class Similar:
     @property
     def id(self) -> int: ...
     @property
-    def fingerprint(self) -> int: ...
+    def fingerprint(self) -> Fingerprint: ...
     @property
     def distance(self) -> Optional[int]: ...
     @property
@@ -167,7 +181,7 @@ class Document:
     def __new__(
         cls,
         id: int,
-        fingerprint: int,
+        fingerprint: Fingerprint,
         reliable: bool,
         arrival: Optional[int],
         text: Optional[str],
@@ -175,7 +189,7 @@ class Document:
     @property
     def id(self) -> int: ...
     @property
-    def fingerprint(self) -> int: ...
+    def fingerprint(self) -> Fingerprint: ...
     @property
     def reliable(self) -> bool: ...
     @property
@@ -207,7 +221,7 @@ class Outcome:
     @property
     def superseded(self) -> list[Similar]: ...
     @property
-    def stored(self) -> Optional[int]: ...
+    def stored(self) -> Optional[Fingerprint]: ...
     def __bool__(self) -> bool: ...
 
 @final
@@ -218,6 +232,8 @@ class BulkReport:
     def present(self) -> int: ...
     @property
     def conflicts(self) -> int: ...
+    @property
+    def conflict_ids(self) -> list[int]: ...
     @property
     def expired(self) -> int: ...
 
@@ -270,14 +286,14 @@ class Fingerprinter:
     def __new__(cls, recipe: Union[str, Recipe, None] = None) -> Fingerprinter: ...
     @property
     def recipe(self) -> Recipe: ...
-    def fingerprint(self, text: str) -> int: ...
+    def fingerprint(self, text: str) -> Fingerprint: ...
     def fingerprint128(self, text: str) -> int: ...
     def unreliable_reason(self, text: str) -> Optional[str]: ...
     def fingerprints(
         self, texts: _Texts, *, progress: Optional[_Progress] = None
     ) -> Tuple[NDArray[np.uint64], NDArray[np.bool_]]: ...
     def features(self, text: str) -> list[Tuple[str, float, int]]: ...
-    def fingerprint_tokens(self, tokens: Sequence[Tuple[str, float]]) -> int: ...
+    def fingerprint_tokens(self, tokens: Sequence[Tuple[str, float]]) -> Fingerprint: ...
     def normalise(self, text: str) -> str: ...
 
 @final
@@ -316,7 +332,7 @@ class _Reader:
     ) -> list[Match]: ...
     def within_batch(
         self,
-        queries: _Fingerprints,
+        fingerprints: _Fingerprints,
         radius: int = 3,
         *,
         limit: Optional[int] = None,
@@ -405,6 +421,7 @@ class Database(_Reader, _Writer[Outcome]):
         *,
         id: Optional[str] = "id",
         text: str = "text",
+        fingerprints: Optional[str] = None,
         memory_bytes: int = ...,
         progress: Optional[_Progress] = None,
     ) -> BulkReport: ...
@@ -439,7 +456,7 @@ class Deduplicator:
         cls,
         edit_similarity: Optional[float] = None,
         jaccard: Optional[float] = None,
-        decision: str = "contained",
+        decision: _Decision = "contained",
     ) -> Deduplicator: ...
     def decide(
         self, texts: _Texts, numbers: NDArray[np.uint64], keep: bool
@@ -465,6 +482,7 @@ def bulk_load(
     *,
     id: Optional[str] = "id",
     text: str = "text",
+    fingerprints: Optional[str] = None,
     recipe: Union[str, Recipe, None] = None,
     keep_texts: bool = False,
     similar: bool = False,
@@ -488,11 +506,27 @@ def salvage(
 def compare(a: str, b: str) -> Comparison: ...
 def explain(a: str, b: str) -> Explanation: ...
 def recipes() -> list[Recipe]: ...
-def similar_pairs(
-    texts: _Texts,
+def load_texts(
+    path: _Path,
+    texts: Iterable[Tuple[int, str]],
+    memory_bytes: int,
+    progress: Optional[_Progress],
+) -> None: ...
+def find_removals(
+    path: _Path,
+    keep: Union[str, NDArray[np.float64]],
     edit_similarity: Optional[float],
     jaccard: Optional[float],
-    decision: str,
+    decision: _Decision,
+    memory_bytes: int,
+    progress: Optional[_Progress],
+) -> list[_RemovalRow]: ...
+def similar_pairs(
+    texts: _Texts,
+    numbers: NDArray[np.uint64],
+    edit_similarity: Optional[float],
+    jaccard: Optional[float],
+    decision: _Decision,
     max_pairs: int,
     progress: Optional[_Progress],
 ) -> Table: ...

@@ -26,7 +26,10 @@ class MinHash:
 
     def update(self, word: Union[bytes, str]) -> None:
         """Adds a word."""
-        self._words.append(word.decode() if isinstance(word, bytes) else word)
+        word = word.decode() if isinstance(word, bytes) else word
+        if not isinstance(word, str):
+            raise TypeError(f"a word is a str or bytes, not {type(word).__name__}")
+        self._words.append(word)
 
     def update_batch(self, words: Iterable[Union[bytes, str]]) -> None:
         """Adds words."""
@@ -130,7 +133,7 @@ class MinHashLSH:
         self.close()
 
     def _id_of(self, key: Key, create: bool = False) -> Optional[int]:
-        if isinstance(key, int):
+        if isinstance(key, int) and not isinstance(key, bool):
             if not 0 <= key < _FIRST_STRING_KEY:
                 raise InvalidArgumentError(f"the key {key} is not from 0 to 2**63 - 1")
             return key

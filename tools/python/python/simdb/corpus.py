@@ -1,22 +1,24 @@
 """Whole corpora: a copy without near-duplicates, all pairs, and clusters.
 
-The texts of a corpus are compared without a database: a text is removed if an earlier kept text covers
-it. ``simdb.compare`` shows the decision about two texts.
+A text is removed if a kept text covers it, as by ``simdb-cli dedup``. ``simdb.compare`` shows the
+decision about two texts.
 """
 
 from __future__ import annotations
 
 import math
+import numbers
+import os
 import pickle
 import tempfile
 from array import array
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional
-from typing import Sequence, Set, Sized, Tuple, Union, overload
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Literal, Mapping, NamedTuple
+from typing import Optional, Sequence, Set, Sized, Tuple, Union, overload
 
 import numpy as np
 
-from simdb._simdb import Deduplicator, Table, removal_table, similar_pairs
-from simdb.errors import InvalidArgumentError
+from simdb._simdb import Deduplicator, Table, find_removals, load_texts, removal_table, similar_pairs
+from simdb.errors import IncompleteError, InvalidArgumentError
 
 _RECORDS_PER_CHUNK = 4096
 _CHARACTERS_PER_CHUNK = 4 << 20
@@ -99,7 +101,7 @@ class Removals(Sequence[Removal]):
 
 def _check_iterable(dataset: Any) -> None:
     """Refuses what would be taken apart into wrong records."""
-    if isinstance(dataset, (str, bytes)):
+    if isinstance(dataset, (str, bytes, bytearray)):
         raise InvalidArgumentError("a data set is expected, not one text")
     if isinstance(dataset, Mapping):
         raise InvalidArgumentError(
@@ -117,9 +119,15 @@ def _check_iterable(dataset: Any) -> None:
 
 
 def records(dataset: Any) -> Iterator[Any]:
-    """The records of a data set: rows of an Arrow table as dicts, or the items of an iterable."""
-    if not hasattr(dataset, "__arrow_c_stream__") or hasattr(dataset, "features"):
-        yield from dataset
+    """The records of a data set: rows of an Arrow table as dicts, or the items of an iterable. A column,
+    such as a Series, is an iterable of its values."""
+    if not _is_table(dataset):
+        if hasattr(dataset, "to_pylist") and hasattr(dataset, "slice"):
+            # An array of pyarrow, which yields objects of its own.
+            for start in range(0, len(dataset), _RECORDS_PER_CHUNK):
+                yield from dataset.slice(start, _RECORDS_PER_CHUNK).to_pylist()
+        else:
+            yield from dataset
         return
     try:
         import pyarrow
@@ -132,21 +140,62 @@ def records(dataset: Any) -> Iterator[Any]:
             yield from batch.slice(start, _RECORDS_PER_CHUNK).to_pylist()
 
 
-def text_of(record: Any, field: str, index: int) -> str:
-    """The text of a record, which is a string, or has the text in a field."""
+def _is_table(dataset: Any) -> bool:
+    """Returns True for an Arrow stream that is no single column, and no ``datasets.Dataset``."""
+    if not hasattr(dataset, "__arrow_c_stream__") or hasattr(dataset, "features"):
+        return False
+    # Of the class: an attribute of a Series may be a value of its index.
+    has_columns = any(hasattr(type(dataset), name) for name in ("columns", "column_names", "schema"))
+    return has_columns or not (hasattr(dataset, "to_list") or hasattr(dataset, "to_pylist"))
+
+
+def text_of(record: Any, field: str, index: int) -> Optional[str]:
+    """The text of a record, which is a string, or has the text in a field. None for a missing text."""
     if isinstance(record, str):
         return record
+    if isinstance(record, dict):
+        try:
+            text = record[field]
+        except KeyError:
+            raise InvalidArgumentError(
+                f"record {index} has no field {field!r}; its fields are {list(record)}"
+            ) from None
+        if isinstance(text, str):
+            return text
+    if _is_missing(record):
+        return None
+    if isinstance(record, (bytes, bytearray, numbers.Number, np.generic)):
+        raise _no_text(record, f"record {index}")
     try:
         text = record[field]
     except (KeyError, TypeError, IndexError):
-        known = f"; its fields are {list(record)}" if isinstance(record, dict) else ""
-        raise InvalidArgumentError(f"record {index} has no field {field!r}{known}") from None
-    if not isinstance(text, str):
         raise InvalidArgumentError(
-            f"field {field!r} of record {index} is no string but {type(text).__name__}; "
-            "give an empty text, or leave the record out"
+            f"record {index} has no field {field!r}: it is of type {type(record).__name__}"
+        ) from None
+    if isinstance(text, str):
+        return text
+    if _is_missing(text):
+        return None
+    raise _no_text(text, f"field {field!r} of record {index}")
+
+
+def _is_missing(value: Any) -> bool:
+    """Returns True for None, NaN, and the missing values of pandas."""
+    if isinstance(value, (float, np.floating)):
+        return math.isnan(value)
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _no_text(value: Any, place: str) -> TypeError:
+    """The exception for a value in place of a text."""
+    name = type(value).__name__
+    if isinstance(value, (bytes, bytearray)):
+        return TypeError(f"{place} is of type {name}, not a text (str); decode it: data.decode('utf-8')")
+    if isinstance(value, (numbers.Number, np.generic)):
+        return TypeError(
+            f"{place} is the {name} {value}, not a text (str); give str({value}) if it is to be compared as one"
         )
-    return text
+    return TypeError(f"{place} is of type {name}, not a text (str)")
 
 
 class _Spool:
@@ -170,18 +219,22 @@ class _Spool:
 
 
 class _Chunk(NamedTuple):
-    """Records that are decided together, each with the item that leads to it."""
+    """Records that are decided together, each with its position. Records without a text are in
+    ``records`` alone."""
 
+    records: List[Tuple[int, Any]]
     positions: List[int]
-    items: List[Any]
     texts: List[str]
 
 
 class Dedup(Iterator[Any]):
-    """The kept records of a data set, in order. ``removals`` grows while they are read."""
+    """The kept records of a data set, in order. ``removals`` has the removed records.
+
+    After an exception, of the data set or by Ctrl-C, each further use raises ``IncompleteError``.
+    """
 
     removals: Removals
-    """Every removed record, in the order of the decisions."""
+    """Every removed record. With keep="earlier" it grows while records are read."""
 
     def __init__(
         self,
@@ -193,109 +246,179 @@ class Dedup(Iterator[Any]):
         options: Dict[str, Any],
     ) -> None:
         _check_iterable(dataset)
-        if not callable(keep) and keep not in ("first", "longest"):
+        if not callable(keep) and keep not in ("first", "longest", "earlier"):
             raise InvalidArgumentError(
-                f"there is no rule {keep!r} for the record to keep; known are 'first', 'longest', and "
-                "a function that returns the score of a record"
+                f"there is no rule {keep!r} for the record to keep; known are 'first', 'longest', 'earlier', "
+                "and a function that returns the score of a record"
+            )
+        if isinstance(memory_bytes, bool) or not isinstance(memory_bytes, (int, np.integer)):
+            raise TypeError(f"memory_bytes is a number of bytes (int), not {type(memory_bytes).__name__}")
+        if memory_bytes < 1:
+            raise InvalidArgumentError(
+                f"memory_bytes is an int of at least 1, which {memory_bytes} is not"
             )
         self._options = options
+        # Refuses wrong options, with any rule.
         self._index = Deduplicator(**options)
         self._text = text
-        self._memory_bytes = memory_bytes
+        self._memory_bytes = int(memory_bytes)
         self._progress = progress
         self._total = len(dataset) if isinstance(dataset, Sized) else None
+        self._drops_records = False
+        self._is_complete = False
+        self._failure: Optional[BaseException] = None
+        self._read_count = 0
         self._decided_count = 0
         self._kept = array("q")
         self.removals = Removals()
-        self._records = self._in_order(dataset) if keep == "first" else self._by_score(dataset, keep)
+        self._records = self._in_order(dataset) if keep == "earlier" else self._of_all(dataset, keep)
 
     def __next__(self) -> Any:
-        return next(self._records)
+        self._refuse_if_failed()
+        try:
+            return next(self._records)
+        except StopIteration:
+            self._is_complete = True
+            raise
+        except BaseException as error:
+            self._failure = error
+            raise
 
     def run(self) -> Dedup:
         """Decides about all records that were not read yet, and drops them: ``kept`` and
         ``removals`` are then complete."""
-        for _ in self._records:
-            pass
+        self._refuse_if_failed()
+        self._drops_records = True
+        try:
+            for _ in self:
+                pass
+        except BaseException as error:
+            # Ctrl-C between two records.
+            self._failure = self._failure or error
+            raise
         return self
+
+    @property
+    def is_complete(self) -> bool:
+        """True if all records are decided and read."""
+        return self._is_complete
 
     @property
     def kept(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """The positions of the kept records that were read: an index of a table or a data set."""
+        self._refuse_if_failed()
         return np.array(self._kept, dtype=np.int64)
 
     @property
     def index_bytes(self) -> int:
-        """The bytes of memory that the index of kept texts takes."""
+        """With keep="earlier", the bytes of memory that the index of kept texts takes."""
         return self._index.len_bytes
 
     def report(self) -> Table:
         """The removals as a table: removed, keeper, verdict, missing, edit_similarity, jaccard."""
+        self._refuse_if_failed()
         return self.removals._to_table("removed")
 
     def __repr__(self) -> str:
-        return f"<simdb.Dedup: {len(self._kept)} kept, {len(self.removals)} removed>"
+        state = "" if self._is_complete else ", incomplete"
+        return f"<simdb.Dedup: {len(self._kept)} kept, {len(self.removals)} removed{state}>"
+
+    def _refuse_if_failed(self) -> None:
+        if self._failure is not None:
+            raise IncompleteError(
+                f"this Dedup is not complete: it ended with {type(self._failure).__name__} after "
+                f"{self._read_count} records; call simdb.dedup again"
+            ) from self._failure
+
+    def _numbered(self, dataset: Iterable[Any]) -> Iterator[Tuple[int, Any]]:
+        for position, record in enumerate(records(dataset)):
+            yield position, record
+            self._read_count = position + 1
+
+    def _of_all(
+        self, dataset: Iterable[Any], keep: Union[str, Callable[[Any], float]]
+    ) -> Iterator[Any]:
+        """Decides about all records as the command line does, then yields the kept ones in order."""
+        every: Optional[Union[Sequence[Any], _Spool]] = None
+        if isinstance(dataset, (list, tuple)):
+            every = dataset
+        elif not self._drops_records:
+            every = _Spool()
+        spool = every if isinstance(every, _Spool) else None
+        scores = array("d")
+
+        def texts() -> Iterator[Tuple[int, str]]:
+            for position, record in self._numbered(dataset):
+                text = text_of(record, self._text, position)
+                if callable(keep):
+                    scores.append(0.0 if text is None else _score(keep, record, position))
+                if spool is not None:
+                    spool.append(record)
+                if text is not None:
+                    yield position, text
+
+        with tempfile.TemporaryDirectory(prefix="simdb-") as folder:
+            path = os.path.join(folder, "corpus.simdb")
+            load_texts(path, texts(), self._memory_bytes, self._progress)
+            found = find_removals(
+                path,
+                np.array(scores) if callable(keep) else keep,
+                memory_bytes=self._memory_bytes,
+                progress=self._progress,
+                **self._options,
+            )
+        for removal in found:
+            self.removals._append(removal)
+        is_kept = np.ones(self._read_count, dtype=np.bool_)
+        is_kept[np.array(self.removals._removed, dtype=np.int64)] = False
+        positions = np.flatnonzero(is_kept).tolist()
+        if self._drops_records or every is None:
+            self._kept.extend(positions)
+            return
+        for position in positions:
+            self._kept.append(position)
+            yield None if self._drops_records else every[position]
 
     def _in_order(self, dataset: Iterable[Any]) -> Iterator[Any]:
         """Yields each record when it is decided."""
-        for position, record in self._decided(enumerate(records(dataset)), lambda record: record):
+        for position, record in self._decided(self._numbered(dataset)):
             self._kept.append(position)
             yield record
 
-    def _by_score(
-        self, dataset: Iterable[Any], keep: Union[str, Callable[[Any], float]]
-    ) -> Iterator[Any]:
-        """Decides about all records by descending score, then yields them in order."""
-        every = dataset if isinstance(dataset, (list, tuple)) else _Spool()
-        scores = array("d")
-        for index, record in enumerate(records(dataset)):
-            text = text_of(record, self._text, index)
-            scores.append(keep(record) if callable(keep) else len(text))
-            if isinstance(every, _Spool):
-                every.append(record)
-        order = array("q", np.argsort(-np.array(scores), kind="stable").tobytes())
-        kept = self._decided(zip(order, order), every.__getitem__)
-        for position in np.sort(np.fromiter((position for position, _ in kept), np.int64)):
-            self._kept.append(position)
-            yield every[position]
-
-    def _decided(
-        self, pending: Iterable[Tuple[int, Any]], record_of: Callable[[Any], Any]
-    ) -> Iterator[Tuple[int, Any]]:
-        """The positions and items of the kept records. When the index is full, later records are
-        compared with it and put aside, and then compared with each other in the same way."""
+    def _decided(self, pending: Iterable[Tuple[int, Any]]) -> Iterator[Tuple[int, Any]]:
+        """The positions and the kept records. When the index is full, later records are compared with
+        it and put aside, and then compared with each other in the same way."""
         while True:
             put_aside: Optional[_Spool] = None
-            for chunk in self._chunks(pending, record_of):
+            for chunk in self._chunks(pending):
                 removed, is_decided = self._decide(chunk)
                 if not is_decided and put_aside is None:
                     put_aside = _Spool()
-                for position, item in zip(chunk.positions, chunk.items):
+                for position, record in chunk.records:
                     if position in removed:
                         continue
                     if put_aside is not None:
-                        put_aside.append((position, item))
+                        put_aside.append((position, record))
                     else:
-                        yield position, item
+                        yield position, record
             if put_aside is None:
                 return
             pending = put_aside  # type: ignore[assignment]
             self._index = Deduplicator(**self._options)
 
-    def _chunks(
-        self, pending: Iterable[Tuple[int, Any]], record_of: Callable[[Any], Any]
-    ) -> Iterator[_Chunk]:
+    def _chunks(self, pending: Iterable[Tuple[int, Any]]) -> Iterator[_Chunk]:
         chunk, characters = _Chunk([], [], []), 0
-        for position, item in pending:
-            text = text_of(record_of(item), self._text, position)
-            chunk.positions.append(position)
-            chunk.items.append(item)
-            chunk.texts.append(text)
-            characters += len(text)
-            if len(chunk.texts) == _RECORDS_PER_CHUNK or characters >= _CHARACTERS_PER_CHUNK:
+        for position, record in pending:
+            chunk.records.append((position, record))
+            text = text_of(record, self._text, position)
+            if text is not None:
+                chunk.positions.append(position)
+                chunk.texts.append(text)
+                characters += len(text)
+            if len(chunk.records) == _RECORDS_PER_CHUNK or characters >= _CHARACTERS_PER_CHUNK:
                 yield chunk
                 chunk, characters = _Chunk([], [], []), 0
-        if chunk.texts:
+        if chunk.records:
             yield chunk
 
     def _decide(self, chunk: _Chunk) -> Tuple[Set[int], bool]:
@@ -307,7 +430,7 @@ class Dedup(Iterator[Any]):
         for removal in self._index.decide(chunk.texts, positions, not is_full):
             self.removals._append(removal)
             removed.add(removal[0])
-        decided = len(removed) if is_full else len(chunk.texts)
+        decided = len(removed) if is_full else len(chunk.records)
         self._decided_count += decided
         if hasattr(self._progress, "update"):
             self._progress.update(decided)
@@ -316,14 +439,32 @@ class Dedup(Iterator[Any]):
         return removed, not is_full
 
 
+def _score(keep: Callable[[Any], float], record: Any, position: int) -> float:
+    """The score of a record, which is a number."""
+    score = keep(record)
+    if isinstance(score, str):
+        raise TypeError(f"the score of record {position} is of type str, not a number")
+    try:
+        number = float(score)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"the score of record {position} is of type {type(score).__name__}, not a number"
+        ) from None
+    if math.isnan(number):
+        raise InvalidArgumentError(
+            f"the score of record {position} is NaN, which no number is above or below; give a number"
+        )
+    return number
+
+
 def dedup(
     dataset: Iterable[Any],
     text: str = "text",
     *,
-    keep: Union[str, Callable[[Any], float]] = "first",
+    keep: Union[Literal["first", "longest", "earlier"], Callable[[Any], float]] = "first",
     edit_similarity: Optional[float] = None,
     jaccard: Optional[float] = None,
-    decision: str = "contained",
+    decision: Literal["contained", "alike"] = "contained",
     memory_bytes: int = 1 << 30,
     progress: Any = None,
 ) -> Dedup:
@@ -337,15 +478,21 @@ def dedup(
     ``jaccard`` (0.4) is reached, as by ``simdb-cli dedup``. With ``decision="alike"``, each text is
     removed that reaches one of them (0.65 and 0.55).
 
-    ``keep`` says which record of several is kept: the ``"first"``, the ``"longest"``, or that with the
-    highest score of a function of the record. With ``"first"``, records are read and yielded as a
-    stream. For the other rules, all records that are not in a list are first written to a temporary
-    file, so they must be picklable.
+    A record without a text (None, NaN, or a text without a letter or a digit) is a duplicate of no
+    record, and stays. A number or bytes in place of a text is a ``TypeError``.
 
-    The index of kept texts takes some 600 bytes for a text of one line, and at most about
-    ``memory_bytes``. When it is full, the undecided records are written to a temporary file, and compared
-    in one more pass for each ``memory_bytes``. Beside the index there are 33 bytes for each removal and
-    8 to 40 for each record.
+    ``keep`` says which record is kept of several whose texts cover all others: the ``"first"``, the
+    ``"longest"``, or the record with the highest score of a function, as ``--keep`` and ``--score`` of
+    ``simdb-cli dedup`` do. All records are read before the first one is yielded: the texts are written to
+    a temporary database, and the records, unless they are in a list, to a temporary file, so they must be
+    picklable. The work takes about ``memory_bytes``, and at least 64 MiB.
+
+    With ``keep="earlier"``, records are yielded while they are read: a record is removed only if an
+    *earlier* kept record covers it, so fewer records are removed. The index of kept texts takes some
+    600 bytes for a text of one line, and at most about ``memory_bytes``. When it is full, the undecided
+    records are written to a temporary file, and compared in one more pass for each ``memory_bytes``.
+
+    Each rule also takes 33 bytes for each removal and 8 to 40 for each record.
 
     ``progress`` is a progress bar of tqdm, or a function of (stage, done, total).
 
@@ -372,7 +519,7 @@ def pairs(
     *,
     edit_similarity: Optional[float] = None,
     jaccard: Optional[float] = None,
-    decision: str = "contained",
+    decision: Literal["contained", "alike"] = "contained",
     max_pairs: int = 100_000_000,
     progress: Any = None,
 ) -> Table:
@@ -388,18 +535,23 @@ def pairs(
     <Table 1 rows, a: UInt64, b: UInt64, verdict: Utf8, edit_similarity: Float64, jaccard: Float64>
     """
     _check_iterable(dataset)
-    texts = [text_of(record, text, index) for index, record in enumerate(records(dataset))]
-    return similar_pairs(texts, edit_similarity, jaccard, decision, max_pairs, progress)
+    positions, texts = array("Q"), []
+    for index, record in enumerate(records(dataset)):
+        found = text_of(record, text, index)
+        if found is not None:
+            positions.append(index)
+            texts.append(found)
+    return similar_pairs(texts, np.array(positions), edit_similarity, jaccard, decision, max_pairs, progress)
 
 
 def clusters(
     dataset: Iterable[Any],
     text: str = "text",
     *,
-    keep: Union[str, Callable[[Any], float]] = "first",
+    keep: Union[Literal["first", "longest", "earlier"], Callable[[Any], float]] = "first",
     edit_similarity: Optional[float] = None,
     jaccard: Optional[float] = None,
-    decision: str = "contained",
+    decision: Literal["contained", "alike"] = "contained",
     memory_bytes: int = 1 << 30,
     progress: Any = None,
 ) -> Table:

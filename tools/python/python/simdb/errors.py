@@ -39,6 +39,10 @@ class InvalidArgumentError(Error, ValueError):
     """An argument is not possible. Nothing was changed."""
 
 
+class IncompleteError(Error):
+    """The answer is not complete, because an exception ended the work before."""
+
+
 class CorruptError(Error):
     """The file is damaged: the bytes read are not the bytes written."""
 
