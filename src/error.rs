@@ -326,6 +326,19 @@ pub enum Error {
         snapshots: usize,
     },
 
+    /// The database file was deleted, moved or replaced while it was open. A change that gets this
+    /// error is not made. Changes that were durable before are in the file that is gone.
+    #[error(
+        "{} was deleted, moved or replaced by another file while it was open: no further change is \
+         stored, and everything stored so far is in the file that is gone; put the file back if it \
+         was moved, or else restore a backup, and open it again",
+        path.display()
+    )]
+    FileGone {
+        /// The path that the file had.
+        path: PathBuf,
+    },
+
     /// The database was closed with [`Database::close`](crate::Database::close).
     #[error("{} was closed; open it again", path.display())]
     Closed {

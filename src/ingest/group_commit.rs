@@ -409,6 +409,7 @@ impl GroupCommitState {
         match &**error {
             Error::CommitUnknown { .. } => Error::CommitUnknown { path, source },
             Error::WritesFailed { .. } => Error::WritesFailed { path },
+            Error::FileGone { .. } => Error::FileGone { path },
             Error::Corrupt { what, advice, .. } => Error::Corrupt {
                 path,
                 what: what.clone(),

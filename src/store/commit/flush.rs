@@ -156,6 +156,9 @@ impl Store {
         write_guard: &mut WriteGuard,
     ) -> Result<()> {
         self.flush_all(write_guard)?;
+        // After the flush, which completes a file that was only moved. The journals at the path of
+        // another file may belong to that file.
+        self.refuse_if_gone()?;
         let mut memtables = self.memtables.lock();
         if std::mem::take(&mut memtables.has_files) {
             // The two files take turns, so the last two generations name both.

@@ -23,6 +23,7 @@ mod text_key_tests;
 mod write_lock;
 pub(crate) mod write_transaction;
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::panicking;
@@ -63,6 +64,8 @@ pub(crate) struct Store {
     identity: u64,
     /// The path of the database file with links resolved. The journals are beside this path.
     file: PathBuf,
+    /// The identity of the file that this path named when it was opened.
+    file_identity: (u64, u64),
 }
 
 /// The memtables and the state that readers, the writer and the flush thread share.
@@ -184,6 +187,7 @@ impl Store {
     ) -> Result<()> {
         edits.retain(DocumentEdit::changes_something);
         self.refuse_if_poisoned()?;
+        self.refuse_if_gone()?;
         if edits.is_empty() {
             return Ok(());
         }
@@ -213,6 +217,22 @@ impl Store {
                 self.tables.db_path.path().display()
             ),
             Err(error) => self.poison(Some(error)),
+        }
+        Ok(())
+    }
+
+    /// [`Error::FileGone`] if the path no longer names the open file. Every commit asks, also an
+    /// empty one: a write to a file without a name succeeds, and nobody can open that file again.
+    /// The price is one `stat`.
+    fn refuse_if_gone(&self) -> Result<()> {
+        let is_gone = match self.tables.db_path.disk().info(&self.file) {
+            Ok(info) => info.identity != self.file_identity,
+            // Other failures, for example of a permission, say nothing about the file.
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
+        if is_gone {
+            let path = self.tables.db_path.path().to_path_buf();
+            return Err(Error::FileGone { path });
         }
         Ok(())
     }
@@ -333,6 +353,7 @@ impl Store {
 
     /// [`begin_write`](Self::begin_write) for a caller that has the write lock.
     pub(crate) fn begin_write_with(&self, mut write_guard: WriteGuard) -> Result<WriteTransaction> {
+        self.refuse_if_gone()?;
         self.flush_all(&mut write_guard)?;
         let mut transaction = self.begin_on_tables()?;
         transaction.set_write_guard(write_guard);

@@ -27,6 +27,7 @@ impl Store {
         // opened by.
         let file = db_path.disk().resolve(db_path.path());
         let file = file.map_err(db_path.io("find"))?;
+        let file_info = db_path.disk().info(&file).map_err(db_path.io("find"))?;
         let meta = tables.meta()?;
         let mark = schema::read_journal_mark(&meta, db_path)?;
         let identity = schema::read_identity(&meta, db_path)?;
@@ -57,6 +58,7 @@ impl Store {
             ),
             identity,
             file,
+            file_identity: file_info.identity,
             tables: Arc::new(tables),
         })
     }
