@@ -470,6 +470,15 @@ pub enum Error {
         text: String,
     },
 
+    /// No time zone has the given name.
+    #[error(
+        "there is no time zone {name:?}; give an offset such as +08:00, or a name such as Asia/Shanghai"
+    )]
+    UnknownZone {
+        /// The given name.
+        name: String,
+    },
+
     /// A string is not a time.
     #[error("{text:?} is not a time: {reason}")]
     InvalidTimestamp {

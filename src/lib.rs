@@ -93,6 +93,7 @@ mod hamming;
 mod parse;
 mod progress;
 mod retention;
+mod time_reader;
 
 mod feature;
 mod recipe;
@@ -139,6 +140,7 @@ pub use query::{Similar, TextQuery};
 pub use recipe::{Fingerprinter, Recipe};
 pub use retention::Retention;
 pub use text::Normaliser;
+pub use time_reader::{TimeReader, TimeUnit};
 
 /// Bulk loads: many documents in any order, each table written once.
 pub mod bulk {

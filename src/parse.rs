@@ -57,7 +57,8 @@ macro_rules! read_fingerprint {
 read_fingerprint!(Fingerprint, u64);
 read_fingerprint!(Fingerprint128, u128);
 
-/// Reads RFC 3339, with `T` or a space before the time of day, or milliseconds in digits.
+/// Reads RFC 3339, with `T` or a space before the time of day, or milliseconds in digits, as
+/// `Display` and serde write times. [`TimeReader`](crate::TimeReader) reads the notations of feeds.
 ///
 /// Seconds may be missing, an offset may be written `+0800` or `+08`, and a year above 9999 is
 /// written as by `Display`. Fractions have at most nine digits, and are rounded down to
@@ -77,17 +78,19 @@ impl FromStr for Timestamp {
     }
 }
 
-const NOT_A_TIME: &str = "RFC 3339 as in 2024-05-31T12:00:00Z, or a number, is expected";
-const NO_ZONE: &str = "it has no zone; append Z for UTC, or an offset such as +08:00";
-const NO_TIME_OF_DAY: &str = "it has no time of day; write it like 2024-05-31T12:00:00Z";
+pub(crate) const NOT_A_TIME: &str = "RFC 3339 as in 2024-05-31T12:00:00Z, or a number, is expected";
+pub(crate) const NO_ZONE: &str =
+    "it has no zone; append Z for UTC, or an offset such as +08:00, or name a default zone";
+pub(crate) const NO_TIME_OF_DAY: &str =
+    "it has no time of day; write it like 2024-05-31T12:00:00Z, or name a default zone";
 const NO_SUCH_DAY: &str = "there is no such day";
 const NO_SUCH_TIME: &str = "there is no such time of day";
 const NO_SUCH_OFFSET: &str = "there is no such offset from UTC";
-const BEFORE_1970: &str = "it is before 1970";
-const TOO_LATE: &str = "it is later than 2^64 - 1 milliseconds since 1970";
+pub(crate) const BEFORE_1970: &str = "it is before 1970";
+pub(crate) const TOO_LATE: &str = "it is later than 2^64 - 1 milliseconds since 1970";
 
 /// The time of a text, or the reason why there is none.
-fn time_of(text: &str) -> Result<Timestamp, &'static str> {
+pub(crate) fn time_of(text: &str) -> Result<Timestamp, &'static str> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         return text.parse().map(Timestamp).map_err(|_| TOO_LATE);
     }
