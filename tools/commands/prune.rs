@@ -9,7 +9,7 @@ use simdb::{Database, Error, Snapshot, Timestamp};
 
 use super::DatabaseOptions;
 use crate::console::{Output, counted, parse_duration};
-use crate::formats::time::time_of_text;
+use crate::formats::time::TimeRules;
 
 /// Removes documents that arrived long ago
 ///
@@ -61,8 +61,9 @@ struct PruneAge {
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     older_than: Option<Duration>,
 
-    /// Remove documents that arrived before this moment: 2024-05-31T12:00:00Z, or Unix seconds
-    #[arg(long, value_name = "TIME", value_parser = time_of_text)]
+    /// Remove documents that arrived before this moment, as --time of `simdb-load` reads times:
+    /// 2024-05-31T12:00:00Z, or Unix seconds
+    #[arg(long, value_name = "TIME", value_parser = TimeRules::parse)]
     before: Option<Timestamp>,
 
     /// Set the window's clock back after an arrival time far ahead of the system clock

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::id_sequence::IdSequence;
 use super::score::Score;
-use super::time::{time_of, time_of_ms};
+use super::time::{TimeRules, time_of_ms};
 use super::{
     DocumentContent, Item, MAX_LINE_BYTES, RELIABLE_FIELD, excerpt, fingerprint_of, id_of, text_of,
 };
@@ -25,6 +25,7 @@ pub struct DocumentFields {
     pub features: Option<String>,
     /// The arrival time, or `None` if documents arrive now.
     pub time: Option<String>,
+    pub time_rules: TimeRules,
     /// The number by which `dedup` chooses keepers.
     pub score: Option<String>,
     /// The value that puts documents into groups, within or between which `dedup` compares.
@@ -33,6 +34,19 @@ pub struct DocumentFields {
     pub are_counted: bool,
     /// The longest text that is read.
     pub max_text_bytes: usize,
+    pub textless: Textless,
+}
+
+/// The records without a text that are no bad records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Textless {
+    /// None. An empty text is a text.
+    #[default]
+    Bad,
+    /// Records with an empty text.
+    Empty,
+    /// Records with an empty text, or whose text is null or missing.
+    Missing,
 }
 
 /// A part of a document in a field or column.
@@ -102,6 +116,9 @@ pub trait PartValues {
     /// `field` or `column`, for messages.
     const KIND: &'static str;
 
+    /// `true` if a null beside a fingerprint is no text; otherwise it is a bad text.
+    const TEXT_MAY_BE_NULL: bool = true;
+
     /// Takes the value of a part out of the record. `None` if the record has no such field.
     fn take(&mut self, part: DocumentPart) -> Result<Option<FieldValue>, String>;
 }
@@ -170,7 +187,8 @@ impl DocumentFields {
         };
         let content = values.and_then(|mut values| {
             if id.is_none() {
-                id = Some(self.id(&mut values)?);
+                let own = self.id(&mut values);
+                id = Some(own.map_err(|reason| format!("{reason} (--no-id numbers the records)"))?);
             }
             self.content(values)
         });
@@ -195,7 +213,13 @@ impl DocumentFields {
         let text = match self.name(DocumentPart::Text) {
             None => None,
             Some(name) => match values.take(DocumentPart::Text)? {
-                None | Some(FieldValue::Json(Value::Null)) if may_lack_text => None,
+                None if may_lack_text => None,
+                Some(FieldValue::Json(Value::Null)) if may_lack_text && V::TEXT_MAY_BE_NULL => None,
+                None | Some(FieldValue::Json(Value::Null))
+                    if self.textless == Textless::Missing =>
+                {
+                    None
+                }
                 None => return Err(missing::<V>(name)),
                 Some(value) => {
                     let text = string_of(value, "a string").map_err(in_field::<V>(name))?;
@@ -203,6 +227,7 @@ impl DocumentFields {
                 }
             },
         };
+        let text = text.filter(|text| self.textless == Textless::Bad || !text.trim().is_empty());
         let fingerprint = self.part(values, DocumentPart::Fingerprint, |value| match value {
             FieldValue::Bits(bits) => Ok(Fingerprint::from_bits(bits)),
             value => fingerprint_of(&string_of(value, "a string of 16 hexadecimal digits")?),
@@ -215,10 +240,33 @@ impl DocumentFields {
             text,
             fingerprint,
             features: self.part(values, DocumentPart::Features, features_of)?,
-            arrival: self.part(values, DocumentPart::Time, arrival_of)?,
+            arrival: self.arrival(values)?,
             score: self.part(values, DocumentPart::Score, score_of)?,
             group: self.part(values, DocumentPart::Group, group_of)?,
         })
+    }
+
+    /// The arrival time; `None` for a document that arrives now.
+    fn arrival<V: PartValues>(&self, values: &mut V) -> Result<Option<Timestamp>, String> {
+        let Some(name) = self.name(DocumentPart::Time) else {
+            return Ok(None);
+        };
+        match values.take(DocumentPart::Time)? {
+            None | Some(FieldValue::Json(Value::Null)) if self.time_rules.or_now => Ok(None),
+            Some(FieldValue::Json(Value::String(text)))
+                if self.time_rules.or_now && text.trim().is_empty() =>
+            {
+                Ok(None)
+            }
+            None => Err(missing::<V>(name)),
+            Some(value) => {
+                let time = match value {
+                    FieldValue::Millis(ms) => time_of_ms(ms),
+                    value => self.time_rules.time_of(&value.into_json()),
+                };
+                time.map(Some).map_err(in_field::<V>(name))
+            }
+        }
     }
 
     /// The parsed value of a part; `None` if the part is not read. An error if the part is missing.
@@ -274,13 +322,6 @@ fn features_of(value: FieldValue) -> Result<Vec<(String, f64)>, String> {
     features.into_iter().map(weigh).collect()
 }
 
-fn arrival_of(value: FieldValue) -> Result<Timestamp, String> {
-    match value {
-        FieldValue::Millis(ms) => time_of_ms(ms),
-        value => time_of(&value.into_json()),
-    }
-}
-
 fn score_of(value: FieldValue) -> Result<Score, String> {
     match value.into_json() {
         Value::String(digits) => Score::of_digits(&digits),
@@ -321,10 +362,12 @@ impl DocumentFields {
             fingerprint: fingerprint.map(str::to_owned),
             features: None,
             time: None,
+            time_rules: TimeRules::default(),
             score: None,
             group: None,
             are_counted: false,
             max_text_bytes: super::MAX_TEXT_BYTES,
+            textless: Textless::Bad,
         }
     }
 }

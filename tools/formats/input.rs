@@ -102,10 +102,9 @@ impl Source {
         );
         let reader: Box<dyn BufRead + Send> = match compression {
             Compression::None => Box::new(counted),
-            // A gzip file may have several members, because logs are appended to by member.
             Compression::Gzip => Box::new(BufReader::with_capacity(
                 BUFFER_BYTES,
-                flate2::bufread::MultiGzDecoder::new(counted),
+                GzipMembers::new(counted),
             )),
             Compression::Zstd => Box::new(BufReader::with_capacity(
                 BUFFER_BYTES,
@@ -139,6 +138,93 @@ impl Compression {
     }
 }
 
+/// The first bytes of files that are no text in UTF-8, and what to do with such a file.
+const FOREIGN: [(&[u8], &str); 9] = [
+    (
+        b"\xff\xfe",
+        "it is in UTF-16; convert it with `iconv -f UTF-16 -t UTF-8`",
+    ),
+    (
+        b"\xfe\xff",
+        "it is in UTF-16; convert it with `iconv -f UTF-16 -t UTF-8`",
+    ),
+    (
+        b"\x1f\x8b",
+        "it is compressed by gzip; give it a name that ends in .gz, or unpack it with `gzip -dc`",
+    ),
+    (
+        b"\x28\xb5\x2f\xfd",
+        "it is compressed by zstd; give it a name that ends in .zst, or unpack it with `zstd -dc`",
+    ),
+    (
+        b"BZh",
+        "it is compressed by bzip2; unpack it with `bzip2 -dc`",
+    ),
+    (
+        b"\xfd7zXZ\0",
+        "it is compressed by xz; unpack it with `xz -dc`",
+    ),
+    (b"PK\x03\x04", "it is a ZIP archive; unpack it with `unzip`"),
+    (
+        b"PAR1",
+        "it is a Parquet file; name the format with --format parquet",
+    ),
+    (
+        b"SQLite format 3\0",
+        "it is an SQLite database; export its rows as CSV or JSON Lines",
+    ),
+];
+
+/// Decompresses the members of a gzip file, which has several if logs are appended to it. Zeros
+/// behind a member are padding, as on tapes and in blocks of a fixed size.
+struct GzipMembers<R> {
+    /// `None` behind the last member.
+    member: Option<flate2::bufread::GzDecoder<R>>,
+}
+
+impl<R: BufRead> GzipMembers<R> {
+    fn new(input: R) -> Self {
+        Self {
+            member: Some(flate2::bufread::GzDecoder::new(input)),
+        }
+    }
+}
+
+impl<R: BufRead> Read for GzipMembers<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            let bytes = member.read(buffer)?;
+            if bytes > 0 || buffer.is_empty() {
+                return Ok(bytes);
+            }
+            let Some(member) = self.member.take() else {
+                break;
+            };
+            let mut input = member.into_inner();
+            if skip_zeros(&mut input)? {
+                self.member = Some(flate2::bufread::GzDecoder::new(input));
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// Skips zeros. Returns `false` at the end of the input.
+fn skip_zeros(input: &mut impl BufRead) -> io::Result<bool> {
+    loop {
+        let ready = input.fill_buf()?;
+        if ready.is_empty() {
+            return Ok(false);
+        }
+        let zeros = ready.iter().take_while(|byte| **byte == 0).count();
+        let is_all = zeros == ready.len();
+        input.consume(zeros);
+        if !is_all {
+            return Ok(true);
+        }
+    }
+}
+
 /// The extension of a file name before `.gz` or `.zst`, in lower case.
 pub fn extension_of(path: &Path) -> Option<String> {
     match Compression::of(path) {
@@ -160,6 +246,17 @@ pub struct InputStream {
 }
 
 impl InputStream {
+    /// Skips a byte order mark at the start of a text. Refuses an input whose first bytes are those
+    /// of another kind of file.
+    pub fn begin_text(&mut self) -> Result<()> {
+        let start = self.reader.fill_buf();
+        let start = start.with_context(|| format!("cannot read {}", self.name))?;
+        if let Some((_, found)) = FOREIGN.iter().find(|(bytes, _)| start.starts_with(bytes)) {
+            bail!("cannot read {}: {found}", self.name);
+        }
+        self.skip_bom()
+    }
+
     /// Skips a byte order mark at the start.
     pub fn skip_bom(&mut self) -> Result<()> {
         let cannot = || format!("cannot read {}", self.name);
@@ -207,7 +304,7 @@ pub struct LineReader {
 impl LineReader {
     /// Reads lines of at most `limit_bytes`.
     pub fn new(mut input: InputStream, limit_bytes: usize) -> Result<Self> {
-        input.skip_bom()?;
+        input.begin_text()?;
         Ok(Self {
             input,
             line: Vec::new(),

@@ -5,12 +5,14 @@ use std::fmt;
 
 use anyhow::Result;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::de::{
+    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 use serde_json::Value;
 
 use super::fields::{DocumentFields, DocumentPart, FieldValue, PartValues};
 use super::id_sequence::IdSequence;
-use super::input::{InputStream, LineReader};
+use super::input::{BOM, InputStream, LineReader};
 use super::{Item, Records, excerpt, utf8};
 
 /// A reader of JSON Lines.
@@ -55,18 +57,35 @@ impl Records for JsonLines {
 pub struct JsonParts([Option<Value>; DocumentPart::ALL.len()]);
 
 impl JsonParts {
-    /// The named fields of the object in a line, or the reason why the line is not one object.
+    /// The named fields of the object in a line, or the reason why the line is not one object. A
+    /// lone surrogate, which RFC 8259 admits in an escape, is read as U+FFFD.
     pub fn parse(line: &str, fields: &DocumentFields) -> Result<Self, String> {
-        let mut json = serde_json::Deserializer::from_str(line);
-        json.deserialize_map(ObjectVisitor(fields))
-            .and_then(|parts| json.end().map(|()| parts))
-            .map_err(|error| {
-                if line.trim_start().starts_with('[') {
-                    NOT_AN_ARRAY.to_owned()
-                } else {
-                    reason_of(&error)
-                }
-            })
+        let parse = |line: &str| {
+            let mut json = serde_json::Deserializer::from_str(line);
+            let parts = json.deserialize_map(ObjectVisitor { fields, path: None });
+            parts.and_then(|parts| json.end().map(|()| parts))
+        };
+        parse(line).or_else(|error| match without_lone_surrogates(line) {
+            Some(replaced) => parse(&replaced).map_err(|error| reason_in(&replaced, &error)),
+            None => Err(reason_in(line, &error)),
+        })
+    }
+
+    /// Adds the parts of another object. An error names a part that both have.
+    fn extend(&mut self, other: Self) -> Result<(), DocumentPart> {
+        for (part, inner) in DocumentPart::ALL.into_iter().zip(other.in_order()) {
+            let value = &mut self.0[part as usize];
+            if value.is_some() && inner.is_some() {
+                return Err(part);
+            }
+            *value = value.take().or(inner);
+        }
+        Ok(())
+    }
+
+    /// The values of [`DocumentPart::ALL`].
+    fn in_order(mut self) -> [Option<Value>; DocumentPart::ALL.len()] {
+        DocumentPart::ALL.map(|part| self.0[part as usize].take())
     }
 
     /// Returns `true` if the object has the field of a part, even a `null`.
@@ -86,6 +105,81 @@ impl PartValues for JsonParts {
     fn take(&mut self, part: DocumentPart) -> Result<Option<FieldValue>, String> {
         Ok(self.0[part as usize].take().map(FieldValue::Json))
     }
+}
+
+/// The message of an error in a line, with the cause if the line shows one.
+fn reason_in(line: &str, error: &serde_json::Error) -> String {
+    if line.trim_start().starts_with('[') {
+        return NOT_AN_ARRAY.to_owned();
+    }
+    if error.classify() == serde_json::error::Category::Data {
+        return reason_of(error);
+    }
+    if line.contains('\0') {
+        return NUL_BYTES.to_owned();
+    }
+    if line.starts_with(BOM) {
+        return INNER_BOM.to_owned();
+    }
+    // The column counts bytes, up to the byte that is not expected.
+    let mut from = error.column().saturating_sub(1).min(line.len());
+    while !line.is_char_boundary(from) {
+        from -= 1;
+    }
+    let token = line[from..].trim_start();
+    // Behind the sign of -Infinity, the column is at the I.
+    let names = ["NaN", "Infinity", "-Infinity", "nan", "inf", "-inf"];
+    let is_number = names.iter().any(|name| token.starts_with(name));
+    if is_number {
+        return NO_NUMBER.to_owned();
+    }
+    if line.contains('\r') {
+        return CARRIAGE_RETURNS.to_owned();
+    }
+    reason_of(error)
+}
+
+const NUL_BYTES: &str = "the line has NUL bytes (zero bytes), as a file has after a crash, or in \
+    UTF-16; remove them with `tr -d '\\000'`, or convert the file with `iconv -f UTF-16 -t UTF-8`";
+
+const INNER_BOM: &str = "the line begins with a byte order mark (BOM), as where files were joined; \
+    remove it with `sed 's/^\\xEF\\xBB\\xBF//'`";
+
+const NO_NUMBER: &str = "NaN and Infinity are no JSON; write null";
+
+const CARRIAGE_RETURNS: &str = "the line has carriage returns between objects; a line ends with a \
+    line feed: convert the file with `tr '\\r' '\\n'`";
+
+/// The line with U+FFFD in place of each escape of a lone surrogate; `None` without such escapes.
+fn without_lone_surrogates(line: &str) -> Option<String> {
+    let mut replaced = String::new();
+    let (mut copied, mut from) = (0, 0);
+    while let Some(found) = line[from..].find('\\') {
+        let at = from + found;
+        let unit = escaped_unit(line, at);
+        match unit {
+            Some(0xd800..0xdc00) if matches!(escaped_unit(line, at + 6), Some(0xdc00..0xe000)) => {
+                from = at + 12;
+            }
+            Some(0xd800..0xe000) => {
+                replaced.push_str(&line[copied..at]);
+                replaced.push_str("\\ufffd");
+                from = at + 6;
+                copied = from;
+            }
+            Some(_) => from = at + 6,
+            // The character after a backslash, as in `\\\\`, begins no escape.
+            None => from = at + 1 + line[at + 1..].chars().next().map_or(0, char::len_utf8),
+        }
+    }
+    (copied > 0).then(|| replaced + &line[copied..])
+}
+
+/// The UTF-16 unit of an escape `\uXXXX` at a position; `None` if there is no such escape.
+fn escaped_unit(line: &str, at: usize) -> Option<u16> {
+    let digits = line.get(at..at + 6)?.strip_prefix("\\u")?;
+    let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    u16::from_str_radix(digits, 16).ok().filter(|_| is_hex)
 }
 
 /// The message of an error in one line, without "at line 1", which every such error has. A quoted
@@ -110,8 +204,32 @@ const NOT_AN_ARRAY: &str = "the line is an array; a JSON object is expected, one
 #[derive(Deserialize)]
 struct Key<'k>(#[serde(borrow)] Cow<'k, str>);
 
-/// Reads one object and keeps the named fields.
-struct ObjectVisitor<'f>(&'f DocumentFields);
+/// Reads one object and keeps the named fields. A name `a.b` is field b of the object in field a,
+/// unless the line has a field `a.b`.
+struct ObjectVisitor<'f> {
+    fields: &'f DocumentFields,
+    /// The names of the objects around this object, each with a dot behind it; `None` for the line.
+    path: Option<String>,
+}
+
+impl ObjectVisitor<'_> {
+    /// The part whose field has this path.
+    fn part(&self, path: &str) -> Option<DocumentPart> {
+        let mut parts = DocumentPart::ALL.into_iter();
+        parts.find(|part| self.fields.name(*part) == Some(path))
+    }
+
+    /// Returns `true` if the field of a part is within the object at this path.
+    fn has_parts_within(&self, path: &str) -> bool {
+        DocumentPart::ALL.into_iter().any(|part| {
+            let rest = self
+                .fields
+                .name(part)
+                .and_then(|name| name.strip_prefix(path));
+            rest.is_some_and(|rest| rest.starts_with('.'))
+        })
+    }
+}
 
 impl<'de> Visitor<'de> for ObjectVisitor<'_> {
     type Value = JsonParts;
@@ -122,12 +240,29 @@ impl<'de> Visitor<'de> for ObjectVisitor<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonParts, A::Error> {
         let mut parts = JsonParts::default();
+        // Fields within objects, which a field of the whole name precedes.
+        let mut within = JsonParts::default();
         while let Some(Key(key)) = map.next_key()? {
-            let is_named = |part: &DocumentPart| self.0.name(*part) == Some(&*key);
-            let Some(part) = DocumentPart::ALL.into_iter().find(is_named) else {
-                map.next_value::<IgnoredAny>()?;
+            let path = match &self.path {
+                Some(path) => Cow::from(format!("{path}{key}")),
+                None => key,
+            };
+            let Some(part) = self.part(&path) else {
+                if self.has_parts_within(&path) {
+                    let inner = Inner(ObjectVisitor {
+                        fields: self.fields,
+                        path: Some(format!("{path}.")),
+                    });
+                    within.extend(map.next_value_seed(inner)?).map_err(|part| {
+                        let name = self.fields.name(part).unwrap_or_default();
+                        A::Error::custom(format!("field {name:?} is there twice"))
+                    })?;
+                } else {
+                    map.next_value::<IgnoredAny>()?;
+                }
                 continue;
             };
+            let key = path;
             let value = &mut parts.0[part as usize];
             // JSON parsers disagree about which of two equal keys counts.
             if value.is_some() {
@@ -135,7 +270,63 @@ impl<'de> Visitor<'de> for ObjectVisitor<'_> {
             }
             *value = Some(map.next_value()?);
         }
+        for (value, inner) in parts.0.iter_mut().zip(within.0) {
+            *value = value.take().or(inner);
+        }
         Ok(parts)
+    }
+}
+
+/// Reads the value of a field that may hold an object with named fields.
+struct Inner<'f>(ObjectVisitor<'f>);
+
+impl<'de> DeserializeSeed<'de> for Inner<'_> {
+    type Value = JsonParts;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<JsonParts, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+/// A value that is no object has no fields.
+impl<'de> Visitor<'de> for Inner<'_> {
+    type Value = JsonParts;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<JsonParts, A::Error> {
+        self.0.visit_map(map)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<JsonParts, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(JsonParts::default())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<JsonParts, E> {
+        Ok(JsonParts::default())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<JsonParts, E> {
+        Ok(JsonParts::default())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<JsonParts, E> {
+        Ok(JsonParts::default())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<JsonParts, E> {
+        Ok(JsonParts::default())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<JsonParts, E> {
+        Ok(JsonParts::default())
+    }
+
+    fn visit_unit<E>(self) -> Result<JsonParts, E> {
+        Ok(JsonParts::default())
     }
 }
 
@@ -232,7 +423,7 @@ mod tests {
                 "{\"id\":1,\"id\":2,\"text\":\"a\"}",
                 "field \"id\" is there twice",
             ),
-            ("{\"id\":1,\"text\":\"\\ud800\"}", "malformed JSON"),
+            ("{\"id\":1,\"text\":\"\\ud80\"}", "malformed JSON"),
         ] {
             let reason = reason(line, texts());
             assert!(reason.contains(expected), "{line}: {reason}");

@@ -29,7 +29,7 @@ use serde_json::Value;
 use simdb::{DocId, Document, Fingerprint, Fingerprinter, Timestamp};
 
 use self::delimited::Delimited;
-pub use self::fields::{DocumentFields, DocumentPart};
+pub use self::fields::{DocumentFields, DocumentPart, Textless};
 use self::id_sequence::IdSequence;
 use self::score::Score;
 use self::table::Dialect;
@@ -292,7 +292,7 @@ pub fn reader(
         }
         Format::Parquet => {
             let file = parquet::ParquetFile::open(source, bytes_read)?;
-            Box::new(parquet::ParquetRecords::new(file, fields)?)
+            Box::new(parquet::ParquetRecords::new(file, fields, counted)?)
         }
     })
 }

@@ -106,7 +106,7 @@ const KEPT_BYTES: usize = 2 * BUFFER_BYTES;
 
 impl TableReader {
     pub fn new(mut input: InputStream, limit: RecordLimit, dialect: Dialect) -> Result<Self> {
-        input.skip_bom()?;
+        input.begin_text()?;
         let mut reader = Self {
             input,
             dialect,

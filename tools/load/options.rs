@@ -51,8 +51,16 @@ pub struct Options {
     #[command(flatten)]
     pub fields: FieldNames,
 
-    /// The first id of the formats `lines` and `npy`; ids count up through all inputs [default: 1
-    /// for lines, 0 for npy]
+    /// The records have no ids, or none that are integers: the id of a record is its number,
+    /// counted over all inputs
+    ///
+    /// Load into a new database, or continue with --first-id: a number that is taken by another
+    /// document is a bad record.
+    #[arg(long, conflicts_with_all = ["id", "ids"], help_heading = "Input")]
+    pub no_id: bool,
+
+    /// The first id of the formats `lines` and `npy`, or with --no-id; ids count up through all
+    /// inputs [default: 1; 0 for npy]
     #[arg(long, value_name = "ID", value_parser = parse_id, help_heading = "Input")]
     pub first_id: Option<u64>,
 

@@ -15,7 +15,7 @@ use crate::corpus::inputs::{Input, inputs, reserve_inputs};
 use crate::corpus::memory::MemoryBudget;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::input::Source;
-use crate::formats::{Format, Wanted};
+use crate::formats::{DocumentFields, Format, Wanted};
 use crate::options::{DuplicateRule, created_without};
 
 /// The inputs and outputs of a load.
@@ -67,7 +67,14 @@ impl Plan {
 
         // Before the database is opened, because exports decide the recipe of a new database.
         let memory = MemoryBudget::new(options.memory);
-        let fields = options.fields.fields()?;
+        let fields = DocumentFields {
+            are_counted: options.no_id,
+            ..options.fields.fields()?
+        };
+        ensure!(
+            !options.no_id || inputs.iter().all(|input| input.format != Format::Raw),
+            "--no-id does not go with raw pairs, which have ids"
+        );
         let made_with = MadeWith::from_inputs(&fields, rule, &inputs)?;
         let target = LoadTarget::open(options, memory, rule, made_with.as_ref())?;
         // The settings are known only now: an existing database has its own.

@@ -3,6 +3,7 @@
 
 mod quotation;
 mod recipe;
+mod times;
 mod unique;
 
 use std::collections::HashSet;
@@ -18,10 +19,11 @@ use crate::formats::{DocumentFields, DocumentPart, MAX_TEXT_BYTES};
 
 pub use quotation::QuotationOptions;
 pub use recipe::RecipeOptions;
+pub use times::TimeOptions;
 pub use unique::{DuplicateRule, LikenessOptions, UniqueOptions, note_without_forest};
 
 /// The options that name the fields of a document.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct FieldNames {
     /// The field or column that holds the id
     #[arg(
@@ -63,11 +65,15 @@ pub struct FieldNames {
 
     /// The field or column that holds the arrival time [default: now]
     ///
-    /// RFC 3339 (2024-05-31T12:00:00Z, 2024-05-31 20:00:00.5+08:00), or a number: Unix seconds,
-    /// also with a fraction, or Unix milliseconds from 100000000000 on. Needs a database created
-    /// with --retention or --arrivals.
+    /// RFC 3339 (2024-05-31T12:00:00Z, 2024-05-31 20:00:00.5+08:00), RFC 822 and 2822 (Fri, 31 May
+    /// 2024 20:00:00 GMT), 2024年5月31日 20:00 and the like with --default-zone, or a number of
+    /// seconds or milliseconds in the years 1990 to 2100. A timestamp column of Parquet has its own
+    /// unit. Needs a database created with --retention or --arrivals.
     #[arg(long, value_name = "FIELD", help_heading = "Input")]
     pub time: Option<String>,
+
+    #[command(flatten)]
+    pub times: TimeOptions,
 
     /// The longest text to read, at most 128MiB
     ///
@@ -105,10 +111,12 @@ impl FieldNames {
             fingerprint: self.fingerprint.clone(),
             features: self.features.clone(),
             time: self.time.clone(),
+            time_rules: self.times.rules(),
             score: None,
             group: None,
             are_counted: false,
             max_text_bytes: self.max_text,
+            textless: Default::default(),
         };
         let parts = [
             DocumentPart::Id,
@@ -288,4 +296,24 @@ pub enum OnError {
     Abort,
     /// Leave the record out
     Skip,
+}
+
+/// The treatment of a bad record: the value of `--on-error` of a command that copies records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnBadRecord {
+    /// End with an error
+    Abort,
+    /// Leave the record out
+    Skip,
+    /// Copy the record, and compare it with no other
+    Keep,
+}
+
+impl From<OnError> for OnBadRecord {
+    fn from(on_error: OnError) -> Self {
+        match on_error {
+            OnError::Abort => Self::Abort,
+            OnError::Skip => Self::Skip,
+        }
+    }
 }

@@ -104,12 +104,10 @@ fn time_is_refused_with_the_reason_and_year_9999_is_read_in_each_notation() {
     load("\"2024-05-31T12:00:00\"").fails(&["t.jsonl:1", "it has no zone; append Z for UTC"]);
     load("\"2024-05-31\"").fails(&["it has no time of day"]);
     load("\"+10000-01-01T00:00:00Z\"").fails(&["is after the year 9999"]);
-    load("253402300800000").fails(&["is after the year 9999"]);
+    load("253402300800000").fails(&["name its unit with --time-unit"]);
     for notation in [
         "\"9999-12-31T23:59:59Z\"",
         "\"9999-12-31T23:59:59.000+00:00\"",
-        "253402300799000",
-        "\"253402300799000\"",
     ] {
         // Read, and then refused as too far ahead.
         load(notation).fails(&["arrival time 9999-12-31T23:59:59.000Z"]);
@@ -237,7 +235,7 @@ fn id_of_a_bad_csv_record_is_reported_if_it_could_be_read() {
     let skip = ["--on-error", "skip", "--rejects", "r.jsonl"];
     folder
         .load(&[&["a.simdb", "a.csv"], &skip[..]].concat())
-        .ends(0);
+        .ends(2);
     let rejects = folder.read_json("r.jsonl");
     let ids: Vec<_> = rejects.iter().map(|line| line["id"].as_u64()).collect();
     assert_eq!(ids, [Some(1), Some(2), Some(3), Some(4)]);

@@ -11,6 +11,7 @@ mod compare;
 mod csv;
 mod cut;
 mod dedup;
+mod dirty_input;
 mod doctor;
 mod every_verb;
 mod fuzzing;

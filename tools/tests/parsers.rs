@@ -32,11 +32,13 @@ pub fn run(input: &[u8]) {
         text: asked(3, "text").or_else(|| fingerprint.is_none().then(|| "text".to_owned())),
         fingerprint,
         time: asked(5, "time"),
+        time_rules: Default::default(),
         features: None,
         score: None,
         group: None,
         are_counted: packing & 0x40 != 0,
         max_text_bytes: if packing & 0x80 == 0 { 1 << 20 } else { 20 },
+        textless: Default::default(),
     };
     let wanted = Wanted {
         fields,

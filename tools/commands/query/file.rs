@@ -146,11 +146,13 @@ fn parse(line: &str, needs_texts: bool) -> Result<QueryContent, String> {
         text: Some("text".to_owned()),
         fingerprint: Some("fingerprint".to_owned()),
         time: None,
+        time_rules: Default::default(),
         features: None,
         score: None,
         group: None,
         are_counted: false,
         max_text_bytes: MAX_TEXT_BYTES,
+        textless: Default::default(),
     };
     let parts = JsonParts::parse(line, &fields)?;
     if needs_texts && !parts.has(DocumentPart::Text) {

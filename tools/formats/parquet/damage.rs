@@ -8,6 +8,7 @@ use anyhow::Result;
 use super::copy::ParquetCopy;
 use super::{ParquetFile, ParquetRecords};
 use crate::formats::copy::CopyDecision;
+use crate::formats::id_sequence::IdSequence;
 use crate::formats::input::Source;
 use crate::formats::{DocumentFields, Item, MAX_TEXT_BYTES, Records};
 
@@ -25,13 +26,15 @@ fn read(path: &Path) -> Result<[usize; 2]> {
         text: Some("text".to_owned()),
         fingerprint: None,
         time: Some("posted".to_owned()),
+        time_rules: Default::default(),
         features: None,
         score: None,
         group: None,
         are_counted: false,
         max_text_bytes: MAX_TEXT_BYTES,
+        textless: Default::default(),
     };
-    let mut records = ParquetRecords::new(open(path)?, &fields)?;
+    let mut records = ParquetRecords::new(open(path)?, &fields, IdSequence::new(1))?;
     let mut counts = [0; 2];
     while let Some(item) = records.next()? {
         counts[usize::from(matches!(item, Item::Reject(_)))] += 1;

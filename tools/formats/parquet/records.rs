@@ -7,21 +7,25 @@ use super::ParquetFile;
 use super::columns::{document_columns, document_fields};
 use super::rows::{ParquetCell, ParquetRow, ParquetRows};
 use crate::formats::fields::{DocumentFields, DocumentPart, FieldValue, PartValues};
+use crate::formats::id_sequence::IdSequence;
 use crate::formats::{Item, Records, utf8};
 
 /// A reader of the rows of a file as documents.
 pub struct ParquetRecords {
     rows: ParquetRows,
     fields: DocumentFields,
+    /// The ids of the next rows; `None` if rows have ids.
+    counted: Option<IdSequence>,
 }
 
 impl ParquetRecords {
     /// Reads the columns that `fields` names, or the columns of simdb's own files.
-    pub fn new(file: ParquetFile, fields: &DocumentFields) -> Result<Self> {
+    pub fn new(file: ParquetFile, fields: &DocumentFields, counted: IdSequence) -> Result<Self> {
         let columns = document_columns(&file, fields)?;
         let (fields, _) = document_fields(&file, fields)?;
         Ok(Self {
             rows: ParquetRows::new(file, columns),
+            counted: fields.are_counted.then_some(counted),
             fields,
         })
     }
@@ -30,12 +34,18 @@ impl ParquetRecords {
 impl Records for ParquetRecords {
     fn next(&mut self) -> Result<Option<Item>> {
         let row = self.rows.next_row()?;
-        Ok(row.map(|row| self.fields.item(row.number, None, Ok(row))))
+        let counted = self.counted.as_mut();
+        Ok(row.map(|row| self.fields.item(row.number, counted, Ok(row))))
+    }
+
+    fn next_ids(&self) -> Option<IdSequence> {
+        self.counted
     }
 }
 
 impl PartValues for ParquetRow<'_> {
     const KIND: &'static str = "column";
+    const TEXT_MAY_BE_NULL: bool = false;
 
     fn take(&mut self, part: DocumentPart) -> Result<Option<FieldValue>, String> {
         let mut columns = self.columns.iter().zip(self.cells);
@@ -44,11 +54,6 @@ impl PartValues for ParquetRow<'_> {
         };
         let in_column = |reason| format!("column {:?}: {reason}", column.name);
         Ok(Some(FieldValue::Json(match cell {
-            // Beside a fingerprint, a JSON text may be null. A column of texts that is named may
-            // not.
-            ParquetCell::Null if part == DocumentPart::Text => {
-                return Err(in_column("it is null; a string is expected".to_owned()));
-            }
             ParquetCell::Null => Value::Null,
             ParquetCell::Signed(bits) if part == DocumentPart::Fingerprint => {
                 return Ok(Some(FieldValue::Bits(*bits as u64)));
