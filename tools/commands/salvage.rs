@@ -1,25 +1,27 @@
 //! `simdb-cli salvage`: the readable part of a damaged database, in a new database.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 use simdb::maintenance::Salvage;
+use simdb::{Builder, Error};
 
 use super::DatabaseOptions;
 use crate::console::file::make_or_replace_database;
 use crate::console::paths::{OutputPaths, Overwrite, refuse_special};
 use crate::console::progress::ProgressMode;
-use crate::console::{Output, counted, note, parse_memory};
+use crate::console::{Output, counted, error_text, note, parse_memory};
 
 /// Saves the readable part of a damaged database into a new database
 ///
 /// A file holds most data twice, so a few damaged pages often lose no document. The damaged file is
 /// not changed; unreadable parts are listed. If the file cannot be opened, salvage scans its pages,
 /// and documents that were changed or removed shortly before the damage may return. The exit code
-/// is 1 if there was damage. --json prints documents, from_one_table, from_text, ambiguous,
-/// without_fingerprint, lost_ids, without_text, without_arrival and damage.
+/// is 1 if there was damage, also in parts that no document needs. --json prints documents,
+/// from_one_table, from_text, ambiguous, without_fingerprint, lost_ids, without_text,
+/// without_arrival and damage.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -56,6 +58,20 @@ pub struct SalvageVerb {
     overwrite: Overwrite,
 }
 
+/// The damage that a check finds, also in the parts that no document needs.
+fn damage_of(path: &Path, builder: Builder) -> Result<Vec<String>> {
+    let checked = builder
+        .open_read_only(path)
+        .and_then(|database| database.check());
+    match checked {
+        Ok(damage) => Ok(damage),
+        Err(error @ (Error::Corrupt { .. } | Error::NotADatabase { .. })) => {
+            Ok(vec![error_text(&error)])
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
 impl SalvageVerb {
     pub fn run(&self, output: &mut Output) -> Result<()> {
         let database = &self.database.path;
@@ -72,6 +88,11 @@ impl SalvageVerb {
                     .salvage(database, to, self.memory)?)
             })
         })??;
+        // A salvage reads only the parts that it needs.
+        let mut saved = saved;
+        if saved.damage.is_empty() {
+            saved.damage = damage_of(database, self.database.recipe.builder()?)?;
+        }
         output.decide(saved.damage.is_empty());
         output.print(self.json, || json_of(&saved), || self.text_of(&saved))?;
         if !self.json && saved.damage.is_empty() {

@@ -62,3 +62,41 @@ fn non_database_is_refused() {
     }
     assert_eq!(folder.names(), ["text.simdb"]);
 }
+
+#[test]
+fn damage_that_no_document_needs_is_reported() {
+    let folder = Folder::new();
+    let lines: String = (0..20_000_u64)
+        .map(|id| {
+            format!(
+                "{{\"id\":{id},\"fp\":\"{:016x}\"}}\n",
+                id.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            )
+        })
+        .collect();
+    folder.write("docs.jsonl", lines);
+    folder
+        .load(&["docs.simdb", "docs.jsonl", "--fingerprint", "fp"])
+        .ends(0);
+    let whole = std::fs::read(folder.file("docs.simdb")).unwrap();
+    let pages = whole.len() / PAGE_BYTES;
+    let mut unneeded = 0;
+    for page in (1..pages).step_by(7) {
+        let mut bytes = whole.clone();
+        bytes[page * PAGE_BYTES + 100..page * PAGE_BYTES + 200].fill(0xff);
+        folder.write("docs.simdb", &bytes);
+        let salvaged = folder.cli(&["salvage", "docs.simdb", "saved.simdb", "--force", "--json"]);
+        let checked = folder.cli(&["check", "docs.simdb"]);
+        // A salvage without the header fails.
+        let is_damaged = salvaged.code != 0;
+        assert_eq!(
+            is_damaged,
+            checked.code == 1,
+            "page {page}: {salvaged:?} {checked:?}"
+        );
+        if salvaged.code == 1 {
+            unneeded += u64::from(salvaged.one_json()["documents"] == 20_000);
+        }
+    }
+    assert!(unneeded > 10, "{unneeded} of {pages}");
+}
