@@ -55,10 +55,11 @@ use crate::options::{LikenessOptions, RecipeOptions};
 /// measures, strict, similar, near_duplicates; with --bits also blocks and bits; with --features
 /// also features, the 1,000 heaviest of each group.
 ///
-/// --pairs compares each line {"a": text, "b": text} of a file, and prints one object per line: the
-/// other fields of the line, such as ids, then verdict, missing_in_b and missing_in_a (lists of
-/// word and weight), alike (true if the texts are near-duplicates by the default thresholds),
-/// edit_similarity and jaccard.
+/// --pairs compares each line {"a": text, "b": text} of a file, and prints a row for each: its
+/// line, verdict, alike, edit similarity, Jaccard index and missing words. --json prints one object
+/// per line: the other fields of the line, such as ids, then verdict, missing_in_b and missing_in_a
+/// (lists of word and weight), alike (true if the texts are near-duplicates by the default
+/// thresholds), edit_similarity and jaccard.
 ///
 /// --search prints only the pairs that a similar search for A accepts once B is a candidate: both
 /// texts are alike, and one covers the other. This is faster, and fastest if consecutive lines have
@@ -115,7 +116,7 @@ pub struct Compare {
     hex: bool,
 
     /// Compare the pairs of this file, JSON Lines {"a": text, "b": text}; - is standard input
-    #[arg(long, value_name = "FILE", requires = "json")]
+    #[arg(long, value_name = "FILE")]
     #[arg(conflicts_with_all = ["one", "files", "database", "hex", "RecipeOptions", "LikenessOptions", "Parts"])]
     pairs: Option<PathBuf>,
 
@@ -153,10 +154,10 @@ impl Compare {
             return self.print_distance(one, other, output);
         }
         if let Some(pairs) = self.pairs.as_deref().filter(|_| self.search) {
-            return search_pairs(pairs, output);
+            return search_pairs(pairs, self.json, output);
         }
         if let Some(pairs) = &self.pairs {
-            return compare_pairs(pairs, output);
+            return compare_pairs(pairs, self.json, output);
         }
         let compare = |fingerprinter: &Fingerprinter, sides: [Side; 2], output: &mut Output| {
             let rule = (self.likeness.likeness(), self.likeness.decision());

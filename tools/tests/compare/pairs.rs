@@ -43,6 +43,18 @@ fn pairs_are_judged_line_by_line() {
     let searched = folder.cli(&search).ends(0).one_json();
     assert_eq!(searched, printed[2]);
 
+    // Without --json a table.
+    let table = folder
+        .cli(&["compare", "--pairs", "pairs.jsonl"])
+        .ends(0)
+        .stdout;
+    let rows: Vec<&str> = table.lines().collect();
+    assert_eq!(rows.len(), 4, "{table}");
+    assert!(rows[0].trim_start().starts_with("line  verdict"), "{table}");
+    for (row, verdict) in rows[1..].iter().zip(verdicts) {
+        assert_eq!(row.split_whitespace().nth(1), Some(verdict), "{table}");
+    }
+    assert!(rows[1].ends_with("in b: dax; in a: ecs"), "{table}");
     folder
         .cli_from(
             &["compare", "--pairs", "-", "--json"],
