@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 use crate::common::{Folder, PATIENCE, Ran, TEXTS, stop};
 use serde_json::{Value, json};
 
-/// A line for `--fingerprint fp --time t`.
+/// The first second of 2024.
+const YEAR: u64 = 1_704_067_200;
+
+/// A line for `--fingerprint fp --time t`, some minutes after the start of 2024.
 fn line(id: u64, bits: u64, minutes: u64) -> String {
-    format!(
-        "{{\"id\":{id},\"fp\":\"{bits:016x}\",\"t\":{}}}\n",
-        minutes * 60
-    )
+    let time = YEAR + minutes * 60;
+    format!("{{\"id\":{id},\"fp\":\"{bits:016x}\",\"t\":{time}}}\n")
 }
 
 /// A fingerprint far from the fingerprints of other ids.
@@ -549,7 +550,7 @@ fn old_documents_are_pruned() {
     assert_eq!(prune(&["--older-than", "2d"]), nothing);
     folder.cli_from(&watch, input.as_bytes()).ends(0);
     // Counted from the latest arrival, hour 99; a document of hour 51 stays.
-    let hour_51 = "1970-01-03T03:00:00.000Z";
+    let hour_51 = "2024-01-03T03:00:00.000Z";
     let said =
         |older: u64, removed: u64| json!({"before": hour_51, "older": older, "removed": removed});
     assert_eq!(prune(&["--older-than", "2d", "--dry-run"]), said(51, 0));
@@ -560,13 +561,13 @@ fn old_documents_are_pruned() {
     assert_eq!(prune(&["--older-than", "100000d"])["removed"], 0);
     // The same time in each accepted form.
     assert_eq!(prune(&["--before", hour_51])["older"], 0);
-    let hour_60 = (60 * 3600).to_string();
+    let hour_60 = (YEAR + 60 * 3600).to_string();
     assert_eq!(prune(&["--before", &hour_60])["removed"], 9);
-    let human = ["prune", "a.simdb", "--before", "1970-01-03T13:00:00Z"];
+    let human = ["prune", "a.simdb", "--before", "2024-01-03T13:00:00Z"];
     let ran = folder.cli(&human).ends(0);
     assert_eq!(
         ran.stdout,
-        "removed  1 document  before 1970-01-03T13:00:00.000Z\n"
+        "removed  1 document  before 2024-01-03T13:00:00.000Z\n"
     );
     folder.cli(&["check", "a.simdb"]).ends(0);
 }
@@ -604,4 +605,237 @@ fn prune_without_arrivals_is_refused() {
             .cli(&arguments)
             .fails(&["keeps no arrival times", "--arrivals"]);
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn database_that_is_gone_ends_watch() {
+    let text = |id: u64| format!("{{\"id\":{id},\"text\":\"text number {id} of the feed\"}}\n");
+    for (change, lines_after) in [
+        ("delete", true),
+        ("replace", true),
+        ("move", true),
+        ("delete", false),
+    ] {
+        let folder = Folder::new();
+        folder.write("b.jsonl", text(77));
+        folder.load(&["b.simdb", "b.jsonl"]).ends(0);
+        let Running {
+            child,
+            mut input,
+            output,
+        } = start(&folder, &["--create", "--keep-texts"]);
+        let answers = answers(output);
+        input.write_all(text(1).as_bytes()).expect("it reads");
+        assert_eq!(
+            verdict(&answers.recv_timeout(PATIENCE).expect("an answer")).2,
+            "new"
+        );
+        let path = folder.file("a.simdb");
+        match change {
+            "delete" => std::fs::remove_file(&path),
+            "replace" => std::fs::rename(folder.file("b.simdb"), &path),
+            _ => std::fs::rename(&path, folder.file("moved.simdb")),
+        }
+        .expect("changed");
+        if lines_after {
+            input.write_all(text(2).as_bytes()).expect("it reads");
+        }
+        drop(input);
+        let ran: Ran = child.wait_with_output().expect("it ends").into();
+        let mut said = vec![
+            "a.simdb was deleted, moved or replaced",
+            "no further change is stored",
+        ];
+        if lines_after {
+            said.push("line 2 and the lines after it are not stored");
+        }
+        let ran = ran.ends(2);
+        for said in said {
+            assert!(ran.stderr.contains(said), "{change}: {}", ran.stderr);
+        }
+        assert!(answers.recv_timeout(PATIENCE).is_err());
+        match change {
+            "replace" => assert_eq!(stored(&folder), [77]),
+            "move" => {
+                let moved = folder.cli(&["export", "moved.simdb"]).ends(0).json();
+                assert_eq!(moved.len(), 1);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn all_rejected_lines_end_watch_with_an_error() {
+    let folder = Folder::new();
+    let watch = ["watch", "a.simdb", "--create"];
+    let ran = folder.cli_from(&watch, b"x\n[]\n").ends(2);
+    assert!(
+        ran.stderr.contains("all 2 lines were rejected"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(ran.json().len(), 2);
+    let some = format!("x\n{TEXTS}");
+    let ran = folder.cli_from(&watch, some.as_bytes()).ends(0);
+    assert!(
+        ran.stderr
+            .contains("warning: 20.0% of the lines were rejected"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[cfg(unix)]
+fn signal(child: &Child, name: &str) {
+    let sent = std::process::Command::new("kill")
+        .args([&format!("-{name}"), &child.id().to_string()])
+        .status();
+    assert!(sent.expect("kill").success());
+}
+
+#[cfg(unix)]
+#[test]
+fn signals_print_counts_and_make_backups() {
+    let folder = Folder::new();
+    let options = [
+        "--create",
+        "--keep-texts",
+        "--arrivals",
+        "--unique",
+        "3",
+        "--backup",
+        "copy.simdb",
+        "--metrics",
+        "metrics.prom",
+    ];
+    let Running {
+        mut child,
+        mut input,
+        output,
+    } = start(&folder, &options);
+    let answers = answers(output);
+    let mut stderr = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+    let text = "The harbour office will close early on Friday because of the storm";
+    let mut send = |id: u64| {
+        let line = json!({"id": id, "text": text});
+        input
+            .write_all(format!("{line}\n").as_bytes())
+            .expect("it reads");
+        answers.recv_timeout(PATIENCE).expect("an answer");
+    };
+    send(1);
+    send(2);
+    signal(&child, "USR1");
+    let printed = stderr.next().expect("a line").expect("a line");
+    let counts: Value = serde_json::from_str(&printed).expect("JSON");
+    for (name, value) in [
+        ("read", json!(2)),
+        ("answered", json!(2)),
+        ("new", json!(1)),
+        (
+            "refused",
+            json!({"duplicate": 1, "exists": 0, "expired": 0}),
+        ),
+        ("rejected", json!(0)),
+        ("copies", json!(1)),
+        ("documents", json!(1)),
+    ] {
+        assert_eq!(counts[name], value, "{printed}");
+    }
+    assert!(
+        counts["latency_ms"]["max"].as_f64() > Some(0.0),
+        "{printed}"
+    );
+    assert!(
+        counts["latest_arrival"].as_str() > Some("2026"),
+        "{printed}"
+    );
+    // Two backups: the second replaces the first.
+    for backups in 1..=2 {
+        signal(&child, "USR2");
+        let started = std::time::Instant::now();
+        loop {
+            signal(&child, "USR1");
+            let printed = stderr.next().expect("a line").expect("a line");
+            let counts: Value = serde_json::from_str(&printed).expect("JSON");
+            assert_eq!(counts["failed_backups"], 0, "{printed}");
+            if counts["backups"] == backups {
+                break;
+            }
+            assert!(started.elapsed() < PATIENCE, "{printed}");
+        }
+        if backups == 1 {
+            send(3);
+        }
+    }
+    drop(input);
+    assert!(child.wait().expect("it ends").success());
+    let copy = folder.cli(&["export", "copy.simdb"]).ends(0).json();
+    assert_eq!(copy.len(), 1);
+    folder.cli(&["check", "copy.simdb"]).ends(0);
+    let metrics = folder.read("metrics.prom");
+    for line in [
+        "# TYPE simdb_watch_answers_total counter",
+        "simdb_watch_answers_total{verdict=\"new\"} 1",
+        "simdb_watch_answers_total{verdict=\"duplicate\"} 2",
+        "simdb_watch_read_total 3",
+        "simdb_documents 1",
+        "simdb_watch_backups_total{result=\"done\"} 2",
+    ] {
+        assert!(
+            metrics.lines().any(|found| found == line),
+            "{line}: {metrics}"
+        );
+    }
+    assert_eq!(folder.names(), ["a.simdb", "copy.simdb", "metrics.prom"]);
+}
+
+#[test]
+fn counts_and_backups_are_made_on_time() {
+    let folder = Folder::new();
+    let options = [
+        "--create",
+        "--stats-every",
+        "1s",
+        "--backup",
+        "copy.simdb",
+        "--backup-every",
+        "1s",
+    ];
+    let Running {
+        child,
+        mut input,
+        output,
+    } = start(&folder, &options);
+    let answers = answers(output);
+    input.write_all(TEXTS.as_bytes()).expect("it reads");
+    for _ in TEXTS.lines() {
+        answers.recv_timeout(PATIENCE).expect("an answer");
+    }
+    folder.wait_for(|name| name == "copy.simdb");
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    drop(input);
+    let ran: Ran = child.wait_with_output().expect("it ends").into();
+    let ran = ran.ends(0);
+    let lines: Vec<Value> = ran
+        .stderr
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
+    assert!(lines.len() >= 2, "{}", ran.stderr);
+    assert_eq!(lines.last().expect("a line")["new"], 4);
+    for (options, said) in [
+        (&["--backup-every", "1h"][..], "--backup"),
+        (&["--stats-every", "0s"], "at least 1s"),
+    ] {
+        folder
+            .cli(&[&["watch", "a.simdb"], options].concat())
+            .fails(&[said]);
+    }
+    let own = ["watch", "a.simdb", "--backup", "a.simdb"];
+    folder
+        .cli_from(&own, TEXTS.as_bytes())
+        .fails(&["--backup", "the database"]);
 }

@@ -8,6 +8,7 @@ use simdb::{Fingerprint, Outcome};
 
 use super::documents::{SubmittedGroup, aborted};
 use super::lines::Room;
+use super::monitor::Monitor;
 use crate::console::Output;
 use crate::console::duplicate::{Alike, DuplicateOf, Extended};
 use crate::options::OnError;
@@ -59,6 +60,9 @@ pub(super) struct Answers<'a> {
     pub(super) room: &'a Room,
     pub(super) on_error: OnError,
     pub(super) counts: VerdictCounts,
+    /// Duplicates with the fingerprint of the stored document.
+    pub(super) copies: u64,
+    pub(super) monitor: &'a Monitor,
 }
 
 impl Answers<'_> {
@@ -97,7 +101,12 @@ impl Answers<'_> {
         if !group.ticket.is_done() {
             self.output.flush()?;
         }
-        let mut outcomes = group.ticket.wait()?.into_iter();
+        let outcomes = group.ticket.wait().map_err(|error| {
+            let first = group.lines.first().map_or(0, |line| line.number);
+            let state = format!("line {first} and the lines after it are not stored");
+            Error::new(error).context(state)
+        });
+        let mut outcomes = outcomes?.into_iter();
         let len_bytes = group.lines.iter().map(|line| line.len_bytes).sum();
         self.room.give_back(group.lines.len(), len_bytes);
         let mut failed = None;
@@ -113,6 +122,14 @@ impl Answers<'_> {
                 }
             };
             *self.counts.of(&verdict) += 1;
+            let is_copy = matches!(
+                verdict,
+                LineVerdict::Duplicate {
+                    distance: Some(0),
+                    ..
+                }
+            );
+            self.copies += u64::from(is_copy);
             // The id assigned to a document that is not stored belongs to no document.
             let is_stored = !matches!(
                 verdict,
@@ -143,6 +160,8 @@ impl Answers<'_> {
                 verdict,
             })?;
         }
+        let read_at = group.lines.iter().map(|line| line.read_at);
+        self.monitor.record(self.counts, self.copies, read_at);
         Ok(failed)
     }
 }

@@ -1,7 +1,7 @@
 //! The documents of lines: made on all cores, and submitted to the database in order, in groups.
 
 use std::sync::mpsc::{Receiver, Sender};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use anyhow::{Error, Result, anyhow};
 use rayon::prelude::*;
@@ -24,6 +24,7 @@ pub(super) struct PendingLine {
     /// The number of the line, from 1.
     pub(super) number: u64,
     pub(super) len_bytes: usize,
+    pub(super) read_at: Instant,
     pub(super) id: Option<DocId>,
     /// `true` if the line has no id of its own.
     pub(super) is_assigned: bool,
@@ -106,6 +107,7 @@ impl Documents<'_> {
         let mut pending = PendingLine {
             number: line.number,
             len_bytes: line.len_bytes(),
+            read_at: line.read_at,
             id: None,
             is_assigned: false,
             fingerprint: Err(String::new()),

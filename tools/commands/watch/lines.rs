@@ -1,12 +1,15 @@
 //! The reader thread: reads lines of standard input ahead, as long as there is room.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::thread;
+use std::time::Instant;
 
 use anyhow::{Context, Error, Result};
 use parking_lot::{Condvar, Mutex};
 
+use super::monitor::Monitor;
 use crate::formats::input::{LineReader, Source};
 
 /// At most 8,192 lines and 16 MiB are read and not answered.
@@ -18,6 +21,7 @@ pub(super) struct InputLine {
     pub(super) number: u64,
     /// The line, or the reason why it is too long.
     pub(super) bytes: Result<Vec<u8>, String>,
+    pub(super) read_at: Instant,
 }
 
 /// An event for the thread that makes documents.
@@ -71,9 +75,14 @@ impl InputLine {
     }
 }
 
-pub(super) fn start(room: Arc<Room>, events: Sender<Event>, max_line_bytes: usize) -> Result<()> {
+pub(super) fn start(
+    room: Arc<Room>,
+    events: Sender<Event>,
+    max_line_bytes: usize,
+    monitor: Arc<Monitor>,
+) -> Result<()> {
     let read = move || {
-        let last = match read_all(&room, &events, max_line_bytes) {
+        let last = match read_all(&room, &events, max_line_bytes, &monitor) {
             Ok(()) => Event::End,
             Err(error) => Event::Failed(error),
         };
@@ -89,11 +98,22 @@ pub(super) fn start(room: Arc<Room>, events: Sender<Event>, max_line_bytes: usiz
 }
 
 /// Sends every line, until the input ends or the receiver is dropped.
-fn read_all(room: &Room, events: &Sender<Event>, max_line_bytes: usize) -> Result<()> {
+fn read_all(
+    room: &Room,
+    events: &Sender<Event>,
+    max_line_bytes: usize,
+    monitor: &Monitor,
+) -> Result<()> {
     let mut lines = LineReader::new(Source::stdin().open(&Arc::default())?, max_line_bytes)?;
     while let Some((number, line)) = lines.next_not_blank()? {
         let bytes = line.map(<[u8]>::to_vec);
-        let line = InputLine { number, bytes };
+        let read_at = Instant::now();
+        let line = InputLine {
+            number,
+            bytes,
+            read_at,
+        };
+        monitor.read.fetch_add(1, Ordering::Relaxed);
         room.take(line.len_bytes());
         if events.send(Event::Line(line)).is_err() {
             break;

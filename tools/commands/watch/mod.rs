@@ -5,24 +5,27 @@
 //! ```
 //!
 //! Three threads: the reader waits for input, the second thread makes fingerprints on all cores,
-//! and the main thread waits for commits. [`Room`] bounds the lines that are read and not answered.
+//! and the main thread waits for commits. A fourth thread prints counts and makes backups. [`Room`]
+//! bounds the lines that are read and not answered.
 
 mod answers;
 mod documents;
 mod lines;
+mod monitor;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail, ensure};
 use clap::Args;
 use simdb::{Database, Error};
 
 use self::answers::{Answers, VerdictCounts};
 use self::documents::Documents;
 use self::lines::{Event, Room};
+use self::monitor::{Monitor, MonitorEvent, MonitorOptions};
 use crate::console::interrupt::Interrupt;
 use crate::console::paths::refuse_special;
 use crate::console::{Output, OutputClosed, counted, grouped, note};
@@ -54,19 +57,25 @@ use crate::options::{DuplicateRule, FieldNames, NewDatabase, OnError, UniqueOpti
 ///
 /// rejected: the line is no document, or its time is too far ahead, for the reason in `error`.
 ///
+/// SIGUSR1 prints the counts so far on standard error, and SIGUSR2 makes a backup: see
+/// --stats-every and --backup.
+///
 /// In a database with --retention, an expired document makes no duplicate and holds no id.
 ///
 /// watch ends at the end of the input, or at Ctrl-C or SIGTERM, with exit code 0: lines that were
-/// submitted are answered, and the database is closed; other lines are not stored. A second signal
-/// ends watch at once, with exit code 2. watch also ends if the reader of its answers closes the
-/// pipe. After any end, including kill -9, every answered line is durable. Lines without an answer
-/// can be sent again if they have ids.
+/// submitted are answered, and the database is closed; other lines are not stored. The exit code is
+/// 2 if all lines were rejected, and if the database file was deleted, moved or replaced meanwhile:
+/// the next commit, or at the latest the end, notices it. A second signal ends watch at once, with
+/// exit code 2. watch also ends if the reader of its answers closes the pipe. After any end,
+/// including kill -9, every answered line is durable. Lines without an answer can be sent again if
+/// they have ids.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   simdb-cli watch news.simdb --text body --time posted --assign-ids < news.jsonl
   tail -F posts.jsonl | simdb-cli watch posts.simdb --create --retention 2d --unique 3
-  tail -F posts.jsonl | simdb-cli watch posts.simdb --create --retention 2d --unique similar")]
+  tail -F posts.jsonl | simdb-cli watch posts.simdb --create --retention 2d --unique similar
+  simdb-cli watch posts.simdb --stats-every 1m --backup copy.simdb --backup-every 6h < posts.fifo")]
 pub struct Watch {
     /// The database
     database: PathBuf,
@@ -106,6 +115,9 @@ pub struct Watch {
 
     #[command(flatten)]
     new: NewDatabase,
+
+    #[command(flatten)]
+    monitor: MonitorOptions,
 }
 
 impl Watch {
@@ -120,6 +132,7 @@ impl Watch {
         let interrupt = Interrupt::listen_and(wake.clone())?;
         let fields = self.fields.fields()?;
         self.new.check()?;
+        self.monitor.check(&self.database)?;
         let rule = self.unique.rule()?;
         if let Some(rule) = &rule {
             rule.refuse_textless(&self.fields)?;
@@ -140,28 +153,48 @@ impl Watch {
             on_error: self.on_error,
         };
         let room = Arc::new(Room::default());
+        let monitor = Arc::new(Monitor::new());
+        let (monitor_in, monitored) = channel();
+        monitor::listen(monitor_in.clone())?;
         let mut answers = Answers {
             output,
             room: &room,
             on_error: self.on_error,
             counts: VerdictCounts::default(),
+            copies: 0,
+            monitor: &monitor,
         };
-        lines::start(Arc::clone(&room), events_in, max_line_bytes)?;
+        lines::start(
+            Arc::clone(&room),
+            events_in,
+            max_line_bytes,
+            Arc::clone(&monitor),
+        )?;
         let (groups_in, groups) = channel();
-        let (submitted, answered) = std::thread::scope(|scope| {
+        let (submitted, answered, monitored) = std::thread::scope(|scope| {
             let interrupt = &interrupt;
-            let submitting =
-                scope.spawn(move || documents.submit_all(&events, &groups_in, interrupt));
+            let (monitor, database, options) = (&monitor, &database, &self.monitor);
             let stop = || {
                 interrupt.set();
                 wake();
             };
+            let monitoring = scope.spawn(move || {
+                let outcome = monitor.run(options, database, &monitored);
+                if outcome.is_err() {
+                    stop();
+                }
+                outcome
+            });
+            let submitting =
+                scope.spawn(move || documents.submit_all(&events, &groups_in, interrupt));
             let answered = answers.answer_all(&groups, stop);
             if answered.is_err() {
                 stop();
             }
             let submitted = submitting.join();
-            (submitted, answered)
+            // Fails only if the monitor has ended.
+            let _ = monitor_in.send(MonitorEvent::End);
+            (submitted, answered, monitoring.join())
         });
         let counts = answers.counts;
         let submitted = submitted.unwrap_or_else(|_| Err(anyhow!("a thread failed")));
@@ -174,7 +207,9 @@ impl Watch {
             answered => answered,
         };
         submitted?;
+        monitored.unwrap_or_else(|_| Err(anyhow!("a thread failed")))?;
         closed?;
+        counts.refuse_all_rejected()?;
         answered
     }
 
@@ -221,6 +256,38 @@ impl Watch {
 }
 
 impl VerdictCounts {
+    /// Returns an error if no line was a document, and warns of the share of the lines that were
+    /// none.
+    fn refuse_all_rejected(self) -> Result<()> {
+        let (lines, rejected) = (self.lines(), self.rejected);
+        ensure!(
+            rejected == 0 || rejected < lines,
+            "{} rejected; the answers have the reasons",
+            match lines {
+                1 => "the only line was".to_owned(),
+                _ => format!("all {} were", counted(lines, "line")),
+            }
+        );
+        if rejected > 0 {
+            note(format_args!(
+                "warning: {:.1}% of the lines were rejected",
+                100.0 * rejected as f64 / lines as f64
+            ));
+        }
+        Ok(())
+    }
+
+    fn lines(self) -> u64 {
+        let Self {
+            new,
+            duplicates,
+            exist,
+            expired,
+            rejected,
+        } = self;
+        new + duplicates + exist + expired + rejected
+    }
+
     fn summary(self, started: Instant) -> String {
         let Self {
             new,
@@ -229,7 +296,7 @@ impl VerdictCounts {
             expired,
             rejected,
         } = self;
-        let lines = new + duplicates + exist + expired + rejected;
+        let lines = self.lines();
         let seconds = started.elapsed().as_secs_f64();
         let per_second = lines as f64 / seconds.max(f64::MIN_POSITIVE);
         format!(
