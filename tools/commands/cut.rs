@@ -23,6 +23,7 @@ use crate::corpus::statistics::Statistics;
 use crate::corpus::stream_copies::copies_of_streams;
 use crate::formats::copy::CopyDecision;
 use crate::formats::{DocumentFields, Item};
+use crate::options::OnBadRecord;
 
 /// Copies a corpus without the repeated lines or paragraphs of its texts
 ///
@@ -87,6 +88,7 @@ struct BlockCut<'c> {
     inputs: &'c [Input],
     /// The repeated blocks that an earlier document has.
     kept: HashSet<BlockKey>,
+    on_error: OnBadRecord,
     report: Option<RecordReport>,
     summary: CutSummary,
 }
@@ -151,11 +153,15 @@ impl Cut {
             statistics.reject(input, reject)
         })?;
 
+        statistics.counts.read = repeated.records();
+        statistics.refuse_all_rejected()?;
+
         // Second pass: copy the records.
         let mut cut = BlockCut {
             repeated: &repeated,
             inputs: &inputs,
             kept: HashSet::new(),
+            on_error: self.copy.on_error,
             report,
             summary: CutSummary::default(),
         };
@@ -166,7 +172,10 @@ impl Cut {
         // The report is published last: it describes a corpus that is there.
         corpus.publish()?;
         let reported = cut.report.map_or(Ok(()), RecordReport::publish);
-        let rejected = statistics.counts.rejected;
+        let rejected = match self.copy.on_error {
+            OnBadRecord::Keep => 0,
+            _ => statistics.counts.rejected,
+        };
         statistics.finish().and(reported)?;
         let summary = CutSummary {
             names: match rule.unit {
@@ -186,7 +195,10 @@ impl BlockCut<'_> {
     fn decide(&mut self, input: usize, item: Item) -> Result<CopyDecision> {
         self.summary.read += 1;
         let Item::Record(record) = item else {
-            return Ok(CopyDecision::Drop);
+            return Ok(match self.on_error {
+                OnBadRecord::Keep => CopyDecision::Unread,
+                _ => CopyDecision::Drop,
+            });
         };
         let Some(text) = &record.content.text else {
             return Ok(CopyDecision::Keep(None));

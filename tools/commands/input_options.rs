@@ -11,7 +11,7 @@ use crate::formats::{DocumentFields, Format, Wanted, parse_id};
 use crate::options::FieldNames;
 
 /// The inputs of a corpus, and the fields of their records.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct InputOptions {
     /// Files of documents, read in this order, and folders of Parquet files; `-` is standard input.
     /// .gz and .zst are decompressed
@@ -63,6 +63,11 @@ impl InputOptions {
             counted: Some(IdSequence::new(self.first_id)),
             ids: None,
         }
+    }
+
+    /// Returns `true` if the records have texts, and neither fingerprints nor features.
+    pub fn reads_texts(&self) -> bool {
+        self.fields.reads_texts()
     }
 
     /// Returns `true` if the records have texts.

@@ -16,7 +16,8 @@ use crate::console::progress::{ProgressMode, handler};
 use crate::formats::Reject;
 
 /// Loads all documents of a pipeline. Counts in `statistics` bad records, and documents whose id is
-/// stored with another fingerprint.
+/// stored with another fingerprint. The caller writes the report of bad records, by
+/// [`Statistics::write_deferred`].
 pub fn load(
     mut bulk: BulkLoad<'_>,
     mut pipeline: Pipeline,
@@ -56,6 +57,7 @@ pub fn load(
             }
         }
     }
+    statistics.refuse_all_rejected()?;
     let report = write(
         bulk,
         &progress.work(),
@@ -65,7 +67,6 @@ pub fn load(
             None => unreachable!("a conflict has the position of a pushed document"),
         },
     )?;
-    statistics.write_deferred()?;
     Ok(report)
 }
 

@@ -11,9 +11,9 @@ use tempfile::SpooledTempFile;
 use super::inputs::{Input, Location};
 use super::report::RecordReport;
 use crate::console::paths::OutputPath;
-use crate::console::{counted, note};
+use crate::console::{counted, grouped, note};
 use crate::formats::Reject;
-use crate::options::OnError;
+use crate::options::OnBadRecord;
 
 /// The counts of records by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -62,9 +62,16 @@ pub struct Statistics {
     pub counts: RecordCounts,
     /// The bad records, if a later step needs them.
     pub rejected: Option<Rejected>,
-    on_error: OnError,
+    /// The number of documents whose id is taken by another document; `None` if they are bad
+    /// records.
+    pub repeats: Option<u64>,
+    on_error: OnBadRecord,
+    /// Further advice about a bad record, behind the advice about `--on-error skip`.
+    pub advice: &'static str,
     /// The number of documents that arrive after the system clock, and the latest of their times.
     ahead: Option<(u64, Timestamp)>,
+    /// The number of bad records that were shown on standard error.
+    shown: u64,
     report: Option<RecordReport>,
     /// The lines of the report, while they are put aside to be sorted.
     deferred: Option<DeferredRejects>,
@@ -116,16 +123,37 @@ struct RejectLine<'r> {
 
 impl Statistics {
     /// Empty statistics, with a report of bad records.
-    pub fn new(inputs: Vec<Input>, on_error: OnError, report: Option<OutputPath>) -> Result<Self> {
+    pub fn new(
+        inputs: Vec<Input>,
+        on_error: impl Into<OnBadRecord>,
+        report: Option<OutputPath>,
+    ) -> Result<Self> {
         Ok(Self {
             inputs,
             counts: RecordCounts::default(),
             rejected: None,
-            on_error,
+            repeats: None,
+            on_error: on_error.into(),
+            advice: "",
             ahead: None,
+            shown: 0,
             report: report.map(RecordReport::create).transpose()?,
             deferred: None,
         })
+    }
+
+    /// Counts documents whose id is taken, instead of treating them as bad records.
+    pub fn count_repeats(&mut self) {
+        self.repeats = Some(0);
+    }
+
+    /// Forgets all records, to read the inputs again. The bad records that were shown are not shown
+    /// again.
+    pub fn restart(&mut self) {
+        self.counts = RecordCounts::default();
+        self.rejected = None;
+        self.ahead = None;
+        self.deferred = None;
     }
 
     /// Counts what a good record says: an unreliable fingerprint, an arrival time in the future.
@@ -149,6 +177,10 @@ impl Statistics {
             rejected.has_unnamed |= id.is_none();
         }
         let location = self.inputs[input].location(*number);
+        let item = match id {
+            Some(id) if !reason.contains(&format!("document {id} ")) => format!(" (document {id})"),
+            _ => String::new(),
+        };
         if let Some(deferred) = &mut self.deferred {
             deferred.push(input, reject)?;
         } else if let Some(report) = &mut self.report {
@@ -159,14 +191,21 @@ impl Statistics {
                 reason,
             })?;
         }
-        if self.on_error == OnError::Abort {
+        if self.on_error == OnBadRecord::Abort {
             bail!(
-                "{location}: {reason}; nothing was changed (--on-error skip leaves bad records out)"
+                "{location}: {reason}{item}; nothing was changed (--on-error skip leaves bad records out{})",
+                self.advice
             );
         }
         // A corpus may have millions of bad records: standard error gets the first few.
-        if self.report.is_none() && self.counts.rejected <= REJECTS_SHOWN {
-            note(format_args!("skipped {location}: {reason}"));
+        if self.report.is_none() && self.counts.rejected > self.shown && self.shown < REJECTS_SHOWN
+        {
+            self.shown += 1;
+            let done = match self.on_error {
+                OnBadRecord::Keep => "not compared",
+                OnBadRecord::Abort | OnBadRecord::Skip => "skipped",
+            };
+            note(format_args!("{done} {location}: {reason}{item}"));
         }
         Ok(())
     }
@@ -179,6 +218,10 @@ impl Statistics {
         id: DocId,
         stored: Fingerprint,
     ) -> Result<()> {
+        if let Some(repeats) = &mut self.repeats {
+            *repeats += 1;
+            return Ok(());
+        }
         let taken = Taken {
             input,
             number,
@@ -194,13 +237,13 @@ impl Statistics {
 
     /// Returns `true` if the first bad record ends the command.
     pub fn is_aborting(&self) -> bool {
-        self.on_error == OnError::Abort
+        self.on_error == OnBadRecord::Abort
     }
 
     /// Puts the lines of the report aside until [`write_deferred`](Self::write_deferred), if bad
     /// records are left out and reported.
     pub fn defer(&mut self) {
-        if self.report.is_some() && self.on_error == OnError::Skip {
+        if self.report.is_some() && self.on_error != OnBadRecord::Abort {
             self.deferred = Some(DeferredRejects::default());
         }
     }
@@ -238,8 +281,25 @@ impl Statistics {
         Ok(())
     }
 
-    /// Warns of times in the future. Publishes the report of bad records, or prints the number of
-    /// those that were not shown.
+    /// Returns an error if all records are bad. The report of bad records is published first.
+    pub fn refuse_all_rejected(&mut self) -> Result<()> {
+        let RecordCounts { read, rejected, .. } = self.counts;
+        if read == 0 || rejected < read {
+            return Ok(());
+        }
+        self.write_deferred()?;
+        self.finish()?;
+        bail!(
+            "{} bad: no record is left; nothing was changed",
+            match rejected {
+                1 => "the only record is".to_owned(),
+                _ => format!("all {} are", counted(rejected, "record")),
+            }
+        );
+    }
+
+    /// Warns of times in the future, and of the share of bad records. Publishes the report of bad
+    /// records, or prints the number of those that were not shown.
     pub fn finish(&mut self) -> Result<()> {
         if let Some((documents, latest)) = self.ahead {
             note(format_args!(
@@ -249,6 +309,19 @@ impl Statistics {
                     1 => "1 document arrives".to_owned(),
                     _ => format!("{} arrive", counted(documents, "document")),
                 }
+            ));
+        }
+        let RecordCounts { read, rejected, .. } = self.counts;
+        if rejected > 0 && rejected < read {
+            let share = 100.0 * rejected as f64 / read as f64;
+            let done = match self.on_error {
+                OnBadRecord::Keep => "kept, but not compared",
+                OnBadRecord::Abort | OnBadRecord::Skip => "left out",
+            };
+            note(format_args!(
+                "warning: {share:.1}% of the records ({} of {}) were {done}",
+                grouped(rejected),
+                grouped(read)
             ));
         }
         if let Some(report) = self.report.take() {

@@ -9,6 +9,8 @@ pub enum CopyDecision {
     Drop,
     /// Copy the record, with this mark if records are marked.
     Keep(Option<KeeperMark>),
+    /// Copy a bad record unchanged; with marks only if they can be added.
+    Unread,
     /// Copy the record with this text in place of its text.
     Rewrite(String),
 }

@@ -112,11 +112,14 @@ pub fn run(options: &Options, output: &mut Output) -> Result<()> {
                 )
             });
         let report = loaded.map_err(with_state)?;
+        statistics.write_deferred()?;
         statistics.counts.inserted = report.inserted;
         statistics.counts.present = report.present;
         statistics.counts.expired = report.expired;
     }
 
+    // All ids may be taken, which a load finds at its end.
+    statistics.refuse_all_rejected()?;
     // The load has succeeded. A report that cannot be published must not withhold the other.
     let published = duplicates.publish();
     statistics.finish().and(published)?;

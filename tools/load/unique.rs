@@ -214,6 +214,7 @@ impl FilteredLoad<'_> {
                 break group.is_last;
             }
         };
+        self.statistics.refuse_all_rejected()?;
         let bar = self.progress.work();
         bar.set_prefix("writing");
         bulk::write(load.into_load()?, &bar, &self.interrupt, |_, id, _| {
@@ -237,6 +238,7 @@ impl FilteredLoad<'_> {
                 break;
             }
         }
+        self.statistics.refuse_all_rejected()?;
         let bar = self.progress.work();
         bar.set_prefix("writing");
         transaction.commit()?;

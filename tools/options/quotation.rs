@@ -8,7 +8,7 @@ use simdb::join::SimilarJoin;
 use super::LikenessOptions;
 
 /// The option for texts that longer texts contain.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct QuotationOptions {
     /// Also compare a text with texts up to N times as long in words: abridged, quoted and wrapped
     /// copies [default: 1]

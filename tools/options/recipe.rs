@@ -9,7 +9,7 @@ use clap::Args;
 use simdb::{Builder, Database, Recipe};
 
 /// The options that name a recipe.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct RecipeOptions {
     /// The way from text to fingerprint: ngram, jieba, cppjieba, python-simhash, java-string-hash,
     /// weighted and others; `simdb-cli recipe` lists them

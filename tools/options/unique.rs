@@ -71,7 +71,7 @@ enum DecisionRule {
 }
 
 /// The thresholds of similar texts.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct LikenessOptions {
     /// The decision about texts that are alike [default: contained]
     ///

@@ -16,6 +16,8 @@ pub struct Claim {
     pub keeper_place: Option<ClaimedPlace>,
     /// `true` if the keeper is in another database.
     pub is_against: bool,
+    /// `true` if ids are the numbers of records, counted over all inputs.
+    pub is_by_place: bool,
     /// The number of documents from which on a paragraph was not compared; `None` if texts were
     /// compared whole.
     pub in_documents: Option<u64>,
@@ -54,6 +56,7 @@ impl Claim {
             self::place(&fields, "keeper_"),
             fields.get("against") == Some(&Value::Bool(true)),
         );
+        let is_by_place = fields.get("by_place") == Some(&Value::Bool(true));
         let certificate = match fields.get("verdict") {
             Some(Value::Null) | None => None,
             Some(_) => {
@@ -68,6 +71,7 @@ impl Claim {
             place,
             keeper_place,
             is_against,
+            is_by_place,
             in_documents,
             certificate,
         })

@@ -42,6 +42,9 @@ use crate::formats::Wanted;
 /// - the keeper is not removed itself, and no text is removed twice;
 /// - the verdict is same or a_in_b, and the line has this verdict and these missing words.
 ///
+/// A report with `by_place` numbers the records of all inputs, because dedup found an id twice or
+/// was given --no-id.
+///
 /// A report of `dedup --ignore-repeated-paragraphs` has the number of documents from which on a
 /// paragraph was not compared. The paragraphs of all inputs are counted again, both texts are
 /// compared without their repeated paragraphs, and each repeated paragraph must be in a document
@@ -106,7 +109,7 @@ impl CheckReport {
         };
         let records = InputRecords {
             inputs: &inputs,
-            wanted: &self.wanted()?,
+            wanted: &self.wanted(&claims)?,
             progress: self.progress,
             interrupt: &interrupt,
         };
@@ -208,8 +211,9 @@ impl CheckReport {
         Ok(claims)
     }
 
-    fn wanted(&self) -> Result<Wanted> {
-        let fields = self.input.document_fields()?;
+    fn wanted(&self, claims: &[Claim]) -> Result<Wanted> {
+        let mut fields = self.input.document_fields()?;
+        fields.are_counted |= claims.iter().any(|claim| claim.is_by_place);
         ensure!(
             fields.text.is_some(),
             "check-report compares texts; name their field with --text"

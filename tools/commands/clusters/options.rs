@@ -12,7 +12,7 @@ use crate::console::grouped;
 use crate::options::{LikenessOptions, QuotationOptions};
 
 /// The options that define clusters.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct ClusterOptions {
     /// The largest distance of the fingerprints of near-duplicates, in bits [default: 3]
     #[arg(

@@ -19,14 +19,14 @@ use crate::formats::parquet::copy::{MOST_GROUPS, check_marks};
 use crate::formats::parquet::metadata::recipe_of;
 use crate::formats::parquet::same_columns::check_same_columns;
 use crate::formats::{DocumentFields, Format};
-use crate::options::OnError;
+use crate::options::OnBadRecord;
 
 impl CopyOptions {
     /// Refuses contradicting options.
     pub fn check(&self) -> Result<()> {
         ensure!(
-            self.rejects.is_none() || self.on_error == OnError::Skip,
-            "--rejects lists the records that are left out, so it needs --on-error skip; otherwise the \
+            self.rejects.is_none() || self.on_error != OnBadRecord::Abort,
+            "--rejects lists the bad records, so it needs --on-error skip or keep; otherwise the \
              first bad record ends the command"
         );
         ensure!(
@@ -98,9 +98,6 @@ impl CopyOptions {
         fields: &DocumentFields,
         marks: Option<MarkNames<'_>>,
     ) -> Result<()> {
-        if self.input.no_id {
-            bail!("--no-id needs jsonl, csv or tsv, not parquet");
-        }
         let output = self.output.display();
         if Compression::of(&self.output) != Compression::None {
             bail!(

@@ -25,10 +25,10 @@ use crate::corpus::input_fingerprint::InputFingerprints;
 use crate::corpus::inputs::{Input, Location};
 use crate::corpus::records::InputRecords;
 use crate::formats::Wanted;
-use crate::options::OnError;
+use crate::options::OnBadRecord;
 
 /// The options of a copy of a corpus.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct CopyOptions {
     #[command(flatten)]
     pub input: InputOptions,
@@ -41,12 +41,14 @@ pub struct CopyOptions {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
 
-    /// Stop at a bad record, or at an id that is taken by another fingerprint, or leave the record
-    /// out
-    #[arg(long, value_enum, default_value_t = OnError::Abort, help_heading = "Errors")]
-    pub on_error: OnError,
+    /// Stop at a bad record, leave it out, or copy it unchanged
+    ///
+    /// keep copies bad records, which are compared with no other record. dedup also copies a record
+    /// without a text (null, missing or empty), with skip and keep: it duplicates nothing.
+    #[arg(long, value_enum, default_value_t = OnBadRecord::Abort, help_heading = "Errors")]
+    pub on_error: OnBadRecord,
 
-    /// Write each record that `--on-error skip` leaves out to this file, as a line of JSON
+    /// Write each bad record of `--on-error skip` or `keep` to this file, as a line of JSON
     #[arg(long, value_name = "FILE", help_heading = "Errors")]
     pub rejects: Option<PathBuf>,
 

@@ -94,7 +94,7 @@ impl<'o> TextCopy<'o> {
                 None => lines.take_before(until, &mut |bytes| self.write(bytes)),
             },
             (Some(CopyDecision::Drop), _) => lines.take_before(until, &mut |_| Ok(())),
-            (Some(CopyDecision::Keep(_)), None) => {
+            (Some(CopyDecision::Keep(_) | CopyDecision::Unread), None) => {
                 self.begin_line()?;
                 lines.take_before(until, &mut |bytes| self.write(bytes))
             }
@@ -102,6 +102,12 @@ impl<'o> TextCopy<'o> {
                 let record = lines.gather_before(until)?;
                 self.begin_line()?;
                 self.write(&rewrite_record(&record, self.format, &self.text, &text)?)
+            }
+            (Some(CopyDecision::Unread), Some(names)) => {
+                let record = lines.gather_before(until)?;
+                self.begin_line()?;
+                let marked = mark_record(&record, self.format, names, None);
+                self.write(&marked.unwrap_or(record))
             }
             (Some(CopyDecision::Keep(mark)), Some(names)) => {
                 let record = lines.gather_before(until)?;

@@ -44,16 +44,14 @@ impl Columns {
             let Item::Record(record) = item else {
                 return Ok(());
             };
-            // The first record with an id counts, as in the load.
             let id = record.id.0;
             if let Some(score) = record.content.score
                 && near.as_ref().is_none_or(|near| near.contains(&id))
             {
-                scores.entry(id).or_insert(score);
+                scores.insert(id, score);
             }
             if let Some(group) = record.content.group {
-                // A repeated id is a duplicate of its first record, whatever its group.
-                groups.entry(id).or_insert(group);
+                groups.insert(id, group);
             }
             Ok(())
         })?;

@@ -1,7 +1,7 @@
 //! [`Copier`]: the second pass over a corpus, which copies the records to keep.
 
+use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
-use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 
 use anyhow::{Result, bail};
@@ -19,6 +19,7 @@ use crate::corpus::repeated_blocks::RepeatedBlocks;
 use crate::corpus::statistics::{Rejected, Statistics};
 use crate::formats::copy::{CopyDecision, KeeperMark};
 use crate::formats::{DocumentContent, Item};
+use crate::options::OnBadRecord;
 
 pub struct Copier<'c> {
     pub options: &'c Dedup,
@@ -31,8 +32,6 @@ pub struct Copier<'c> {
     pub ignored: Option<&'c RepeatedBlocks>,
     /// The bad records of the first pass.
     pub rejected: Rejected,
-    /// The ids read so far; `None` if no id is repeated.
-    pub ids: Option<HashSet<u64>>,
     pub statistics: &'c mut Statistics,
     pub report: Option<&'c mut RemovalReport>,
     pub texts: TextHashes,
@@ -64,35 +63,28 @@ impl Copier<'_> {
         let is_good = |number| !self.rejected.records.contains(&(input, number));
         let record = match item {
             Item::Record(record) if is_good(record.number) => record,
+            _ if self.options.copy.on_error == OnBadRecord::Keep => {
+                self.summary.kept += 1;
+                self.summary.uncompared += 1;
+                return Ok(CopyDecision::Unread);
+            }
             _ => return Ok(CopyDecision::Drop),
         };
+        if record.content.text.is_none() && self.options.copy.input.reads_texts() {
+            self.summary.uncompared += 1;
+        }
         let id = record.id.0;
         if let Some(stored) = self.decisions.taken.get(&id) {
             self.statistics
                 .conflict(input, record.number, record.id, *stored)?;
             return Ok(CopyDecision::Drop);
         }
-        let mut removal = self.decisions.removed.get(&id).copied();
+        let removal = self.decisions.removed.get(&id).copied();
         let is_keeper = self.decisions.keepers.contains_key(&id);
-        let is_repeated = self.ids.as_mut().is_some_and(|ids| !ids.insert(id));
-        if let (Some(report), false) = (&mut self.report, is_repeated)
-            && removal.is_none()
-        {
-            // A document without near-duplicates is the keeper of the records that repeat its id.
-            if is_keeper || self.ids.is_some() {
-                report.push_keeper(id, input, record.number);
-            }
+        if let (Some(report), true) = (&mut self.report, is_keeper) {
+            report.push_keeper(id, input, record.number);
         }
-        if is_repeated {
-            // A record with the id of an earlier record is a duplicate of that record.
-            self.summary.identical += 1;
-            let cluster = self.decisions.keepers.get(&id).copied().unwrap_or(id);
-            removal = removal.or(Some(Removal {
-                keeper: id,
-                distance: Some(0),
-                cluster: Some(cluster),
-            }));
-        } else if removal.is_some() || is_keeper {
+        if removal.is_some() || is_keeper {
             self.record_text(id, removal, &record.content)?;
         }
         let Some(removal) = removal else {
@@ -178,12 +170,15 @@ pub fn add(
     let bar = options.copy.progress.work();
     bar.set_prefix("adding");
     let keep_texts = database.settings().keep_texts;
+    let has_texts = corpus.settings().keep_texts && options.copy.input.reads_texts();
     let sort_bytes = MemoryBudget::new(options.memory).shared_sort_bytes();
     let mut bulk = database.bulk_load(sort_bytes)?;
     for document in corpus.snapshot()?.documents() {
         let mut document = document?;
         interrupt.check()?;
-        if !decisions.removed.contains_key(&document.id.0) {
+        // A record without a text is no document.
+        let is_document = document.text.is_some() || !has_texts;
+        if is_document && !decisions.removed.contains_key(&document.id.0) {
             // The temporary database keeps texts to compare them, the target may not.
             document.text = document.text.filter(|_| keep_texts);
             bulk.push(document)?;

@@ -20,20 +20,19 @@ pub struct LoadedCorpus {
     pub records: u64,
     /// The bad records.
     pub rejected: Rejected,
-    /// `true` if some record has the id and the fingerprint of an earlier record.
-    pub has_repeats: bool,
+    /// The number of records with the id of an earlier record. They are not in the database.
+    pub repeats: u64,
 }
 
-/// Loads all documents into a temporary database in `folder`, without the blocks that are ignored.
+/// Loads all documents into a temporary database at `path`, without the blocks that are ignored.
 pub fn load(
     options: &Dedup,
     settings: &Settings,
     ignored: Option<Arc<RepeatedBlocks>>,
-    folder: &Path,
+    path: &Path,
     statistics: &mut Statistics,
     interrupt: &Interrupt,
 ) -> Result<LoadedCorpus> {
-    let path = folder.join("corpus.simdb");
     let pipeline = Pipeline::start(
         PipelineConfig {
             inputs: statistics.inputs.clone(),
@@ -49,15 +48,16 @@ pub fn load(
     let builder = options.builder_of(settings);
     let bulk = builder
         .clone()
-        .bulk_create(&path, MemoryBudget::new(options.memory).sort_bytes())?;
+        .bulk_create(path, MemoryBudget::new(options.memory).sort_bytes())?;
     statistics.rejected = Some(Rejected::default());
+    statistics.count_repeats();
     let report = bulk::load(bulk, pipeline, statistics, options.copy.progress, interrupt)?;
     // The second pass counts the records again.
     let records = std::mem::take(&mut statistics.counts.read);
     Ok(LoadedCorpus {
-        database: builder.open(&path)?,
+        database: builder.open(path)?,
         records,
         rejected: statistics.rejected.take().unwrap_or_default(),
-        has_repeats: report.present > 0,
+        repeats: report.present + statistics.repeats.take().unwrap_or_default(),
     })
 }

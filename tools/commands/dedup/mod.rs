@@ -37,9 +37,9 @@ use super::clusters::options::KeepRule;
 use super::corpus_copy::check_unchanged;
 use super::corpus_copy::output::CorpusOutput;
 use super::given_clusters::GivenClusters;
-use crate::console::Output;
 use crate::console::interrupt::Interrupt;
 use crate::console::paths::refuse_special;
+use crate::console::{Output, counted, note};
 use crate::corpus::input_fingerprint::InputFingerprints;
 use crate::corpus::inputs::Input;
 use crate::corpus::memory::MemoryBudget;
@@ -85,26 +85,33 @@ impl Dedup {
         let folder = self.copy.temporary_folder()?;
         let inputs = copies_of_streams(inputs, folder.path(), &interrupt)?;
         let mut statistics = Statistics::new(inputs, self.copy.on_error, outputs.rejects)?;
+        statistics.advice = "; dedup then keeps those without a text; --on-error keep keeps all";
 
         // First pass: load the corpus, and decide for each document.
         let inputs_before = InputFingerprints::new(&statistics.inputs)?;
         let ignored = self.ignored(folder.path(), &statistics.inputs, &interrupt)?;
-        let loaded = load::load(
-            self,
-            &settings,
-            ignored.clone(),
-            folder.path(),
-            &mut statistics,
-            &interrupt,
-        )?;
-        ensure!(
-            ignored.is_none() || !loaded.has_repeats,
-            "an id is repeated, and --ignore-repeated-paragraphs needs an id for each document; --no-id \
-             numbers them"
-        );
+        let load = |options: &Self, name, statistics: &mut Statistics| {
+            let ignored = ignored.clone();
+            let path = folder.path().join(name);
+            load::load(options, &settings, ignored, &path, statistics, &interrupt)
+        };
+        let mut loaded = load(self, "corpus.simdb", &mut statistics)?;
+        // An id that two documents have names neither of them in a decision, a mark or a report.
+        let numbered = (loaded.repeats > 0)
+            .then(|| self.numbered_by_place(loaded.repeats))
+            .transpose()?;
+        let options = numbered.as_ref().unwrap_or(self);
+        if numbered.is_some() {
+            statistics.restart();
+            loaded = load(options, "numbered.simdb", &mut statistics)?;
+        }
+        statistics.write_deferred()?;
+        if let Some(report) = &mut report {
+            report.is_by_place = options.copy.input.no_id;
+        }
         let mut decisions = match &clusters {
             Some(clusters) => Decisions::from_given(clusters, &loaded, self, &interrupt)?,
-            None => self.decide(
+            None => options.decide(
                 &loaded,
                 against.as_ref(),
                 &checkpoint,
@@ -115,7 +122,7 @@ impl Dedup {
         // The second pass does not need the given clusters, which take memory.
         drop(clusters);
         let restored = match ignored.as_deref() {
-            Some(ignored) => self.restore(
+            Some(ignored) => options.restore(
                 &mut decisions,
                 ignored,
                 &loaded,
@@ -129,20 +136,23 @@ impl Dedup {
         let against_snapshot = against.as_ref().map(Database::snapshot).transpose()?;
         let corpus_snapshot = loaded.database.snapshot()?;
         let copier = Copier {
-            options: self,
+            options,
             decisions: &decisions,
             corpus: &corpus_snapshot,
             against: against_snapshot.as_ref(),
             ignored: ignored.as_deref(),
             rejected: loaded.rejected,
-            // The set of all ids takes memory, and only repeated ids need it.
-            ids: loaded.has_repeats.then(Default::default),
             statistics: &mut statistics,
             report: report.as_mut(),
             texts: Default::default(),
             summary: Default::default(),
         };
         let mut summary = copier.copy_all(&mut corpus, &interrupt)?;
+        ensure!(
+            summary.uncompared == 0 || summary.uncompared < statistics.counts.read,
+            "no record has a text in the field {:?}; name the field of the texts with --text",
+            self.copy.input.text_field()
+        );
         // The decisions are valid only for the records of the first pass.
         let counts = [loaded.records, statistics.counts.read];
         check_unchanged(&inputs_before, &statistics.inputs, counts)?;
@@ -157,7 +167,7 @@ impl Dedup {
         // that every later run removes as duplicates.
         corpus.publish()?;
         if let (true, Some(database)) = (self.add, &against) {
-            let added = copy::add(self, &loaded.database, &decisions, database, &interrupt);
+            let added = copy::add(options, &loaded.database, &decisions, database, &interrupt);
             summary.added = added.with_context(|| {
                 let (to, output) = (database.path().display(), self.copy.output.display());
                 format!("nothing was added to {to}; remove {output} and repeat the command")
@@ -171,6 +181,30 @@ impl Dedup {
         summary.ignored = ignored.map_or(0, |ignored| ignored.len() as u64);
         summary.finish(&decisions, &statistics.counts, started.elapsed());
         output.print(self.copy.json, || &summary, || summary.table())
+    }
+
+    /// These options for documents that are numbered by their place in the inputs.
+    fn numbered_by_place(&self, repeats: u64) -> Result<Self> {
+        let said = format!(
+            "{} the id of an earlier record",
+            match repeats {
+                1 => "1 record has".to_owned(),
+                _ => format!("{} have", counted(repeats, "record")),
+            }
+        );
+        for (option, is_given) in [("--add", self.add), ("--clusters", self.clusters.is_some())] {
+            ensure!(
+                !is_given,
+                "{said}, and {option} names documents by their ids; make the ids unique"
+            );
+        }
+        note(format_args!(
+            "{said}: all documents are numbered by their place in the inputs instead, as by --no-id; \
+             keepers are named by these numbers"
+        ));
+        let mut numbered = self.clone();
+        numbered.copy.input.no_id = true;
+        Ok(numbered)
     }
 
     /// Counts the paragraphs that are not compared; `None` if texts are compared whole.

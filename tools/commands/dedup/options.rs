@@ -15,8 +15,8 @@ use crate::corpus::blocks::BlockUnit;
 use crate::corpus::memory::MemoryBudget;
 use crate::corpus::repeated_blocks::BlockRule;
 use crate::formats::copy::MarkNames;
-use crate::formats::{DocumentFields, Wanted};
-use crate::options::RecipeOptions;
+use crate::formats::{DocumentFields, Textless, Wanted};
+use crate::options::{OnBadRecord, RecipeOptions};
 
 /// Copies a corpus without its near-duplicates, or marks them
 ///
@@ -43,9 +43,10 @@ use crate::options::RecipeOptions;
 /// columns that are not read.
 ///
 /// The inputs are read twice; standard input and pipes are copied beside OUTPUT first. All inputs
-/// must have one format, and tables the same columns. A document is identified by its id: a record
-/// with the id of an earlier record is a duplicate if the fingerprints are equal, and a bad record
-/// otherwise.
+/// must have one format, and tables the same columns. If two records have one id, as where the ids
+/// of several files restart, all documents are numbered by their place in the inputs instead, as by
+/// --no-id, and a note says so: marks and reports name these numbers. A record without a text
+/// duplicates nothing: see --on-error.
 ///
 /// --clusters takes the decisions from clusters that were found elsewhere: of the whole corpus in a
 /// database, or by Spark. Documents of the clusters that are not in the inputs are counted on
@@ -74,7 +75,7 @@ use crate::options::RecipeOptions;
 /// with a near-duplicate, 24 bytes for each document with --score, --within or --across, and, if
 /// ids are repeated, 16 bytes for every document. By fingerprints, 24 bytes for each pair of
 /// different fingerprints.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
   simdb-cli dedup news.jsonl.gz -o kept.jsonl.zst --report removed.jsonl
@@ -323,8 +324,17 @@ impl Dedup {
         Ok(DocumentFields {
             score: self.score.clone(),
             group: group.cloned(),
+            textless: self.textless(),
             ..fields
         })
+    }
+
+    /// A record without a text duplicates nothing.
+    fn textless(&self) -> Textless {
+        match self.copy.on_error {
+            OnBadRecord::Abort => Textless::Empty,
+            OnBadRecord::Skip | OnBadRecord::Keep => Textless::Missing,
+        }
     }
 
     /// The field of `--within` or `--across`.

@@ -28,6 +28,8 @@ const BATCH_BYTES: usize = 16 << 20;
 pub struct RemovalReport {
     report: RecordReport,
     ignored: Option<BlockRule>,
+    /// `true` if documents are numbered by their place in the inputs.
+    pub is_by_place: bool,
     certifier: Certifier,
     /// The removals that are not certified yet.
     batch: Vec<PendingRemoval>,
@@ -49,6 +51,7 @@ impl RemovalReport {
         Self {
             report,
             ignored,
+            is_by_place: false,
             certifier: Certifier::new(),
             batch: Vec::new(),
             batch_bytes: 0,
@@ -57,10 +60,9 @@ impl RemovalReport {
         }
     }
 
-    /// Records the place of a keeper. The first record with its id counts.
+    /// Records the place of a keeper.
     pub fn push_keeper(&mut self, id: u64, input: usize, number: u64) {
-        // Later records with the id are duplicates of the first.
-        self.places.entry(id).or_insert((input, number));
+        self.places.insert(id, (input, number));
     }
 
     /// Adds a removed document, with its text and the text of its keeper.
@@ -81,6 +83,9 @@ impl RemovalReport {
         ];
         line.extend(fields.map(|(name, value)| (name.to_owned(), value)));
         insert_place(&mut line, "", Some(location));
+        if self.is_by_place {
+            line.insert("by_place".to_owned(), json!(true));
+        }
         if let Some(rule) = self.ignored {
             line.insert("in_documents".to_owned(), json!(rule.in_documents));
         }

@@ -14,12 +14,14 @@ pub struct DedupSummary {
     read: u64,
     pub kept: u64,
     pub removed: u64,
-    /// Removed documents with the text of their keeper, if it is known, or with its id.
+    /// Removed documents with the text of their keeper, if it is known.
     pub identical: u64,
     near: u64,
     /// Removed documents whose keeper is in the database of `--against`.
     pub against: u64,
     rejected: u64,
+    /// Kept records that were not compared: without a text, or bad.
+    pub uncompared: u64,
     unreliable: u64,
     clusters: u64,
     largest: u64,
@@ -40,7 +42,7 @@ impl DedupSummary {
         *self = Self {
             read: counts.read,
             near: self.removed.saturating_sub(self.identical),
-            rejected: counts.rejected,
+            rejected: counts.read.saturating_sub(self.kept + self.removed),
             unreliable: counts.unreliable,
             clusters: decisions.clusters,
             largest: decisions.largest,
@@ -55,11 +57,7 @@ impl DedupSummary {
             ("read", self.read, ""),
             ("kept", self.kept, ""),
             ("removed", self.removed, ""),
-            (
-                "  identical",
-                self.identical,
-                "the text of what is kept, or its id again",
-            ),
+            ("  identical", self.identical, "the text of what is kept"),
             ("  near", self.near, ""),
             (
                 "  against?",
@@ -70,6 +68,11 @@ impl DedupSummary {
                 "rejected?",
                 self.rejected,
                 "left out: see above, or --rejects FILE",
+            ),
+            (
+                "uncompared?",
+                self.uncompared,
+                "kept without comparison: without a text, or bad",
             ),
             (
                 "unreliable?",

@@ -193,6 +193,7 @@ impl GroupDecisions {
         self.kept.push(decision != CopyDecision::Drop);
         match decision {
             CopyDecision::Keep(mark) if is_marked => self.marks.push(mark),
+            CopyDecision::Unread if is_marked => self.marks.push(None),
             CopyDecision::Rewrite(text) => {
                 self.texts.insert(row, ByteArray::from(text.into_bytes()));
             }

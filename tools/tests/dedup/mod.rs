@@ -334,7 +334,7 @@ fn plain_lines_are_identified_by_number() {
 #[test]
 fn bad_record_aborts_or_is_skipped_and_reported() {
     let bad = format!(
-        "{TEXTS}{{\"id\":\"x\",\"text\":\"a\"}}\n{{\"id\":4,\"text\":\"Another text with the id of an earlier one is a bad record, too.\"}}\nnone\n"
+        "{TEXTS}{{\"id\":\"x\",\"text\":\"a\"}}\n{{\"id\":9,\"text\":[\"A list is a bad text.\"]}}\nnone\n"
     );
     let folder = folder_with("a.jsonl", &bad);
     dedup(&folder, &["a.jsonl", "-o", "out.jsonl"]).fails(&["a.jsonl:5", "nothing was changed"]);
@@ -366,7 +366,7 @@ fn bad_record_aborts_or_is_skipped_and_reported() {
 }
 
 #[test]
-fn repeated_record_is_duplicate_of_first() {
+fn repeated_record_is_duplicate_of_first_by_its_text() {
     let twice = [TEXTS, TEXTS].concat();
     let folder = folder_with("a.jsonl", &twice);
     let arguments = [
@@ -379,7 +379,7 @@ fn repeated_record_is_duplicate_of_first() {
     ];
     let summary = dedup(&folder, &arguments).ends(0).one_json();
     let counts = ["read", "kept", "removed", "identical", "near"].map(|name| summary[name].clone());
-    assert_eq!(counts, [8, 3, 5, 4, 1]);
+    assert_eq!(counts, [8, 3, 5, 3, 2]);
     assert_eq!(
         folder.read("out.jsonl"),
         lines_with(TEXTS, &["{\"id\":1", "{\"id\":3", "{\"id\":4"])
@@ -389,7 +389,7 @@ fn repeated_record_is_duplicate_of_first() {
         .iter()
         .flat_map(|line| [&line["id"], &line["keeper"]])
         .collect();
-    assert_eq!(gone, [2, 1, 1, 1, 2, 1, 3, 3, 4, 4]);
+    assert_eq!(gone, [2, 1, 5, 1, 6, 1, 7, 3, 8, 4]);
 }
 
 #[test]
@@ -737,4 +737,190 @@ fn column_names_are_compared_ignoring_blank_lines_only() {
     dedup(&folder, &["a.tsv", "blank.tsv", "-o", "out.tsv"]).ends(0);
     let expected = format!("id\ttext\n{}{}", row(1, ""), row(3, ""));
     assert_eq!(folder.read("out.tsv"), expected);
+}
+
+/// Records of several shards whose ids restart, some with texts of one fingerprint.
+fn shards() -> [String; 2] {
+    let line = |(id, text): &(u64, &str)| format!("{}\n", json!({"id": id, "text": text}));
+    let first = [(0, FOX), (1, "5"), (2, "1.5")];
+    let second = [
+        (
+            0,
+            "Bakers in the old town say the price of flour has doubled since spring",
+        ),
+        (1, "-5"),
+        (2, "15"),
+        (4, FOX),
+        (
+            4,
+            "Another record under the id of the record before, and not a short one",
+        ),
+    ];
+    [
+        first.iter().map(line).collect(),
+        second.iter().map(line).collect(),
+    ]
+}
+
+#[test]
+fn documents_of_repeated_ids_are_numbered_by_place() {
+    let [first, second] = shards();
+    for format in ["jsonl", "csv"] {
+        let folder = Folder::new();
+        let names = ["a", "b"].map(|name| format!("{name}.{format}"));
+        for (name, lines) in names.iter().zip([&first, &second]) {
+            let text = match format {
+                "jsonl" => lines.clone(),
+                _ => {
+                    let rows = lines.lines().map(|line| {
+                        let record: Value = serde_json::from_str(line).expect("an object");
+                        format!("{},{}\n", record["id"], record["text"])
+                    });
+                    format!("id,text\n{}", rows.collect::<String>())
+                }
+            };
+            folder.write(name, text);
+        }
+        let [a, b] = &names;
+        let output = format!("out.{format}");
+        let arguments = [a, b, "-o", &output, "--report", "gone.jsonl", "--json"];
+        let ran = dedup(&folder, &arguments).ends(0);
+        let said =
+            "4 records have the id of an earlier record: all documents are numbered by their place";
+        assert!(ran.stderr.contains(said), "{}", ran.stderr);
+        let summary = ran.one_json();
+        // Only the text of the fox is there twice.
+        let counts = ["read", "kept", "removed", "rejected"].map(|name| summary[name].clone());
+        assert_eq!(counts, [8, 7, 1, 0], "{format}");
+        let gone = folder.read_json("gone.jsonl");
+        assert_eq!(gone.len(), 1);
+        assert_eq!(
+            (&gone[0]["id"], &gone[0]["keeper"], &gone[0]["by_place"]),
+            (&json!(7), &json!(1), &json!(true))
+        );
+        assert_eq!(
+            (&gone[0]["file"], &gone[0]["keeper_file"]),
+            (&json!(b), &json!(a))
+        );
+        folder.cli(&["check-report", "gone.jsonl", a, b]).ends(0);
+    }
+}
+
+#[test]
+fn repeated_ids_are_refused_where_ids_name_documents() {
+    let [first, second] = shards();
+    let folder = folder_with("a.jsonl", &(first + &second));
+    folder.write("c.csv", "doc_id,keeper\n1,0\n");
+    folder.write("old.jsonl", "");
+    folder
+        .load(&["old.simdb", "old.jsonl", "--keep-texts"])
+        .ends(0);
+    for (options, named) in [
+        (&["--clusters", "c.csv"][..], "--clusters names"),
+        (&["--against", "old.simdb", "--add"], "--add names"),
+    ] {
+        let arguments = [&["a.jsonl", "-o", "o.jsonl"], options].concat();
+        dedup(&folder, &arguments).fails(&["have the id of an earlier record", named, "unique"]);
+    }
+    // Marks name keepers by place, in the bytes of the record.
+    dedup(&folder, &["a.jsonl", "-o", "o.jsonl", "--mark"]).ends(0);
+    let marked = folder.read_json("o.jsonl");
+    let keepers: Vec<&Value> = marked.iter().map(|line| &line["keeper"]).collect();
+    assert_eq!(keepers.iter().filter(|keeper| !keeper.is_null()).count(), 1);
+    assert_eq!(marked[6]["keeper"], 1);
+    assert_eq!(marked[6]["id"], 4);
+}
+
+#[test]
+fn record_without_text_duplicates_nothing() {
+    let line = |id: u64, text: &str| format!("{{\"id\":{id},\"text\":{text},\"n\":{id}}}\n");
+    let fox = json!(FOX).to_string();
+    let text = [
+        line(1, &fox),
+        line(2, "null"),
+        "{\"id\":3,\"n\":3}\n".to_owned(),
+        line(4, "\"\""),
+        line(5, "\" \\n\""),
+        line(6, "\"\""),
+        line(7, &fox),
+        line(8, "null"),
+    ];
+    let folder = folder_with("a.jsonl", &text.concat());
+    let plain = ["a.jsonl", "-o", "out.jsonl", "--json", "--force"];
+    dedup(&folder, &plain).fails(&["a.jsonl:2", "document 2", "--on-error keep"]);
+    for on_error in ["skip", "keep"] {
+        for mark in [&[][..], &["--mark"]] {
+            let arguments = [&plain[..], &["--on-error", on_error], mark].concat();
+            let summary = dedup(&folder, &arguments).ends(0).one_json();
+            let counts = ["read", "rejected", "uncompared"].map(|name| summary[name].clone());
+            assert_eq!(counts, [8, 0, 6]);
+            let ids: Vec<u64> = folder
+                .read_json("out.jsonl")
+                .iter()
+                .filter(|line| line["keeper"].is_null())
+                .map(|line| line["id"].as_u64().expect("an id"))
+                .collect();
+            assert_eq!(ids, [1, 2, 3, 4, 5, 6, 8]);
+        }
+    }
+    let named = [&plain[..], &["--on-error", "skip", "--text", "body"]].concat();
+    dedup(&folder, &named).fails(&["no record has a text", "\"body\"", "--text"]);
+}
+
+#[test]
+fn bad_record_stays_with_on_error_keep() {
+    let text =
+        "{\"id\":1,\"text\":\"a text like no other text\"}\nno json\n{\"id\":[],\"text\":\"x\"}\n";
+    let folder = folder_with("a.jsonl", text);
+    let keep = [
+        "a.jsonl",
+        "--on-error",
+        "keep",
+        "--rejects",
+        "r.jsonl",
+        "--json",
+        "--force",
+        "-o",
+    ];
+    let summary = dedup(&folder, &[&keep[..], &["out.jsonl"]].concat())
+        .ends(0)
+        .one_json();
+    let counts = ["read", "kept", "rejected", "uncompared"].map(|name| summary[name].clone());
+    assert_eq!(counts, [3, 3, 0, 2]);
+    assert_eq!(folder.read("out.jsonl"), text);
+    assert_eq!(folder.read_json("r.jsonl").len(), 2);
+    dedup(&folder, &[&keep[..], &["marked.jsonl", "--mark"]].concat()).ends(0);
+    let marked = folder.read("marked.jsonl");
+    let lines: Vec<&str> = marked.lines().collect();
+    assert_eq!(lines[1], "no json");
+    assert!(lines[2].contains("\"keeper\":null"), "{marked}");
+}
+
+#[test]
+fn all_bad_records_end_the_command_and_some_are_a_share() {
+    let good = "{\"id\":7,\"text\":\"a text like no other text\"}\n";
+    let bad = "{\"id\":1}\n{\"id\":2,\"text\":7}\nx\n".replace("{\"id\":1}", "[]");
+    let folder = folder_with("a.jsonl", &bad);
+    folder.write("b.jsonl", format!("{good}{bad}"));
+    let skip = ["--on-error", "skip", "--rejects", "r.jsonl", "--force"];
+    let all = [&["a.jsonl", "-o", "out.jsonl"][..], &skip].concat();
+    dedup(&folder, &all).fails(&["all 3 records are bad"]);
+    assert_eq!(folder.names(), ["a.jsonl", "b.jsonl", "r.jsonl"]);
+    assert_eq!(folder.read_json("r.jsonl").len(), 3);
+    let ran = dedup(
+        &folder,
+        &[&["b.jsonl", "-o", "out.jsonl"][..], &skip].concat(),
+    )
+    .ends(0);
+    let said = "warning: 75.0% of the records (3 of 4) were left out";
+    assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    for unique in [&[][..], &["--unique", "3"], &["--unique", "similar"]] {
+        let load = [&["new.simdb", "a.jsonl"][..], &skip, unique].concat();
+        folder.load(&load).fails(&["all 3 records are bad"]);
+        assert!(!folder.names().contains(&"new.simdb".to_owned()));
+    }
+    let cut = ["cut", "a.jsonl", "-o", "c.jsonl", "--lines"];
+    folder
+        .cli(&[&cut[..], &skip].concat())
+        .fails(&["all 3 records are bad"]);
 }
