@@ -295,11 +295,11 @@ def words(text: str) -> set[str]:
 
 
 def keep_contained(texts: list[str]) -> Iterable[int]:
-    return simdb.dedup(texts).run().kept.tolist()
+    return simdb.dedup(texts, keep="earlier").run().kept.tolist()
 
 
 def keep_alike(texts: list[str]) -> Iterable[int]:
-    return simdb.dedup(texts, decision="alike").run().kept.tolist()
+    return simdb.dedup(texts, keep="earlier", decision="alike").run().kept.tolist()
 
 
 def keep_datasketch(texts: list[str]) -> Iterable[int]:
