@@ -107,6 +107,8 @@ impl<'r> Walk<'r> {
     /// Replaces the nodes by their children at a level. Calls `take` with the entries of each child
     /// that has few entries, and drops the child. `part` gives the part of the query for this level
     /// of a tree, by its second minimum if the flag is `true`.
+    // A call for each level and an iterator for each child took 2 % of the instructions of a load.
+    #[inline(always)]
     pub(crate) fn descend(
         &mut self,
         level: usize,
@@ -126,9 +128,9 @@ impl<'r> Walk<'r> {
                     ..*node
                 };
                 nodes.push(child);
-                let known = &mut self.known;
-                let own = own.iter().cloned().enumerate();
-                ranks.extend(own.map(|(run, own)| known.ranks(self.runs, run, &child, own)));
+                for (run, own) in own.iter().enumerate() {
+                    ranks.push(self.known.ranks(self.runs, run, &child, own.clone()));
+                }
             };
             push(part(node.tree, false), node.is_probe);
             if level < PROBED_LEVELS && !node.is_probe {
