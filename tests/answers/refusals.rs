@@ -168,6 +168,67 @@ fn merge_succeeds_after_refusal_and_flush_reports_it() {
     database.flush().unwrap();
 }
 
+// ---- a file that is gone ----
+
+#[cfg(unix)]
+#[test]
+fn change_of_a_deleted_moved_or_replaced_file_is_refused() {
+    for change in ["delete", "move", "replace", "replace by a copy"] {
+        let folder = folder();
+        let (path, other) = (
+            folder.path().join("docs.simdb"),
+            folder.path().join("other.simdb"),
+        );
+        let other_database = builder().create(&other).unwrap();
+        other_database.apply([insert(77)]).unwrap();
+        other_database.close().unwrap();
+        let database = builder().create(&path).unwrap();
+        database.apply([insert(1)]).unwrap();
+        database.merge().unwrap();
+        database.flush().unwrap();
+        match change {
+            "delete" => std::fs::remove_file(&path).unwrap(),
+            "move" => std::fs::rename(&path, folder.path().join("moved.simdb")).unwrap(),
+            "replace" => std::fs::rename(&other, &path).unwrap(),
+            _ => {
+                let bytes = std::fs::read(&path).unwrap();
+                std::fs::remove_file(&path).unwrap();
+                std::fs::write(&path, bytes).unwrap();
+            }
+        }
+        let assert_gone = |refused: simdb::Result<()>| {
+            let refused = refused.unwrap_err();
+            assert!(
+                matches!(refused, Error::FileGone { .. }),
+                "{change}: {refused}"
+            );
+        };
+        for _ in 0..2 {
+            assert_gone(database.apply([insert(2)]).map(drop));
+            assert_gone(database.submit([insert(2)]).unwrap().wait().map(drop));
+        }
+        assert_gone(database.apply([]).map(drop));
+        let mut transaction = database.begin().unwrap();
+        transaction.apply([insert(3)]).unwrap();
+        assert_gone(transaction.commit());
+        assert_gone(database.bulk_load(16 << 20).map(drop));
+        // Reads go on.
+        assert_eq!(database.len().unwrap(), 1);
+        assert_gone(database.close());
+        match change {
+            "move" => {
+                let moved = builder().open(folder.path().join("moved.simdb")).unwrap();
+                assert_eq!(moved.len().unwrap(), 1);
+            }
+            "replace" => {
+                let there = builder().open(&path).unwrap();
+                assert!(there.get(DocId(77)).unwrap().is_some());
+            }
+            _ => {}
+        }
+    }
+}
+
 // ---- cost ----
 
 #[test]

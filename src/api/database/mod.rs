@@ -206,6 +206,7 @@ impl Database {
     ///   closed, but the file stays locked until the last snapshot is dropped. A further call
     ///   returns `Ok` when the file is released
     /// - [`Error::Corrupt`], [`Error::Storage`], [`Error::WritesFailed`]: the database is closed
+    /// - [`Error::FileGone`] if the file was deleted, moved or replaced: the database is closed
     /// - [`Error::NotAllWritten`] if changes were refused since the last [`flush`](Self::flush);
     ///   all others are written, and the file is closed
     /// - [`Error::Closed`] after an earlier call, which may still be running in another thread

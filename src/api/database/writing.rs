@@ -126,7 +126,7 @@ impl Database {
     /// - [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`], [`Error::KeepsNoTexts`],
     ///   [`Error::TextMissing`], [`Error::InvalidRadius`], [`Error::InvalidLikeness`],
     ///   [`Error::ArrivalAhead`], [`Error::Corrupt`], [`Error::Io`], [`Error::Storage`],
-    ///   [`Error::WritesFailed`]: nothing is changed
+    ///   [`Error::WritesFailed`], [`Error::FileGone`]: nothing is changed
     /// - [`Error::TransactionOpen`] if this thread has a transaction or a bulk load,
     ///   [`Error::Closed`]: nothing is changed
     /// - [`Error::CommitUnknown`]: all changes are made, or none. Reopen the database and repeat
