@@ -93,13 +93,21 @@ impl Source {
                 (Box::new(file), Compression::of(path))
             }
         };
-        let counted = BufReader::with_capacity(
+        let mut counted = BufReader::with_capacity(
             BUFFER_BYTES,
             Counted {
                 input: plain,
                 bytes_read: Arc::clone(bytes_read),
             },
         );
+        let start = counted.fill_buf();
+        let start = start.with_context(|| format!("cannot read {name}"))?;
+        if let Some((compressed_by, extension)) = compression.is_missing_from(start) {
+            bail!(
+                "cannot read {name}: it is not compressed by {compressed_by}, although its name ends in \
+                 {extension}; rename it"
+            );
+        }
         let reader: Box<dyn BufRead + Send> = match compression {
             Compression::None => Box::new(counted),
             Compression::Gzip => Box::new(BufReader::with_capacity(
@@ -127,6 +135,23 @@ pub enum Compression {
 }
 
 impl Compression {
+    /// The names of this compression and its extension, if a file does not begin like one of this
+    /// compression. An empty file, or one that is cut after some bytes, is reported when it is
+    /// read.
+    fn is_missing_from(self, start: &[u8]) -> Option<(&'static str, &'static str)> {
+        match (self, start) {
+            (Self::Gzip, [first, second, ..]) if [*first, *second] != [0x1f, 0x8b] => {
+                Some(("gzip", ".gz"))
+            }
+            // Frames of data, and frames to skip.
+            (Self::Zstd, [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]) => {
+                None
+            }
+            (Self::Zstd, [_, _, _, _, ..]) => Some(("zstd", ".zst")),
+            _ => None,
+        }
+    }
+
     /// The compression of a file, by its extension. Not by its first bytes, because a raw file may
     /// begin with any bytes.
     pub fn of(path: &Path) -> Self {

@@ -133,11 +133,32 @@ fn reason_in(line: &str, error: &serde_json::Error) -> String {
     if is_number {
         return NO_NUMBER.to_owned();
     }
+    let is_of_python = ["'", "None", "True", "False"].iter();
+    if is_of_python
+        .into_iter()
+        .any(|start| token.starts_with(start))
+    {
+        return PYTHON.to_owned();
+    }
     if line.contains('\r') {
         return CARRIAGE_RETURNS.to_owned();
     }
-    reason_of(error)
+    let advice = match error.classify() {
+        serde_json::error::Category::Eof => NOT_COMPLETE,
+        _ if token.starts_with(['{', ',']) => NOT_ALONE,
+        _ => "",
+    };
+    reason_of(error) + advice
 }
+
+const PYTHON: &str = "single quotes, None, True and False are Python and no JSON; write the records \
+    with json.dumps";
+
+const NOT_COMPLETE: &str = "; a line is one whole object: `jq -c .` joins the lines of an object, unless \
+    the file was cut";
+
+const NOT_ALONE: &str = "; a line is one object without a comma behind it: `jq -c .` writes each object \
+    on a line";
 
 const NUL_BYTES: &str = "the line has NUL bytes (zero bytes), as a file has after a crash, or in \
     UTF-16; remove them with `tr -d '\\000'`, or convert the file with `iconv -f UTF-16 -t UTF-8`";

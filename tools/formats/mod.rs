@@ -360,7 +360,13 @@ pub fn text_of(text: String, max_text_bytes: usize) -> Result<String, String> {
 /// The bytes as text, or an error with the offset of the first bad byte.
 pub fn utf8(bytes: &[u8]) -> Result<&str, String> {
     std::str::from_utf8(bytes)
-        .map_err(|error| format!("invalid UTF-8 after {} bytes", error.valid_up_to()))
+        .map_err(|error| {
+            let valid = error.valid_up_to();
+            format!(
+                "invalid UTF-8 after {valid} bytes; convert a file in another encoding, for example with \
+                 `iconv -f WINDOWS-1252 -t UTF-8`"
+            )
+        })
 }
 
 /// The message about a line that exceeds a limit.

@@ -37,6 +37,15 @@ fn content_of_another_kind_is_named() {
             "byte order mark (BOM)",
         ),
         (format!("{LINE}\n\0\0\0\n").into_bytes(), "NUL bytes"),
+        (b"{\"id\":1,\"text\":\"caf\xe9\"}\n".to_vec(), "iconv"),
+        (b"{\n \"id\": 1\n}\n".to_vec(), "jq -c ."),
+        (format!("{LINE}{OTHER}\n").into_bytes(), "jq -c ."),
+        (
+            format!("{LINE},\n{OTHER}\n").into_bytes(),
+            "without a comma",
+        ),
+        (b"{'id': 1, 'text': 'a'}\n".to_vec(), "Python"),
+        (b"{\"id\":1,\"text\":None}\n".to_vec(), "Python"),
         (b"{\"id\":1,\"text\":\"a\",\"score\":NaN}\n".to_vec(), "NaN"),
         (
             b"{\"id\":1,\"score\":-Infinity,\"text\":\"a\"}\n".to_vec(),
@@ -60,6 +69,20 @@ fn content_of_another_kind_is_named() {
         folder
             .load(&["a.simdb", name])
             .fails(&["compressed by gzip", ".gz"]);
+    }
+}
+
+#[test]
+fn file_that_is_not_compressed_as_its_name_says_is_named() {
+    let folder = Folder::new();
+    for (name, said) in [
+        ("a.jsonl.gz", "not compressed by gzip"),
+        ("a.jsonl.zst", "not compressed by zstd"),
+    ] {
+        folder.write(name, format!("{LINE}\n"));
+        folder
+            .load(&["a.simdb", name])
+            .fails(&[name, said, "rename"]);
     }
 }
 

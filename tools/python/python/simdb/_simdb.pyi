@@ -66,6 +66,7 @@ class _TableStats(TypedDict):
 
 class _Stats(TypedDict):
     documents: int
+    expired: int
     distinct_fingerprints: int
     unreliable: int
     texts: int
