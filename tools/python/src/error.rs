@@ -159,6 +159,7 @@ fn class_name(error: &Error) -> &'static str {
         | Error::ZeroLimit
         | Error::InvalidDocId { .. }
         | Error::InvalidTimestamp { .. }
+        | Error::UnknownZone { .. }
         | Error::UnknownKeep { .. }
         | Error::InvalidFingerprint { .. }
         | Error::NoArrivals { .. } => "InvalidArgumentError",
