@@ -797,6 +797,8 @@ fn counts_and_backups_are_made_on_time() {
     let folder = Folder::new();
     let options = [
         "--create",
+        "--metrics",
+        "metrics.prom",
         "--stats-every",
         "1s",
         "--backup",
@@ -826,6 +828,11 @@ fn counts_and_backups_are_made_on_time() {
         .collect();
     assert!(lines.len() >= 2, "{}", ran.stderr);
     assert_eq!(lines.last().expect("a line")["new"], 4);
+    assert!(
+        folder
+            .read("metrics.prom")
+            .contains("simdb_watch_read_total 4")
+    );
     for (options, said) in [
         (&["--backup-every", "1h"][..], "--backup"),
         (&["--stats-every", "0s"], "at least 1s"),

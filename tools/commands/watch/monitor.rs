@@ -179,14 +179,15 @@ impl Monitor {
                 Err(RecvTimeoutError::Disconnected) => Some(MonitorEvent::End),
             };
             let is_end = event == Some(MonitorEvent::End);
-            if stats.is_due(is_end) || event == Some(MonitorEvent::Stats) {
-                note(self.json(database)?);
-            }
+            // Before the print, which resets the latency.
             if metrics.is_due(is_end)
                 && let Some(path) = &options.metrics
                 && let Err(error) = self.write_metrics(path, database)
             {
                 note(format_args!("warning: cannot write the metrics: {error:#}"));
+            }
+            if stats.is_due(is_end) || event == Some(MonitorEvent::Stats) {
+                note(self.json(database)?);
             }
             if backup.is_due(false) || event == Some(MonitorEvent::Backup) {
                 self.back_up(options, database);
