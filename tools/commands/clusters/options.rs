@@ -22,6 +22,10 @@ pub struct ClusterOptions {
     )]
     radius: Option<u32>,
 
+    /// Compare fingerprints within 3 bits, as --radius 3
+    #[arg(long, conflicts_with = "radius", help_heading = "Duplicates")]
+    strict: bool,
+
     /// The shape of clusters of near fingerprints [default: star]
     #[arg(long, value_enum, help_heading = "Duplicates")]
     shape: Option<ShapeRule>,
@@ -91,7 +95,11 @@ impl ClusterOptions {
 
     /// Returns `true` if an option asks for near fingerprints.
     pub fn names_fingerprints(&self) -> bool {
-        self.radius.is_some() || self.shape.is_some() || self.cap.is_some() || self.verify
+        self.radius.is_some()
+            || self.strict
+            || self.shape.is_some()
+            || self.cap.is_some()
+            || self.verify
     }
 
     /// Refuses thresholds without a comparison of texts.
