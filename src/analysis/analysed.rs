@@ -361,10 +361,8 @@ impl Analysed {
 
     /// The words of the text.
     pub(crate) fn words(&self) -> &Words<'static> {
-        self.facets().words.get_or_init(|| {
-            let sentences = || self.sentences().into();
-            Box::new(Words::of(Normaliser::shared(), &self.text, sentences))
-        })
+        let words = || Box::new(Words::new(Normaliser::shared(), &self.text));
+        self.facets().words.get_or_init(words)
     }
 
     /// The roots of the words, with the built-in weights.

@@ -108,7 +108,7 @@ impl TextQuery {
     /// assert!(db.insert(db.document(1, text)?)?.is_inserted());
     ///
     /// // The same news, far more than three bits away.
-    /// let query = db.text_query("Ferries to the islands were cancelled because of heavy fog.")?;
+    /// let query = db.text_query("Ferries, to island, was cancelling due to heavy fogs")?;
     /// let snapshot = db.snapshot()?;
     /// assert_eq!(snapshot.similar(&query)?.len(), 1);
     /// assert!(snapshot.similar(&query.without_forest().radius(3))?.is_empty());
@@ -136,7 +136,7 @@ impl TextQuery {
     /// let text = "The ferry to the islands was cancelled due to heavy fog.";
     /// assert!(db.insert(db.document(1, text)?)?.is_inserted());
     ///
-    /// let query = db.text_query("The ferry to the islands was cancelled due to fog.")?.narrow();
+    /// let query = db.text_query("The ferry to the island was canceled due to a heavy fog.")?.narrow();
     /// assert_eq!(db.snapshot()?.similar(&query)?.len(), 1);
     /// # Ok::<(), simdb::Error>(())
     /// ```

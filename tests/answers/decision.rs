@@ -12,11 +12,14 @@ use simdb::{
 };
 use test_support::{INSERTED, builder, folder};
 
-const FERRY: &str = "The ferry to the islands was cancelled this morning due to heavy fog.";
-const NOT: &str = "The ferry to the islands was not cancelled this morning due to heavy fog.";
-const SAME: &str = "the Ferry to the island: cancelled this morning due to a heavy fog!";
-const LESS: &str = "The ferry to the islands was cancelled due to heavy fog.";
-const MORE: &str = "The ferry to the islands was cancelled this morning at 7:30 due to heavy fog.";
+const FERRY: &str =
+    "The ferry to the islands was cancelled this morning due to heavy fog. Buses are late.";
+const NOT: &str =
+    "The ferry to the islands was not cancelled this morning due to heavy fog. Buses are late.";
+const SAME: &str =
+    "the Ferry to the island was canceled this morning due to a heavy fog! Buses are late!";
+const LESS: &str = "The ferry to the islands was cancelled this morning due to heavy fog.";
+const MORE: &str = "The ferry to the islands was cancelled this morning due to heavy fog. Buses are late. It lifted at 7:30.";
 
 fn new_database(folder: &tempfile::TempDir) -> Database {
     let path = folder.path().join("docs.simdb");
@@ -99,7 +102,7 @@ fn text_is_refused_only_if_a_stored_text_says_it() {
         };
         let missing = &of.containment.as_ref().unwrap().missing_in_b;
         let words: Vec<_> = missing.iter().map(|missing| &missing.word[..]).collect();
-        assert_eq!((of.id.0, words), (1, vec!["7", "30"]), "{way}");
+        assert_eq!((of.id.0, words), (1, vec!["lifted", "7:30"]), "{way}");
         assert!(outcomes[4].is_inserted());
         assert_eq!(database.len().unwrap(), 3, "{way}");
     }
@@ -112,9 +115,9 @@ fn extended_documents_are_replaced_in_one_change() {
         let database = new_database(&folder);
         // Neither says what the other says, and the third text says both.
         let texts = [
-            "The ferry to the northern islands was cancelled due to heavy fog.",
-            "The ferry to the islands was cancelled on Monday due to heavy fog.",
-            "The ferry to the northern islands was cancelled on Monday due to heavy fog.",
+            "The ferry to the islands was cancelled due to heavy fog. The harbour is closed.",
+            "The ferry to the islands was cancelled due to heavy fog. Buses are late.",
+            "The ferry to the islands was cancelled due to heavy fog. The harbour is closed. Buses are late.",
             "The ferry to the islands was cancelled due to heavy fog.",
         ];
         let changes = (1..).zip(texts);

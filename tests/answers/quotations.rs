@@ -17,8 +17,10 @@ const SHORT: u64 = 1000;
 
 /// The sentences of a text, with the characters after them.
 fn sentences(text: &str) -> Vec<&str> {
-    let ends = |c| matches!(c, '.' | '!' | '?' | '。' | '！' | '？');
-    let sentences = text.split_inclusive(ends);
+    // A point within a name or a number ends no sentence.
+    let sentences = text
+        .split_inclusive(['。', '！', '？'])
+        .flat_map(|part| part.split_inclusive(". "));
     sentences.filter(|sentence| sentence.len() > 30).collect()
 }
 
@@ -44,8 +46,8 @@ fn texts() -> BTreeMap<u64, String> {
                 (short, longer)
             }
         };
-        // An edit that says the same: case, white space, punctuation.
-        let edited = short.to_uppercase().replace(['，', ','], " — ");
+        // An edit that covers the same: case, and punctuation of sentences.
+        let edited = short.to_uppercase().replace(". ", "! ").replace('。', "！");
         all.insert(number, longer);
         all.insert(number + SHORT, edited);
     }

@@ -180,14 +180,9 @@ fn narrow_search_finds_no_other_documents_and_nearly_all_of_them() {
     let mut sequence = SplitMix(29);
     let originals = texts(&mut sequence, 600, 3..60);
     let mut all = originals.clone();
-    // Texts that contain each other and have few common shingles.
-    all.extend(
-        [
-            "Practice data structures with Python",
-            "Advanced data structures for Python.",
-        ]
-        .map(str::to_owned),
-    );
+    // Texts that cover each other and have few common shingles.
+    let with_articles = |text: &String| text.replace(' ', " the ");
+    all.extend(originals.iter().take(100).map(with_articles));
     // A template whose texts say different things, more of them than a small node has, and edits of
     // all texts.
     let reports = (1000..1300).map(|n| format!("Annual report on the fisheries, chapter {n}"));
@@ -633,9 +628,11 @@ fn new_text_is_refused_by_the_first_document_of_the_answer() {
     stored.extend(texts.iter().cloned());
     // Texts of equal letters that do not say the same.
     stored.push("The tool can open files of version 1.5 only".to_owned());
-    // Of these the first has the letters of a new text and says less, and the second says more.
+    // The first has the letters of a new text and another value. The second covers the new text.
     stored.push("Sales of the northern region grew by 15 last year".to_owned());
-    stored.push("Sales of the northern region grew by 15% last year, said the director".to_owned());
+    stored.push(
+        "Sales of the northern region grew by 15% last year. The director is glad.".to_owned(),
+    );
     stored.push("好".to_owned());
     let all: Vec<(u64, &String)> = (1..).zip(&stored).collect();
     for part in all.chunks(60) {
@@ -655,7 +652,7 @@ fn new_text_is_refused_by_the_first_document_of_the_answer() {
     asked.push("The tool can open files of version 15 only".to_owned());
     asked.push("Sales of the northern region grew by 15% last year".to_owned());
     asked.push(FERRY.to_owned());
-    let (mut copies_first, mut copies_behind, mut inserted, mut others_named) = (0, 0, 0, 0);
+    let (mut copies_first, mut inserted, mut others_named) = (0, 0, 0);
     for (rule, text) in [ALIKE, SimilarRule::default()]
         .into_iter()
         .flat_map(|rule| asked.iter().map(move |text| (rule, text)))
@@ -677,7 +674,7 @@ fn new_text_is_refused_by_the_first_document_of_the_answer() {
         }
         let begins_with_copy = first.as_ref().is_some_and(is_copy);
         copies_first += u32::from(begins_with_copy);
-        copies_behind += u32::from(has_copy && !begins_with_copy);
+        assert_eq!(has_copy, begins_with_copy, "{text}");
         inserted += u32::from(outcome.is_inserted());
         database.apply([Change::Remove(new)]).unwrap();
         // The copies are removed by the changes before.
@@ -698,7 +695,7 @@ fn new_text_is_refused_by_the_first_document_of_the_answer() {
         let again = copies.iter().map(|id| (*id, &stored[*id as usize - 1]));
         database.apply(inserts(&database, again)).unwrap();
     }
-    let counts = [copies_first, copies_behind, inserted, others_named];
+    let counts = [copies_first, inserted, others_named];
     assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
 }
 

@@ -34,7 +34,7 @@ pub fn damageable(path: &Path) -> Model {
             (2, Some(before)) => {
                 document.fingerprint = planted(&mut sequence, before.fingerprint, 2);
                 let text = before.text.as_ref();
-                document.text = text.map(|text| format!("{text} once more"));
+                document.text = text.map(|text| format!("{text}. The harbour is closed."));
             }
             _ => {}
         }

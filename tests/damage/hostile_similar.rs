@@ -107,7 +107,7 @@ fn insert_unless_similar(database: &Database, id: usize, text: &str) -> Outcome 
 
 fn copies_are_all_found(count: usize) {
     let folder = folder();
-    let text = "The ferry to the islands was cancelled because of heavy fog.";
+    let text = "The ferry to the islands was cancelled because of the fog.";
     let spelled = |id| {
         if id % 2 == 0 {
             text.to_owned()

@@ -6,7 +6,7 @@ use simdb::Normaliser;
 use simdb::containment::{Containment, Verdict, Weights};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::console::alignment::rows;
+use crate::console::alignment::{forgiven_rows, rows};
 
 /// The verdict about a removed text, A, and its keeper, B, with all that repeats it: the fields of
 /// a line of `dedup --report`.
@@ -16,6 +16,9 @@ pub struct Certificate {
     pub verdict: String,
     /// The words of the removed text that the keeper lacks, each with its weight in nats.
     pub missing: Value,
+    /// What was forgiven: each pair of unequal tokens, of the removed text and of the keeper, with
+    /// the class that makes them equal. A token is empty where a light word is absent.
+    pub forgiven: Value,
     /// The `xxh3_64` of the UTF-8 bytes of the removed text, in hexadecimal digits.
     pub text_hash: String,
     /// The hash of the text of the keeper.
@@ -44,9 +47,11 @@ impl Certifier {
             .then(|| Containment::new(&self.normaliser, Weights::builtin(), text, keeper));
         let verdict = found.as_ref().map_or(Verdict::Same, |found| found.verdict);
         let missing = found.as_ref().map_or(&[][..], |found| &found.missing_in_b);
+        let forgiven = found.as_ref().map_or(&[][..], |found| &found.forgiven);
         Certificate {
             verdict: verdict.name().to_owned(),
             missing: rows(missing),
+            forgiven: forgiven_rows(forgiven),
             text_hash: hash_of(text),
             keeper_hash: hash_of(keeper),
             weights: self.weights.clone(),

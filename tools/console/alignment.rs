@@ -1,13 +1,20 @@
 //! The missing words of two texts, as JSON, as a list, and as a picture of two lines.
 
 use serde_json::{Value, json};
-use simdb::containment::{AlignedWord, Alignment, Containment, MAX_MISSING, Missing, Verdict};
+use simdb::containment::{AlignedWord, Alignment, Containment, Forgiven, Missing, Verdict};
 use unicode_width::UnicodeWidthStr;
 
 /// The words with their weights in hundredths of a nat.
 pub fn rows(missing: &[Missing]) -> Value {
     let rows = missing.iter();
     rows.map(|missing| json!([missing.word, (missing.weight * 100.0).round() / 100.0]))
+        .collect()
+}
+
+/// The forgiven pairs of tokens, each with its class.
+pub fn forgiven_rows(forgiven: &[Forgiven]) -> Value {
+    let rows = forgiven.iter();
+    rows.map(|each| json!([each.a, each.b, each.class.name()]))
         .collect()
 }
 
@@ -21,7 +28,7 @@ pub fn verdict_line(found: &Containment) -> String {
         Verdict::Different => "each text has words of its own",
     };
     format!(
-        "{}: {meaning}; A would lose {:.1} nats, B {:.1}, where {MAX_MISSING} may go",
+        "{}: {meaning}; A would lose {:.1} nats, B {:.1}",
         found.verdict.name(),
         found.weight_missing_in_b(),
         found.weight_missing_in_a(),
@@ -38,6 +45,19 @@ pub fn missing_words(found: &Containment) -> Option<String> {
     });
     let sides: Vec<_> = sides.collect();
     (!sides.is_empty()).then(|| sides.join("; "))
+}
+
+/// The forgiven pairs of tokens; `None` if nothing is forgiven.
+pub fn forgiven_words(found: &Containment) -> Option<String> {
+    let pairs = found.forgiven.iter().map(|each| {
+        let (a, b, class) = (&each.a, &each.b, each.class.name());
+        match (a.is_empty(), b.is_empty()) {
+            (false, false) => format!("{a} = {b} ({class})"),
+            _ => format!("{a}{b} ({class})"),
+        }
+    });
+    let pairs: Vec<_> = pairs.collect();
+    (!pairs.is_empty()).then(|| format!("forgiven: {}", pairs.join(", ")))
 }
 
 fn weighed(word: &str, weight: f64) -> String {
@@ -151,14 +171,14 @@ mod tests {
                 "The Memcached component for Plone"
             ),
             [
-                "A  [mongodb 11.9]       component for plone",
-                "B  the [memcached 11.9] component for plone",
+                "A  [mongodb 11.9]            component for plone",
+                "B  [the 11.9 memcached 11.9] component for plone",
             ]
         );
         assert_eq!(
             lines("渡轮今天取消了", "渡轮今天没有取消"),
             [
-                "A  渡轮今天             [取 11.9] 消 了",
+                "A  渡轮今天             取消 了",
                 "B  渡轮今天 [没有 11.9] 取消"
             ]
         );

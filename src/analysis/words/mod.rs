@@ -2,85 +2,95 @@
 //!
 //! | file | responsibility |
 //! |---|---|
-//! | `tokens` | cuts a normalised text into tokens with classes and keys: `names` |
+//! | `scanner` | cuts a text into words, numbers and symbols, with the ends of clauses: `number` |
+//! | `stamps` | finds passages without information: stamps, credits, marks of truncation |
+//! | `tokens` | gives each piece its class and its key: `names`, `english` |
 //! | `lexicon` | the words that a comparison treats in a particular way |
 //! | `weights` | the information of a word |
 //! | `vocabulary` | the words of many texts, each word once |
 
+pub(crate) mod english;
 pub(crate) mod lexicon;
 mod names;
+mod number;
+pub(crate) mod scanner;
+mod stamps;
 pub(crate) mod tokens;
 pub(crate) mod vocabulary;
 pub(crate) mod weights;
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashSet;
+use std::iter;
+use std::ops::Range;
 
 use foldhash::fast::FixedState;
 
 use crate::text::Normaliser;
-use lexicon::{Class, Lexicon};
+use lexicon::Class;
 use names::Names;
-use tokens::{Token, tokens, with_currencies};
+use scanner::lexemes;
+use stamps::Stamps;
+use tokens::{Token, tokens};
 pub(crate) use vocabulary::Vocabulary;
 use weights::Weights;
 
 /// The letters at each end of a word by which a misspelling is recognised.
 const END_LETTERS: usize = 3;
 
-/// The words of a text. Most of the time of a comparison is spent on them.
+/// The tokens of a text. Most of the time of a comparison is spent on them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Words<'t> {
     pub(crate) tokens: Vec<Token<'t>>,
+    /// The bytes of each token in the text; empty for a text that a vocabulary stores.
+    pub(crate) ranges: Vec<Range<usize>>,
 }
 
 impl Words<'_> {
     pub(crate) fn new(normaliser: &Normaliser, text: &str) -> Words<'static> {
-        Self::of(normaliser, text, || normaliser.sentences(text).into())
-    }
-
-    /// The words of a text, given its normalised sentences.
-    pub(super) fn of<'s>(
-        normaliser: &Normaliser,
-        text: &str,
-        sentences: impl FnOnce() -> Cow<'s, str>,
-    ) -> Words<'static> {
-        let sentences = match with_currencies(text) {
-            Cow::Borrowed(_) => sentences(),
-            // Normalisation removes currency signs, so the text with their names is normalised
-            // again.
-            Cow::Owned(text) => normaliser.sentences(&text).into(),
-        };
-        let tokens = tokens(Lexicon::builtin(), &sentences).into_iter();
-        let mut tokens: Vec<_> = tokens.map(Token::into_owned).collect();
+        let stamps = Stamps::of(text);
+        let mut lexemes = lexemes(normaliser, text);
+        if !stamps.ranges.is_empty() {
+            lexemes.retain(|lexeme| !stamps.contains(lexeme.range.start));
+        }
+        let tokens = tokens(lexemes, text);
+        let (mut tokens, ranges): (Vec<_>, Vec<_>) = tokens.into_iter().unzip();
         Names::of(text).mark(&mut tokens);
-        Words { tokens }
+        let in_frame = |(_, range): &(_, &Range<usize>)| stamps.is_in_frame(range.start);
+        for (token, _) in tokens.iter_mut().zip(&ranges).filter(in_frame) {
+            token.class = Class::Light;
+            token.is_name = false;
+        }
+        if let Some(last) = tokens.last_mut().filter(|_| stamps.is_truncated) {
+            last.is_cut = true;
+        }
+        let trimmed = text.trim();
+        if tokens.is_empty() && !trimmed.is_empty() {
+            // A text of punctuation alone is covered by its copies.
+            let from = text.len() - text.trim_start().len();
+            return Words {
+                tokens: vec![Token::whole(trimmed)],
+                ranges: iter::once(from..from + trimmed.len()).collect(),
+            };
+        }
+        Words { tokens, ranges }
     }
 
-    /// The number of words.
-    pub(crate) fn len(&self) -> usize {
-        self.tokens.len()
-    }
-
-    /// The order of two texts by their words.
+    /// The order of two texts by their tokens.
     pub(crate) fn cmp_words(&self, other: &Words<'_>) -> Ordering {
-        let [one, other] = [&self.tokens, &other.tokens];
-        let one = one.iter().map(|token| (&*token.text, token.is_name));
-        one.cmp(other.iter().map(|token| (&*token.text, token.is_name)))
-    }
-
-    /// Returns `true` for a word that is neither a stop word nor a filler.
-    pub(crate) fn is_content(&self, at: usize) -> bool {
-        self.tokens.get(at).is_some_and(Token::is_content)
+        fn words<'w>(text: &'w Words<'_>) -> impl Iterator<Item = (&'w str, bool, u8)> {
+            let tokens = text.tokens.iter();
+            tokens.map(|token| (&*token.text, token.is_name, token.before as u8))
+        }
+        words(self).cmp(words(other))
     }
 }
 
 /// The roots of the words of a text that have a weight.
 #[derive(Clone, Debug)]
 pub(crate) struct Roots {
-    /// The roots of the distinct words, the heaviest first, without stop words, fillers and words
-    /// of the lexicon.
+    /// The roots of the distinct words, the heaviest first, without light words and words
+    /// that turn a sentence.
     pub(crate) roots: Vec<Root>,
     /// The sum of the weights, in nats.
     pub(crate) information: f64,
@@ -88,10 +98,10 @@ pub(crate) struct Roots {
 
 impl Roots {
     pub(crate) fn new(words: &Words<'_>, weights: &Weights) -> Self {
-        let has_weight = |token: &&Token<'_>| matches!(token.class, Class::Word | Class::Number);
+        let has_root = |token: &&Token<'_>| token.class == Class::Word;
         let mut seen: HashSet<&str, FixedState> = HashSet::default();
         let mut roots: Vec<Root> = (words.tokens.iter())
-            .filter(|token| has_weight(token) && token.entry.is_none() && seen.insert(&token.key))
+            .filter(|token| has_root(token) && seen.insert(&token.key))
             .map(|token| Root::new(token, weights))
             .collect();
         roots.sort_by(|one, other| other.weight.total_cmp(&one.weight));

@@ -48,12 +48,12 @@ impl Names {
         Self { names }
     }
 
-    /// Marks the tokens that are names, and gives fillers among them the class of a word: "Qt
-    /// Quick".
+    /// Marks the tokens that are names, and gives light words among them the class of a word: "The
+    /// Who".
     pub fn mark(&self, tokens: &mut [Token<'_>]) {
         for token in tokens {
-            token.is_name = self.names.contains(&*token.text);
-            if token.is_name && token.class == Class::Filler {
+            token.is_name |= self.names.contains(&*token.text);
+            if token.is_name && token.is_light() {
                 token.class = Class::Word;
             }
         }

@@ -1,196 +1,377 @@
-//! Cuts a normalised text into tokens with classes and keys.
+//! The tokens of a text, with classes and keys.
 
 use std::borrow::Cow;
 
-use super::lexicon::{Class, Entry, Lexicon};
-use crate::text::{is_cjk, is_letter_or_digit, is_mark};
+use super::english::English;
+use super::lexicon::{Class, Lexicon};
+use super::number;
+use super::scanner::{Break, Kind, Lexeme, has_small_letters};
+use crate::text::{is_cjk, is_mark};
 
-/// A word, a number, or a CJK character or listed word of CJK characters.
+/// A word, a number, a symbol, or a CJK character or listed word of CJK characters.
 #[derive(Debug, Clone)]
 pub(crate) struct Token<'t> {
-    /// The token as it is in the normalised text.
+    /// The token, normalised.
     pub text: Cow<'t, str>,
-    /// The stem, or the representative of equal words. Tokens with one key say the same.
+    /// The lemma, the value, or the representative of equal words. Tokens with one key are equal,
+    /// unless one of them is a name.
     pub key: Cow<'t, str>,
     pub class: Class,
-    pub entry: Option<&'static Entry>,
-    /// `true` if the capital letters of the text make the token a name.
+    /// The end of a clause before the token.
+    pub before: Break,
+    /// `true` if the capital letters of the text make the token a name, or a letter joins it to an
+    /// identifier.
     pub is_name: bool,
+    /// `true` for the last token of a text that is cut short.
+    pub is_cut: bool,
+    /// `true` in a text with traditional characters, where words of Taiwan are expected.
+    pub is_traditional: bool,
 }
 
 impl Token<'_> {
-    /// The token without a borrow of its text.
-    pub fn into_owned(self) -> Token<'static> {
+    /// A text without words, as one token.
+    pub fn whole(text: &str) -> Token<'static> {
         Token {
-            text: self.text.into_owned().into(),
-            key: self.key.into_owned().into(),
-            ..self
+            text: text.to_owned().into(),
+            key: text.to_owned().into(),
+            class: Class::Symbol,
+            before: Break::Sentence,
+            is_name: false,
+            is_cut: false,
+            is_traditional: false,
         }
     }
 
-    /// Returns `true` for words and characters, numbers, negations and kinds.
-    pub fn is_content(&self) -> bool {
-        !matches!(self.class, Class::Stop | Class::Filler)
-    }
-
-    pub fn is_toward(&self) -> bool {
-        self.entry.is_some_and(|entry| entry.is_toward)
-    }
-
-    pub fn is_opposite(&self, other: &Self) -> bool {
-        match (self.entry, other.entry) {
-            (Some(one), Some(other)) => one.is_opposite(other),
-            _ => false,
+    /// The token without a borrow of its text.
+    pub fn owned(&self) -> Token<'static> {
+        Token {
+            text: self.text.clone().into_owned().into(),
+            key: self.key.clone().into_owned().into(),
+            ..*self
         }
+    }
+
+    /// Returns `true` for a token that may be absent.
+    pub fn is_light(&self) -> bool {
+        self.class == Class::Light
+    }
+
+    pub fn is_turn(&self) -> bool {
+        matches!(self.class, Class::Turn | Class::Symbol)
+    }
+
+    pub fn is_cjk(&self) -> bool {
+        self.text.starts_with(is_cjk)
+    }
+
+    /// Returns `true` if two tokens with one key are equal. The forms of a name are other names:
+    /// Robert, Roberts.
+    pub fn is_equal_form(&self, other: &Token<'_>) -> bool {
+        !(self.is_name || other.is_name) || self.text == other.text || self.class == Class::Number
     }
 }
 
-/// Writes currency signs as words, because normalisation removes them.
-pub(crate) fn with_currencies(text: &str) -> Cow<'_, str> {
-    let name = |c| match c {
-        '$' | '＄' => Some("usd"),
-        '€' => Some("eur"),
-        '£' | '￡' => Some("gbp"),
-        '¥' | '￥' => Some("cny"),
-        '₿' => Some("btc"),
-        _ => None,
+/// The tokens of the lexemes of a text, and the bytes of the text that each token has.
+pub(crate) fn tokens(
+    lexemes: Vec<Lexeme>,
+    text: &str,
+) -> Vec<(Token<'static>, std::ops::Range<usize>)> {
+    let mut cutter = Cutter {
+        lexicon: Lexicon::builtin(),
+        has_small_letters: has_small_letters(text),
+        is_traditional: lexemes.iter().any(|lexeme| is_traditional(lexeme, text)),
+        tokens: Vec::with_capacity(lexemes.len() + 8),
     };
-    if !text.contains(|c| name(c).is_some()) {
-        return text.into();
-    }
-    let mut out = String::with_capacity(text.len() + 8);
-    let mut characters = text.chars().peekable();
-    let mut last = ' ';
-    while let Some(c) = characters.next() {
-        // A dollar sign also begins the name of a variable.
-        let next = characters.peek().copied().unwrap_or(' ');
-        let is_price = last.is_numeric() || next.is_numeric();
-        match name(c).filter(|_| is_price) {
-            Some(name) => {
-                out.push(' ');
-                out.push_str(name);
-                out.push(' ');
-            }
-            None => out.push(c),
+    for (at, lexeme) in lexemes.iter().enumerate() {
+        let is_followed = lexemes.get(at + 1).is_some_and(|next| next.is_joined);
+        match lexeme.kind {
+            Kind::Word => cutter.word(lexeme, text, is_followed),
+            Kind::Cjk => cutter.cjk(lexeme, text),
+            Kind::Number => cutter.number(lexeme),
+            Kind::Symbol => cutter.push(lexeme, Class::Symbol, lexeme.text.clone()),
         }
-        last = c;
     }
-    out.into()
+    cutter.tokens
 }
 
-/// The tokens of a text that [`Normaliser::sentences`](crate::Normaliser::sentences) has
-/// normalised.
-///
-/// A run of letters and digits is a token; `3.10` and `-5` are numbers; a word keeps the `+` and
-/// `#` after it. A CJK character is a token, unless a longer word of the table begins there.
-pub(crate) fn tokens<'t>(lexicon: &'static Lexicon, text: &'t str) -> Vec<Token<'t>> {
-    let mut tokens = Vec::with_capacity(text.len() / 6 + 4);
-    let mut at = 0;
-    while let Some(c) = text[at..].chars().next() {
-        let end = if is_cjk(c) {
-            end_of_cjk(lexicon, text, at)
-        } else if is_letter_or_digit(c) {
-            end_of_word(text, at)
-        } else {
-            let end = at + c.len_utf8();
-            let is_sign = c == '-' && !text[..at].ends_with(is_letter_or_digit);
-            if c == '%' {
-                tokens.push(token(lexicon, "percent"));
-            } else if is_sign && text[end..].starts_with(|c: char| c.is_ascii_digit()) {
-                let end = end_of_word(text, end);
-                tokens.push(token(lexicon, &text[at..end]));
-                at = end;
-                continue;
-            }
-            at = end;
-            continue;
+/// Apostrophes, and the quotation marks that replace them.
+const APOSTROPHES: [char; 7] = ['\'', '’', '‘', '“', '”', '`', '´'];
+
+/// Returns `true` if normalisation has simplified a character.
+fn is_traditional(lexeme: &Lexeme, text: &str) -> bool {
+    let original = text[lexeme.range.clone()].chars().filter(|c| is_cjk(*c));
+    lexeme.kind == Kind::Cjk
+        && original
+            .zip(lexeme.text.chars())
+            .any(|(one, other)| one != other)
+}
+
+struct Cutter {
+    lexicon: &'static Lexicon,
+    has_small_letters: bool,
+    is_traditional: bool,
+    tokens: Vec<(Token<'static>, std::ops::Range<usize>)>,
+}
+
+impl Cutter {
+    fn push(&mut self, lexeme: &Lexeme, class: Class, text: String) {
+        self.push_part(lexeme, lexeme.range.clone(), class, text, lexeme.before);
+    }
+
+    fn push_part(
+        &mut self,
+        _lexeme: &Lexeme,
+        range: std::ops::Range<usize>,
+        class: Class,
+        text: String,
+        before: Break,
+    ) {
+        let entry = self.lexicon.entry(&text);
+        let key = match entry.and_then(|entry| entry.canonical) {
+            Some(canonical) => canonical.into(),
+            None => text.clone().into(),
         };
-        let mut token = token(lexicon, &text[at..end]);
-        if is_unit(&token) && tokens.last().is_some_and(is_digits) {
-            token.class = Class::Strong;
+        self.tokens.push((
+            Token {
+                text: text.into(),
+                key,
+                class,
+                before,
+                is_name: false,
+                is_cut: false,
+                is_traditional: self.is_traditional,
+            },
+            range,
+        ));
+    }
+
+    fn number(&mut self, lexeme: &Lexeme) {
+        // 1 1/2
+        if let Some((last, range)) = self.tokens.last_mut()
+            && last.class == Class::Number
+            && lexeme.before == Break::None
+            && lexeme.range.start <= range.end + 1
+            && let Some(value) = number::mixed(&last.text, &lexeme.text)
+        {
+            last.text = value.clone().into();
+            last.key = value.into();
+            range.end = lexeme.range.end;
+            return;
         }
-        tokens.push(token);
-        at = end;
+        self.push(lexeme, Class::Number, lexeme.text.clone());
     }
-    tokens
-}
 
-fn is_digits(token: &Token<'_>) -> bool {
-    token.text.ends_with(|c: char| c.is_ascii_digit())
-}
-
-/// Returns `true` if a token after a number can only be its unit: `g` and `m`, which elsewhere are
-/// stop words (`e.g.`, `I'm`), but no article.
-fn is_unit(token: &Token<'_>) -> bool {
-    matches!(&*token.text, "d" | "e" | "g" | "m" | "s" | "t")
-}
-
-fn token<'t>(lexicon: &'static Lexicon, text: &'t str) -> Token<'t> {
-    let stem = lexicon.stem(text);
-    let entry = lexicon.entry(text);
-    let entry = entry.or_else(|| lexicon.entry_of_stem(&stem));
-    let class = match entry {
-        Some(entry) => entry.class,
-        None if text.contains(|c: char| c.is_numeric()) => Class::Number,
-        None => Class::Word,
-    };
-    let key = match (class, entry) {
-        // Only words of one kind are equal.
-        (Class::Kind(kind), _) => kind_key(kind).into(),
-        (_, Some(entry)) if entry.has_equals => lexicon.stem(entry.canonical),
-        _ => stem,
-    };
-    Token {
-        text: text.into(),
-        key,
-        class,
-        entry,
-        is_name: false,
-    }
-}
-
-/// The key of all words of a kind. No text has a token with a space.
-fn kind_key(kind: u16) -> String {
-    format!("kind {kind}")
-}
-
-/// The end of the longest listed word that begins at a CJK character, or of the character.
-fn end_of_cjk(lexicon: &Lexicon, text: &str, at: usize) -> usize {
-    let mut end = at;
-    let mut longest = at;
-    let characters = text[at..].chars().take(lexicon.longest_han());
-    for (count, c) in characters.take_while(|c| is_cjk(*c)).enumerate() {
-        end += c.len_utf8();
-        if count == 0 || lexicon.entry(&text[at..end]).is_some() {
-            longest = end;
+    fn word(&mut self, lexeme: &Lexeme, text: &str, is_followed: bool) {
+        let piece = &text[lexeme.range.clone()];
+        let word = &lexeme.text;
+        // The magnitude of the number before: 1.5 million.
+        let power = match &**word {
+            "hundred" => Some(2),
+            "thousand" => Some(3),
+            "million" | "millions" | "millionen" => Some(6),
+            "billion" | "billions" | "milliarden" => Some(9),
+            "trillion" => Some(12),
+            _ => None,
+        };
+        if let Some(power) = power
+            && lexeme.before == Break::None
+            && self.scale_last(power, lexeme)
+        {
+            return;
+        }
+        let after_apostrophe = lexeme.range.start > 0
+            && text[..lexeme.range.start].ends_with(APOSTROPHES)
+            && lexeme.is_joined;
+        if after_apostrophe {
+            match &**word {
+                // `don't`: the word before has lost its n.
+                "t" => {
+                    if let Some((last, _)) = self.tokens.last_mut()
+                        && let Some(verb) = last.text.strip_suffix('n')
+                    {
+                        let verb = match verb {
+                            "ca" => "can",
+                            "wo" => "will",
+                            "sha" => "shall",
+                            verb => verb,
+                        };
+                        let verb = verb.to_owned();
+                        last.class = self
+                            .lexicon
+                            .entry(&verb)
+                            .and_then(|entry| entry.class)
+                            .unwrap_or(Class::Word);
+                        last.key = verb.clone().into();
+                        last.text = verb.into();
+                        self.push(lexeme, Class::Turn, "not".to_owned());
+                        return;
+                    }
+                }
+                "s" | "re" | "ve" | "m" | "d" | "ll" => {
+                    self.push(lexeme, Class::Light, word.clone());
+                    return;
+                }
+                _ => {}
+            }
+        }
+        match &**word {
+            "cannot" => {
+                self.push(lexeme, Class::Turn, "can".to_owned());
+                self.push(lexeme, Class::Turn, "not".to_owned());
+                return;
+            }
+            "dont" | "doesnt" | "didnt" | "isnt" | "arent" | "wasnt" | "werent" | "wont" => {
+                let verb = word.trim_end_matches("nt").to_owned();
+                let class = self
+                    .lexicon
+                    .entry(&verb)
+                    .and_then(|entry| entry.class)
+                    .unwrap_or(Class::Word);
+                self.push(lexeme, class, verb);
+                self.push(lexeme, Class::Turn, "not".to_owned());
+                return;
+            }
+            _ => {}
+        }
+        if let Some(value) = number::of_roman(piece).filter(|_| self.has_small_letters) {
+            self.push(lexeme, Class::Number, value);
+            return;
+        }
+        let listed = self.lexicon.entry(word);
+        let is_joined = lexeme.is_joined && !after_apostrophe || is_followed;
+        let is_short = word.len() == 1 && !self.is_article(lexeme, piece, text);
+        let is_capital = self.has_small_letters
+            && piece.chars().count() > 1
+            && !piece.contains(char::is_lowercase)
+            && piece.contains(char::is_uppercase);
+        let class = match listed.and_then(|entry| entry.class) {
+            // Parts of names and identifiers: US, vitamin E, gnuplot-mode.
+            Some(_) if is_short || is_capital => Class::Word,
+            Some(Class::Light) if is_joined => Class::Word,
+            Some(class) => class,
+            None if word.contains(|c: char| c.is_numeric()) => Class::Number,
+            None => Class::Word,
+        };
+        let is_english = word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_lowercase());
+        self.push(lexeme, class, word.clone());
+        if let Some((token, _)) = self.tokens.last_mut() {
+            token.is_name = is_capital || is_short;
+            if is_english
+                && listed.is_none_or(|entry| entry.canonical.is_none())
+                && class == Class::Word
+            {
+                let lemma = English::builtin().lemma(word);
+                let canonical = self.lexicon.entry(&lemma).and_then(|entry| entry.canonical);
+                token.key = match canonical {
+                    Some(canonical) => canonical.into(),
+                    None => lemma.into_owned().into(),
+                };
+            }
         }
     }
-    longest + marks(&text[longest..])
-}
 
-fn end_of_word(text: &str, at: usize) -> usize {
-    let mut end = at;
-    let is_part = |c: char| is_mark(c) || is_letter_or_digit(c) && !is_cjk(c);
-    loop {
-        let rest = &text[end..];
-        end += rest.find(|c| !is_part(c)).unwrap_or(rest.len());
-        let rest = &text[end..];
-        // The point of a version or of a decimal number.
-        let is_point = text[..end].ends_with(|c: char| c.is_ascii_digit())
-            && rest.starts_with('.')
-            && rest[1..].starts_with(|c: char| c.is_ascii_digit());
-        if !is_point {
-            break;
-        }
-        end += 1;
+    /// Returns `true` for a single letter that is a word, such as the article in "A ferry", but not
+    /// in "group A".
+    fn is_article(&self, lexeme: &Lexeme, piece: &str, text: &str) -> bool {
+        let after = &text[lexeme.range.end..];
+        let next = after.trim_start().chars().next();
+        let begins = lexeme.before >= Break::Clause && next.is_some_and(char::is_lowercase);
+        after.starts_with(' ')
+            && next.is_some_and(char::is_alphabetic)
+            && matches!(&*lexeme.text, "a" | "y" | "o" | "e" | "i")
+            && (piece.starts_with(char::is_lowercase) || begins || !self.has_small_letters)
     }
-    let rest = &text[end..];
-    end + rest
-        .find(|c| c != '+' && c != '#')
-        .unwrap_or(rest.len())
-        .min(2)
-}
 
-fn marks(text: &str) -> usize {
-    text.find(|c| !is_mark(c)).unwrap_or(text.len())
+    /// Multiplies the number before; `false` if no plain number is before.
+    fn scale_last(&mut self, power: u32, lexeme: &Lexeme) -> bool {
+        let Some((last, range)) = self.tokens.last_mut() else {
+            return false;
+        };
+        let is_number =
+            last.class == Class::Number || last.key.bytes().all(|byte| byte.is_ascii_digit());
+        let Some(value) = number::times_power_of_ten(&last.key, power).filter(|_| is_number) else {
+            return false;
+        };
+        last.class = Class::Number;
+        last.text = value.clone().into();
+        last.key = value.into();
+        range.end = lexeme.range.end;
+        true
+    }
+
+    /// Cuts a run of CJK characters: numerals, the longest listed words, single characters.
+    fn cjk(&mut self, lexeme: &Lexeme, text: &str) {
+        let run = &lexeme.text;
+        let original = &text[lexeme.range.clone()];
+        // Normalisation keeps the number of characters, except of joined Hangul.
+        let offsets = original
+            .char_indices()
+            .filter(|(_, c)| is_cjk(*c) || is_mark(*c));
+        let offsets = offsets.map(|(at, _)| lexeme.range.start + at);
+        let offsets: Vec<usize> = offsets.chain([lexeme.range.end]).collect();
+        let is_aligned = offsets.len() == run.chars().count() + 1;
+        let mut before = lexeme.before;
+        let mut at = 0;
+        let mut index = 0;
+        while at < run.len() {
+            let rest = &run[at..];
+            let numerals: usize = rest
+                .chars()
+                .take_while(|c| number::is_cjk_numeral(*c))
+                .map(char::len_utf8)
+                .sum();
+            let numeral = &rest[..numerals];
+            let (length, class, token) = if let Some(power) =
+                rest.chars().next().and_then(number::magnitude)
+                && before == Break::None
+                && (lexeme.is_joined || at > 0)
+                && self.is_after_number()
+                && self.scale_last(power, lexeme)
+            {
+                let length = rest.chars().next().map_or(0, char::len_utf8);
+                at += length;
+                index += 1;
+                continue;
+            } else if numeral.chars().count() > 1
+                && let Some(value) = number::of_cjk(numeral)
+            {
+                (numerals, Class::Number, value)
+            } else {
+                let length = self.listed_or_character(rest);
+                let word = &rest[..length];
+                let class = self.lexicon.entry(word).and_then(|entry| entry.class);
+                (length, class.unwrap_or(Class::Word), word.to_owned())
+            };
+            let count = rest[..length].chars().count();
+            let range = match is_aligned {
+                true => offsets[index]..offsets[(index + count).min(offsets.len() - 1)],
+                false => lexeme.range.clone(),
+            };
+            self.push_part(lexeme, range, class, token, std::mem::take(&mut before));
+            at += length;
+            index += count;
+        }
+    }
+
+    fn is_after_number(&self) -> bool {
+        let last = self.tokens.last();
+        last.is_some_and(|(token, _)| {
+            token.class == Class::Number
+                && token.text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+        })
+    }
+
+    /// The length of the longest listed word, or of the character and its marks.
+    fn listed_or_character(&self, text: &str) -> usize {
+        let mut longest = 0;
+        let mut end = 0;
+        for (count, c) in text.chars().take(self.lexicon.longest_han()).enumerate() {
+            end += c.len_utf8();
+            if count == 0 || self.lexicon.entry(&text[..end]).is_some() {
+                longest = end;
+            }
+        }
+        let marks = text[longest..].find(is_cjk).unwrap_or(text.len() - longest);
+        longest + marks
+    }
 }

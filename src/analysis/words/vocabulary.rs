@@ -50,7 +50,7 @@ impl Vocabulary {
         self.text_bytes += token.text.len() + token.key.len();
         self.key_hashes.push(key_hash(&token.key));
         self.words.push(Word {
-            token: token.clone().into_owned(),
+            token: token.owned(),
             previous: last,
         });
         self.by_hash.insert(hash, number);
@@ -69,6 +69,7 @@ impl Vocabulary {
     pub(crate) fn fill<'v>(&'v self, text: &mut Words<'v>, numbers: impl Iterator<Item = u32>) {
         let words = numbers.filter_map(|number| self.words.get(number as usize));
         text.tokens.clear();
+        text.ranges.clear();
         text.tokens.extend(words.map(|word| word.token.borrowed()));
     }
 
@@ -102,10 +103,16 @@ pub(crate) fn key_hash(key: &str) -> u32 {
 }
 
 impl Word {
-    /// Returns `true` if a token is this word. The key and the entry depend on the text alone.
+    /// Returns `true` if a token is this word.
     fn is(&self, token: &Token<'_>) -> bool {
         let own = &self.token;
-        own.text == token.text && own.class == token.class && own.is_name == token.is_name
+        own.text == token.text
+            && own.key == token.key
+            && own.class == token.class
+            && own.is_name == token.is_name
+            && own.is_cut == token.is_cut
+            && own.is_traditional == token.is_traditional
+            && own.before == token.before
     }
 }
 
@@ -139,7 +146,7 @@ mod tests {
         let numbers = prepared.each_ref().map(|text| vocabulary.numbers(text));
         for (text, numbers) in prepared.iter().zip(&numbers) {
             let stored = vocabulary.text(numbers.iter().copied());
-            assert_eq!(format!("{stored:?}"), format!("{text:?}"));
+            assert_eq!(format!("{:?}", stored.tokens), format!("{:?}", text.tokens));
             assert_eq!(*numbers, vocabulary.numbers(text));
         }
         let words: usize = numbers.iter().map(Vec::len).sum();

@@ -6,8 +6,9 @@ use std::sync::OnceLock;
 use foldhash::fast::FixedState;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::lexicon::{Class, Lexicon};
-use super::tokens::{Token, tokens, with_currencies};
+use super::Words;
+use super::lexicon::Class;
+use super::tokens::Token;
 use crate::text::{Normaliser, is_cjk};
 
 const BUILTIN: &[u8] = include_bytes!("weights.bin");
@@ -121,13 +122,11 @@ impl Weights {
         prior: Option<&Self>,
         min_texts: u32,
     ) -> Self {
-        let lexicon = Lexicon::builtin();
         let mut counts: HashMap<Box<str>, u32, FixedState> = HashMap::default();
         // Texts with CJK characters, and texts with other words.
         let mut totals = [0_u32; 2];
         for text in texts {
-            let text = normaliser.sentences(&with_currencies(text.as_ref()));
-            let tokens = tokens(lexicon, &text);
+            let tokens = Words::new(normaliser, text.as_ref()).tokens;
             let keys: HashSet<&str, FixedState> =
                 tokens.iter().map(|token| token.key.as_ref()).collect();
             for script in [true, false] {
@@ -174,8 +173,7 @@ impl Weights {
     /// Other forms of an English word have the same weight. A word that containment treats in a
     /// particular way, such as a negation, may count more or less in a comparison.
     pub fn of(&self, word: &str) -> f64 {
-        let word = word.to_lowercase();
-        match tokens(Lexicon::builtin(), &word).first() {
+        match Words::new(Normaliser::shared(), word).tokens.first() {
             Some(token) => self.of_key(&token.key),
             None => 0.0,
         }

@@ -81,7 +81,7 @@ impl Database {
     /// let insert = |id, text| db.insert_unless_similar(db.document(id, text)?, SimilarRule::default());
     ///
     /// // Far more than three bits away, and the same news.
-    /// let outcome = insert(2, "Ferries to the islands cancelled due to a heavy fog")?;
+    /// let outcome = insert(2, "Ferries, to island, was cancelling due to heavy fogs")?;
     /// let Outcome::Similar(like) = outcome else { panic!("{outcome}") };
     /// assert_eq!(like.id, DocId(1));
     /// assert!(like.resemblance.edit_similarity > Some(0.65));
@@ -91,7 +91,7 @@ impl Database {
     /// assert!(outcome.is_inserted());
     ///
     /// // The stored text and more.
-    /// let outcome = insert(4, "The ferry to the islands was cancelled on Monday due to heavy fog.")?;
+    /// let outcome = insert(4, "The ferry to the islands was cancelled due to heavy fog. Buses are late.")?;
     /// assert!(matches!(outcome, Outcome::Extends(of) if of.id == DocId(1)));
     /// # Ok::<(), simdb::Error>(())
     /// ```

@@ -71,7 +71,7 @@ const FEW_CANDIDATES: usize = 64;
 /// let texts = [
 ///     "The ferry to the islands was cancelled because of fog.",
 ///     "MongoDB integration component for Plone",
-///     "the ferry to the islands was cancelled, because of heavy fog",
+///     "the ferry to the islands was cancelled because of the fog, and buses were late",
 ///     "Memcached integration component for Plone",
 ///     "The ferry to the islands was canceled because of fog!",
 /// ];
@@ -93,9 +93,9 @@ const FEW_CANDIDATES: usize = 64;
 /// assert_eq!(said_before.len(), 1);
 /// assert_eq!(said_before[0].0, 4);
 ///
-/// // All matches of a text, the best first.
+/// // All matches of a text, the best first. The third text is too long to be alike.
 /// let answer = index.similar(&PreparedText::new("Ferry to the islands canceled because of fog"));
-/// assert_eq!(answer.len(), 3);
+/// assert_eq!(answer.len(), 2);
 /// # Ok::<(), simdb::Error>(())
 /// ```
 ///

@@ -113,9 +113,7 @@ impl<V> SlotSearch<'_, V> {
             return false;
         }
         let (weights, words) = (Weights::builtin(), self.text.words());
-        let heavy = self
-            .heavy_words
-            .get_or_init(|| HeavyWords::new(weights, words));
+        let heavy = self.heavy_words.get_or_init(|| HeavyWords::new(words));
         let key_hashes = self.index.wordings.key_hashes(variant);
         heavy.are_lost(weights, words, key_hashes, || {
             self.stored.of(self.index, variant)

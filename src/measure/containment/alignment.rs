@@ -1,5 +1,7 @@
 //! [`Alignment`]: two texts word by word, for a picture of their differences.
 
+use std::ops::Range;
+
 use super::{Containment, Weights, with_sides};
 use crate::analysis::words::Words;
 use crate::text::Normaliser;
@@ -22,6 +24,7 @@ use crate::text::Normaliser;
 /// assert_eq!((the.weight, the.counterpart), (0.0, None));
 /// assert!(mongodb.weight > 4.0);
 /// assert_eq!(component.counterpart, Some(0));
+/// assert_eq!(component.range, 12..21);
 /// assert_eq!(alignment.b[0].word, "components");
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -43,9 +46,11 @@ pub struct AlignedWord {
     pub word: String,
     /// The weight in nats; 0 if the word is not missing in the other text, or says nothing.
     pub weight: f64,
-    /// The index of the word of the other text that says the same; `None` for missing words, for
-    /// words that the other text says in several words, and for repetitions.
+    /// The index of the word of the other text that is equal; `None` for missing words, and for
+    /// words that the other text writes in several words.
     pub counterpart: Option<usize>,
+    /// The bytes of the word in the text.
+    pub range: Range<usize>,
 }
 
 impl Alignment {
@@ -60,10 +65,11 @@ impl Alignment {
 
     /// Aligns two prepared texts.
     pub(crate) fn between(weights: &Weights, a: &Words<'_>, b: &Words<'_>) -> Self {
+        let ranges = [&a.ranges[..], &b.ranges[..]];
         with_sides(weights, a, b, |[a, b], sides| Self {
             containment: Containment::of([a, b], sides),
-            a: sides.words(a),
-            b: sides.words(b),
+            a: sides.words(a, ranges[0]),
+            b: sides.words(b, ranges[1]),
         })
     }
 }

@@ -1,12 +1,7 @@
 //! A quick test that rejects most pairs of texts of one template, without an alignment.
 
-use super::forgive::{
-    MAX_GLUED, MAX_SPELLED, can_be_acronym, end_of_glued, has_first_letter_of, is_misspelling,
-    spelled_out,
-};
-use super::{MAX_MISSING, MIN_STRONG};
+use super::forgive::{MAX_GLUED, forgiven, is_glued};
 use crate::analysis::words::Words;
-use crate::analysis::words::lexicon::{Class, Lexicon};
 use crate::analysis::words::tokens::Token;
 use crate::analysis::words::vocabulary::key_hash;
 use crate::analysis::words::weights::Weights;
@@ -30,30 +25,25 @@ pub(super) fn are_apart(weights: &Weights, a: &Words<'_>, b: &Words<'_>) -> bool
         && certainly_loses(weights, &b.tokens, &a.tokens)
 }
 
-/// Returns `true` only if one word of a text weighs more than may be lost, and no rule finds it in
-/// the other text.
+/// Returns `true` only if a text has one word that may not be absent, and no rule finds it in the
+/// other text.
 fn certainly_loses(weights: &Weights, text: &[Token<'_>], other: &[Token<'_>]) -> bool {
     (0..text.len()).any(|at| {
-        loss(weights, &text[at]) > MAX_MISSING
+        !text[at].is_light()
             && other.iter().all(|each| each.key != text[at].key)
-            && !is_said_in_other_letters(weights, text, at, other)
+            && !may_be_forgiven(weights, text, at, other)
     })
 }
 
-/// Returns `true` if a rule may find a token without an equal key in the other text.
-fn is_said_in_other_letters(
-    weights: &Weights,
-    text: &[Token<'_>],
-    at: usize,
-    other: &[Token<'_>],
-) -> bool {
-    let mut others = other.iter();
-    is_glued(Lexicon::builtin(), text, at, other)
-        || others.any(|each| is_misspelling(weights, &text[at], each))
-        || is_acronym(text, at, other)
+/// Returns `true` if a rule may match a token without an equal key in the other text.
+fn may_be_forgiven(weights: &Weights, text: &[Token<'_>], at: usize, other: &[Token<'_>]) -> bool {
+    is_written_otherwise(text, at, other)
+        || other
+            .iter()
+            .any(|each| forgiven(weights, &text[at], each).is_some())
 }
 
-/// The words of a text that weigh more than may be lost, for comparisons with many texts.
+/// The words of a text that may not be absent, for comparisons with many texts.
 pub(crate) struct HeavyWords(Vec<HeavyWord>);
 
 struct HeavyWord {
@@ -62,9 +52,9 @@ struct HeavyWord {
 }
 
 impl HeavyWords {
-    pub(crate) fn new(weights: &Weights, text: &Words<'_>) -> Self {
+    pub(crate) fn new(text: &Words<'_>) -> Self {
         let words = text.tokens.iter().enumerate();
-        let heavy = words.filter(|(_, token)| loss(weights, token) > MAX_MISSING);
+        let heavy = words.filter(|(_, token)| !token.is_light());
         let heavy = heavy.map(|(at, token)| HeavyWord {
             at,
             key_hash: key_hash(&token.key),
@@ -109,7 +99,7 @@ impl HeavyWords {
         let most = if is_short { usize::MAX } else { MAX_SEARCHED };
         let other = other();
         let mut missing = missing.take(most);
-        missing.any(|word| !is_said_in_other_letters(weights, &text.tokens, word.at, &other.tokens))
+        missing.any(|word| !may_be_forgiven(weights, &text.tokens, word.at, &other.tokens))
     }
 }
 
@@ -117,43 +107,12 @@ fn bit(hash: u32) -> u64 {
     1 << (hash % 64)
 }
 
-/// The least weight of a token without a counterpart.
-fn loss(weights: &Weights, token: &Token<'_>) -> f64 {
-    match token.class {
-        Class::Stop | Class::Filler | Class::Kind(_) => 0.0,
-        Class::Number | Class::Strong | Class::Not => MIN_STRONG,
-        Class::Word => weights.of_token(token),
-    }
-}
-
 /// Returns `true` if a token may be several tokens of the other text, or a part of one.
-fn is_glued(lexicon: &Lexicon, text: &[Token<'_>], at: usize, other: &[Token<'_>]) -> bool {
-    let end = |glued, tokens, from| end_of_glued(lexicon, glued, tokens, from);
-    let first = (at + 1).saturating_sub(MAX_GLUED);
-    (0..other.len()).any(|from| end(&text[at], other, from).is_some())
-        || (first..=at).any(|from| {
-            let is_part = |glued| end(glued, text, from).is_some_and(|end| end > at);
-            other.iter().any(is_part)
-        })
-}
-
-/// Returns `true` if a token may be an acronym in the other text, or a word of one.
-fn is_acronym(text: &[Token<'_>], at: usize, other: &[Token<'_>]) -> bool {
-    let spells = |acronym: &Token<'_>, tokens: &[Token<'_>], from: usize| {
-        has_first_letter_of(&tokens[from], acronym)
-            .then(|| spelled_out(&acronym.text, tokens, from))
-            .flatten()
+fn is_written_otherwise(text: &[Token<'_>], at: usize, other: &[Token<'_>]) -> bool {
+    let begins_whole = |whole: &Token<'_>, parts: &[Token<'_>]| {
+        (2..=MAX_GLUED.min(parts.len())).any(|count| is_glued(whole, &parts[..count]))
     };
-    let is_of_other = can_be_acronym(&text[at])
-        && (0..other.len()).any(|from| spells(&text[at], other, from).is_some());
-    let first_letter = text[at].text.chars().next();
-    let first = at.saturating_sub(MAX_SPELLED - 1);
-    is_of_other
-        || other.iter().any(|acronym| {
-            first_letter.is_some_and(|letter| acronym.text.contains(letter))
-                && can_be_acronym(acronym)
-                && (first..=at).any(|from| {
-                    spells(acronym, text, from).is_some_and(|words| words.contains(&at))
-                })
-        })
+    let first = (at + 1).saturating_sub(MAX_GLUED);
+    (0..other.len()).any(|from| begins_whole(&text[at], &other[from..]))
+        || (first..=at).any(|from| other.iter().any(|whole| begins_whole(whole, &text[from..])))
 }

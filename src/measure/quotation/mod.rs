@@ -2,12 +2,9 @@
 
 mod winnow;
 
-use std::ops::Range;
-
 use crate::analysis::Analysed;
-use crate::analysis::words::{Roots, Words};
-use crate::measure::containment::{Alignment, Containment, MAX_MISSING, Weights};
-use crate::text::Normaliser;
+use crate::analysis::words::Roots;
+use crate::measure::containment::{Containment, Weights};
 pub(crate) use winnow::winnow;
 
 /// The least share of the phrases of a text that are in a text which quotes it. Three words in a
@@ -27,21 +24,8 @@ const MIN_INFORMATION: f64 = 25.0;
 /// are aligned.
 const MAX_REWORDED: f64 = 0.05;
 
-/// The largest weight of the words that a quotation may lose, in nats: the weight of a filler. A
-/// verdict allows more: the words "library files" in the description of a theme weigh 2 nats.
-const MAX_LOST: f64 = 1.0;
-
-/// The most words with a weight in a qualifier. A qualifier is inserted into a quotation by the
-/// longer text, and names another thing: "Debian Science [Nanoscale] Physics packages". A longer
-/// insertion is a sentence that an abridged text leaves out.
-const MAX_QUALIFIER_WORDS: usize = 3;
-
-/// The most words in a qualifier, including the words without weight. A Chinese sentence has few
-/// characters with a weight.
-const MAX_INSERTED_WORDS: usize = 6;
-
-/// The least number of words of a text for each qualifier that the longer text may insert.
-const WORDS_PER_QUALIFIER: usize = 40;
+/// Words of a quoted text that have at most this weight, in nats, may be written in another way.
+const MIN_LOST: f64 = 3.0;
 
 /// The phrases of a text that are looked up; none if the text has too few phrases to be quoted.
 pub(crate) fn winnowed(text: &Analysed) -> Vec<u32> {
@@ -56,10 +40,8 @@ pub(crate) fn winnowed(text: &Analysed) -> Vec<u32> {
 /// - B has at most `max_ratio` times the words of A;
 /// - B has 65 % of the phrases of A;
 /// - the words of A that are not in B in any form have at most 5 % of the weight of A, or weigh
-///   less than one ordinary word;
-/// - the words of A that B does not cover in the alignment of both texts weigh no more than a
-///   filler;
-/// - B inserts at most one qualifier for each 40 words of A; whole sentences are no qualifiers.
+///   at most 3 nats;
+/// - B covers A.
 pub(crate) fn quoted_in(a: &Analysed, b: &Analysed, max_ratio: f64) -> Option<Containment> {
     if a.distinct_phrases().len() < MIN_PHRASES {
         return None;
@@ -72,13 +54,8 @@ pub(crate) fn quoted_in(a: &Analysed, b: &Analysed, max_ratio: f64) -> Option<Co
     if is_too_long || share_in(a.distinct_phrases(), b.phrases()) < MIN_SHARE {
         return None;
     }
-    let found = Alignment::between(Weights::builtin(), a.words(), b.words());
-    let most_qualifiers = found.a.len() / WORDS_PER_QUALIFIER;
-    let has_few = |starts: &[usize]| qualifiers(a.words(), &found, starts) <= most_qualifiers;
-    let is_quoted = found.containment.verdict.is_a_in_b()
-        && found.containment.weight_missing_in_b() <= MAX_LOST
-        && (has_few(&[]) || has_few(&sentence_starts(b.text(), found.b.len())));
-    is_quoted.then_some(found.containment)
+    let found = Containment::between(Weights::builtin(), a.words(), b.words());
+    found.verdict.is_a_in_b().then_some(found)
 }
 
 /// The share of distinct phrases, ascending, that are in a list of phrases.
@@ -97,70 +74,13 @@ fn share_in(distinct: &[u64], phrases: &[u64]) -> f64 {
 fn are_in(roots: &Roots, sentences: &str) -> bool {
     // A space before and after each word.
     let sentences = format!(" {sentences} ");
-    let mut left = (roots.information * MAX_REWORDED).max(MAX_MISSING);
+    let mut left = (roots.information * MAX_REWORDED).max(MIN_LOST);
     roots.roots.iter().all(|root| {
         if !root.may_be_in(&sentences) {
             left -= root.weight;
         }
         left >= 0.0
     })
-}
-
-/// The number of times that text B inserts a few words with a weight between two words of A. Whole
-/// sentences of B, which begin at `starts`, are left out by an abridged text, and are no
-/// qualifiers.
-fn qualifiers(a: &Words<'_>, alignment: &Alignment, starts: &[usize]) -> usize {
-    // Stop words are left out, because a stop word of A may be aligned with one of the inserted
-    // words.
-    let places: Vec<usize> = (alignment.a.iter().enumerate())
-        .filter(|(at, _)| a.is_content(*at))
-        .filter_map(|(_, word)| word.counterpart)
-        .collect();
-    let has_start = |places: Range<usize>| {
-        let first = starts.partition_point(|start| *start < places.start);
-        starts
-            .get(first)
-            .is_some_and(|start| places.contains(start))
-    };
-    let inserts = |pair: &&[usize]| {
-        let between = pair[0] + 1..pair[1].max(pair[0] + 1);
-        let has_weight = |at: &usize| alignment.b.get(*at).is_some_and(|word| word.weight > 0.0);
-        let inserted: Vec<usize> = between.clone().filter(has_weight).collect();
-        let weight: f64 = inserted.iter().map(|at| alignment.b[*at].weight).sum();
-        let is_short = between.len() <= MAX_INSERTED_WORDS && inserted.len() <= MAX_QUALIFIER_WORDS;
-        let (Some(first), Some(last)) = (inserted.first(), inserted.last()) else {
-            return false;
-        };
-        let is_sentence =
-            has_start(between.start..first + 1) && has_start(last + 1..between.end + 1);
-        is_short && weight > MAX_MISSING && !is_sentence
-    };
-    places.windows(2).filter(inserts).count()
-}
-
-/// The positions of the words at which the sentences and lines of a text begin; none if the words
-/// of the sentences are not the `words` words of the text.
-fn sentence_starts(text: &str, words: usize) -> Vec<usize> {
-    let normaliser = Normaliser::shared();
-    let (mut starts, mut words_before) = (Vec::new(), 0);
-    let (mut rest, mut ends) = (text, text.char_indices().peekable());
-    while let Some((_, c)) = ends.next() {
-        let next = ends.peek().map_or((text.len(), ' '), |next| *next);
-        let is_end = matches!(c, '\n' | '!' | '?' | '。' | '！' | '？')
-            || c == '.' && next.1.is_whitespace()
-            || next.0 == text.len();
-        if is_end {
-            let sentence = &rest[..rest.len() - (text.len() - next.0)];
-            rest = &text[next.0..];
-            starts.push(words_before);
-            words_before += Words::new(normaliser, sentence).len();
-        }
-    }
-    starts.push(words_before);
-    match words_before == words {
-        true => starts,
-        false => Vec::new(),
-    }
 }
 
 /// The number of words of a text with these phrases, each CJK character counted as a word.

@@ -210,9 +210,12 @@ fn store(one: &str, other: &str) {
     let database = builder(&disk).similar(true).create(path()).unwrap();
     crate::insert_text(&database, 1, one);
     let found = database.similar_text(one).unwrap();
-    assert!(
+    // Two empty texts are no duplicates.
+    let is_empty = one.trim().is_empty();
+    assert_eq!(
         found.iter().any(|found| found.id == DocId(1)),
-        "{one:?} is not found"
+        !is_empty,
+        "{one:?}"
     );
     let document = database.document(2, other).unwrap();
     let kept = database

@@ -3,12 +3,15 @@
 //! - [`claim`]: the lines of a report
 //! - [`texts`]: the texts that a report names
 //! - [`ignored`]: the paragraphs that were not compared
+//! - [`forgiven`]: what the proved lines forgive
 
 mod claim;
+mod forgiven;
 mod ignored;
 mod texts;
 
 use std::collections::HashSet;
+use std::iter;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
@@ -19,6 +22,7 @@ use serde_json::json;
 use simdb::{Database, Snapshot};
 
 use self::claim::Claim;
+use self::forgiven::ForgivenClass;
 use self::ignored::{IgnoredParagraphs, in_documents};
 use self::texts::{ReportTexts, TextPlace};
 use super::certificate::{Certifier, hash_of};
@@ -40,7 +44,11 @@ use crate::formats::Wanted;
 ///
 /// - both texts are where the line says, with the ids and the hashes of the line;
 /// - the keeper is not removed itself, and no text is removed twice;
-/// - the verdict is same or a_in_b, and the line has this verdict and these missing words.
+/// - the verdict is same or a_in_b, and the line has this verdict, these missing words and these
+///   forgiven differences.
+///
+/// Of the differences that the lines forgive, each class is printed with its count and its rarest
+/// pairs, the rarest class first: a misspelling or a number that occurs once is where a look pays.
 ///
 /// A report with `by_place` numbers the records of all inputs, because dedup found an id twice or
 /// was given --no-id.
@@ -94,6 +102,8 @@ struct CheckCounts {
     /// The number of documents from which on paragraphs were not compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     in_documents: Option<u64>,
+    /// What the lines forgive, the rarest class first.
+    forgiven: Vec<ForgivenClass>,
 }
 
 impl CheckReport {
@@ -180,6 +190,7 @@ impl CheckReport {
             lines: claims.len(),
             unproved: unproved.len(),
             in_documents,
+            forgiven: ForgivenClass::of(&claims),
         };
         output.print(
             self.json,
@@ -190,10 +201,13 @@ impl CheckReport {
                     Some(number) => format!("; paragraphs in {number} documents are not compared"),
                     None => String::new(),
                 };
-                match unproved.len() {
+                let counts_of_lines = match unproved.len() {
                     0 => format!("proved  {removals}{ignored}"),
                     count => format!("not proved  {count} of {removals}{ignored}"),
-                }
+                };
+                let classes = counts.forgiven.iter().map(ForgivenClass::to_string);
+                let lines: Vec<_> = iter::once(counts_of_lines).chain(classes).collect();
+                lines.join("\n")
             },
         )
     }
@@ -261,6 +275,11 @@ fn prove(certifier: &Certifier, claim: &Claim, [text, keeper]: &[String; 2]) -> 
     for (what, found, claimed) in [
         ("verdict is", &json!(found.verdict), &json!(claimed.verdict)),
         ("missing words are", &found.missing, &claimed.missing),
+        (
+            "forgiven differences are",
+            &found.forgiven,
+            &claimed.forgiven,
+        ),
     ] {
         if found != claimed {
             return Err(format!("the {what} {found}, not {claimed}"));

@@ -52,14 +52,14 @@ use crate::options::{LikenessOptions, RecipeOptions};
 /// The exit code is 0 if similar search would answer one text with the other (without texts: if the
 /// fingerprints lie within radius 3), 1 if not, 2 after an error. --json prints one object: recipe,
 /// a, b, distance, distance_128 (null for recipes of 64 bits), verdict, missing_in_b, missing_in_a,
-/// measures, strict, similar, near_duplicates; with --bits also blocks and bits; with --features
-/// also features, the 1,000 heaviest of each group.
+/// forgiven, measures, strict, similar, near_duplicates; with --bits also blocks and bits; with
+/// --features also features, the 1,000 heaviest of each group.
 ///
 /// --pairs compares each line {"a": text, "b": text} of a file, and prints a row for each: its
 /// line, verdict, alike, edit similarity, Jaccard index and missing words. --json prints one object
 /// per line: the other fields of the line, such as ids, then verdict, missing_in_b and missing_in_a
-/// (lists of word and weight), alike (true if the texts are near-duplicates by the default
-/// thresholds), edit_similarity and jaccard.
+/// (lists of word and weight), forgiven (a list of token of a, token of b, class), alike (true if
+/// the texts are near-duplicates by the default thresholds), edit_similarity and jaccard.
 ///
 /// --search prints only the pairs that a similar search for A accepts once B is a candidate: both
 /// texts are alike, and one covers the other. This is faster, and fastest if consecutive lines have

@@ -10,7 +10,7 @@ use simdb::{Normaliser, PreparedText};
 
 use crate::commands::json_object::for_each_object;
 use crate::console::Output;
-use crate::console::alignment::rows;
+use crate::console::alignment::{forgiven_rows, rows};
 use crate::console::rows::{or_dash, yes_or_no};
 use crate::console::table::one_line;
 use crate::formats::{MAX_TEXT_BYTES, text_of};
@@ -73,6 +73,7 @@ fn for_each_pair(
             ("verdict", json!(found.verdict.name())),
             ("missing_in_b", rows(&found.missing_in_b)),
             ("missing_in_a", rows(&found.missing_in_a)),
+            ("forgiven", forgiven_rows(&found.forgiven)),
             ("alike", json!(is_alike)),
             ("edit_similarity", json!(resemblance.edit_similarity)),
             ("jaccard", json!(resemblance.jaccard)),

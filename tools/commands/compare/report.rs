@@ -13,7 +13,7 @@ use super::fingerprints::{bits_json, bits_table, blocks_json, blocks_table};
 use super::measures::Measures;
 use super::side::{NAMES, Side};
 use crate::commands::STRICT_RADIUS;
-use crate::console::alignment::{picture, rows, verdict_line};
+use crate::console::alignment::{forgiven_rows, forgiven_words, picture, rows, verdict_line};
 use crate::console::counted;
 use crate::console::rows::{cells, yes_or_no};
 use crate::console::table::Align::{Left, Right};
@@ -175,6 +175,7 @@ impl Comparison {
             "verdict": containment.map(|found| found.verdict.name()),
             "missing_in_b": containment.map(|found| rows(&found.missing_in_b)),
             "missing_in_a": containment.map(|found| rows(&found.missing_in_a)),
+            "forgiven": containment.map(|found| forgiven_rows(&found.forgiven)),
             "measures": self.wording.as_ref().map(|(_, _, measures)| measures),
             "strict": self.strict(),
             "similar": self.similar(),
@@ -195,7 +196,12 @@ impl Comparison {
         let mut text = String::new();
         if let Some((_, alignment, _)) = &self.wording {
             let [a, b] = picture(alignment);
-            text += &format!("{}\n{a}\n{b}\n\n", verdict_line(&alignment.containment));
+            let containment = &alignment.containment;
+            text += &format!("{}\n{a}\n{b}\n", verdict_line(containment));
+            if let Some(forgiven) = forgiven_words(containment) {
+                text += &format!("{forgiven}\n");
+            }
+            text += "\n";
         }
         text += &format!("{}\n\n{}", self.decisions(), self.measures());
         if parts.bits {

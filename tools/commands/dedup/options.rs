@@ -59,15 +59,16 @@ use crate::options::{OnBadRecord, RecipeOptions};
 /// The counts are printed on standard output; --json prints them as one line of JSON. --report
 /// writes a line for each document that is left out or marked, with a certificate:
 /// {"id":7,"keeper":1,"distance":2,"cluster":1,"against":false,"file":"a.jsonl","line":7,
-/// "verdict":"a_in_b","missing":[["today",2.1]],"text_hash":"...","keeper_hash":"...",
+/// "verdict":"a_in_b","missing":[],"forgiven":[["colour","color","form"]],"text_hash":"...","keeper_hash":"...",
 /// "weights":"builtin ...","keeper_file":"a.jsonl","keeper_line":1}. "verdict" is about the removed
 /// text, A, and the text of the keeper, B: same or a_in_b if nothing is lost. "missing" are the
-/// words that the keeper lacks, in nats; hashes are the xxh3_64 of the texts; "weights" are the
-/// weights of words and the checksum of their table. `simdb-cli check-report` proves each line
-/// again. For Parquet, "line" and "keeper_line" are null, and "row" and "keeper_row" are added.
-/// "cluster" is the smallest id of the cluster (with --clusters the keeper), or null if the keeper
-/// is in the database of --against. "distance" is null if it is unknown, because the keeper is not
-/// in the inputs; "verdict" is null if a text is unknown.
+/// words that the keeper lacks, in nats; "forgiven" are the differences that the verdict forgives:
+/// the token of A, the token of B, and the class that makes them equal; hashes are the xxh3_64 of
+/// the texts; "weights" are the weights of words and the checksum of their table. `simdb-cli
+/// check-report` proves each line again. For Parquet, "line" and "keeper_line" are null, and "row"
+/// and "keeper_row" are added. "cluster" is the smallest id of the cluster (with --clusters the
+/// keeper), or null if the keeper is in the database of --against. "distance" is null if it is
+/// unknown, because the keeper is not in the inputs; "verdict" is null if a text is unknown.
 ///
 /// OUTPUT appears when it is complete. A run that is killed may leave hidden files and folders,
 /// .simdb-* and .OUTPUT.XXXX.new, beside it, and OUTPUT.checkpoint, from which its command

@@ -110,8 +110,8 @@ def test_report_is_a_table() -> None:
 def test_longest_and_best_records_are_kept() -> None:
     records = [
         {"text": "the ferry to the island was cancelled", "votes": 1},
-        {"text": "The ferry to the islands was cancelled on Monday because of fog", "votes": 2},
-        {"text": "The ferry to the islands was cancelled on Monday because of the fog!", "votes": 9},
+        {"text": "The ferry to the islands was cancelled. Fog lay on the sea", "votes": 2},
+        {"text": "The ferry to the islands was cancelled! The fog lay on the sea!", "votes": 9},
         {"text": "a recipe for pepper soup", "votes": 0},
     ]
     assert list(simdb.dedup(records, keep="longest").run().kept) == [2, 3]

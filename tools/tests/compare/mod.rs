@@ -74,7 +74,8 @@ fn distances_equal_distances_of_printed_fingerprints() {
     let folder = Folder::new();
     for recipe in ["ngram", "jieba"] {
         let arguments = ["compare", MUM, OTHER_MUM, "--recipe", recipe, "--json"];
-        let line = folder.cli(&arguments).ends(0).one_json();
+        // Each text has another verb, so no text covers the other.
+        let line = folder.cli(&arguments).ends(1).one_json();
         assert_eq!(line["recipe"], json!(recipe));
         for (bits, name) in [("64", "distance"), ("128", "distance_128")] {
             let [one, other] = [MUM, OTHER_MUM].map(|text| {
@@ -88,7 +89,7 @@ fn distances_equal_distances_of_printed_fingerprints() {
     }
     // Three distinct words are too few for recipe `jieba`.
     let ran = folder.cli(&["compare", MUM, OTHER_MUM, "--recipe", "jieba"]);
-    assert!(ran.ends(0).stdout.contains("means nothing"));
+    assert!(ran.ends(1).stdout.contains("means nothing"));
 }
 
 #[test]
@@ -113,6 +114,7 @@ fn report_has_verdict_decisions_and_measures() {
         ("same: each text covers the other", "A would lose 0.0 nats"),
         ("A  the cat", ""),
         ("B  the cat", ""),
+        ("forgiven: the = a (", ""),
         ("", ""),
         ("strict   no   the fingerprints differ", "more than 3"),
         ("similar  yes  the edit similarity is 0.824", "same"),
@@ -134,7 +136,7 @@ fn report_has_verdict_decisions_and_measures() {
         assert!(rows[row].starts_with(starts), "{report}");
         assert!(rows[row].contains(holds), "{holds:?}: {report}");
     }
-    assert_eq!(rows.len(), 17, "{report}");
+    assert_eq!(rows.len(), 18, "{report}");
 }
 
 #[test]
@@ -163,14 +165,14 @@ fn empty_texts_are_similar_to_each_other_only() {
 fn texts_are_read_from_files_and_standard_input() {
     let folder = Folder::new();
     let given = folder.cli(&["compare", MUM, OTHER_MUM, "--json"]);
-    let given = given.ends(0).stdout;
+    let given = given.ends(1).stdout;
     folder.write("one.txt", MUM);
     folder.write("other.txt", format!("{OTHER_MUM}\r\n"));
     let files = ["compare", "--files", "one.txt", "other.txt", "--json"];
-    assert_eq!(folder.cli(&files).ends(0).stdout, given);
+    assert_eq!(folder.cli(&files).ends(1).stdout, given);
     let files = ["compare", "--files", "-", "other.txt", "--json"];
     let ran = folder.cli_from(&files, MUM.as_bytes());
-    assert_eq!(ran.ends(0).stdout, given);
+    assert_eq!(ran.ends(1).stdout, given);
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn pairs_are_judged_line_by_line() {
     let folder = Folder::new();
     let pairs = [
         json!({"a": "Dataclass for boto3 dax.", "b": "Dataclass for boto3 ecs."}),
-        json!({"a": "Ferry to Calais", "b": "The ferry to Calais leaves at noon", "gold": 1}),
+        json!({"a": "Ferry to Calais", "b": "Ferry to Calais. It leaves at noon every day.", "gold": 1}),
         json!({"a": CAT, "b": OTHER_CAT}),
     ];
     let lines = pairs.map(|pair| format!("{pair}\n")).concat();

@@ -75,6 +75,7 @@ fn kept_records_are_copied_exactly_and_others_reported() {
         report[0],
         json!({"id": 2, "keeper": 1, "distance": report[0]["distance"], "cluster": 1,
             "against": false, "file": "a.jsonl", "line": 2, "verdict": "same", "missing": [],
+            "forgiven": [],
             "text_hash": report[0]["text_hash"], "keeper_hash": report[0]["keeper_hash"],
             "weights": report[0]["weights"], "keeper_file": "a.jsonl", "keeper_line": 1})
     );

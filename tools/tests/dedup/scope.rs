@@ -11,7 +11,7 @@ fn tenants() -> Folder {
         let line = json!({"id": id, "tenant": tenant, "text": text});
         format!("{line}\n")
     };
-    let edited = FOX.replace("near the river bank", "near the bank of the river");
+    let edited = FOX.replace("the lazy dog", "a lazy dog");
     let lines = [
         line(1, "a", FOX),
         line(2, "a", FOX),

@@ -1,0 +1,161 @@
+//! The English words, and which of their forms are regular.
+//!
+//! A stemmer takes `international` for `internal`. A form is proved here by a list: `ferries` is a
+//! form of `ferry`, because the list has `ferry` with this plural, and not `ferries` as a word of
+//! its own.
+//!
+//! # Source
+//! The words and affixes of the Hunspell dictionary *en_US* and the British spellings of SCOWL, by
+//! Kevin Atkinson.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use foldhash::fast::FixedState;
+
+const WORDS: &[u8] = include_bytes!("english.txt.zst");
+
+/// The unpacked list has 0.9 MB.
+const MAX_LIST_BYTES: usize = 1 << 21;
+
+/// Prefixes that make a word of a word.
+const PREFIXES: [&str; 8] = ["re", "un", "pre", "non", "mis", "over", "sub", "multi"];
+
+/// A word behind a prefix has at least five letters.
+const MIN_PREFIXED_BYTES: usize = 5;
+
+/// The words of the list.
+pub(crate) struct English {
+    words: HashMap<&'static str, Entry, FixedState>,
+}
+
+/// A word of the list.
+enum Entry {
+    /// A word, with the forms that it has: D for `-ed`, G for `-ing`, S for `-s`.
+    Base(&'static str),
+    /// Another spelling or a form of the word given.
+    Spelling(&'static str),
+}
+
+impl English {
+    /// The list of this version of the crate. The first call unpacks it, in some 10 ms.
+    pub fn builtin() -> &'static Self {
+        static ENGLISH: OnceLock<English> = OnceLock::new();
+        ENGLISH.get_or_init(|| {
+            let list = zstd::bulk::decompress(WORDS, MAX_LIST_BYTES).unwrap_or_default();
+            let list = String::from_utf8(list).unwrap_or_default().leak();
+            let entry = |line: &'static str| match line.split_once('=') {
+                Some((word, of)) => (word, Entry::Spelling(of)),
+                None => {
+                    let (word, forms) = line.split_once(' ').unwrap_or((line, ""));
+                    (word, Entry::Base(forms))
+                }
+            };
+            let words = list.lines().map(entry).collect();
+            Self { words }
+        })
+    }
+
+    /// The word of which a word in small letters is a regular form or a spelling; other words as
+    /// they are.
+    pub fn lemma<'w>(&self, word: &'w str) -> Cow<'w, str> {
+        match self.base(word) {
+            Some(base) => base,
+            None => word.into(),
+        }
+    }
+
+    /// Returns `true` for a word of the list, for a regular form of one, and for one with a prefix.
+    pub fn has(&self, word: &str) -> bool {
+        let prefixed = || {
+            let mut rests = PREFIXES
+                .iter()
+                .filter_map(|prefix| word.strip_prefix(prefix));
+            rests.any(|rest| rest.len() >= MIN_PREFIXED_BYTES && self.base(rest).is_some())
+        };
+        self.base(word).is_some() || prefixed()
+    }
+
+    fn base<'w>(&self, word: &'w str) -> Option<Cow<'w, str>> {
+        match self.words.get(word) {
+            Some(Entry::Base(_)) => Some(word.into()),
+            Some(Entry::Spelling(of)) => Some(match self.words.get(of) {
+                Some(_) => Cow::Borrowed(*of),
+                None => self
+                    .form(of)
+                    .map_or(Cow::Borrowed(*of), |base| base.into_owned().into()),
+            }),
+            None => self.form(word),
+        }
+    }
+
+    /// The word of which a word is a regular form.
+    fn form<'w>(&self, word: &'w str) -> Option<Cow<'w, str>> {
+        let has = |base: &str, form| matches!(self.words.get(base), Some(Entry::Base(forms)) if forms.contains(form));
+        for (ending, form) in [("s", 'S'), ("d", 'D'), ("ing", 'G')] {
+            let Some(stem) = word.strip_suffix(ending) else {
+                continue;
+            };
+            let is_sibilant = stem.ends_with(['s', 'x', 'z', 'h']);
+            if form != 'D' && !(form == 'S' && is_sibilant) && has(stem, form) {
+                return Some(stem.into());
+            }
+            let ended = stem.strip_suffix('e');
+            match (form, ended) {
+                ('G', _) => {
+                    let base = format!("{stem}e");
+                    if has(&base, form) {
+                        return Some(base.into());
+                    }
+                }
+                ('D', Some(_)) if has(stem, form) => return Some(stem.into()),
+                (_, Some(stem))
+                    if (form == 'D' || stem.ends_with(['s', 'x', 'z', 'h'])) && has(stem, form) =>
+                {
+                    return Some(stem.into());
+                }
+                _ => {}
+            }
+            if let Some(stem) = ended.and_then(|stem| stem.strip_suffix('i')) {
+                let base = format!("{stem}y");
+                if has(&base, form) {
+                    return Some(base.into());
+                }
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn regular_forms_have_one_lemma_and_other_words_their_own() {
+        let english = English::builtin();
+        for (word, lemma) in [
+            ("ferries", "ferry"),
+            ("boxes", "box"),
+            ("caches", "cache"),
+            ("closed", "close"),
+            ("stopped", "stop"),
+            ("carried", "carry"),
+            ("arriving", "arrive"),
+            ("opening", "opening"),
+            ("openings", "opening"),
+            ("colours", "color"),
+            ("travelled", "travel"),
+            ("organised", "organize"),
+            ("international", "international"),
+            ("animation", "animation"),
+            ("roberts", "roberts"),
+            ("news", "news"),
+            ("plone", "plone"),
+        ] {
+            assert_eq!(english.lemma(word), lemma, "{word}");
+        }
+        assert!(english.has("harbour") && english.has("harbours") && !english.has("harbuor"));
+    }
+}

@@ -1,0 +1,408 @@
+//! Numbers as values: one canonical form for the forms of one number.
+
+use std::borrow::Cow;
+
+use crate::text::{is_cjk, is_letter_or_digit};
+
+/// The Chinese digits and magnitudes, with their values.
+const CJK_DIGITS: &str = "零〇一二三四五六七八九两";
+const CJK_MAGNITUDES: [(char, u32); 5] = [('十', 1), ('百', 2), ('千', 3), ('万', 4), ('亿', 8)];
+
+/// At most 24 digits of a number are a value. A longer run of digits is an identifier.
+const MAX_DIGITS: usize = 24;
+
+/// The end of the number that begins at a position of a text; `None` if none begins there.
+///
+/// A number is a run of digits with separators between two digits, a sign before it, and an
+/// exponent after it.
+pub(crate) fn end(text: &str, at: usize) -> Option<usize> {
+    let rest = &text[at..];
+    let first = rest.chars().next()?;
+    let mut end = at;
+    if is_sign(first) {
+        let before = text[..at].chars().next_back();
+        if before.is_some_and(|c| is_letter_or_digit(c) && !is_cjk(c) || c == ')' || is_sign(c)) {
+            return None;
+        }
+        end += first.len_utf8();
+        if !text[end..].starts_with(is_digit) {
+            return None;
+        }
+    } else if fraction(first).is_some() {
+        return Some(at + first.len_utf8());
+    } else if !is_digit(first) {
+        return None;
+    }
+    loop {
+        let rest = &text[end..];
+        end += rest.find(|c| !is_digit(c)).unwrap_or(rest.len());
+        let mut next = text[end..].chars();
+        let separator = next.next().unwrap_or(' ');
+        if !is_separator(separator) || !next.next().is_some_and(is_digit) {
+            break;
+        }
+        end += separator.len_utf8();
+    }
+    // 1½
+    if let Some(c) = text[end..].chars().next()
+        && fraction(c).is_some()
+    {
+        return Some(end + c.len_utf8());
+    }
+    // Superscript digits are an exponent.
+    let rest = &text[end..];
+    Some(
+        end + rest
+            .find(|c| superscript(c).is_none())
+            .unwrap_or(rest.len()),
+    )
+}
+
+fn is_digit(c: char) -> bool {
+    c.is_ascii_digit() || matches!(c, '０'..='９')
+}
+
+fn is_sign(c: char) -> bool {
+    matches!(c, '-' | '−' | '–' | '－' | '+' | '＋')
+}
+
+/// Separators of decimals, groups, ranges, scores, times, dates and fractions.
+fn is_separator(c: char) -> bool {
+    matches!(
+        c,
+        '.' | ','
+            | ':'
+            | '/'
+            | '-'
+            | '–'
+            | '−'
+            | '~'
+            | '～'
+            | '—'
+            | '．'
+            | '：'
+            | '－'
+            | '\u{a0}'
+            | '\u{202f}'
+            | '\u{2009}'
+            | '\''
+            | '’'
+            | '⁄'
+            | '×'
+    )
+}
+
+fn fraction(c: char) -> Option<&'static str> {
+    let value = match c {
+        '½' => "1/2",
+        '⅓' => "1/3",
+        '⅔' => "2/3",
+        '¼' => "1/4",
+        '¾' => "3/4",
+        '⅕' => "1/5",
+        '⅖' => "2/5",
+        '⅗' => "3/5",
+        '⅘' => "4/5",
+        '⅙' => "1/6",
+        '⅚' => "5/6",
+        '⅛' => "1/8",
+        '⅜' => "3/8",
+        '⅝' => "5/8",
+        '⅞' => "7/8",
+        _ => return None,
+    };
+    Some(value)
+}
+
+fn superscript(c: char) -> Option<char> {
+    let digit = match c {
+        '⁰' => '0',
+        '¹' => '1',
+        '²' => '2',
+        '³' => '3',
+        '⁴'..='⁹' => char::from_digit(c as u32 - 0x2070, 10)?,
+        '⁻' => '-',
+        _ => return None,
+    };
+    Some(digit)
+}
+
+/// The canonical form of a number: ASCII digits, a decimal point, no groups.
+pub(crate) fn canonical(piece: &str) -> String {
+    if let Some((at, value)) = piece
+        .char_indices()
+        .find_map(|(at, c)| Some((at, fraction(c)?)))
+    {
+        let whole = &piece[..at];
+        return match whole.is_empty() {
+            true => value.to_owned(),
+            false => mixed(&canonical(whole), value).unwrap_or_else(|| value.to_owned()),
+        };
+    }
+    let (body, exponent) = match piece.find(|c| superscript(c).is_some()) {
+        Some(at) => piece.split_at(at),
+        None => (piece, ""),
+    };
+    let mut text: String = body.chars().map(plain).collect();
+    let sign = match text.as_bytes().first() {
+        Some(b'-') => {
+            text.remove(0);
+            "-"
+        }
+        Some(b'+') => {
+            text.remove(0);
+            "+"
+        }
+        _ => "",
+    };
+    let mut text = value(&text).into_owned();
+    if !exponent.is_empty() {
+        text.push('^');
+        text.extend(exponent.chars().filter_map(superscript));
+    }
+    text.insert_str(0, sign);
+    text
+}
+
+fn plain(c: char) -> char {
+    match c {
+        '０'..='９' => char::from(b'0' + (c as u32 - '０' as u32) as u8),
+        '−' | '–' | '－' | '~' | '～' | '—' => '-',
+        '＋' => '+',
+        '．' => '.',
+        '：' => ':',
+        '⁄' => '/',
+        '’' => '\'',
+        '\u{202f}' | '\u{2009}' => '\u{a0}',
+        c => c,
+    }
+}
+
+/// Removes groups of thousands, and writes a decimal comma as a point.
+fn value(text: &str) -> Cow<'_, str> {
+    for (group, point) in [(',', '.'), ('.', ','), ('\'', '.'), ('\u{a0}', ',')] {
+        let (whole, fraction) = match text.split_once(point) {
+            Some((whole, fraction)) if fraction.bytes().all(|b| b.is_ascii_digit()) => {
+                (whole, Some(fraction))
+            }
+            Some(_) => continue,
+            None => (text, None),
+        };
+        let mut groups = whole.split(group);
+        let first = groups.next().unwrap_or_default();
+        let rest: Vec<_> = groups.collect();
+        // A single group behind a point is a decimal: 1.500.
+        let is_grouped = (1..=3).contains(&first.len())
+            && rest.len() > usize::from(group == '.' && fraction.is_none())
+            && rest
+                .iter()
+                .all(|group| group.len() == 3 && group.bytes().all(|b| b.is_ascii_digit()));
+        if is_grouped && !first.starts_with('0') {
+            let mut value = first.to_owned() + &rest.concat();
+            if let Some(fraction) = fraction {
+                value.push('.');
+                value.push_str(fraction);
+            }
+            return value.into();
+        }
+    }
+    if let Some((whole, fraction)) = text.split_once(',') {
+        let is_decimal = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+        if is_decimal(whole) && is_decimal(fraction) {
+            return format!("{whole}.{fraction}").into();
+        }
+    }
+    // 07:30 is 7:30.
+    match text.strip_prefix('0') {
+        Some(rest) if rest.as_bytes().get(1) == Some(&b':') => rest.into(),
+        _ => text.into(),
+    }
+}
+
+/// A number times a power of ten: `1.5` and 6 are `1500000`. `None` for ranges, dates and the like.
+pub(crate) fn times_power_of_ten(number: &str, power: u32) -> Option<String> {
+    let digits = number.strip_prefix(['-', '+']).unwrap_or(number);
+    let sign = &number[..number.len() - digits.len()];
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_plain = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    if whole.is_empty() || !is_plain(whole) || !is_plain(fraction) || digits.len() > MAX_DIGITS {
+        return None;
+    }
+    let power = power as usize;
+    let fraction = fraction.trim_end_matches('0');
+    let moved = fraction.len().min(power);
+    let whole = format!("{whole}{}{}", &fraction[..moved], "0".repeat(power - moved));
+    let whole = match whole.trim_start_matches('0') {
+        "" => "0",
+        trimmed => trimmed,
+    };
+    let point = if moved < fraction.len() { "." } else { "" };
+    Some(format!("{sign}{whole}{point}{}", &fraction[moved..]))
+}
+
+/// A whole number and a fraction: `1` and `1/2`. `None` if they are not.
+pub(crate) fn mixed(whole: &str, fraction: &str) -> Option<String> {
+    let is_plain = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let (top, bottom) = fraction.split_once('/')?;
+    let is_fraction =
+        is_plain(top) && is_plain(bottom) && (top.len(), top) < (bottom.len(), bottom);
+    (is_plain(whole) && is_fraction).then(|| format!("{whole}+{fraction}"))
+}
+
+/// The power of ten of a Chinese magnitude.
+pub(crate) fn magnitude(c: char) -> Option<u32> {
+    let found = CJK_MAGNITUDES.iter().find(|(magnitude, _)| *magnitude == c);
+    found.map(|(_, power)| *power)
+}
+
+/// Returns `true` for a Chinese digit or magnitude.
+pub(crate) fn is_cjk_numeral(c: char) -> bool {
+    CJK_DIGITS.contains(c) || magnitude(c).is_some()
+}
+
+/// The value of a run of at least two Chinese numerals: 四十一 is `41`, 二〇二四 is `2024`. `None` if the
+/// run is no number, such as 一一得.
+pub(crate) fn of_cjk(run: &str) -> Option<String> {
+    let digit = |c: char| match c {
+        '〇' | '零' => Some(0),
+        '两' => Some(2),
+        c => "一二三四五六七八九"
+            .chars()
+            .position(|d| d == c)
+            .map(|at| at as u64 + 1),
+    };
+    if run.chars().all(|c| digit(c).is_some()) {
+        let digits = run.chars().filter_map(digit);
+        return Some(digits.map(|digit| digit.to_string()).collect());
+    }
+    // The sections below 亿 and below 万, and the digit that waits for its magnitude.
+    let (mut total, mut section, mut waiting) = (0_u64, 0_u64, None);
+    for c in run.chars() {
+        match magnitude(c) {
+            None => {
+                if waiting
+                    .replace(digit(c)?)
+                    .is_some_and(|waiting| waiting != 0)
+                {
+                    return None;
+                }
+            }
+            Some(power @ (4 | 8)) => {
+                section += waiting.take().unwrap_or(0);
+                let sum = match power {
+                    8 => total.checked_add(section)?,
+                    _ => section,
+                };
+                let scaled = sum.checked_mul(10_u64.pow(power))?;
+                if scaled == 0 {
+                    return None;
+                }
+                total = if power == 8 {
+                    scaled
+                } else {
+                    total.checked_add(scaled)?
+                };
+                section = 0;
+            }
+            Some(power) => {
+                section =
+                    section.checked_add(waiting.take().unwrap_or(1).max(1) * 10_u64.pow(power))?
+            }
+        }
+    }
+    let value = total
+        .checked_add(section)?
+        .checked_add(waiting.unwrap_or(0))?;
+    Some(value.to_string())
+}
+
+/// The value of a Roman numeral of two or more capital letters, as in names: `VIII`.
+pub(crate) fn of_roman(word: &str) -> Option<String> {
+    let digit = |c| match c {
+        'I' => Some(1_u32),
+        'V' => Some(5),
+        'X' => Some(10),
+        _ => None,
+    };
+    let digits: Option<Vec<u32>> = word.chars().map(digit).collect();
+    let digits = digits.filter(|digits| (2..=7).contains(&digits.len()))?;
+    let mut value = 0;
+    for (at, digit) in digits.iter().enumerate() {
+        match digits.get(at + 1) {
+            Some(next) if next > digit => value -= *digit as i32,
+            _ => value += *digit as i32,
+        }
+    }
+    let value = u32::try_from(value).ok()?;
+    (roman(value) == word).then(|| value.to_string())
+}
+
+fn roman(mut value: u32) -> String {
+    let mut text = String::new();
+    for (digits, step) in [("X", 10), ("IX", 9), ("V", 5), ("IV", 4), ("I", 1)] {
+        while value >= step {
+            text.push_str(digits);
+            value -= step;
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_of_one_number_have_one_canonical_form() {
+        let number = |text: &str| {
+            let end = end(text, 0).unwrap();
+            canonical(&text[..end])
+        };
+        for (text, expected) in [
+            ("1,000", "1000"),
+            ("1.000.000", "1000000"),
+            ("1,5", "1.5"),
+            ("2,5 Prozent", "2.5"),
+            ("１２", "12"),
+            ("5-7", "5-7"),
+            ("5–7", "5-7"),
+            ("−7", "-7"),
+            ("10⁶", "10^6"),
+            ("07:30", "7:30"),
+            ("3:0", "3:0"),
+            ("1 000", "1"),
+            ("1\u{202f}000", "1000"),
+            ("3.10", "3.10"),
+            ("12,", "12"),
+            ("007", "007"),
+        ] {
+            assert_eq!(number(text), expected, "{text}");
+        }
+        assert_eq!(times_power_of_ten("1.5", 6).as_deref(), Some("1500000"));
+        assert_eq!(
+            times_power_of_ten("1", 12).as_deref(),
+            Some("1000000000000")
+        );
+        assert_eq!(times_power_of_ten("0.05", 1).as_deref(), Some("0.5"));
+        assert_eq!(times_power_of_ten("5-7", 1), None);
+    }
+
+    #[test]
+    fn chinese_and_roman_numerals_have_values() {
+        for (text, expected) in [
+            ("四十一", Some("41")),
+            ("二〇二四", Some("2024")),
+            ("一万亿", Some("1000000000000")),
+            ("三千五百", Some("3500")),
+            ("十二", Some("12")),
+            ("一百零五", Some("105")),
+            ("两亿三千万", Some("230000000")),
+            ("一二十", None),
+        ] {
+            assert_eq!(of_cjk(text).as_deref(), expected, "{text}");
+        }
+        assert_eq!(of_roman("VIII").as_deref(), Some("8"));
+        assert_eq!(of_roman("VIIII"), None);
+        assert_eq!(of_roman("I"), None);
+    }
+}

@@ -1,0 +1,354 @@
+//! Passages without information: stamps, counters, bylines, marks of truncation.
+//!
+//! A passage is recognised by its form and by its place: a line of its own at the head or the tail
+//! of a text, or the very end. The same words within a sentence are words.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use foldhash::fast::FixedState;
+
+use crate::text::{is_cjk, table_lines};
+
+const TABLE: &str = include_str!("stamps.txt");
+
+/// At most four passages at each end of a text.
+const MAX_PASSAGES: usize = 4;
+
+/// A longer line or sentence has information of its own. Two CJK characters count as a word.
+const MAX_FRAME_WORDS: usize = 24;
+
+/// Longer lines and sentences are not looked at.
+const MAX_UNIT_BYTES: usize = 512;
+
+/// The letters of the names in a credit.
+const MAX_CREDIT_LETTERS: usize = 24;
+
+/// A longer line is a sentence.
+const MAX_STAMP_WORDS: usize = 16;
+
+/// The wording of the passages, from the table `stamps.txt`.
+#[derive(Default)]
+struct Wording {
+    words: HashSet<&'static str, FixedState>,
+    keys: HashSet<&'static str, FixedState>,
+    phrases: Vec<&'static str>,
+    truncations: Vec<&'static str>,
+    reposts: Vec<&'static str>,
+    credits: Vec<&'static str>,
+    agencies: Vec<&'static str>,
+    frames: Vec<&'static str>,
+}
+
+impl Wording {
+    /// The table of this version of the crate.
+    fn builtin() -> &'static Self {
+        static WORDING: OnceLock<Wording> = OnceLock::new();
+        WORDING.get_or_init(|| Self::parse(TABLE))
+    }
+
+    fn parse(table: &'static str) -> Self {
+        let mut wording = Self::default();
+        for (class, entries) in table_lines(table).filter_map(|line| line.split_once(": ")) {
+            let entries = entries.split(", ");
+            match class {
+                "word" => wording.words.extend(entries),
+                "key" => wording.keys.extend(entries),
+                "phrase" => wording.phrases.extend(entries),
+                "truncation" => wording.truncations.extend(entries),
+                "repost" => wording.reposts.extend(entries),
+                "credit" => wording.credits.extend(entries),
+                "agency" => wording.agencies.extend(entries),
+                "frame" => wording.frames.extend(entries),
+                _ => {}
+            }
+        }
+        wording
+    }
+}
+
+/// The passages of a text that carry no information, and `true` if the text is cut short at its
+/// end.
+#[derive(Debug, Default)]
+pub(crate) struct Stamps {
+    /// The bytes of the passages that are left out, ascending.
+    pub ranges: Vec<Range<usize>>,
+    /// The bytes of lines and sentences about the page. They may be absent, and are not exchanged.
+    pub frames: Vec<Range<usize>>,
+    pub is_truncated: bool,
+}
+
+impl Stamps {
+    pub fn of(text: &str) -> Self {
+        let mut stamps = Self::default();
+        let mut body = Body {
+            text,
+            range: 0..text.len(),
+        };
+        body.trim();
+        for _ in 0..MAX_PASSAGES {
+            let before = body.range.clone();
+            stamps.cut_head(&mut body);
+            stamps.cut_tail(&mut body);
+            if body.range == before {
+                break;
+            }
+        }
+        // A text of such passages alone is about them.
+        if body.range.is_empty() {
+            return Self::default();
+        }
+        stamps.ranges.sort_by_key(|range| range.start);
+        stamps
+    }
+
+    /// Returns `true` if a position is in a passage.
+    pub fn contains(&self, at: usize) -> bool {
+        self.ranges.iter().any(|range| range.contains(&at))
+    }
+
+    /// Returns `true` if a position is in a line or a sentence about the page.
+    pub fn is_in_frame(&self, at: usize) -> bool {
+        self.frames.iter().any(|range| range.contains(&at))
+    }
+
+    fn cut_head(&mut self, body: &mut Body<'_>) {
+        let head = body.text();
+        let line = head.find('\n').map_or(0, |end| end + 1);
+        let sentence = end_of_first_sentence(head);
+        let unit = [line, sentence].into_iter().filter(|end| *end > 0).min();
+        let frame = unit.filter(|end| is_frame(&head[..*end]));
+        let stamp = || (line > 0 && is_stamp(&head[..line])).then_some(line);
+        let marks = || repost(head).or(dateline(head)).or(agency_line(head));
+        let length = frame.or_else(stamp).or_else(marks).unwrap_or(0);
+        if length > 0 {
+            let passage = body.range.start..body.range.start + length;
+            match frame {
+                Some(_) => self.frames.push(passage),
+                None => self.ranges.push(passage),
+            }
+            body.range.start += length;
+            body.trim();
+        }
+    }
+
+    fn cut_tail(&mut self, body: &mut Body<'_>) {
+        let tail = body.text();
+        let line = tail.rfind('\n').map_or(0, |at| at + 1);
+        let unit = line.max(start_of_last_sentence(tail));
+        let frame = (unit > 0 && is_frame(&tail[unit..])).then_some(unit);
+        let stamp = || (line > 0 && is_stamp(&tail[line..])).then_some(line);
+        let start = match frame.or_else(stamp) {
+            Some(at) => at,
+            None => match truncation(tail) {
+                Some(at) => {
+                    self.is_truncated = true;
+                    at
+                }
+                None => credit(tail).unwrap_or(tail.len()),
+            },
+        };
+        self.is_truncated |= tail.ends_with("...") || tail.ends_with('…');
+        if start < tail.len() {
+            let passage = body.range.start + start..body.range.end;
+            match frame {
+                Some(_) => self.frames.push(passage),
+                None => self.ranges.push(passage),
+            }
+            body.range.end = body.range.start + start;
+            body.trim();
+            let rest = body.text().trim_end_matches(['[', ' ', '\n']);
+            self.is_truncated |= rest.ends_with("...") || rest.ends_with('…');
+        }
+    }
+}
+
+/// What is left of a text without the passages at its ends.
+struct Body<'t> {
+    text: &'t str,
+    range: Range<usize>,
+}
+
+impl<'t> Body<'t> {
+    fn text(&self) -> &'t str {
+        &self.text[self.range.clone()]
+    }
+
+    fn trim(&mut self) {
+        let text = self.text();
+        self.range.end = self.range.start + text.trim_end().len();
+        self.range.start += text.len() - text.trim_start().len();
+        self.range.start = self.range.start.min(self.range.end);
+    }
+}
+
+/// Returns `true` for a short line or sentence with a phrase of the frame of a page.
+fn is_frame(unit: &str) -> bool {
+    let words = unit.split_whitespace().count() + unit.chars().filter(|c| is_cjk(*c)).count() / 2;
+    if unit.len() > MAX_UNIT_BYTES || words > MAX_FRAME_WORDS {
+        return false;
+    }
+    let lower = unit.to_lowercase().replace('’', "'");
+    (Wording::builtin().frames.iter()).any(|phrase| lower.contains(phrase))
+}
+
+/// The end of the first sentence; 0 for a text of one sentence.
+fn end_of_first_sentence(text: &str) -> usize {
+    let head = &text[..floor(text, MAX_UNIT_BYTES)];
+    let ends = head.char_indices().filter(|(at, c)| {
+        let rest = &head[at + c.len_utf8()..];
+        matches!(c, '。' | '！' | '？')
+            || matches!(c, '.' | '!' | '?') && rest.starts_with(char::is_whitespace)
+    });
+    let mut ends = ends.map(|(at, c)| at + c.len_utf8());
+    ends.next().filter(|end| *end < text.len()).unwrap_or(0)
+}
+
+/// The start of the last sentence; 0 for a text of one sentence.
+fn start_of_last_sentence(text: &str) -> usize {
+    let from = crate::text::floor_char_boundary(text, text.len().saturating_sub(MAX_UNIT_BYTES));
+    let tail = &text[from..];
+    let mut ends = tail.char_indices().rev().filter(|(at, c)| {
+        let rest = &tail[at + c.len_utf8()..];
+        !rest.trim().is_empty()
+            && (matches!(c, '。' | '！' | '？')
+                || matches!(c, '.' | '!' | '?') && rest.starts_with(char::is_whitespace))
+    });
+    let end = ends.next().map(|(at, c)| from + at + c.len_utf8());
+    end.unwrap_or(0)
+}
+
+/// The length of the mark of a repeated text at the head: "RT @name:", 转发微博：
+fn repost(head: &str) -> Option<usize> {
+    let mark = (Wording::builtin().reposts.iter()).find(|mark| head.starts_with(**mark));
+    if let Some(mark) = mark {
+        return Some(mark.len());
+    }
+    if !head.starts_with("RT @") && !head.starts_with("//@") {
+        return None;
+    }
+    let head = &head[..floor(head, 64)];
+    let end = head.find([':', '：'])?;
+    Some(end + head[end..].chars().next().map_or(0, char::len_utf8))
+}
+
+/// The start of credits in brackets at the tail: （记者…）, （编辑：…）.
+fn credit(tail: &str) -> Option<usize> {
+    let brackets = [('（', '）'), ('(', ')'), ('[', ']'), ('【', '】')];
+    let (inner, open) =
+        (brackets.into_iter()).find_map(|(open, close)| Some((tail.strip_suffix(close)?, open)))?;
+    let at = inner.rfind(open)?;
+    let inner = &inner[at + open.len_utf8()..];
+    let has_key = || (Wording::builtin().credits.iter()).any(|key| inner.contains(key));
+    (inner.chars().count() <= MAX_CREDIT_LETTERS && has_key()).then_some(at)
+}
+
+/// The length of the dateline of a Chinese agency at the head: 新华社北京１月３日电（记者…）.
+fn agency_line(head: &str) -> Option<usize> {
+    let agency = (Wording::builtin().agencies.iter()).find(|key| head.starts_with(**key))?;
+    if agency.ends_with(['讯', '訊']) {
+        return Some(agency.len());
+    }
+    let limit = floor(head, 96);
+    let end = head[..limit].find(['电', '讯', '電', '訊'])?;
+    let between = head.get(agency.len()..end)?;
+    let has_date = between.contains(['月', '日'])
+        && between.chars().count() <= MAX_CREDIT_LETTERS
+        && !between.contains(['，', '。']);
+    let end = has_date.then_some(end + '电'.len_utf8())?;
+    let credit = head[end..].strip_prefix(['（', '(']).and_then(|rest| {
+        let (names, _) = rest.split_once(['）', ')'])?;
+        let brackets = head[end..].len() - rest.len() + '）'.len_utf8();
+        (names.chars().count() <= MAX_CREDIT_LETTERS).then_some(names.len() + brackets)
+    });
+    Some(floor(head, end + credit.unwrap_or(0)))
+}
+
+/// The length of the dateline of an agency at the head: "LONDON, March 4 (Reuters) - ".
+fn dateline(head: &str) -> Option<usize> {
+    let head = &head[..floor(head, 64)];
+    let open = head.find(" (")?;
+    let close = open + head[open..].find(')')?;
+    let place = &head[..open];
+    let city = place.split(',').next().unwrap_or_default();
+    let is_city = !city.is_empty()
+        && place.len() <= 40
+        && (city.chars()).all(|c| c.is_ascii_uppercase() || matches!(c, ' ' | '.' | '/' | '-'));
+    let mut agency = head[open + 2..close].chars();
+    let is_agency = agency.all(|c| c.is_ascii_alphabetic() || matches!(c, ' ' | '/'));
+    let rest = &head[close + 1..];
+    let dash = rest.trim_start().chars().next();
+    let dash = dash.filter(|c| is_city && is_agency && matches!(c, '-' | '–' | '—'))?;
+    Some(close + 1 + rest.find(dash).unwrap_or(0) + dash.len_utf8())
+}
+
+/// The start of an invitation to read on at the tail: behind an ellipsis, in brackets, or on a line
+/// of its own.
+fn truncation(tail: &str) -> Option<usize> {
+    let has_dots = tail.ends_with("...") || tail.ends_with('…');
+    let closing = [
+        ' ', '\n', '\r', '\t', ']', ')', '）', '】', '»', '>', '→', '.', '…',
+    ];
+    let body = tail.trim_end_matches(closing);
+    let lower = body.to_lowercase();
+    let mark = (Wording::builtin().truncations.iter())
+        .find(|mark| lower.ends_with(**mark) && lower.len() == body.len())?;
+    let from = body.len() - mark.len();
+    let before = body[..from].trim_end_matches([' ', '[', '(', '（', '【', '\n']);
+    let gap = &body[before.len()..from];
+    let is_bracketed = gap.contains(['[', '（', '【', '\n']);
+    let is_own = before.ends_with("...")
+        || before.ends_with('…')
+        || before.ends_with(['.', '。']) && gap.contains('(')
+        || is_bracketed
+        || has_dots && mark.len() > 4;
+    is_own.then_some(before.len())
+}
+
+/// Returns `true` for a line of stamps and counters.
+fn is_stamp(line: &str) -> bool {
+    let wording = Wording::builtin();
+    let mut rest = line.trim();
+    let (mut words, mut keys, mut numbers) = (0, 0, 0);
+    while let Some(c) = rest.chars().next() {
+        if c.is_ascii_alphabetic() {
+            let end = rest
+                .find(|c: char| !c.is_ascii_alphabetic())
+                .unwrap_or(rest.len());
+            let word = rest[..end].to_ascii_lowercase();
+            let is_key = wording.keys.contains(&*word);
+            if !is_key && !wording.words.contains(&*word) {
+                return false;
+            }
+            keys += usize::from(is_key);
+            words += 1;
+            rest = &rest[end..];
+        } else if let Some(phrase) =
+            (wording.phrases.iter()).find(|phrase| rest.starts_with(**phrase))
+        {
+            keys += usize::from(phrase.chars().count() > 1);
+            words += 1;
+            rest = &rest[phrase.len()..];
+        } else if c.is_numeric() {
+            let end = rest
+                .find(|c: char| !c.is_numeric() && !matches!(c, '.' | ',' | ':' | '-' | '/'))
+                .unwrap_or(rest.len());
+            numbers += 1;
+            words += 1;
+            rest = &rest[end..];
+        } else if c.is_alphabetic() {
+            return false;
+        } else {
+            rest = &rest[c.len_utf8()..];
+        }
+        if words > MAX_STAMP_WORDS {
+            return false;
+        }
+    }
+    keys > 0 && numbers > 0
+}
+
+fn floor(text: &str, at: usize) -> usize {
+    crate::text::floor_char_boundary(text, at.min(text.len()))
+}
