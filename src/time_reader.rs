@@ -52,8 +52,8 @@ impl TimeUnit {
 /// [`with_default_zone`](Self::with_default_zone). With a default zone a date is its first moment
 /// there.
 ///
-/// Of the names of zones, a time may have those of RFC 822 (`GMT`, `UT`, `Z`, `EST`, `PDT`, …) and
-/// `UTC`. Other names, such as `CEST`, have no fixed meaning and are refused.
+/// A time may name a zone of RFC 822 (`GMT`, `UT`, `Z`, `EST`, `PDT`, …) or `UTC`. Other names,
+/// such as `CEST`, have no fixed meaning and are refused.
 ///
 /// ```
 /// use simdb::{TimeReader, Timestamp};
@@ -488,7 +488,8 @@ fn zone_of(text: &str) -> Option<String> {
         .then(|| format!("{sign}{hour:02}:{minute:02}"))
 }
 
-/// Takes a number of so many digits from the start of a text.
+/// Takes a number from the start of a text. The number of its digits is in `len`, and further
+/// digits stay.
 fn digits(rest: &mut &str, len: std::ops::RangeInclusive<usize>) -> Option<u32> {
     let text = rest.trim_start_matches(' ');
     let count = text.bytes().take_while(u8::is_ascii_digit).count();

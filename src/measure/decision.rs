@@ -24,9 +24,8 @@ impl Decision {
     /// unless it is given: [`Likeness::default`] where thresholds decide alone, and less where the
     /// words decide.
     ///
-    /// The shorter of two texts may say half of what the longer text says, and be contained in it.
-    /// Among 256,000 real texts, 0.5 and 0.4 find 0.89 of the pairs that readers call removable,
-    /// with a precision of 0.954; the default thresholds find 0.80 with 0.949.
+    /// The shorter of two texts may have half of the words of the longer text, and be contained in
+    /// it.
     pub fn join_likeness(self) -> Likeness {
         match self {
             Self::Contained => Likeness {

@@ -16,8 +16,8 @@ pub struct Certificate {
     pub verdict: String,
     /// The words of the removed text that the keeper lacks, each with its weight in nats.
     pub missing: Value,
-    /// What was forgiven: each pair of unequal tokens, of the removed text and of the keeper, with
-    /// the class that makes them equal. A token is empty where a light word is absent.
+    /// The forgiven differences: each pair of unequal tokens, of the removed text and of the
+    /// keeper, with the class that makes them equal. A token is empty where a light word is absent.
     pub forgiven: Value,
     /// The `xxh3_64` of the UTF-8 bytes of the removed text, in hexadecimal digits.
     pub text_hash: String,

@@ -11,8 +11,8 @@ const CHANGE_BYTES: u64 = 4 << 10;
 const MAX_MEMTABLE_CHANGES: usize = 64 << 10;
 
 /// A part of a load has at least 16 MiB of documents and their index, some 16,000 texts of one
-/// line. Each part rewrites most pages of the text keys, so many small parts take twice as long.
-/// The sorts of a bulk load take as much memory at least, after the index is freed.
+/// line. Each part rewrites most pages of the text keys, so a load in small parts takes twice as
+/// long. The sorts of a bulk load take as much memory at least, after the index is freed.
 const MIN_PART_BYTES: u64 = 16 << 20;
 
 /// The memory of `--memory`. Each share is an upper bound; a command uses only some of the shares

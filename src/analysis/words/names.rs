@@ -48,8 +48,8 @@ impl Names {
         Self { names }
     }
 
-    /// Marks the tokens that are names, and gives light words among them the class of a word: "The
-    /// Who".
+    /// Marks the tokens that are names. A light word that is a name gets the class of a word: both
+    /// words of "The Band".
     pub fn mark(&self, tokens: &mut [Token<'_>]) {
         for token in tokens {
             token.is_name |= self.names.contains(&*token.text);

@@ -164,7 +164,7 @@ impl Stamps {
     }
 }
 
-/// What is left of a text without the passages at its ends.
+/// A text without the passages at its ends.
 struct Body<'t> {
     text: &'t str,
     range: Range<usize>,

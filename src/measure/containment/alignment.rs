@@ -44,7 +44,7 @@ pub struct Alignment {
 pub struct AlignedWord {
     /// The word as it is in the normalised text.
     pub word: String,
-    /// The weight in nats; 0 if the word is not missing in the other text, or says nothing.
+    /// The weight in nats; 0 if the other text has the word, or may lack it.
     pub weight: f64,
     /// The index of the word of the other text that is equal; `None` for missing words, and for
     /// words that the other text writes in several words.

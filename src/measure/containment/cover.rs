@@ -20,8 +20,7 @@ use crate::analysis::words::weights::Weights;
 /// "priority queue". A longer insertion adds a fact.
 const MAX_QUALIFIER_WORDS: usize = 3;
 
-/// A listed place of a moved sentence is compared with at most 16 sentences that begin with the
-/// same word.
+/// A moved sentence is compared with at most 16 sentences that begin with the same word.
 const MAX_COMPARED_UNITS: usize = 16;
 
 /// The fewest content words of a list item that may stand elsewhere. In "Ana, cook, Ben, pilot" the
@@ -38,7 +37,7 @@ const MAX_INSERTED_TOKENS: usize = 16;
 /// The most tokens of an item of an enumeration.
 const MAX_ITEM_TOKENS: usize = 3;
 
-/// A light word at most six tokens away is in another order.
+/// A light word that the other text has at most six tokens away stands in another order.
 const DISPLACED: usize = 6;
 
 /// The fewest content words of a sentence. A shorter clause is taken for a title.
@@ -62,8 +61,8 @@ pub(super) struct Sides<'s, 't> {
     keys: &'s [Vec<u32>; 2],
     states: [Vec<State>; 2],
     losses: [Vec<f64>; 2],
-    /// `true` for a text with a clause that the other text turns, or names otherwise, by more
-    /// words.
+    /// `true` for a text with a clause into which the other text inserts words that turn the clause
+    /// or name another thing.
     altered: [bool; 2],
 }
 
@@ -599,7 +598,7 @@ impl<'s, 't> Sides<'s, 't> {
         missing.collect()
     }
 
-    /// What makes the texts equal, for two texts of which one covers the other.
+    /// The differences that are forgiven, for two texts of which one covers the other.
     pub fn forgiven(&self, [a, b]: [usize; 2]) -> Vec<Forgiven> {
         let mut found = Vec::new();
         for (at, token) in self.tokens[a].iter().enumerate() {

@@ -90,21 +90,21 @@ const MIN_FRAME: f64 = 0.5;
 /// The decision about two texts.
 ///
 /// The order is the order of answers to a query for text A: texts with nothing to add, texts that
-/// say all of A, texts that say a part of A.
+/// cover A, texts that A covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Verdict {
-    /// Each text says what the other says.
+    /// Each text covers the other.
     Same,
-    /// The second text says what the first says, and more.
+    /// The second text covers the first, and has more.
     AInB,
-    /// The first text says what the second says, and more.
+    /// The first text covers the second, and has more.
     BInA,
-    /// Both texts say something of their own, and at least half of the words of the shorter text
+    /// Both texts have words of their own, and at least half of the words of the shorter text
     /// are common.
     Template,
-    /// Both texts say something of their own, and have less in common.
+    /// Both texts have words of their own, and have less in common.
     Different,
 }
 
@@ -114,12 +114,12 @@ impl Verdict {
         matches!(self, Self::Same | Self::AInB | Self::BInA)
     }
 
-    /// Returns `true` if the second text says all that the first text says.
+    /// Returns `true` if the second text covers the first.
     pub fn is_a_in_b(self) -> bool {
         matches!(self, Self::Same | Self::AInB)
     }
 
-    /// Returns `true` if the first text says all that the second text says.
+    /// Returns `true` if the first text covers the second.
     pub fn is_b_in_a(self) -> bool {
         matches!(self, Self::Same | Self::BInA)
     }
@@ -145,7 +145,7 @@ impl Verdict {
     }
 }
 
-/// A word of one text that the other text does not say.
+/// A word of one text that the other text does not have.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Missing {
@@ -162,12 +162,12 @@ pub struct Missing {
 pub struct Containment {
     /// The decision.
     pub verdict: Verdict,
-    /// The words of the first text that the second does not say, in text order.
+    /// The words of the first text that the second does not have, in text order.
     pub missing_in_b: Vec<Missing>,
-    /// The words of the second text that the first does not say, in text order.
+    /// The words of the second text that the first does not have, in text order.
     pub missing_in_a: Vec<Missing>,
-    /// What the verdict forgives, if one of the texts may be removed: unequal tokens that are taken
-    /// for equal, and light words that one text does not have.
+    /// The differences that the verdict forgives, if one of the texts may be removed: unequal
+    /// tokens that are taken for equal, and light words that one text does not have.
     pub forgiven: Vec<Forgiven>,
 }
 

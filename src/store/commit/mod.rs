@@ -222,7 +222,7 @@ impl Store {
     }
 
     /// [`Error::FileGone`] if the path no longer names the open file. Every commit asks, also an
-    /// empty one: a write to a file without a name succeeds, and nobody can open that file again.
+    /// empty one: a write to a file without a name succeeds, and the file cannot be opened again.
     /// The price is one `stat`.
     fn refuse_if_gone(&self) -> Result<()> {
         let is_gone = match self.tables.db_path.disk().info(&self.file) {

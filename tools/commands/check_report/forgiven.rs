@@ -25,7 +25,7 @@ impl ForgivenClass {
     pub fn of(claims: &[Claim]) -> Vec<Self> {
         let mut counts: BTreeMap<String, BTreeMap<(String, String), u64>> = BTreeMap::new();
         let certificates = claims.iter().filter_map(|claim| claim.certificate.as_ref());
-        // A report of foreign hands may have rows of another shape: `prove` refuses their lines.
+        // Another program may have written rows of another shape: `prove` refuses their lines.
         let rows = certificates.filter_map(|found| {
             serde_json::from_value::<Vec<[String; 3]>>(found.forgiven.clone()).ok()
         });

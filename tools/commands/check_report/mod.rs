@@ -3,7 +3,7 @@
 //! - [`claim`]: the lines of a report
 //! - [`texts`]: the texts that a report names
 //! - [`ignored`]: the paragraphs that were not compared
-//! - [`forgiven`]: what the proved lines forgive
+//! - [`forgiven`]: the differences that the lines forgive
 
 mod claim;
 mod forgiven;
@@ -47,8 +47,8 @@ use crate::formats::Wanted;
 /// - the verdict is same or a_in_b, and the line has this verdict, these missing words and these
 ///   forgiven differences.
 ///
-/// Of the differences that the lines forgive, each class is printed with its count and its rarest
-/// pairs, the rarest class first: a misspelling or a number that occurs once is where a look pays.
+/// The differences that the lines forgive are printed by class, the rarest class first, each with
+/// its count and its rarest pairs. A doubtful misspelling or number occurs once, so it is there.
 ///
 /// A report with `by_place` numbers the records of all inputs, because dedup found an id twice or
 /// was given --no-id.
@@ -102,7 +102,7 @@ struct CheckCounts {
     /// The number of documents from which on paragraphs were not compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     in_documents: Option<u64>,
-    /// What the lines forgive, the rarest class first.
+    /// The differences that the lines forgive, the rarest class first.
     forgiven: Vec<ForgivenClass>,
 }
 
