@@ -110,6 +110,12 @@ impl Lexicon {
         self.entries.get(word)
     }
 
+    /// The class of a word; [`Class::Word`] without an entry that has one.
+    pub fn class(&self, word: &str) -> Class {
+        let entry = self.entry(word);
+        entry.and_then(|entry| entry.class).unwrap_or(Class::Word)
+    }
+
     pub fn longest_han(&self) -> usize {
         self.longest_han
     }

@@ -123,13 +123,17 @@ impl Stamps {
         let marks = || repost(head).or(dateline(head)).or(agency_line(head));
         let length = frame.or_else(stamp).or_else(marks).unwrap_or(0);
         if length > 0 {
-            let passage = body.range.start..body.range.start + length;
-            match frame {
-                Some(_) => self.frames.push(passage),
-                None => self.ranges.push(passage),
-            }
+            let start = body.range.start;
+            self.push(start..start + length, frame.is_some());
             body.range.start += length;
             body.trim();
+        }
+    }
+
+    fn push(&mut self, passage: Range<usize>, is_frame: bool) {
+        match is_frame {
+            true => self.frames.push(passage),
+            false => self.ranges.push(passage),
         }
     }
 
@@ -149,17 +153,13 @@ impl Stamps {
                 None => credit(tail).unwrap_or(tail.len()),
             },
         };
-        self.is_truncated |= tail.ends_with("...") || tail.ends_with('…');
+        self.is_truncated |= has_ellipsis(tail);
         if start < tail.len() {
-            let passage = body.range.start + start..body.range.end;
-            match frame {
-                Some(_) => self.frames.push(passage),
-                None => self.ranges.push(passage),
-            }
+            self.push(body.range.start + start..body.range.end, frame.is_some());
             body.range.end = body.range.start + start;
             body.trim();
             let rest = body.text().trim_end_matches(['[', ' ', '\n']);
-            self.is_truncated |= rest.ends_with("...") || rest.ends_with('…');
+            self.is_truncated |= has_ellipsis(rest);
         }
     }
 }
@@ -193,30 +193,29 @@ fn is_frame(unit: &str) -> bool {
     (Wording::builtin().frames.iter()).any(|phrase| lower.contains(phrase))
 }
 
+/// The end of a character that ends a sentence; `None` for other characters.
+fn end_of_sentence(text: &str, at: usize, c: char) -> Option<usize> {
+    let end = at + c.len_utf8();
+    let is_end = matches!(c, '。' | '！' | '？')
+        || matches!(c, '.' | '!' | '?') && text[end..].starts_with(char::is_whitespace);
+    is_end.then_some(end)
+}
+
 /// The end of the first sentence; 0 for a text of one sentence.
 fn end_of_first_sentence(text: &str) -> usize {
     let head = &text[..floor(text, MAX_UNIT_BYTES)];
-    let ends = head.char_indices().filter(|(at, c)| {
-        let rest = &head[at + c.len_utf8()..];
-        matches!(c, '。' | '！' | '？')
-            || matches!(c, '.' | '!' | '?') && rest.starts_with(char::is_whitespace)
-    });
-    let mut ends = ends.map(|(at, c)| at + c.len_utf8());
-    ends.next().filter(|end| *end < text.len()).unwrap_or(0)
+    let mut chars = head.char_indices();
+    let end = chars.find_map(|(at, c)| end_of_sentence(head, at, c));
+    end.filter(|end| *end < text.len()).unwrap_or(0)
 }
 
 /// The start of the last sentence; 0 for a text of one sentence.
 fn start_of_last_sentence(text: &str) -> usize {
-    let from = crate::text::floor_char_boundary(text, text.len().saturating_sub(MAX_UNIT_BYTES));
+    let from = floor(text, text.len().saturating_sub(MAX_UNIT_BYTES));
     let tail = &text[from..];
-    let mut ends = tail.char_indices().rev().filter(|(at, c)| {
-        let rest = &tail[at + c.len_utf8()..];
-        !rest.trim().is_empty()
-            && (matches!(c, '。' | '！' | '？')
-                || matches!(c, '.' | '!' | '?') && rest.starts_with(char::is_whitespace))
-    });
-    let end = ends.next().map(|(at, c)| from + at + c.len_utf8());
-    end.unwrap_or(0)
+    let mut ends = (tail.char_indices().rev()).filter_map(|(at, c)| end_of_sentence(tail, at, c));
+    let end = ends.find(|end| !tail[*end..].trim().is_empty());
+    end.map_or(0, |end| from + end)
 }
 
 /// The length of the mark of a repeated text at the head: "RT @name:", 转发微博：
@@ -283,26 +282,30 @@ fn dateline(head: &str) -> Option<usize> {
     Some(close + 1 + rest.find(dash).unwrap_or(0) + dash.len_utf8())
 }
 
+fn has_ellipsis(text: &str) -> bool {
+    text.ends_with("...") || text.ends_with('…')
+}
+
 /// The start of an invitation to read on at the tail: behind an ellipsis, in brackets, or on a line
 /// of its own.
 fn truncation(tail: &str) -> Option<usize> {
-    let has_dots = tail.ends_with("...") || tail.ends_with('…');
     let closing = [
         ' ', '\n', '\r', '\t', ']', ')', '）', '】', '»', '>', '→', '.', '…',
     ];
     let body = tail.trim_end_matches(closing);
-    let lower = body.to_lowercase();
-    let mark = (Wording::builtin().truncations.iter())
-        .find(|mark| lower.ends_with(**mark) && lower.len() == body.len())?;
-    let from = body.len() - mark.len();
+    let start_of = |mark: &&str| {
+        let from = body.len().checked_sub(mark.len())?;
+        let end = body.get(from..)?;
+        end.eq_ignore_ascii_case(mark).then_some(from)
+    };
+    let from = (Wording::builtin().truncations.iter()).find_map(start_of)?;
     let before = body[..from].trim_end_matches([' ', '[', '(', '（', '【', '\n']);
     let gap = &body[before.len()..from];
     let is_bracketed = gap.contains(['[', '（', '【', '\n']);
-    let is_own = before.ends_with("...")
-        || before.ends_with('…')
+    let is_own = has_ellipsis(before)
         || before.ends_with(['.', '。']) && gap.contains('(')
         || is_bracketed
-        || has_dots && mark.len() > 4;
+        || has_ellipsis(tail) && body.len() - from > 4;
     is_own.then_some(before.len())
 }
 

@@ -1,6 +1,7 @@
 //! The tokens of a text, with classes and keys.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::english::English;
 use super::lexicon::{Class, Lexicon};
@@ -72,10 +73,7 @@ impl Token<'_> {
 }
 
 /// The tokens of the lexemes of a text, and the bytes of the text that each token has.
-pub(crate) fn tokens(
-    lexemes: Vec<Lexeme>,
-    text: &str,
-) -> Vec<(Token<'static>, std::ops::Range<usize>)> {
+pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token<'static>, Range<usize>)> {
     let mut cutter = Cutter {
         lexicon: Lexicon::builtin(),
         has_small_letters: has_small_letters(text),
@@ -110,22 +108,15 @@ struct Cutter {
     lexicon: &'static Lexicon,
     has_small_letters: bool,
     is_traditional: bool,
-    tokens: Vec<(Token<'static>, std::ops::Range<usize>)>,
+    tokens: Vec<(Token<'static>, Range<usize>)>,
 }
 
 impl Cutter {
     fn push(&mut self, lexeme: &Lexeme, class: Class, text: String) {
-        self.push_part(lexeme, lexeme.range.clone(), class, text, lexeme.before);
+        self.push_part(lexeme.range.clone(), class, text, lexeme.before);
     }
 
-    fn push_part(
-        &mut self,
-        _lexeme: &Lexeme,
-        range: std::ops::Range<usize>,
-        class: Class,
-        text: String,
-        before: Break,
-    ) {
+    fn push_part(&mut self, range: Range<usize>, class: Class, text: String, before: Break) {
         let entry = self.lexicon.entry(&text);
         let key = match entry.and_then(|entry| entry.canonical) {
             Some(canonical) => canonical.into(),
@@ -196,11 +187,7 @@ impl Cutter {
                             verb => verb,
                         };
                         let verb = verb.to_owned();
-                        last.class = self
-                            .lexicon
-                            .entry(&verb)
-                            .and_then(|entry| entry.class)
-                            .unwrap_or(Class::Word);
+                        last.class = self.lexicon.class(&verb);
                         last.key = verb.clone().into();
                         last.text = verb.into();
                         self.push(lexeme, Class::Turn, "not".to_owned());
@@ -222,11 +209,7 @@ impl Cutter {
             }
             "dont" | "doesnt" | "didnt" | "isnt" | "arent" | "wasnt" | "werent" | "wont" => {
                 let verb = word.trim_end_matches("nt").to_owned();
-                let class = self
-                    .lexicon
-                    .entry(&verb)
-                    .and_then(|entry| entry.class)
-                    .unwrap_or(Class::Word);
+                let class = self.lexicon.class(&verb);
                 self.push(lexeme, class, verb);
                 self.push(lexeme, Class::Turn, "not".to_owned());
                 return;
@@ -339,15 +322,14 @@ impl Cutter {
             } else {
                 let length = self.listed_or_character(rest);
                 let word = &rest[..length];
-                let class = self.lexicon.entry(word).and_then(|entry| entry.class);
-                (length, class.unwrap_or(Class::Word), word.to_owned())
+                (length, self.lexicon.class(word), word.to_owned())
             };
             let count = rest[..length].chars().count();
             let range = match is_aligned {
                 true => offsets[index]..offsets[(index + count).min(offsets.len() - 1)],
                 false => lexeme.range.clone(),
             };
-            self.push_part(lexeme, range, class, token, std::mem::take(&mut before));
+            self.push_part(range, class, token, std::mem::take(&mut before));
             at += length;
             index += count;
         }
