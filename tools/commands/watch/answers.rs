@@ -6,22 +6,13 @@ use anyhow::{Error, Result, anyhow};
 use serde::Serialize;
 use simdb::{Fingerprint, Outcome};
 
+use super::counts::VerdictCounts;
 use super::documents::{SubmittedGroup, aborted};
 use super::lines::Room;
 use super::monitor::Monitor;
 use crate::console::Output;
 use crate::console::duplicate::{Alike, DuplicateOf, Extended};
 use crate::options::OnError;
-
-/// The number of lines with each verdict.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct VerdictCounts {
-    pub(super) new: u64,
-    pub(super) duplicates: u64,
-    pub(super) exist: u64,
-    pub(super) expired: u64,
-    pub(super) rejected: u64,
-}
 
 #[derive(Serialize)]
 struct AnswerLine<'a> {
@@ -121,7 +112,7 @@ impl Answers<'_> {
                     LineVerdict::new(*fingerprint, outcome)
                 }
             };
-            *self.counts.of(&verdict) += 1;
+            *verdict.count_in(&mut self.counts) += 1;
             let is_copy = matches!(
                 verdict,
                 LineVerdict::Duplicate {
@@ -166,19 +157,18 @@ impl Answers<'_> {
     }
 }
 
-impl VerdictCounts {
-    fn of(&mut self, verdict: &LineVerdict<'_>) -> &mut u64 {
-        match verdict {
-            LineVerdict::New(_) => &mut self.new,
-            LineVerdict::Duplicate { .. } => &mut self.duplicates,
-            LineVerdict::Exists { .. } => &mut self.exist,
-            LineVerdict::Expired { .. } => &mut self.expired,
-            LineVerdict::Rejected { .. } => &mut self.rejected,
+impl LineVerdict<'_> {
+    /// The count of the lines with this verdict.
+    fn count_in<'c>(&self, counts: &'c mut VerdictCounts) -> &'c mut u64 {
+        match self {
+            Self::New(_) => &mut counts.new,
+            Self::Duplicate { .. } => &mut counts.duplicates,
+            Self::Exists { .. } => &mut counts.exist,
+            Self::Expired { .. } => &mut counts.expired,
+            Self::Rejected { .. } => &mut counts.rejected,
         }
     }
-}
 
-impl LineVerdict<'_> {
     fn new(fingerprint: Fingerprint, outcome: Outcome) -> Self {
         if let Some(duplicate) = DuplicateOf::in_outcome(&outcome) {
             let (of, distance) = (duplicate.id.0, duplicate.distance);

@@ -9,6 +9,7 @@
 //! bounds the lines that are read and not answered.
 
 mod answers;
+mod counts;
 mod documents;
 mod lines;
 mod monitor;
@@ -18,17 +19,18 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use simdb::{Database, Error};
 
-use self::answers::{Answers, VerdictCounts};
+use self::answers::Answers;
+use self::counts::VerdictCounts;
 use self::documents::Documents;
 use self::lines::{Event, Room};
 use self::monitor::{Monitor, MonitorEvent, MonitorOptions};
 use crate::console::interrupt::Interrupt;
 use crate::console::paths::refuse_special;
-use crate::console::{Output, OutputClosed, counted, grouped, note};
+use crate::console::{Output, OutputClosed, note};
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::parse_id;
 use crate::options::{DuplicateRule, FieldNames, NewDatabase, OnError, UniqueOptions};
@@ -252,62 +254,5 @@ impl Watch {
             ids.skip_to_after(last);
         }
         Ok(Some(ids))
-    }
-}
-
-impl VerdictCounts {
-    /// Returns an error if no line was a document, and warns of the share of the lines that were
-    /// none.
-    fn refuse_all_rejected(self) -> Result<()> {
-        let (lines, rejected) = (self.lines(), self.rejected);
-        ensure!(
-            rejected == 0 || rejected < lines,
-            "{} rejected; the answers have the reasons",
-            match lines {
-                1 => "the only line was".to_owned(),
-                _ => format!("all {} were", counted(lines, "line")),
-            }
-        );
-        if rejected > 0 {
-            note(format_args!(
-                "warning: {:.1}% of the lines were rejected",
-                100.0 * rejected as f64 / lines as f64
-            ));
-        }
-        Ok(())
-    }
-
-    fn lines(self) -> u64 {
-        let Self {
-            new,
-            duplicates,
-            exist,
-            expired,
-            rejected,
-        } = self;
-        new + duplicates + exist + expired + rejected
-    }
-
-    fn summary(self, started: Instant) -> String {
-        let Self {
-            new,
-            duplicates,
-            exist,
-            expired,
-            rejected,
-        } = self;
-        let lines = self.lines();
-        let seconds = started.elapsed().as_secs_f64();
-        let per_second = lines as f64 / seconds.max(f64::MIN_POSITIVE);
-        format!(
-            "{} in {seconds:.1} s, {} a second: {} new, {}, {} there already, {} expired, {} rejected",
-            counted(lines, "line"),
-            grouped(per_second as u64),
-            grouped(new),
-            counted(duplicates, "duplicate"),
-            grouped(exist),
-            grouped(expired),
-            grouped(rejected),
-        )
     }
 }

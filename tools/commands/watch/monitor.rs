@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use simdb::{Builder, Database, Error, Timestamp};
 
-use super::answers::VerdictCounts;
+use super::counts::VerdictCounts;
 use crate::console::file::make_or_replace_database;
 use crate::console::paths::{OutputPaths, Overwrite};
 use crate::console::{error_text, note, parse_duration};

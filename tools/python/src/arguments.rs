@@ -8,6 +8,7 @@ use simdb::Timestamp;
 
 use crate::error::invalid_argument;
 use crate::fingerprint::Fingerprint;
+use crate::numbers::{refuse_bool, unexpected, whole_number};
 
 /// The id of a document.
 pub fn id_of(object: &Bound<'_, PyAny>) -> PyResult<u64> {
@@ -24,38 +25,6 @@ pub fn possible_id(object: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
         true => Ok(object.extract().ok()),
         false => id_of(object).map(Some),
     }
-}
-
-/// A number of 64 bits. An error has its name and the expected type.
-pub fn whole_number(object: &Bound<'_, PyAny>, name: &str, expected: &str) -> PyResult<u64> {
-    let py = object.py();
-    refuse_bool(object, expected)?;
-    object.extract().map_err(|error: PyErr| {
-        if error.is_instance_of::<PyTypeError>(py) {
-            unexpected(object, expected)
-        } else {
-            let message = format!("{name} is an int from 0 to 2**64 - 1, which {object} is not");
-            invalid_argument(py, &message)
-        }
-    })
-}
-
-/// `True` and `False` are ints in Python, and never numbers here.
-fn refuse_bool(object: &Bound<'_, PyAny>, expected: &str) -> PyResult<()> {
-    match object.is_instance_of::<PyBool>() {
-        true => Err(unexpected(object, expected)),
-        false => Ok(()),
-    }
-}
-
-/// The exception for an argument of another type.
-fn unexpected(object: &Bound<'_, PyAny>, expected: &str) -> PyErr {
-    PyTypeError::new_err(format!("{expected} is expected, not {}", type_name(object)))
-}
-
-/// The name of the type of an object, for errors.
-pub fn type_name(object: &Bound<'_, PyAny>) -> String {
-    (object.get_type().name()).map_or("another object".to_owned(), |name| name.to_string())
 }
 
 /// A Hamming radius. The library refuses those that are too large.

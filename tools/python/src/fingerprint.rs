@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use crate::arguments::whole_number;
+use crate::numbers::whole_number;
 
 /// The 64 bits that a recipe makes of a text. int() and hex() convert a fingerprint; distance is
 /// the number of bits in which two fingerprints differ.

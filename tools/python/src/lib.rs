@@ -20,6 +20,7 @@ mod interruptible;
 mod load;
 mod maintenance;
 mod matches;
+mod numbers;
 mod outcome;
 mod queries;
 mod recipe;

@@ -12,10 +12,11 @@ use rayon::prelude::*;
 use simdb::bulk::BulkLoad;
 use simdb::{DocId, Document, Fingerprint};
 
-use crate::arguments::{id_of, memory_bytes_of, type_name};
+use crate::arguments::{id_of, memory_bytes_of};
 use crate::error::{Failure, invalid_argument};
 use crate::fingerprinter::part_length;
 use crate::interruptible::{check, pool, run};
+use crate::numbers::type_name;
 use crate::recipe::RecipeArgument;
 use crate::settings::Asked;
 use crate::texts::{

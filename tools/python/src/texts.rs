@@ -13,9 +13,9 @@ use pyo3::types::{PyByteArray, PyBytes, PyString};
 use pyo3_arrow::PyChunkedArray;
 use pyo3_arrow::input::AnyArray;
 
-use crate::arguments::{type_name, whole_number};
 use crate::error::invalid_argument;
 use crate::fingerprint::Fingerprint;
+use crate::numbers::{type_name, whole_number};
 
 /// A text. An error says what was given in its place, and what to do.
 pub struct Text(PyBackedStr);

@@ -1,0 +1,74 @@
+//! [`VerdictCounts`]: the number of lines with each verdict.
+
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+
+use crate::console::{counted, grouped, note};
+
+/// The number of lines with each verdict.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct VerdictCounts {
+    pub(super) new: u64,
+    pub(super) duplicates: u64,
+    pub(super) exist: u64,
+    pub(super) expired: u64,
+    pub(super) rejected: u64,
+}
+
+impl VerdictCounts {
+    /// Returns an error if no line was a document, and warns of the share of the lines that were
+    /// none.
+    pub(super) fn refuse_all_rejected(self) -> Result<()> {
+        let (lines, rejected) = (self.lines(), self.rejected);
+        ensure!(
+            rejected == 0 || rejected < lines,
+            "{} rejected; the answers have the reasons",
+            match lines {
+                1 => "the only line was".to_owned(),
+                _ => format!("all {} were", counted(lines, "line")),
+            }
+        );
+        if rejected > 0 {
+            note(format_args!(
+                "warning: {:.1}% of the lines were rejected",
+                100.0 * rejected as f64 / lines as f64
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn lines(self) -> u64 {
+        let Self {
+            new,
+            duplicates,
+            exist,
+            expired,
+            rejected,
+        } = self;
+        new + duplicates + exist + expired + rejected
+    }
+
+    pub(super) fn summary(self, started: Instant) -> String {
+        let Self {
+            new,
+            duplicates,
+            exist,
+            expired,
+            rejected,
+        } = self;
+        let lines = self.lines();
+        let seconds = started.elapsed().as_secs_f64();
+        let per_second = lines as f64 / seconds.max(f64::MIN_POSITIVE);
+        format!(
+            "{} in {seconds:.1} s, {} a second: {} new, {}, {} there already, {} expired, {} rejected",
+            counted(lines, "line"),
+            grouped(per_second as u64),
+            grouped(new),
+            counted(duplicates, "duplicate"),
+            grouped(exist),
+            grouped(expired),
+            grouped(rejected),
+        )
+    }
+}
