@@ -467,6 +467,12 @@ impl Snapshot {
         Err(Error::NoArrivals { path })
     }
 
+    /// The number of changes in the journal that are not in the tables yet: the backlog of the
+    /// background merge. Unlike [`stats`](Self::stats), it reads nothing.
+    pub fn unmerged_changes(&self) -> u64 {
+        self.view.unflushed_changes()
+    }
+
     /// The counts and sizes of the database.
     ///
     /// # Errors
