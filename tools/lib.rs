@@ -6,13 +6,21 @@
 //! - `formats`: the formats of corpora
 //! - `options`: the options of several commands
 //! - `console`: exit codes, errors, results, progress
+//!
+//! `simdb-serve`, a program of its own, uses the public modules.
 
 mod commands;
-mod console;
+pub mod console;
 mod corpus;
 pub mod formats;
 mod load;
-mod options;
+pub mod options;
+
+/// The reports of `simdb-cli` that `simdb-serve` gives too.
+pub mod reports {
+    pub use crate::commands::doctor::report::Examination;
+    pub use crate::commands::stats::StatsReport;
+}
 
 use std::any::TypeId;
 use std::ffi::OsString;
@@ -37,7 +45,7 @@ pub fn simdb_load() -> ExitCode {
 }
 
 /// Reads the arguments of the process, or ends the process with a message.
-fn parse<T: Parser>() -> T {
+pub fn parse<T: Parser>() -> T {
     let matches = with_own_refusals(T::command()).get_matches();
     T::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }

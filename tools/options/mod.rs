@@ -211,10 +211,15 @@ impl NewDatabase {
 
     /// The settings of a new database for documents with these fields.
     pub fn settings(&self, fields: &FieldNames) -> Result<Settings> {
+        // Without a field for arrival times, documents arrive by the clock.
+        self.settings_by_clock(fields.time.is_none())
+    }
+
+    /// The settings of a new database; with `by_clock` its documents arrive by the clock.
+    pub fn settings_by_clock(&self, by_clock: bool) -> Result<Settings> {
         let mut retention = self.retention();
         if let Some(retention) = &mut retention {
-            // Without a field for arrival times, documents arrive by the clock.
-            retention.by_clock = fields.time.is_none();
+            retention.by_clock = by_clock;
         }
         Ok(Settings {
             recipe: self.recipe()?.unwrap_or_else(Recipe::ngram),

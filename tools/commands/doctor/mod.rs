@@ -1,9 +1,9 @@
 //! `simdb-cli doctor`: findings about slow queries and their causes.
 
-mod findings;
+pub mod findings;
 mod histogram;
 mod query_load;
-mod report;
+pub mod report;
 
 use anyhow::Result;
 use clap::Args;
