@@ -30,3 +30,5 @@ pub mod from_other_packages {}
 pub mod matching {}
 #[doc = include_str!("operations.md")]
 pub mod operations {}
+#[doc = include_str!("serving.md")]
+pub mod serving {}

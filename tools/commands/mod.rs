@@ -25,6 +25,7 @@ mod recipe;
 mod remove;
 mod result_output;
 mod salvage;
+mod serve;
 pub mod stats;
 mod text_input;
 mod vacuum;
@@ -97,6 +98,7 @@ verbs! {
     Remove(remove::Remove),
     Prune(prune::Prune),
     Watch(watch::Watch),
+    Serve(serve::Serve),
     Check(check::Check),
     CheckReport(check_report::CheckReport),
     Doctor(doctor::Doctor),

@@ -18,6 +18,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
+use simdb::error::LockHolder;
 
 pub use self::advice::error_text;
 pub use self::units::{
@@ -73,7 +74,18 @@ fn report_text(error: &anyhow::Error) -> String {
     if error.chain().any(is_full_disk) {
         text.push_str("  the disk is full: free some space on it, and run the command again\n");
     }
+    if error.chain().any(is_open_elsewhere) {
+        text.push_str("  several processes can share a database that `simdb-cli serve` serves\n");
+    }
     text
+}
+
+fn is_open_elsewhere(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let holder = match cause.downcast_ref::<simdb::Error>() {
+        Some(simdb::Error::Locked { holder, .. }) => holder,
+        _ => return false,
+    };
+    matches!(holder, LockHolder::Process(_) | LockHolder::AnotherProcess)
 }
 
 fn is_full_disk(cause: &(dyn std::error::Error + 'static)) -> bool {

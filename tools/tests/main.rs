@@ -25,6 +25,7 @@ mod recipe;
 mod reports;
 mod retention;
 mod salvage;
+mod serve;
 mod similar;
 mod verbs;
 mod watch;

@@ -1,0 +1,499 @@
+//! `POST /v1/documents`: inserts, replacements and removals, each answered when it is durable.
+//!
+//! A JSON object or array is one request, whose changes are one commit. The lines of NDJSON are a
+//! stream: lines that have arrived together are submitted together, and answered while further
+//! lines arrive.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use rayon::prelude::*;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use simdb::similarity::Likeness;
+use simdb::{Change, Decision, DocId, Document, Fingerprint, OnExtended, Outcome, SimilarRule};
+use simdb_tools::formats::jsonl::JsonParts;
+use simdb_tools::formats::time::TimeRules;
+use simdb_tools::formats::{DocumentFields, DocumentPart, id_of_digits};
+use tokio::sync::mpsc;
+
+use crate::api::lines::{Line, LineGroups};
+use crate::body::{StreamedBody, WholeBody};
+use crate::error::{ApiError, json_response};
+use crate::server::Server;
+use crate::wire::{ChangeAnswer, WireId, WireOutcome};
+use crate::writer::Committed;
+
+/// The most documents of an array.
+const MAX_DOCUMENTS: usize = 10_000;
+
+/// From this many documents on, fingerprints are made on all cores.
+const MIN_PARALLEL: usize = 8;
+
+/// The most groups of a stream that are submitted and not answered.
+const MAX_GROUPS: usize = 4;
+
+/// The media types of NDJSON.
+const NDJSON: [&str; 3] = [
+    "application/x-ndjson",
+    "application/ndjson",
+    "application/jsonl",
+];
+
+/// The change that is made of a document. The names are those of the library.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    #[default]
+    Insert,
+    Upsert,
+    InsertUnique,
+    InsertUnlessSimilar,
+    Remove,
+}
+
+/// The options of a request, in its address.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeOptions {
+    #[serde(default)]
+    mode: Mode,
+    radius: Option<u32>,
+    #[serde(default)]
+    decision: Decision,
+    #[serde(default)]
+    on_extended: OnExtended,
+    edit_similarity: Option<f64>,
+    jaccard: Option<f64>,
+}
+
+/// The radius of `insert_unique`, unless the request says otherwise.
+const RADIUS: u32 = 3;
+
+impl ChangeOptions {
+    /// Refuses options that the mode does not use.
+    fn check(&self) -> Result<(), ApiError> {
+        let refused = |option: &str, mode: &str| {
+            Err(ApiError::bad_request(format!(
+                "{option} goes with mode={mode} only"
+            )))
+        };
+        if self.radius.is_some() && self.mode != Mode::InsertUnique {
+            return refused("radius", "insert_unique");
+        }
+        let has_rule = self.decision != Decision::default()
+            || self.on_extended != OnExtended::default()
+            || self.edit_similarity.is_some()
+            || self.jaccard.is_some();
+        if has_rule && self.mode != Mode::InsertUnlessSimilar {
+            return refused(
+                "decision, on_extended, edit_similarity or jaccard",
+                "insert_unless_similar",
+            );
+        }
+        Ok(())
+    }
+
+    fn change(&self, document: Document) -> Change {
+        let usual = Likeness::default();
+        match self.mode {
+            Mode::Insert => Change::Insert(document),
+            Mode::Upsert => Change::Upsert(document),
+            Mode::InsertUnique => {
+                let radius = self.radius.unwrap_or(RADIUS);
+                Change::InsertUnique { document, radius }
+            }
+            Mode::InsertUnlessSimilar => Change::InsertUnlessSimilar {
+                document,
+                rule: SimilarRule {
+                    decision: self.decision,
+                    likeness: Likeness {
+                        edit_similarity: self.edit_similarity.unwrap_or(usual.edit_similarity),
+                        jaccard: self.jaccard.unwrap_or(usual.jaccard),
+                    },
+                    on_extended: self.on_extended,
+                },
+            },
+            Mode::Remove => Change::Remove(document.id),
+        }
+    }
+}
+
+pub async fn change(
+    State(server): State<Arc<Server>>,
+    options: Result<Query<ChangeOptions>, QueryRejection>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ApiError> {
+    let Query(options) = options.map_err(|error| ApiError::bad_request(error.body_text()))?;
+    options.check()?;
+    refuse_read_only(&server)?;
+    let media_type = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let media_type = media_type
+        .and_then(|value| value.split(';').next())
+        .unwrap_or_default()
+        .trim();
+    if NDJSON
+        .iter()
+        .any(|ndjson| ndjson.eq_ignore_ascii_case(media_type))
+    {
+        return Ok(change_lines(server, options, body));
+    }
+    let body = WholeBody::read(body, server.limits.body_bytes, &server.bodies).await?;
+    let shared = Arc::clone(&server);
+    let prepared = server
+        .writes
+        .run(move || prepare_body(&shared, &options, &body))
+        .await?;
+    let (group, is_one) = prepared?;
+    let answers = group.answers(&server).await?;
+    if !is_one {
+        return Ok(json_response(&answers));
+    }
+    match answers.into_iter().next() {
+        Some(ChangeAnswer {
+            outcome: WireOutcome::Rejected { error },
+            ..
+        }) => Err(error),
+        Some(answer) => Ok(json_response(&answer)),
+        None => Err(ApiError::internal("a change has no outcome")),
+    }
+}
+
+pub async fn remove(
+    State(server): State<Arc<Server>>,
+    Path(id): Path<String>,
+) -> Result<Response, ApiError> {
+    let id = id_of_digits(&id).map_err(ApiError::bad_request)?;
+    refuse_read_only(&server)?;
+    let shared = Arc::clone(&server);
+    let submit = move || shared.submit(vec![Change::Remove(id)]);
+    let committed = server.writes.run(submit).await??;
+    let outcome = server.outcomes(committed).await?.into_iter().next();
+    let outcome = outcome.ok_or_else(|| ApiError::internal("a change has no outcome"))?;
+    let status = match outcome {
+        Outcome::Missing => StatusCode::NOT_FOUND,
+        _ => StatusCode::OK,
+    };
+    let answer = ChangeAnswer {
+        line: None,
+        id: Some(WireId(id)),
+        fingerprint: None,
+        reliable: None,
+        outcome: WireOutcome::new(outcome, None),
+    };
+    Ok((status, json_response(&answer)).into_response())
+}
+
+/// Refuses changes of a database that is open for reading only: before a body is read.
+fn refuse_read_only(server: &Server) -> Result<(), ApiError> {
+    // A submission of no change is refused as any other.
+    server
+        .database
+        .try_submit([])
+        .map(drop)
+        .map_err(ApiError::from)
+}
+
+/// Changes that are submitted together.
+struct SubmittedGroup {
+    parts: Vec<PreparedLine>,
+    committed: Option<Committed>,
+}
+
+/// A document of a request, or the reason why it is none.
+struct PreparedLine {
+    /// The number of the line in a stream.
+    line: Option<u64>,
+    id: Option<DocId>,
+    made: Result<Option<(Fingerprint, bool)>, ApiError>,
+}
+
+impl SubmittedGroup {
+    /// The answers, when the changes are durable.
+    async fn answers(self, server: &Server) -> Result<Vec<ChangeAnswer>, ApiError> {
+        let mut outcomes = match self.committed {
+            Some(committed) => server.outcomes(committed).await?.into_iter(),
+            None => Vec::new().into_iter(),
+        };
+        let answer = |part: PreparedLine| {
+            let (made, outcome) = match part.made {
+                Err(error) => {
+                    server.metrics.refused(error.kind);
+                    (None, WireOutcome::Rejected { error })
+                }
+                Ok(made) => {
+                    let outcome = outcomes.next();
+                    let outcome =
+                        outcome.ok_or_else(|| ApiError::internal("a change has no outcome"))?;
+                    (
+                        made,
+                        WireOutcome::new(outcome, made.map(|(fingerprint, _)| fingerprint)),
+                    )
+                }
+            };
+            Ok(ChangeAnswer {
+                line: part.line,
+                id: part.id.map(WireId),
+                fingerprint: made.map(|(fingerprint, _)| fingerprint),
+                reliable: made.map(|(_, reliable)| reliable),
+                outcome,
+            })
+        };
+        self.parts.into_iter().map(answer).collect()
+    }
+}
+
+/// The submitted changes of a body of JSON; `true` if it is one object.
+fn prepare_body(
+    server: &Server,
+    options: &ChangeOptions,
+    body: &WholeBody,
+) -> Result<(SubmittedGroup, bool), ApiError> {
+    let text = std::str::from_utf8(&body.bytes)
+        .map_err(|_| ApiError::bad_request("the body is not UTF-8"))?;
+    let is_one = !text.trim_start().starts_with('[');
+    let texts: Vec<&RawValue> = match is_one {
+        true => serde_json::from_str(text).map(|one| vec![one]),
+        false => serde_json::from_str(text),
+    }
+    .map_err(|error| ApiError::bad_request(format!("the body is not as expected: {error}")))?;
+    if texts.len() > MAX_DOCUMENTS {
+        let message = format!("the array has more than {MAX_DOCUMENTS} documents; send NDJSON");
+        return Err(ApiError::too_large(message));
+    }
+    let texts = texts
+        .into_iter()
+        .map(|text| (None, Ok(text.get())))
+        .collect();
+    let (parts, changes) = prepare(server, options, texts);
+    let committed = submit_some(changes, |changes| server.submit(changes))?;
+    Ok((SubmittedGroup { parts, committed }, is_one))
+}
+
+fn submit_some(
+    changes: Vec<Change>,
+    submit: impl FnOnce(Vec<Change>) -> Result<Committed, ApiError>,
+) -> Result<Option<Committed>, ApiError> {
+    match changes.is_empty() {
+        true => Ok(None),
+        false => submit(changes).map(Some),
+    }
+}
+
+/// A numbered line of a stream or a part of an array, or the reason why it cannot be read.
+type NumberedText<'t> = (Option<u64>, Result<&'t str, ApiError>);
+
+/// The documents of texts, and the changes of those that are documents, in order.
+fn prepare(
+    server: &Server,
+    options: &ChangeOptions,
+    texts: Vec<NumberedText<'_>>,
+) -> (Vec<PreparedLine>, Vec<Change>) {
+    let parser = Parser::new(server, options);
+    let parsed: Vec<(PreparedLine, Option<Change>)> = match texts.len() < MIN_PARALLEL {
+        true => texts.into_iter().map(|text| parser.parse(text)).collect(),
+        false => texts
+            .into_par_iter()
+            .map(|text| parser.parse(text))
+            .collect(),
+    };
+    let (parts, changes): (Vec<_>, Vec<_>) = parsed.into_iter().unzip();
+    (parts, changes.into_iter().flatten().collect())
+}
+
+struct Parser<'s> {
+    server: &'s Server,
+    options: &'s ChangeOptions,
+    /// The fields of all documents, and of documents with features, a fingerprint, or a text only.
+    all: DocumentFields,
+    with_features: DocumentFields,
+    with_fingerprint: DocumentFields,
+    with_text: DocumentFields,
+}
+
+impl<'s> Parser<'s> {
+    fn new(server: &'s Server, options: &'s ChangeOptions) -> Self {
+        let all = DocumentFields {
+            id: "id".to_owned(),
+            text: Some("text".to_owned()),
+            fingerprint: Some("fingerprint".to_owned()),
+            features: Some("features".to_owned()),
+            time: Some("arrival".to_owned()),
+            time_rules: TimeRules {
+                or_now: true,
+                ..TimeRules::default()
+            },
+            score: None,
+            group: None,
+            are_counted: false,
+            max_text_bytes: server.limits.text_bytes,
+            textless: Default::default(),
+        };
+        let fingerprint = None;
+        let features = None;
+        Self {
+            server,
+            options,
+            with_features: DocumentFields {
+                fingerprint: fingerprint.clone(),
+                ..all.clone()
+            },
+            with_fingerprint: DocumentFields {
+                features: features.clone(),
+                ..all.clone()
+            },
+            with_text: DocumentFields {
+                fingerprint,
+                features,
+                ..all.clone()
+            },
+            all,
+        }
+    }
+
+    fn parse(&self, (line, text): NumberedText<'_>) -> (PreparedLine, Option<Change>) {
+        let mut id = None;
+        let made = text.and_then(|text| self.document(text, &mut id));
+        let (made, change) = match made {
+            Ok(document) => {
+                let is_removal = self.options.mode == Mode::Remove;
+                let made = (document.fingerprint, document.reliable);
+                (
+                    Ok((!is_removal).then_some(made)),
+                    Some(self.options.change(document)),
+                )
+            }
+            Err(error) => (Err(error), None),
+        };
+        (PreparedLine { line, id, made }, change)
+    }
+
+    fn document(&self, text: &str, id: &mut Option<DocId>) -> Result<Document, ApiError> {
+        let bad = ApiError::bad_document;
+        let mut parts = JsonParts::parse(text, &self.all).map_err(bad)?;
+        let own = self.all.id(&mut parts).map_err(bad)?;
+        *id = Some(own);
+        if self.options.mode == Mode::Remove {
+            return Ok(Document::new(own, Fingerprint::from_bits(0)));
+        }
+        let fields = match (
+            parts.is_null(DocumentPart::Fingerprint),
+            parts.is_null(DocumentPart::Features),
+        ) {
+            (true, true) => &self.with_text,
+            (false, true) => &self.with_fingerprint,
+            (true, false) => &self.with_features,
+            (false, false) => {
+                return Err(bad(
+                    "it has a fingerprint and features; send one of them".to_owned()
+                ));
+            }
+        };
+        let database = &self.server.database;
+        let content = fields.content(parts).map_err(bad)?;
+        let mut document = content
+            .into_document(own, database.fingerprinter())
+            .map_err(|error| bad(simdb_tools::console::error_text(&error)))?;
+        if self.options.mode == Mode::InsertUnlessSimilar && document.text.is_none() {
+            return Err(bad(
+                "it has no text, which mode=insert_unless_similar compares".to_owned(),
+            ));
+        }
+        if !database.settings().keep_texts && self.options.mode != Mode::InsertUnlessSimilar {
+            document.text = None;
+        }
+        self.check_arrival(&document)?;
+        Ok(document)
+    }
+
+    /// Refuses an arrival for which the database would refuse all changes of the request.
+    fn check_arrival(&self, document: &Document) -> Result<(), ApiError> {
+        let retention = self.server.database.settings().retention;
+        let (Some(retention), Some(arrival)) = (retention, document.arrival) else {
+            return Ok(());
+        };
+        let now = std::time::SystemTime::now().into();
+        Ok(retention.check_arrival(document.id, arrival, now)?)
+    }
+}
+
+/// Answers a stream of lines while it arrives.
+fn change_lines(server: Arc<Server>, options: ChangeOptions, body: Body) -> Response {
+    let (groups_in, mut groups) = mpsc::channel::<Result<SubmittedGroup, ApiError>>(MAX_GROUPS);
+    let (answers_in, answers) = mpsc::channel(1);
+    let reading = Arc::clone(&server);
+    tokio::spawn(async move {
+        let mut lines = LineGroups::new(body, &reading);
+        loop {
+            let group = match lines.next().await {
+                Ok(None) => break,
+                Ok(Some(group)) => submit_lines(&reading, options, group).await,
+                Err(error) => Err(error),
+            };
+            let has_failed = group.is_err();
+            // Fails if the client is gone.
+            if groups_in.send(group).await.is_err() || has_failed {
+                break;
+            }
+        }
+    });
+    tokio::spawn(async move {
+        while let Some(group) = groups.recv().await {
+            let answered = match group {
+                Ok(group) => group.answers(&server).await,
+                Err(error) => Err(error),
+            };
+            let (text, is_last) = match answered {
+                Ok(answers) => (lines_of(&answers), false),
+                Err(error) => {
+                    server.metrics.refused(error.kind);
+                    (lines_of(&[serde_json::json!({ "error": error })]), true)
+                }
+            };
+            if answers_in.send(text).await.is_err() || is_last {
+                break;
+            }
+        }
+    });
+    let mut response = Response::new(Body::new(StreamedBody(answers)));
+    let ndjson = HeaderValue::from_static(NDJSON[0]);
+    response.headers_mut().insert(CONTENT_TYPE, ndjson);
+    response
+}
+
+async fn submit_lines(
+    server: &Arc<Server>,
+    options: ChangeOptions,
+    lines: Vec<Line>,
+) -> Result<SubmittedGroup, ApiError> {
+    let shared = Arc::clone(server);
+    let submit = move || {
+        let texts = lines
+            .iter()
+            .map(|line| (Some(line.number), line.text()))
+            .collect();
+        let (parts, changes) = prepare(&shared, &options, texts);
+        // A stream waits for room in the queue, and its client for the stream.
+        let committed = submit_some(changes, |changes| shared.submit_in_turn(changes))?;
+        Ok(SubmittedGroup { parts, committed })
+    };
+    server.writes.run_in_turn(submit).await?
+}
+
+fn lines_of(answers: &[impl serde::Serialize]) -> Vec<u8> {
+    let mut text = Vec::new();
+    for answer in answers {
+        // Writing into memory does not fail, and the answers have no maps with odd keys.
+        let _ = serde_json::to_writer(&mut text, answer);
+        text.push(b'\n');
+    }
+    text
+}

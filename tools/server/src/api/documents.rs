@@ -1,0 +1,188 @@
+//! `GET /v1/documents`: stored documents, one by its id or pages of all.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use simdb::{DocId, Document, Snapshot};
+use simdb_tools::formats::id_of_digits;
+
+use crate::error::{ApiError, json_response};
+use crate::server::Server;
+use crate::wire::{WireDocument, WireId};
+
+/// The documents of a page, unless the request says otherwise, and at most.
+const PAGE_DOCUMENTS: usize = 100;
+const MAX_PAGE_DOCUMENTS: usize = 1000;
+
+/// A page ends with the document whose text exceeds this, so that an answer fits into memory.
+const PAGE_TEXT_BYTES: usize = 8 << 20;
+
+pub async fn get(
+    State(server): State<Arc<Server>>,
+    Path(id): Path<String>,
+) -> Result<Response, ApiError> {
+    let id = id_of_digits(&id).map_err(ApiError::bad_request)?;
+    let shared = Arc::clone(&server);
+    let found = server
+        .queries
+        .run(move || shared.database.get(id))
+        .await??;
+    let document = found.ok_or_else(|| ApiError::not_stored(id))?;
+    Ok(json_response(&WireDocument::from(document)))
+}
+
+/// The order of documents by their ids.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    #[default]
+    Ascending,
+    Descending,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PageQuery {
+    /// The first id of the page.
+    from: Option<String>,
+    limit: Option<usize>,
+    #[serde(default)]
+    order: Order,
+}
+
+#[derive(Serialize)]
+struct Page {
+    documents: Vec<WireDocument>,
+    /// The id from which the next page starts; `None` after the last page.
+    next: Option<WireId>,
+}
+
+pub async fn list(
+    State(server): State<Arc<Server>>,
+    query: Result<Query<PageQuery>, axum::extract::rejection::QueryRejection>,
+) -> Result<Response, ApiError> {
+    let Query(query) = query.map_err(|error| ApiError::bad_request(error.body_text()))?;
+    let from = query
+        .from
+        .as_deref()
+        .map(id_of_digits)
+        .transpose()
+        .map_err(ApiError::bad_request)?;
+    let limit = query.limit.unwrap_or(PAGE_DOCUMENTS);
+    if !(1..=MAX_PAGE_DOCUMENTS).contains(&limit) {
+        let message = format!("limit is {limit}; it is from 1 to {MAX_PAGE_DOCUMENTS}");
+        return Err(ApiError::bad_request(message));
+    }
+    let shared = Arc::clone(&server);
+    let page = move || page_of(&shared.database.snapshot()?, from, query.order, limit);
+    let (documents, next) = server.queries.run(page).await??;
+    let documents = documents.into_iter().map(WireDocument::from).collect();
+    Ok(json_response(&Page {
+        documents,
+        next: next.map(WireId),
+    }))
+}
+
+/// The documents of a page, and the id from which the next page starts.
+pub fn page_of(
+    snapshot: &Snapshot,
+    from: Option<DocId>,
+    order: Order,
+    limit: usize,
+) -> simdb::Result<(Vec<Document>, Option<DocId>)> {
+    let mut documents = match order {
+        Order::Ascending => ascending(snapshot, from.unwrap_or(DocId(0)), limit + 1)?,
+        Order::Descending => descending(snapshot, from.unwrap_or(DocId(u64::MAX)), limit + 1)?,
+    };
+    let mut text_bytes = 0;
+    let mut kept = 0;
+    for document in documents.iter().take(limit) {
+        kept += 1;
+        text_bytes += document.text.as_ref().map_or(0, String::len);
+        if text_bytes > PAGE_TEXT_BYTES {
+            break;
+        }
+    }
+    let next = documents.get(kept).map(|document| document.id);
+    documents.truncate(kept);
+    Ok((documents, next))
+}
+
+fn ascending(snapshot: &Snapshot, from: DocId, count: usize) -> simdb::Result<Vec<Document>> {
+    let mut text_bytes = 0;
+    let mut documents = Vec::new();
+    for document in snapshot.documents_from(from).take(count) {
+        let document = document?;
+        let is_full = text_bytes > PAGE_TEXT_BYTES;
+        text_bytes += document.text.as_ref().map_or(0, String::len);
+        documents.push(document);
+        if is_full {
+            break;
+        }
+    }
+    Ok(documents)
+}
+
+/// The most documents that are read to find the range of a page.
+const MAX_PROBED: usize = 4096;
+
+/// The last `count` documents up to `from`, the largest id first.
+///
+/// The database reads ids in ascending order only. The range below `from` is doubled until it has
+/// enough documents, and halved if it has far more: ids may be consecutive, or hashes.
+fn descending(snapshot: &Snapshot, from: DocId, count: usize) -> simdb::Result<Vec<Document>> {
+    let Some(last) = snapshot.last_id()? else {
+        return Ok(Vec::new());
+    };
+    let last = last.0.min(from.0);
+    // Too few documents are within `short` ids, and too many to read within `long` ids.
+    let (mut short, mut long) = (0, None);
+    let mut span = count as u64;
+    let mut ids = loop {
+        let first = last.saturating_sub(span);
+        let ids = ids_between(snapshot, first, last)?;
+        if ids.len() > MAX_PROBED {
+            long = Some(span);
+        } else if ids.len() < count && first > 0 {
+            short = span;
+        } else {
+            break ids;
+        }
+        span = match long {
+            None => span.saturating_mul(4),
+            // No span lies between: the documents of the longer one are read after all.
+            Some(long) if long - short <= 1 => break ids,
+            Some(long) => short + (long - short) / 2,
+        };
+    };
+    let mut documents = Vec::new();
+    let mut text_bytes = 0;
+    ids.reverse();
+    for id in ids.into_iter().take(count) {
+        // Expired or removed meanwhile, it is `None`; the snapshot excludes that.
+        if let Some(document) = snapshot.get(id)? {
+            let is_full = text_bytes > PAGE_TEXT_BYTES;
+            text_bytes += document.text.as_ref().map_or(0, String::len);
+            documents.push(document);
+            if is_full {
+                break;
+            }
+        }
+    }
+    Ok(documents)
+}
+
+/// The ids from `first` to `last`, at most one more than [`MAX_PROBED`].
+fn ids_between(snapshot: &Snapshot, first: u64, last: u64) -> simdb::Result<Vec<DocId>> {
+    let mut ids = Vec::new();
+    for document in snapshot.documents_from(DocId(first)).take(MAX_PROBED + 1) {
+        let id = document?.id;
+        if id.0 > last {
+            break;
+        }
+        ids.push(id);
+    }
+    Ok(ids)
+}

@@ -1,0 +1,8 @@
+//! The handlers of the API.
+
+pub mod change;
+pub mod compare;
+pub mod documents;
+pub mod lines;
+pub mod operations;
+pub mod query;

@@ -1,0 +1,170 @@
+//! The addresses that are about the database as a whole, and about the server.
+
+use std::path::{Component, Path};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use simdb_tools::reports::{Examination, StatsReport};
+
+use crate::body::WholeBody;
+use crate::error::{ApiError, json_response};
+use crate::server::Server;
+use crate::wire::ids_to_strings;
+
+/// The description of the API.
+const OPENAPI: &str = include_str!("openapi.json");
+
+pub async fn healthz(State(server): State<Arc<Server>>) -> Response {
+    match server.has_failed() {
+        false => json_response(&json!({ "ok": true })),
+        true => {
+            let message = "commits fail; start the server again";
+            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "writes_failed", message).into_response()
+        }
+    }
+}
+
+pub async fn openapi() -> Response {
+    with_type(OPENAPI.to_owned(), "application/json")
+}
+
+fn with_type(text: String, media_type: &'static str) -> Response {
+    let mut response = Response::new(Body::from(text));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response
+}
+
+pub async fn metrics(State(server): State<Arc<Server>>) -> Result<Response, ApiError> {
+    let shared = Arc::clone(&server);
+    let snapshot = server
+        .queries
+        .run(move || shared.database.snapshot())
+        .await??;
+    let connections = server.metrics.connections.load(Ordering::Relaxed);
+    let gauges = [
+        (
+            "simdb_stored_documents",
+            "Documents, expired ones included.",
+            snapshot.stored_len() as f64,
+        ),
+        (
+            "simdb_unmerged_changes",
+            "Changes in the journal that are not in the tables yet.",
+            snapshot.unmerged_changes() as f64,
+        ),
+        ("simdb_connections", "Open connections.", connections as f64),
+    ];
+    Ok(with_type(
+        server.metrics.text(&gauges),
+        "text/plain; version=0.0.4",
+    ))
+}
+
+/// The form of a report.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Format {
+    #[default]
+    Json,
+    /// As `simdb-cli` prints it.
+    Text,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReportOptions {
+    #[serde(default)]
+    format: Format,
+}
+
+type ReportQuery = Result<Query<ReportOptions>, QueryRejection>;
+
+fn report(
+    options: ReportQuery,
+    json: impl FnOnce() -> Value,
+    text: impl FnOnce() -> String,
+) -> Result<Response, ApiError> {
+    let Query(options) = options.map_err(|error| ApiError::bad_request(error.body_text()))?;
+    Ok(match options.format {
+        Format::Text => with_type(text() + "\n", "text/plain; charset=utf-8"),
+        Format::Json => {
+            let mut value = json();
+            ids_to_strings(&mut value);
+            json_response(&value)
+        }
+    })
+}
+
+pub async fn stats(
+    State(server): State<Arc<Server>>,
+    options: ReportQuery,
+) -> Result<Response, ApiError> {
+    let shared = Arc::clone(&server);
+    let made = server
+        .reports
+        .run(move || StatsReport::of_served(&shared.database))
+        .await?;
+    let stats = made.map_err(of_report)?;
+    report(options, || stats.json(), || stats.text())
+}
+
+pub async fn doctor(
+    State(server): State<Arc<Server>>,
+    options: ReportQuery,
+) -> Result<Response, ApiError> {
+    let shared = Arc::clone(&server);
+    let examine = move || Examination::new(&shared.database.snapshot()?);
+    let examination = server.reports.run(examine).await?.map_err(of_report)?;
+    report(options, || examination.json(), || examination.text())
+}
+
+/// The error of a report, which is an error of the library.
+fn of_report(error: anyhow::Error) -> ApiError {
+    match error.downcast::<simdb::Error>() {
+        Ok(error) => error.into(),
+        Err(error) => ApiError::internal(format!("{error:#}")),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BackupRequest {
+    /// The name of a new file in the folder of backups.
+    name: String,
+}
+
+pub async fn backup(State(server): State<Arc<Server>>, body: Body) -> Result<Response, ApiError> {
+    let body = WholeBody::read(body, server.limits.body_bytes, &server.bodies).await?;
+    let BackupRequest { name } = body.json()?;
+    let Some(folder) = &server.backups else {
+        let message = "the server was started without --backups FOLDER";
+        return Err(ApiError::forbidden("no_backups", message));
+    };
+    let mut parts = Path::new(&name).components();
+    let is_plain = matches!(
+        (parts.next(), parts.next()),
+        (Some(Component::Normal(_)), None)
+    );
+    if !is_plain || name.contains(['/', '\\', '\0']) {
+        return Err(ApiError::bad_request(
+            "name is the name of a file, without a folder",
+        ));
+    }
+    let path = folder.join(&name);
+    let shared = Arc::clone(&server);
+    server
+        .reports
+        .run(move || shared.database.backup(path))
+        .await??;
+    Ok(json_response(&json!({ "name": name })))
+}

@@ -1,0 +1,142 @@
+//! [`ApiError`]: a refused request, as JSON.
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde_json::json;
+use simdb::Error;
+use simdb_tools::console::error_text;
+
+/// A refused request. `kind` is a word for programs, and a label of the metric of refusals.
+#[derive(Clone, Debug, Serialize)]
+pub struct ApiError {
+    #[serde(skip)]
+    pub status: StatusCode,
+    pub kind: &'static str,
+    pub message: String,
+}
+
+/// The kind of a refusal, beside the answer that has it.
+#[derive(Clone, Copy)]
+pub struct RefusalKind(pub &'static str);
+
+/// The seconds after which a refused client may try again.
+const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("1");
+
+impl ApiError {
+    pub fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self {
+            status,
+            kind,
+            message,
+        }
+    }
+
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad_request", message)
+    }
+
+    pub fn bad_document(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad_document", message)
+    }
+
+    pub fn forbidden(kind: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, kind, message)
+    }
+
+    pub fn not_stored(id: simdb::DocId) -> Self {
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "not_stored",
+            format!("document {id} is not stored"),
+        )
+    }
+
+    pub fn too_large(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
+    }
+
+    /// The refusal of work that the server has no room for.
+    pub fn busy(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
+    }
+
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
+    }
+}
+
+impl From<Error> for ApiError {
+    fn from(error: Error) -> Self {
+        let (status, kind) = status_of(&error);
+        if status == StatusCode::INTERNAL_SERVER_ERROR {
+            log::error!("{}", error_text(&error));
+        }
+        Self::new(status, kind, error_text(&error))
+    }
+}
+
+fn status_of(error: &Error) -> (StatusCode, &'static str) {
+    match error {
+        Error::QueueFull { .. } | Error::TimedOut { .. } => {
+            (StatusCode::SERVICE_UNAVAILABLE, "busy")
+        }
+        Error::Closed { .. } => (StatusCode::SERVICE_UNAVAILABLE, "closing"),
+        Error::ReadOnly { .. } => (StatusCode::FORBIDDEN, "read_only"),
+        Error::Frozen { .. } => (StatusCode::FORBIDDEN, "frozen"),
+        Error::AlreadyExists { .. } => (StatusCode::CONFLICT, "already_exists"),
+        Error::TextTooLong { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
+        Error::InvalidRadius { .. }
+        | Error::InvalidLikeness { .. }
+        | Error::InvalidWeight { .. }
+        | Error::ZeroLimit
+        | Error::KeepsNoTexts { .. }
+        | Error::NoTexts { .. }
+        | Error::TextMissing { .. }
+        | Error::ArrivalAhead { .. }
+        | Error::NoArrivals { .. }
+        | Error::InvalidDocId { .. }
+        | Error::InvalidFingerprint { .. }
+        | Error::InvalidTimestamp { .. }
+        | Error::TooManyNear { .. }
+        | Error::TooManyTexts { .. } => (StatusCode::BAD_REQUEST, "bad_request"),
+        Error::CommitUnknown { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "commit_unknown"),
+        Error::WritesFailed { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "writes_failed"),
+        Error::Corrupt { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "corrupt"),
+        _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = json_response(&json!({ "error": &self }));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(RETRY_AFTER, RETRY_AFTER_SECONDS);
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response.extensions_mut().insert(RefusalKind(self.kind));
+        response
+    }
+}
+
+/// An answer of JSON.
+pub fn json_response(value: &impl Serialize) -> Response {
+    match serde_json::to_vec(value) {
+        Ok(bytes) => {
+            let mut response = Response::new(Body::from(bytes));
+            let json = HeaderValue::from_static("application/json");
+            response.headers_mut().insert(CONTENT_TYPE, json);
+            response
+        }
+        Err(error) => {
+            ApiError::internal(format!("cannot write the answer: {error}")).into_response()
+        }
+    }
+}

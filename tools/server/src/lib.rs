@@ -1,0 +1,39 @@
+//! A server for one simdb database: an HTTP API and a page. The program is `simdb-serve`, which
+//! `simdb-cli serve` runs.
+//!
+//! - `options`: the command line
+//! - `serve`: from the options to the end of the last request
+//! - `connections`: listeners, limits and time limits of connections
+//! - `access`: tokens, `Host` and `Origin`
+//! - `routes`: each address with its handler; `openapi.json` describes them
+//! - `api`: the handlers
+//! - `server`: the database, and what all handlers share
+//! - `pool`, `writer`: bounded threads for work that blocks, and for commits
+//! - `body`, `wire`, `error`, `metrics`: requests and answers
+//!
+//! A handler never blocks a thread of the runtime: a query and a fingerprint are made on a bounded
+//! pool, and a commit is waited for by one thread. Whatever waits is bounded, and a request beyond
+//! a bound is answered with 503.
+
+mod access;
+mod api;
+mod body;
+mod connections;
+mod error;
+mod metrics;
+mod options;
+mod pool;
+mod routes;
+mod serve;
+mod server;
+mod wire;
+mod writer;
+
+use std::process::ExitCode;
+
+/// Runs `simdb-serve` on the arguments of the process.
+pub fn simdb_serve() -> ExitCode {
+    let options = simdb_tools::parse::<options::Options>();
+    options.verbosity.start_logging();
+    simdb_tools::console::run(|output| serve::run(&options, output))
+}

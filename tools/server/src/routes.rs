@@ -1,0 +1,167 @@
+//! The addresses of the server, each with its handler, and the checks before each of them.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{delete, get, post};
+
+use crate::access::Right;
+use crate::api::{change, compare, documents, operations, query};
+use crate::error::{ApiError, RefusalKind};
+use crate::server::Server;
+
+/// An address of the server.
+pub struct Route {
+    pub method: &'static str,
+    pub path: &'static str,
+    right: Right,
+}
+
+/// Declares the list of routes and the router that has them, so that neither can lack one.
+macro_rules! routes {
+    ($($method:ident $path:literal $right:ident $handler:path;)*) => {
+        /// All addresses. `openapi.json` describes each of them, which a test compares.
+        pub const ROUTES: &[Route] = &[$(Route {
+            method: stringify!($method),
+            path: $path,
+            right: Right::$right,
+        }),*];
+
+        fn routed() -> Router<Arc<Server>> {
+            Router::new()$(.route($path, $method($handler)))*
+        }
+    };
+}
+
+routes! {
+    get "/healthz" Open operations::healthz;
+    get "/openapi.json" Open operations::openapi;
+    get "/metrics" Read operations::metrics;
+    get "/v1/stats" Read operations::stats;
+    get "/v1/doctor" Read operations::doctor;
+    post "/v1/backup" Write operations::backup;
+    get "/v1/documents" Read documents::list;
+    post "/v1/documents" Write change::change;
+    get "/v1/documents/{id}" Read documents::get;
+    delete "/v1/documents/{id}" Write change::remove;
+    post "/v1/query" Read query::query;
+    post "/v1/similar" Read query::similar;
+    post "/v1/compare" Read compare::compare;
+}
+
+/// The router with the checks before its handlers.
+pub fn router(server: Arc<Server>) -> Router {
+    let guarded = routed()
+        .fallback(|| async {
+            ApiError::new(StatusCode::NOT_FOUND, "no_address", "there is nothing here")
+        })
+        .method_not_allowed_fallback(|| async {
+            let message = "this address does not take this method";
+            ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method", message)
+        })
+        .layer(middleware::from_fn_with_state(Arc::clone(&server), guard));
+    guarded.with_state(server)
+}
+
+/// Checks a request, counts its answer, and adds the headers of all answers.
+async fn guard(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
+    let start = Instant::now();
+    let index = request.extensions().get::<MatchedPath>().and_then(|path| {
+        let method = request.method();
+        // HEAD is answered by the handler of GET.
+        let method = if *method == Method::HEAD {
+            &Method::GET
+        } else {
+            method
+        };
+        let is_it = |route: &Route| {
+            route.method.eq_ignore_ascii_case(method.as_str()) && route.path == path.as_str()
+        };
+        ROUTES.iter().position(is_it)
+    });
+    let right = index.map_or(Right::Read, |index| ROUTES[index].right);
+    let checked = server
+        .access
+        .check(request.method(), request.headers(), right);
+    let mut response = match checked {
+        Ok(()) => next.run(request).await,
+        Err(error) => error.into_response(),
+    };
+    if let Some(RefusalKind(kind)) = response.extensions().get() {
+        server.metrics.refused(kind);
+    }
+    server
+        .metrics
+        .answered(index, response.status().as_u16(), start.elapsed());
+    protect(response.headers_mut());
+    response
+}
+
+/// Headers that keep the answers out of caches, frames and pages of other sites.
+fn protect(headers: &mut HeaderMap) {
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+}
+
+/// The page loads its style sheet and its script from this server, and nothing else.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
+                      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    /// Returns `true` for an address of the page, which is for people.
+    fn is_page(path: &str) -> bool {
+        let others = ["/healthz", "/openapi.json", "/metrics"];
+        !path.starts_with("/v1/") && !others.contains(&path)
+    }
+
+    #[test]
+    fn openapi_describes_each_route_and_no_other() {
+        let described: Value = serde_json::from_str(include_str!("api/openapi.json")).unwrap();
+        let mut found = BTreeSet::new();
+        for (path, methods) in described["paths"].as_object().unwrap() {
+            for (method, operation) in methods.as_object().unwrap() {
+                found.insert((method.clone(), path.clone()));
+                // An address without a token says so.
+                let route = ROUTES
+                    .iter()
+                    .find(|route| route.path == path && route.method == method);
+                let is_open = route.is_some_and(|route| route.right == Right::Open);
+                assert_eq!(
+                    operation.get("security").is_some(),
+                    is_open,
+                    "{method} {path}"
+                );
+            }
+        }
+        let routes = ROUTES.iter().filter(|route| !is_page(route.path));
+        let routes = routes.map(|route| (route.method.to_owned(), route.path.to_owned()));
+        assert_eq!(found, routes.collect());
+    }
+
+    #[test]
+    fn openapi_refers_to_schemas_that_exist() {
+        let described: Value = serde_json::from_str(include_str!("api/openapi.json")).unwrap();
+        let schemas = described["components"]["schemas"].as_object().unwrap();
+        let text = described.to_string();
+        let names = text.split("#/components/schemas/").skip(1);
+        let used: BTreeSet<&str> = names.filter_map(|rest| rest.split('"').next()).collect();
+        assert_eq!(used, schemas.keys().map(String::as_str).collect());
+    }
+}

@@ -1,0 +1,123 @@
+//! The run of the server: from the options to the end of the last request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use simdb::Error;
+use simdb_tools::console::{Output, note};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::access::Access;
+use crate::connections::{Listener, serve};
+use crate::options::{ListenAddress, Options};
+use crate::routes::router;
+use crate::server::{Server, most_blocking_threads};
+
+/// The time for open requests after SIGTERM.
+const DRAIN_TIME: Duration = Duration::from_secs(30);
+
+/// Serves until a signal.
+pub fn run(options: &Options, output: &mut Output) -> Result<()> {
+    options.check()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(most_blocking_threads())
+        .build()
+        .context("cannot start threads")?;
+    let served = runtime.block_on(serve_database(options, output));
+    // Work that cannot be stopped does not hold the process: the database is closed by now.
+    runtime.shutdown_background();
+    served
+}
+
+async fn serve_database(options: &Options, output: &mut Output) -> Result<()> {
+    // Before the database is opened, which takes a while: an address in use is reported at once.
+    let listener = Listener::bind(&options.listen).await?;
+    let address = listener.address()?;
+    let database = tokio::task::block_in_place(|| options.open())?;
+    // Loads the dictionary before the first request.
+    tokio::task::block_in_place(|| _ = database.fingerprinter());
+    let access = Access::new(options, &address)?;
+    announce(options, &address, &access, output)?;
+    let (stop_in, stop) = watch::channel(false);
+    stop_at_signals(stop_in)?;
+    let server = Arc::new(Server::new(database, access, options, stop.clone())?);
+    let metrics = Arc::clone(&server.metrics);
+    serve(
+        listener,
+        router(Arc::clone(&server)),
+        metrics,
+        options.connections,
+        stop,
+        DRAIN_TIME,
+    )
+    .await;
+    // Waits for submitted changes, and merges the journal into the tables.
+    match tokio::task::block_in_place(|| server.database.close()) {
+        // A report that still runs holds a snapshot. All changes are in the file nevertheless, and
+        // errors of changes were answered to those who sent them.
+        Ok(()) | Err(Error::SnapshotHeld { .. } | Error::NotAllWritten { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    note("the database is closed");
+    Ok(())
+}
+
+/// Prints the address, with the token if it was made for this run.
+fn announce(
+    options: &Options,
+    address: &ListenAddress,
+    access: &Access,
+    output: &mut Output,
+) -> Result<()> {
+    let database = options.database.display();
+    match address {
+        ListenAddress::Tcp(address) => {
+            let token = match (&access.token, &options.token_file) {
+                (Some(token), None) => format!("?token={token}"),
+                _ => String::new(),
+            };
+            output.line(format_args!(
+                "{database} is served at http://{address}/{token}"
+            ))?;
+        }
+        ListenAddress::Unix(path) => {
+            output.line(format_args!(
+                "{database} is served at unix:{}",
+                path.display()
+            ))?;
+            if let (Some(token), None) = (&access.token, &options.token_file) {
+                output.line(format_args!("token {token}"))?;
+            }
+        }
+    }
+    output.flush()
+}
+
+/// The exit code after a second signal.
+const EXIT_AT_ONCE: i32 = 2;
+
+fn stop_at_signals(stop: watch::Sender<bool>) -> Result<()> {
+    let listen = |kind| signal(kind).context("cannot listen to signals");
+    let (mut terminate, mut interrupt) = (
+        listen(SignalKind::terminate())?,
+        listen(SignalKind::interrupt())?,
+    );
+    tokio::spawn(async move {
+        for count in 0.. {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            if count > 0 {
+                std::process::exit(EXIT_AT_ONCE);
+            }
+            note("no new requests; open requests are answered");
+            // Fails only if the server has ended.
+            let _ = stop.send(true);
+        }
+    });
+    Ok(())
+}

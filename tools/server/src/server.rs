@@ -1,0 +1,131 @@
+//! [`Server`]: the database, and what all handlers share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Result;
+use simdb::{Change, Database, Error, Outcome};
+use tokio::sync::watch;
+
+use crate::access::Access;
+use crate::body::BodyBudget;
+use crate::error::ApiError;
+use crate::metrics::Metrics;
+use crate::options::Options;
+use crate::pool::Pool;
+use crate::writer::{Committed, Writer};
+
+/// Reports at a time, which take seconds and all cores: stats, doctor, clusters, backups.
+const REPORTS: usize = 2;
+
+/// The most requests that wait for a thread.
+const WAITING_QUERIES: usize = 256;
+const WAITING_WRITES: usize = 1024;
+const WAITING_REPORTS: usize = 8;
+
+pub struct Server {
+    pub database: Database,
+    pub access: Access,
+    pub queries: Pool,
+    pub writes: Pool,
+    pub reports: Pool,
+    pub bodies: BodyBudget,
+    pub metrics: Arc<Metrics>,
+    pub limits: Limits,
+    /// The folder of backups; `None` if they are not allowed.
+    pub backups: Option<PathBuf>,
+    /// Set when the server is to end.
+    pub stop: watch::Receiver<bool>,
+    writer: Writer,
+    /// `true` after a commit has failed: the database must be opened again.
+    has_failed: AtomicBool,
+}
+
+pub struct Limits {
+    pub text_bytes: usize,
+    pub body_bytes: usize,
+}
+
+impl Server {
+    pub fn new(
+        database: Database,
+        access: Access,
+        options: &Options,
+        stop: watch::Receiver<bool>,
+    ) -> Result<Self> {
+        let metrics = Arc::new(Metrics::new());
+        let threads = threads();
+        Ok(Self {
+            database,
+            access,
+            queries: Pool::new(threads, WAITING_QUERIES),
+            writes: Pool::new(threads, WAITING_WRITES),
+            reports: Pool::new(REPORTS, WAITING_REPORTS),
+            bodies: BodyBudget::new(options.max_bodies),
+            writer: Writer::start(Arc::clone(&metrics))?,
+            metrics,
+            limits: Limits {
+                text_bytes: options.max_text,
+                body_bytes: options.max_body,
+            },
+            backups: options.backups.clone(),
+            stop,
+            has_failed: AtomicBool::new(false),
+        })
+    }
+
+    /// Submits changes to the next group commit. Called on a thread of a pool, since fingerprints
+    /// and the data of a query are made here.
+    ///
+    /// # Errors
+    /// [`ApiError::busy`] if the queue of the database is full.
+    pub fn submit(&self, changes: Vec<Change>) -> Result<Committed, ApiError> {
+        let count = changes.len();
+        let ticket = self.checked(self.database.try_submit(changes))?;
+        Ok(self.writer.wait(ticket, count))
+    }
+
+    /// Submits changes like [`submit`](Self::submit), but waits while the queue is full.
+    pub fn submit_in_turn(&self, changes: Vec<Change>) -> Result<Committed, ApiError> {
+        let count = changes.len();
+        let ticket = self.checked(self.database.submit(changes))?;
+        Ok(self.writer.wait(ticket, count))
+    }
+
+    /// The outcomes of submitted changes, when they are durable.
+    pub async fn outcomes(&self, committed: Committed) -> Result<Vec<Outcome>, ApiError> {
+        let outcomes = committed.outcomes().await;
+        if let Err(error) = &outcomes
+            && matches!(error.kind, "commit_unknown" | "writes_failed")
+        {
+            self.has_failed.store(true, Ordering::Relaxed);
+        }
+        outcomes
+    }
+
+    fn checked<T>(&self, result: simdb::Result<T>) -> Result<T, ApiError> {
+        if matches!(result, Err(Error::WritesFailed { .. })) {
+            self.has_failed.store(true, Ordering::Relaxed);
+        }
+        Ok(result?)
+    }
+
+    /// Returns `true` if commits fail until the server is started again.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Relaxed)
+    }
+}
+
+/// The threads of a pool: one for each core, and two on a machine of one core, so that a long query
+/// does not hold up all others.
+fn threads() -> usize {
+    std::thread::available_parallelism()
+        .map_or(2, usize::from)
+        .max(2)
+}
+
+/// The most threads that block.
+pub fn most_blocking_threads() -> usize {
+    2 * threads() + REPORTS
+}

@@ -1,0 +1,194 @@
+//! The JSON of requests and answers. An id is a string in answers, because a JavaScript number
+//! holds 53 bits; requests may send a number or a string.
+
+use serde::de::{Deserializer, Error as _};
+use serde::ser::Serializer;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use simdb::{DocId, Document, Fingerprint, Match, Outcome, Similar, Timestamp};
+use simdb_tools::formats::id_of;
+
+use crate::error::ApiError;
+
+/// An id in JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WireId(pub DocId);
+
+impl Serialize for WireId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for WireId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        id_of(&value).map(Self).map_err(D::Error::custom)
+    }
+}
+
+/// A stored document.
+#[derive(Serialize)]
+pub struct WireDocument {
+    id: WireId,
+    fingerprint: Fingerprint,
+    reliable: bool,
+    arrival: Option<Timestamp>,
+    text: Option<String>,
+}
+
+impl From<Document> for WireDocument {
+    fn from(document: Document) -> Self {
+        let Document {
+            id,
+            fingerprint,
+            reliable,
+            arrival,
+            text,
+        } = document;
+        Self {
+            id: WireId(id),
+            fingerprint,
+            reliable,
+            arrival,
+            text,
+        }
+    }
+}
+
+/// A document within a radius.
+#[derive(Serialize)]
+pub struct WireMatch {
+    id: WireId,
+    fingerprint: Fingerprint,
+    distance: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+impl From<Match> for WireMatch {
+    fn from(found: Match) -> Self {
+        let Match {
+            id,
+            fingerprint,
+            distance,
+        } = found;
+        Self {
+            id: WireId(id),
+            fingerprint,
+            distance,
+            text: None,
+        }
+    }
+}
+
+/// A document with a similar text, as the library serialises it, with a string as id.
+pub fn similar_value(similar: &Similar) -> Value {
+    let mut value = serde_json::to_value(similar).unwrap_or_default();
+    ids_to_strings(&mut value);
+    value
+}
+
+/// Turns the number in each field `id` into a string.
+pub fn ids_to_strings(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                if name == "id" && field.is_u64() {
+                    *field = Value::String(field.to_string());
+                } else {
+                    ids_to_strings(field);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(ids_to_strings),
+        _ => {}
+    }
+}
+
+/// The answer to one change.
+#[derive(Serialize)]
+pub struct ChangeAnswer {
+    /// The number of the line, from 1, in a stream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// `None` for a line without a readable id.
+    pub id: Option<WireId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<Fingerprint>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reliable: Option<bool>,
+    #[serde(flatten)]
+    pub outcome: WireOutcome,
+}
+
+/// The outcome of a change. The names are those of the library.
+#[derive(Serialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum WireOutcome {
+    Inserted,
+    Exists {
+        stored: Fingerprint,
+        /// `true` if the change has the fingerprint that is stored.
+        repeated: bool,
+    },
+    Duplicate {
+        #[serde(rename = "match")]
+        of: WireMatch,
+    },
+    Similar {
+        #[serde(rename = "match")]
+        of: Value,
+    },
+    Extends {
+        #[serde(rename = "match")]
+        of: Value,
+    },
+    Supersedes {
+        matches: Vec<Value>,
+    },
+    Expired {
+        cutoff: Timestamp,
+    },
+    Replaced {
+        stored: Fingerprint,
+    },
+    Removed {
+        stored: Fingerprint,
+    },
+    Missing,
+    /// The document is refused, and the others of the request are not.
+    Rejected {
+        error: ApiError,
+    },
+}
+
+impl WireOutcome {
+    /// `made` is the fingerprint of the document of the change.
+    pub fn new(outcome: Outcome, made: Option<Fingerprint>) -> Self {
+        match outcome {
+            Outcome::Inserted { .. } => Self::Inserted,
+            Outcome::Exists { stored } => Self::Exists {
+                stored,
+                repeated: made == Some(stored),
+            },
+            Outcome::Duplicate(found) => Self::Duplicate { of: found.into() },
+            Outcome::Similar(similar) => Self::Similar {
+                of: similar_value(&similar),
+            },
+            Outcome::Extends(similar) => Self::Extends {
+                of: similar_value(&similar),
+            },
+            Outcome::Supersedes(removed) => Self::Supersedes {
+                matches: removed.iter().map(similar_value).collect(),
+            },
+            Outcome::Expired { cutoff } => Self::Expired { cutoff },
+            Outcome::Replaced { stored } => Self::Replaced { stored },
+            Outcome::Removed { stored } => Self::Removed { stored },
+            Outcome::Missing => Self::Missing,
+            other => Self::Rejected {
+                error: ApiError::internal(format!("unknown outcome: {other}")),
+            },
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! [`Writer`]: the thread that waits for commits.
+//!
+//! Requests submit their changes to the group commit of the database, and the tickets become ready
+//! in the order of the groups. So one thread waits for all of them, and no request holds a thread.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use simdb::{Outcome, Ticket};
+use tokio::sync::oneshot;
+
+use crate::error::ApiError;
+use crate::metrics::Metrics;
+
+/// A submitted request. Their number is bounded by the queue of the database.
+struct Submitted {
+    ticket: Ticket,
+    changes: usize,
+    at: Instant,
+    reply: oneshot::Sender<simdb::Result<Vec<Outcome>>>,
+}
+
+/// The outcomes of submitted changes, when they are durable.
+pub struct Committed(oneshot::Receiver<simdb::Result<Vec<Outcome>>>);
+
+impl Committed {
+    pub async fn outcomes(self) -> Result<Vec<Outcome>, ApiError> {
+        let answered = self.0.await;
+        Ok(answered
+            .map_err(|_| ApiError::internal("the thread that waits for commits has failed"))??)
+    }
+}
+
+pub struct Writer(Sender<Submitted>);
+
+impl Writer {
+    pub fn start(metrics: Arc<Metrics>) -> Result<Self> {
+        let (submitted_in, submitted) = channel();
+        std::thread::Builder::new()
+            .name("simdb-commits".to_owned())
+            .spawn(move || wait_for_all(&submitted, &metrics))
+            .context("cannot start a thread")?;
+        Ok(Self(submitted_in))
+    }
+
+    /// Waits for the ticket of changes on the thread of the writer.
+    pub fn wait(&self, ticket: Ticket, changes: usize) -> Committed {
+        let (reply, outcomes) = oneshot::channel();
+        let at = Instant::now();
+        // Fails only if the thread has panicked; then the reply is dropped, which is an error.
+        let _ = self.0.send(Submitted {
+            ticket,
+            changes,
+            at,
+            reply,
+        });
+        Committed(outcomes)
+    }
+}
+
+fn wait_for_all(submitted: &Receiver<Submitted>, metrics: &Metrics) {
+    let mut group = 0;
+    loop {
+        let next = match submitted.try_recv() {
+            Ok(next) => next,
+            Err(TryRecvError::Disconnected) => break,
+            Err(TryRecvError::Empty) => {
+                metrics.committed(std::mem::take(&mut group));
+                match submitted.recv() {
+                    Ok(next) => next,
+                    Err(_) => break,
+                }
+            }
+        };
+        // A ticket that is not ready belongs to a later commit than the tickets before it.
+        if !next.ticket.is_done() {
+            metrics.committed(std::mem::take(&mut group));
+        }
+        let outcomes = next.ticket.wait();
+        if outcomes.is_ok() {
+            group += next.changes;
+            metrics.commit_seconds.record(next.at.elapsed());
+        }
+        // Fails if the request is gone. Its changes are made nevertheless.
+        let _ = next.reply.send(outcomes);
+    }
+}

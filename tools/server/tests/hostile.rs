@@ -1,0 +1,228 @@
+//! Malformed, slow and many requests.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::common::{PATIENCE, Served, metric, read_answer};
+
+#[test]
+fn malformed_requests_are_refused_and_the_server_lives() {
+    let served = Served::new(&["--no-token", "--keep-texts"]);
+    let nested = format!(
+        "{{\"id\":1,\"text\":{}1{}}}",
+        "[".repeat(100_000),
+        "]".repeat(100_000)
+    );
+    let bodies: [&[u8]; 13] = [
+        b"",
+        b"{",
+        b"[",
+        b"nul",
+        b"\"text\"",
+        b"{\"id\":1}{\"id\":2}",
+        b"\xff\xfe",
+        b"{\"id\":1,\"id\":2,\"text\":\"a\"}",
+        b"{\"id\":18446744073709551616,\"text\":\"a\"}",
+        b"{\"id\":1e999,\"text\":\"a\"}",
+        b"{\"id\":1.5,\"text\":\"a\"}",
+        b"{\"id\":1,\"text\":\"\\ud800",
+        nested.as_bytes(),
+    ];
+    for body in bodies {
+        for path in [
+            "/v1/documents",
+            "/v1/query",
+            "/v1/similar",
+            "/v1/compare",
+            "/v1/backup",
+        ] {
+            let refused = served.send("POST", path, &[], body);
+            let text = String::from_utf8_lossy(&body[..body.len().min(60)]).into_owned();
+            assert_eq!(refused.status, 400, "{path} {text}: {refused:?}");
+            assert!(refused.body.len() < 1000, "{refused:?}");
+        }
+    }
+    assert_eq!(
+        served
+            .post("/v1/documents", &json!({"id": null, "text": "a"}))
+            .status,
+        400
+    );
+    assert_eq!(served.send_plainly("GET", "/nowhere", &[], b"").status, 404);
+    assert_eq!(
+        served
+            .send_plainly("PUT", "/v1/documents", &[], b"{}")
+            .status,
+        405
+    );
+    assert_eq!(served.get("/v1/stats").with(200)["documents"], 0);
+}
+
+#[test]
+fn text_of_a_megabyte_is_stored_and_a_longer_body_refused() {
+    let served = Served::new(&[
+        "--no-token",
+        "--keep-texts",
+        "--max-body",
+        "3MiB",
+        "--max-text",
+        "2MiB",
+    ]);
+    let text = "ferry fog island ".repeat(1 << 16);
+    served
+        .post("/v1/documents", &json!({"id": 1, "text": text}))
+        .with(200);
+    assert_eq!(served.get("/v1/documents/1").with(200)["text"], text);
+    let long = json!({"id": 2, "text": "ferry fog island ".repeat(140_000)});
+    let refused = served.post("/v1/documents", &long);
+    assert_eq!(
+        (refused.status, refused.kind()),
+        (400, "bad_document".to_owned())
+    );
+    let longer = json!({"id": 2, "text": "a".repeat(4 << 20)}).to_string();
+    assert_eq!(
+        served
+            .send("POST", "/v1/documents", &[], longer.as_bytes())
+            .kind(),
+        "too_large"
+    );
+    assert_eq!(
+        served
+            .post("/v1/query", &json!({"text": "a".repeat(2_200_000)}))
+            .kind(),
+        "too_large"
+    );
+    // A stream goes on behind a line that is too long.
+    let lines = format!("{longer}\n{{\"id\":3,\"text\":\"three\"}}\n");
+    let answers = served.post_lines("/v1/documents", &lines);
+    let seen: Vec<_> = answers
+        .iter()
+        .map(|line| (line["line"].as_u64(), line["outcome"].as_str()))
+        .collect();
+    assert_eq!(
+        seen,
+        [(Some(1), Some("rejected")), (Some(2), Some("inserted"))]
+    );
+}
+
+#[test]
+fn bodies_beyond_the_memory_of_all_are_refused_with_503() {
+    let served = Served::new(&["--no-token", "--max-bodies", "64KiB"]);
+    // A body that is half sent keeps its room.
+    let mut slow = served.connect();
+    let head = format!(
+        "POST /v1/query HTTP/1.1\r\nHost: {}\r\nContent-Length: 100000\r\n\r\n",
+        served.address
+    );
+    slow.write_all(&[head.as_bytes(), &[b' '; 60_000]].concat())
+        .unwrap();
+    let started = Instant::now();
+    while metric(&served.get("/metrics").body, "simdb_received_bytes_total") < 60_000.0 {
+        assert!(started.elapsed() < PATIENCE);
+    }
+    let long = json!({"text": "a".repeat(30_000)}).to_string();
+    loop {
+        let answered = served.send("POST", "/v1/query", &[], long.as_bytes());
+        if answered.status == 503 {
+            assert!(answered.head.contains("retry-after: 1"), "{answered:?}");
+            assert_eq!(answered.kind(), "busy");
+            break;
+        }
+        assert!(started.elapsed() < PATIENCE, "{answered:?}");
+    }
+    drop(slow);
+    while served
+        .send("POST", "/v1/query", &[], long.as_bytes())
+        .status
+        != 200
+    {
+        assert!(
+            started.elapsed() < PATIENCE,
+            "the room of a broken body is not given back"
+        );
+    }
+}
+
+#[test]
+fn connections_beyond_the_limit_are_refused_with_503_and_room_is_given_back() {
+    let served = Served::new(&["--no-token", "--connections", "20"]);
+    let started = Instant::now();
+    let idle: Vec<TcpStream> = (0..20).map(|_| served.connect()).collect();
+    loop {
+        let refused = served.send_plainly("GET", "/healthz", &[], b"");
+        if refused.status == 503 {
+            assert!(refused.head.contains("Retry-After: 1"), "{refused:?}");
+            assert_eq!(refused.kind(), "busy");
+            break;
+        }
+        assert!(started.elapsed() < PATIENCE, "{refused:?}");
+    }
+    // Far more than the server answers, or has threads for.
+    let many: Vec<_> = (0..2000)
+        .filter_map(|_| TcpStream::connect(&served.address).ok())
+        .collect();
+    assert!(many.len() > 100);
+    drop((idle, many));
+    while served.send_plainly("GET", "/healthz", &[], b"").status != 200 {
+        assert!(started.elapsed() < PATIENCE, "no room is given back");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let metrics = served.get("/metrics").body;
+    assert!(metric(&metrics, "simdb_refused_connections_total") >= 1.0);
+    assert_eq!(metric(&metrics, "simdb_connections"), 1.0);
+}
+
+#[test]
+fn broken_and_half_closed_connections_leave_nothing_behind() {
+    let served = Served::new(&["--no-token"]);
+    let head = format!(
+        "POST /v1/documents HTTP/1.1\r\nHost: {}\r\n",
+        served.address
+    );
+    for sent in [
+        "".to_owned(),
+        "GARBAGE\r\n\r\n".to_owned(),
+        "GET / HTTP/9.9\r\n\r\n".to_owned(),
+        head.clone(),
+        format!("{head}Content-Length: 10\r\n\r\n{{\"id\""),
+        format!("{head}Content-Length: x\r\n\r\n"),
+        format!("{head}Transfer-Encoding: chunked\r\n\r\nzz\r\n"),
+        format!(
+            "{head}Content-Type: application/x-ndjson\r\nContent-Length: 99\r\n\r\n{{\"id\":1}}\n{{"
+        ),
+        format!("{head}X: {}\r\n", "a".repeat(200_000)),
+    ] {
+        let mut stream = served.connect();
+        // The server may close the connection before it has all.
+        let _ = stream.write_all(sent.as_bytes());
+        let _ = stream.shutdown(Shutdown::Write);
+        let answered = read_answer(stream);
+        assert!(
+            answered.status == 0 || answered.status >= 400 || answered.body.contains("broke off"),
+            "{sent:.60}: {answered:?}"
+        );
+    }
+    let started = Instant::now();
+    while metric(&served.get("/metrics").body, "simdb_connections") > 1.0 {
+        assert!(started.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(served.get("/v1/stats").with(200)["documents"], 0);
+}
+
+#[test]
+fn one_connection_answers_many_requests_in_order() {
+    let served = Served::new(&["--no-token"]);
+    let mut stream = served.connect();
+    let request = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", served.address);
+    let last = request.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
+    stream
+        .write_all((request.repeat(49) + &last).as_bytes())
+        .unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    assert_eq!(text.matches("HTTP/1.1 200 OK").count(), 50, "{text}");
+}

@@ -1,0 +1,16 @@
+//! The program `simdb-serve`, over HTTP. The tests are one program, since each test program links
+//! the whole library:
+//!
+//! ```sh
+//! cargo test -p simdb-server --test server
+//! ```
+
+mod access;
+mod changes;
+mod common;
+mod equality;
+mod hostile;
+mod operations;
+mod queries;
+mod schema;
+mod shutdown;
