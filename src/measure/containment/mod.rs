@@ -65,7 +65,10 @@ mod align;
 mod alignment;
 mod certain_loss;
 mod cover;
+mod findings;
 mod forgive;
+mod gaps;
+mod matching;
 
 use std::cmp::Ordering;
 use std::collections::HashMap;

@@ -1,0 +1,114 @@
+//! What a comparison reports: the words of both texts, the missing words, the forgiven differences.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use foldhash::fast::FixedState;
+
+use super::cover::{Sides, State};
+use super::forgive::forgiven;
+use super::{AlignedWord, Equality, Forgiven, Missing};
+use crate::analysis::words::lexicon::{Class, Lexicon};
+use crate::analysis::words::tokens::Token;
+
+impl Sides<'_, '_> {
+    /// All tokens of a text, in text order, with their bytes in the text.
+    pub fn words(&self, side: usize, ranges: &[Range<usize>]) -> Vec<AlignedWord> {
+        let word = |(at, token): (usize, &Token<'_>)| AlignedWord {
+            range: ranges.get(at).cloned().unwrap_or_default(),
+            word: token.text.to_string(),
+            weight: self.losses[side][at],
+            counterpart: self.counterpart(side, at),
+        };
+        self.tokens[side].iter().enumerate().map(word).collect()
+    }
+
+    /// The missing words of a text, in text order, each word once.
+    pub fn missing(&self, side: usize) -> Vec<Missing> {
+        let mut heaviest: HashMap<u32, f64, FixedState> = HashMap::default();
+        for (key, loss) in self.keys[side].iter().zip(&self.losses[side]) {
+            let weight = heaviest.entry(*key).or_default();
+            *weight = weight.max(*loss);
+        }
+        let tokens = self.tokens[side].iter().zip(&self.keys[side]);
+        let missing = tokens.filter_map(|(token, key)| {
+            let weight = heaviest.remove(key).filter(|weight| *weight > 0.0)?;
+            Some(Missing {
+                word: token.text.to_string(),
+                weight,
+            })
+        });
+        missing.collect()
+    }
+
+    /// The differences that are forgiven, for two texts of which one covers the other.
+    pub fn forgiven(&self, [a, b]: [usize; 2]) -> Vec<Forgiven> {
+        let mut found = Vec::new();
+        for (at, token) in self.tokens[a].iter().enumerate() {
+            let (text, class) = match self.states[a][at] {
+                State::At(place) => {
+                    let other = &self.tokens[b][place];
+                    if token.text == other.text && self.states[b][place] != State::Part {
+                        continue;
+                    }
+                    match self.states[b][place] {
+                        State::Part => (self.glued(b, place), Equality::Compound),
+                        _ => (other.text.to_string(), self.equality([a, b], [at, place])),
+                    }
+                }
+                State::Open if token.is_light() && self.is_covered(a) => {
+                    (String::new(), Equality::Absent)
+                }
+                _ => continue,
+            };
+            found.push(Forgiven {
+                a: token.text.to_string(),
+                b: text,
+                class,
+            });
+        }
+        for (at, token) in self.tokens[b].iter().enumerate() {
+            let (text, class) = match self.states[b][at] {
+                State::At(place) if self.states[a][place] == State::Part => {
+                    (self.glued(a, place), Equality::Compound)
+                }
+                State::Open if token.is_light() && self.is_covered(b) => {
+                    (String::new(), Equality::Absent)
+                }
+                _ => continue,
+            };
+            found.push(Forgiven {
+                a: text,
+                b: token.text.to_string(),
+                class,
+            });
+        }
+        found
+    }
+
+    /// The words from `at` on that the other text writes as one.
+    fn glued(&self, side: usize, at: usize) -> String {
+        let parts =
+            (at..self.tokens[side].len()).take_while(|at| self.states[side][*at] == State::Part);
+        let parts: Vec<&str> = parts.map(|at| &*self.tokens[side][at].text).collect();
+        parts.join(" ")
+    }
+
+    fn equality(&self, sides: [usize; 2], places: [usize; 2]) -> Equality {
+        let [one, other] = [0, 1].map(|at| &self.tokens[sides[at]][places[at]]);
+        let lexicon = Lexicon::builtin();
+        let is_listed = |token: &Token<'_>| {
+            lexicon
+                .entry(&token.text)
+                .is_some_and(|entry| entry.canonical.is_some())
+        };
+        if one.key != other.key {
+            return forgiven(self.weights, one, other).unwrap_or(Equality::Misspelling);
+        }
+        match (one.class, other.class) {
+            (Class::Number, _) | (_, Class::Number) => Equality::Number,
+            _ if is_listed(one) || is_listed(other) => Equality::Doublet,
+            _ => Equality::Form,
+        }
+    }
+}

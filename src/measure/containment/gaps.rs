@@ -1,0 +1,187 @@
+//! The tokens without a counterpart: missing, exchanged, inserted, or in another order.
+
+use std::ops::Range;
+
+use super::MIN_REPLACED;
+use super::cover::{Sides, half_words, is_conjunction};
+use super::matching::MAX_ITEM_TOKENS;
+use crate::analysis::words::scanner::Break;
+use crate::analysis::words::tokens::Token;
+
+/// An insertion of at most three content words into a clause names another thing: "queue" and
+/// "priority queue". A longer insertion adds a fact.
+const MAX_QUALIFIER_WORDS: usize = 3;
+
+/// A clause with more tokens between two of its words is no clause of the other text.
+const MAX_INSERTED_TOKENS: usize = 16;
+
+/// A light word that the other text has at most six tokens away stands in another order.
+const DISPLACED: usize = 6;
+
+/// The fewest content words of a sentence. A shorter clause is taken for a title.
+const MIN_SENTENCE_WORDS: usize = 5;
+
+impl Sides<'_, '_> {
+    /// Weighs the tokens of a text that the other text does not have.
+    pub(super) fn weigh_missing(&mut self, side: usize) {
+        for run in self.runs(side) {
+            for at in run.clone() {
+                let token = &self.tokens[side][at];
+                if !token.is_light()
+                    || self.is_exchanged(side, &run, at)
+                    || self.is_displaced(side, &run, at)
+                {
+                    self.losses[side][at] = self.weights.of_token(token).max(MIN_REPLACED);
+                }
+            }
+        }
+    }
+
+    /// Returns `true` if the other text has a light word beside its place, in another order of the
+    /// words.
+    fn is_displaced(&self, side: usize, run: &Range<usize>, at: usize) -> bool {
+        let key = self.keys[side][at];
+        if matches!(&*self.tokens[side][at].key, "a" | "的" | "and" | "和") {
+            return false;
+        }
+        let (from, to) = self.neighbours(side, run);
+        let places = [from, to]
+            .into_iter()
+            .flatten()
+            .filter_map(|at| self.counterpart(side, at));
+        places.into_iter().any(|place| {
+            let near = place.saturating_sub(DISPLACED)
+                ..(place + DISPLACED).min(self.tokens[1 - side].len());
+            near.into_iter()
+                .any(|other| self.keys[1 - side][other] == key && self.is_open(1 - side, other))
+        })
+    }
+
+    /// Returns `true` if the other text has another word in the place of a light word.
+    fn is_exchanged(&self, side: usize, run: &Range<usize>, at: usize) -> bool {
+        if self
+            .opposite(side, run)
+            .is_some_and(|other| (1..=MAX_ITEM_TOKENS).contains(&other.len()))
+        {
+            return true;
+        }
+        let (tokens, others) = (self.tokens[side], self.tokens[1 - side]);
+        let (from, to) = self.neighbours(side, run);
+        let follows = (run.start..=at).all(|at| tokens[at].before == Break::None);
+        let after = from
+            .filter(|_| follows)
+            .and_then(|from| self.counterpart(side, from));
+        let is_after = after.is_some_and(|place| {
+            others
+                .get(place + 1)
+                .is_some_and(|token| token.before == Break::None)
+                && self.is_open(1 - side, place + 1)
+        });
+        let precedes =
+            to.is_some_and(|to| (at + 1..=to).all(|at| tokens[at].before == Break::None));
+        let before = to
+            .filter(|_| precedes)
+            .and_then(|to| self.counterpart(side, to));
+        let is_before = before.is_some_and(|place| {
+            place > 0 && others[place].before == Break::None && self.is_open(1 - side, place - 1)
+        });
+        is_after || is_before
+    }
+
+    /// Finds clauses of a text into which the other text inserts words that turn the clause or name
+    /// another thing.
+    pub(super) fn find_insertions(&mut self, side: usize) {
+        let other = 1 - side;
+        for run in self.runs(other) {
+            let (from, to) = self.neighbours(other, &run);
+            let tokens = self.tokens[other];
+            let first_break = run.clone().find(|at| tokens[*at].before != Break::None);
+            let last_break = run
+                .clone()
+                .rev()
+                .find(|at| tokens[*at].before != Break::None);
+            let joins_next = to.is_some_and(|to| tokens[to].before == Break::None);
+            let head = from.map(|from| (from, run.start..first_break.unwrap_or(run.end)));
+            let tail = to
+                .filter(|_| joins_next)
+                .map(|to| (to, last_break.unwrap_or(run.start)..run.end));
+            for (is_tail, (neighbour, segment)) in
+                [head.map(|s| (false, s)), tail.map(|s| (true, s))]
+                    .into_iter()
+                    .flatten()
+            {
+                let ends_clause = !is_tail && (first_break.is_some() || !joins_next);
+                let Some(place) = self.counterpart(other, neighbour) else {
+                    continue;
+                };
+                // The rest of the clause that a mark of truncation stands for.
+                if self.tokens[side][place].is_cut && !is_tail {
+                    continue;
+                }
+                let is_sentence = ends_clause && self.is_sentence(side, place);
+                self.altered[side] |= self.alters(other, segment, ends_clause, is_sentence);
+            }
+        }
+    }
+
+    /// Weighs the words of a clause that the other text has in several sentences, or in another
+    /// order.
+    pub(super) fn weigh_scattered(&mut self, side: usize) {
+        let (tokens, others) = (self.tokens[side], self.tokens[1 - side]);
+        let mut last: Option<usize> = None;
+        for (at, token) in tokens.iter().enumerate() {
+            if token.before != Break::None {
+                last = None;
+            }
+            let Some(place) = self.counterpart(side, at).filter(|_| !token.is_light()) else {
+                continue;
+            };
+            let is_apart = last.is_some_and(|last| {
+                let between = last + 1..place + 1;
+                last > place
+                    || between.len() > MAX_INSERTED_TOKENS
+                    || between
+                        .clone()
+                        .any(|at| others[at].before == Break::Sentence)
+                        && between
+                            .clone()
+                            .any(|at| self.is_open(1 - side, at) && !others[at].is_light())
+            });
+            if is_apart && !self.is_item_of_enumeration(side, at) {
+                self.losses[side][at] = self.losses[side][at].max(MIN_REPLACED);
+            }
+            last = Some(place);
+        }
+    }
+
+    /// Returns `true` for a token of an enumeration, whose items may stand in another order.
+    fn is_item_of_enumeration(&self, side: usize, at: usize) -> bool {
+        let sentence = &self.tokens[side][self.sentence(side, at)];
+        let has_comma = (sentence[1..].iter()).any(|token| token.before == Break::Clause);
+        has_comma && sentence.iter().any(is_conjunction)
+    }
+
+    /// Returns `true` if a token is in a sentence, to whose end a word adds a fact, and not in a
+    /// title, whose last word names a thing.
+    fn is_sentence(&self, side: usize, at: usize) -> bool {
+        let start = self.sentence(side, at).start;
+        half_words(&self.tokens[side][start..=at]) >= 2 * MIN_SENTENCE_WORDS
+    }
+
+    /// Returns `true` if inserted tokens turn a clause or name another thing.
+    fn alters(
+        &self,
+        side: usize,
+        segment: Range<usize>,
+        ends_clause: bool,
+        is_sentence: bool,
+    ) -> bool {
+        let tokens = &self.tokens[side][segment];
+        if tokens.iter().any(Token::is_turn) {
+            return true;
+        }
+        let halves = half_words(tokens);
+        let is_phrase = is_sentence || ends_clause && tokens.first().is_some_and(Token::is_light);
+        halves > 0 && halves.div_ceil(2) <= MAX_QUALIFIER_WORDS && !is_phrase
+    }
+}

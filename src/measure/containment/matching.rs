@@ -1,0 +1,256 @@
+//! The tokens of two texts that match: equal tokens in text order, sentences and list items that
+//! stand elsewhere, other forms of one word.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use foldhash::fast::FixedState;
+
+use super::Equality;
+use super::align::align;
+use super::cover::{Sides, State, is_conjunction};
+use super::forgive::{MAX_GLUED, forgiven, is_glued};
+use crate::analysis::words::lexicon::Class;
+use crate::analysis::words::scanner::Break;
+
+/// A moved sentence is compared with at most 16 sentences that begin with the same word.
+const MAX_COMPARED_UNITS: usize = 16;
+
+/// The fewest content words of a list item that may stand elsewhere. In "Ana, cook, Ben, pilot" the
+/// single words have their meaning by their order.
+const MIN_ITEM_WORDS: usize = 2;
+
+/// The fewest words of a sentence or line that is looked up wherever it stands. Shorter ones, such
+/// as answers and rows of numbers, have their meaning by their place.
+const MIN_MOVED_WORDS: usize = 3;
+
+/// The most tokens of an item of an enumeration.
+pub(super) const MAX_ITEM_TOKENS: usize = 3;
+
+impl Sides<'_, '_> {
+    /// Matches equal sentences, wherever they stand.
+    ///
+    /// An alignment of both texts would match the words of a moved sentence with equal words
+    /// elsewhere.
+    pub(super) fn match_sentences(&mut self) {
+        let mut others: HashMap<Vec<u32>, Vec<Range<usize>>, FixedState> = HashMap::default();
+        let units = [0, 1].map(|side| self.units(side, Break::Sentence));
+        // Texts of one sentence, and most texts of one line, have nothing to move.
+        if units[0].len().min(units[1].len()) < 2 {
+            return;
+        }
+        for unit in units[1].iter().rev() {
+            let keys = self.keys[1][unit.clone()].to_vec();
+            others.entry(keys).or_default().push(unit.clone());
+        }
+        for unit in &units[0] {
+            let words = self
+                .content(0, unit)
+                .filter(|at| self.tokens[0][*at].class == Class::Word);
+            let is_sentence = words.count() >= MIN_MOVED_WORDS;
+            let found = others
+                .get_mut(&self.keys[0][unit.clone()])
+                .filter(|_| is_sentence);
+            if let Some(other) = found.and_then(Vec::pop)
+                && self.has_tokens_of(unit, &other)
+            {
+                self.match_units(unit, &other);
+            }
+        }
+    }
+
+    /// Matches the common tokens of the rest in text order.
+    pub(super) fn align(&mut self) {
+        let rest = [0, 1].map(|side| {
+            let all = 0..self.tokens[side].len();
+            all.filter(|at| self.is_open(side, *at)).collect::<Vec<_>>()
+        });
+        let keys = [0, 1].map(|side| {
+            let rest = rest[side].iter();
+            rest.map(|at| self.keys[side][*at]).collect::<Vec<_>>()
+        });
+        let weight = |at: usize| {
+            let token = &self.tokens[0][rest[0][at]];
+            match token.class {
+                Class::Light => 0.1,
+                _ => 1.0 + self.weights.of_token(token) as f32,
+            }
+        };
+        for (one, other) in align(&keys[0], &keys[1], weight) {
+            let (one, other) = (rest[0][one], rest[1][other]);
+            if self.tokens[0][one].is_equal_form(&self.tokens[1][other]) {
+                self.match_pair([one, other]);
+            }
+        }
+    }
+
+    /// Matches sentences, or list items, that stand elsewhere in the other text.
+    pub(super) fn match_moved(&mut self, level: Break) {
+        let is_missed = |sides: &Self, side: usize, unit: &Range<usize>| {
+            sides.content(side, unit).any(|at| sides.is_open(side, at))
+        };
+        let may_move = |sides: &Self, side: usize, unit: &Range<usize>| {
+            level == Break::Sentence
+                || sides.content(side, unit).count() >= MIN_ITEM_WORDS
+                    && !sides.tokens[side][unit.clone()]
+                        .iter()
+                        .any(|token| token.is_name)
+        };
+        let mut missed = self.units(0, level);
+        missed.retain(|unit| is_missed(self, 0, unit) && may_move(self, 0, unit));
+        if missed.is_empty() {
+            return;
+        }
+        let mut others: HashMap<u32, Vec<Range<usize>>, FixedState> = HashMap::default();
+        for unit in self.units(1, level) {
+            let first = self.content(1, &unit).next();
+            if let Some(first) = first.filter(|_| is_missed(self, 1, &unit)) {
+                others.entry(self.keys[1][first]).or_default().push(unit);
+            }
+        }
+        for unit in missed {
+            let first = self.content(0, &unit).next();
+            let found = first.and_then(|first| others.get_mut(&self.keys[0][first]));
+            let Some(candidates) = found else { continue };
+            let mut compared = candidates.iter().take(MAX_COMPARED_UNITS);
+            if let Some(at) = compared.position(|other| self.has_tokens_of(&unit, other)) {
+                let other = candidates.swap_remove(at);
+                self.match_units(&unit, &other);
+            }
+        }
+    }
+
+    /// Returns `true` if two units have the same content words, and none has a counterpart outside
+    /// of the units.
+    fn has_tokens_of(&self, unit: &Range<usize>, other: &Range<usize>) -> bool {
+        let is_free = |side: usize, unit: &Range<usize>, other: &Range<usize>| {
+            self.content(side, unit)
+                .all(|at| match self.states[side][at] {
+                    State::Open => true,
+                    State::At(place) => other.contains(&place),
+                    State::Part => false,
+                })
+        };
+        let equal = |(one, other): (usize, usize)| {
+            self.keys[0][one] == self.keys[1][other]
+                && self.tokens[0][one].is_equal_form(&self.tokens[1][other])
+        };
+        self.content(0, unit).count() == self.content(1, other).count()
+            && self.content(0, unit).zip(self.content(1, other)).all(equal)
+            && is_free(0, unit, other)
+            && is_free(1, other, unit)
+    }
+
+    fn match_units(&mut self, unit: &Range<usize>, other: &Range<usize>) {
+        for (side, unit) in [(0, unit), (1, other)] {
+            for at in unit.clone() {
+                if let State::At(place) = self.states[side][at] {
+                    self.states[1 - side][place] = State::Open;
+                    self.states[side][at] = State::Open;
+                }
+            }
+        }
+        for (one, of) in align(
+            &self.keys[0][unit.clone()],
+            &self.keys[1][other.clone()],
+            |_| 1.0,
+        ) {
+            self.match_pair([unit.start + one, other.start + of]);
+        }
+    }
+
+    /// Matches items of enumerations, such as "cats, dogs and birds", whose order carries no sense.
+    pub(super) fn match_enumerations(&mut self) {
+        let runs = [0, 1].map(|side| {
+            let mut runs = self.runs(side);
+            for run in &mut runs {
+                // The conjunction stays in its place.
+                run.start +=
+                    usize::from(run.len() > 1 && is_conjunction(&self.tokens[side][run.start]));
+            }
+            runs.retain(|run| run.len() <= MAX_ITEM_TOKENS && self.is_item(side, run));
+            runs
+        });
+        for run in &runs[0] {
+            let is_same = |other: &&Range<usize>| {
+                other.len() == run.len()
+                    && run.clone().zip((*other).clone()).all(|(one, of)| {
+                        self.keys[0][one] == self.keys[1][of]
+                            && self.is_open(1, of)
+                            && self.tokens[0][one].class == Class::Word
+                            && self.tokens[0][one].is_equal_form(&self.tokens[1][of])
+                    })
+            };
+            if let Some(other) = runs[1].iter().find(is_same) {
+                for (one, of) in run.clone().zip(other.clone()) {
+                    self.match_pair([one, of]);
+                }
+            }
+        }
+    }
+
+    /// Returns `true` for an item, or the end of the first item, of an enumeration of at least
+    /// three items, the last one behind a conjunction.
+    fn is_item(&self, side: usize, run: &Range<usize>) -> bool {
+        let tokens = self.tokens[side];
+        let is_and = |at: usize| is_conjunction(&tokens[at]);
+        let is_start = |at: usize| {
+            tokens
+                .get(at)
+                .is_none_or(|token| token.before != Break::None)
+        };
+        let follows = run.start > 0 && is_and(run.start - 1) || is_start(run.start);
+        let precedes = is_start(run.end) || is_and(run.end);
+        // The items around: commas and a conjunction within one sentence.
+        let from = self.sentence(side, run.start).start;
+        let to = self.sentence(side, run.end - 1).end;
+        let commas = (from + 1..to)
+            .filter(|at| tokens[*at].before == Break::Clause)
+            .count();
+        let has_and = (from..to).any(is_and);
+        let is_first = !(from + 1..run.end).any(|at| tokens[at].before == Break::Clause);
+        precedes && (follows || is_first) && commas > 0 && has_and
+    }
+
+    /// Matches tokens in one place of the texts that are other forms of one word.
+    pub(super) fn match_forgiven(&mut self) {
+        for run in self.runs(0) {
+            let Some(other) = self.opposite(0, &run) else {
+                continue;
+            };
+            if run.len() == other.len() {
+                for places in run.clone().zip(other.clone()) {
+                    let [one, of] = [&self.tokens[0][places.0], &self.tokens[1][places.1]];
+                    let are_neighbours_equal = run.len() == 1;
+                    match forgiven(self.weights, one, of) {
+                        Some(Equality::Accent | Equality::Regional) => {
+                            self.match_pair([places.0, places.1])
+                        }
+                        Some(Equality::Misspelling) if are_neighbours_equal => {
+                            self.match_pair([places.0, places.1]);
+                        }
+                        _ => {}
+                    }
+                }
+            } else {
+                self.match_glued(&run, &other);
+            }
+        }
+    }
+
+    /// Matches a word with the words that it is written in: `website`, "web site".
+    fn match_glued(&mut self, run: &Range<usize>, other: &Range<usize>) {
+        let (side, whole, parts) = match run.len() < other.len() {
+            true => (0, run, other),
+            false => (1, other, run),
+        };
+        if whole.len() != 1 || parts.len() > MAX_GLUED {
+            return;
+        }
+        let pieces = &self.tokens[1 - side][parts.clone()];
+        if is_glued(&self.tokens[side][whole.start], pieces) {
+            self.states[side][whole.start] = State::At(parts.start);
+            self.states[1 - side][parts.clone()].fill(State::Part);
+        }
+    }
+}
