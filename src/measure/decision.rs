@@ -15,11 +15,27 @@ pub enum Decision {
     /// template that differ in a name are alike, and neither contains the other.
     #[default]
     Contained,
+    /// The words that a text would lose from its body. Copies of a report have another headline, a
+    /// lead-in, a line of the editor, an advertisement: see [`Weights::news`], and what it costs.
+    News,
     /// The thresholds alone.
     Alike,
 }
 
 impl Decision {
+    /// The weights of the words of two texts: the built-in weights, unless news decides.
+    pub fn weights(self) -> &'static Weights {
+        match self {
+            Self::News => Weights::news(),
+            Self::Contained | Self::Alike => Weights::builtin(),
+        }
+    }
+
+    /// Returns `true` if words decide about texts that are alike.
+    pub(crate) fn compares_words(self) -> bool {
+        self != Self::Alike
+    }
+
     /// The least likeness of two texts that a [`SimilarJoin`](crate::join::SimilarJoin) compares,
     /// unless it is given: [`Likeness::default`] where thresholds decide alone, and less where the
     /// words decide.
@@ -28,7 +44,7 @@ impl Decision {
     /// it.
     pub fn join_likeness(self) -> Likeness {
         match self {
-            Self::Contained => Likeness {
+            Self::Contained | Self::News => Likeness {
                 edit_similarity: 0.5,
                 jaccard: 0.4,
             },
@@ -58,8 +74,8 @@ pub struct SimilarRule {
     pub decision: Decision,
     /// The least likeness of texts that are alike.
     pub likeness: Likeness,
-    /// The treatment of stored documents that are contained in the new document, with
-    /// [`Decision::Contained`].
+    /// The treatment of stored documents that are contained in the new document. Not used with
+    /// [`Decision::Alike`].
     pub on_extended: OnExtended,
 }
 
@@ -87,12 +103,16 @@ impl SimilarRule {
     }
 }
 
-/// The containment of two texts; `None` if neither contains the other.
-pub(crate) fn removable(a: &Analysed, b: &Analysed) -> Option<Containment> {
-    Containment::of_removable(Weights::builtin(), a.words(), b.words())
-}
-
 impl Analysed {
+    /// The containment of this text, A, and another text, B; `None` if neither covers the other, or
+    /// thresholds decide.
+    pub(crate) fn removable(&self, other: &Self, decision: Decision) -> Option<Containment> {
+        if !decision.compares_words() {
+            return None;
+        }
+        Containment::of_removable(decision.weights(), self.words(), other.words())
+    }
+
     /// The decision of a search for this text about another text: their resemblance and their
     /// containment, where A is this text; `None` if the texts are not alike, or neither contains
     /// the other.
@@ -102,7 +122,7 @@ impl Analysed {
     pub fn search(&self, other: &str, likeness: &Likeness) -> Option<(Resemblance, Containment)> {
         let other = Self::lazy(other);
         let resemblance = compare(self, &other, likeness)?;
-        Some((resemblance, removable(self, &other)?))
+        Some((resemblance, self.removable(&other, Decision::Contained)?))
     }
 }
 

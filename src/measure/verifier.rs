@@ -6,14 +6,12 @@
 //! | [counts](Verifier::may_be_alike) | most others | the header of its packed wording |
 //! | [lanes](Verifier::select) | short texts by their edit distance, eight at a time | its letters |
 //! | [distance and phrases](Verifier::compare) | every text that is not alike | its packed wording |
-//! | [coverage](Verifier::removable) | texts of which neither covers the other | its words |
+//! | [coverage](Analysed::removable) | texts of which neither covers the other | its words |
 
 use std::sync::OnceLock;
 
 use rapidfuzz::distance::levenshtein::{Args, BatchComparator};
 
-use super::containment::Containment;
-use super::decision::removable;
 use super::edit_lanes::{EditLanes, LANES, MAX_OTHER_LETTERS};
 use super::jaccard::jaccard_index;
 use super::long_shingles::LongShingles;
@@ -199,11 +197,6 @@ impl<'w> Verifier<'w> {
     /// near-duplicates.
     pub(crate) fn compare_text(&self, other: &Analysed) -> Option<Resemblance> {
         compare(self.text, other, &self.likeness)
-    }
-
-    /// The containment of the text, A, and another text, B; `None` if neither covers the other.
-    pub(crate) fn removable(&self, other: &Analysed) -> Option<Containment> {
-        removable(self.text, other)
     }
 
     /// The similarity of the text and a packed text; `None` unless they are near-duplicates.

@@ -212,17 +212,17 @@ impl<'s, A: ViewAccess> SimilarSearch<'s, A> {
 
     /// Decides about some documents that are alike. Their texts are read only if the words decide.
     fn decide(&self, alike: &[Alike]) -> Result<Vec<Similar>> {
-        let (verifier, mut found) = (&self.verifier, Vec::new());
+        let (query, mut found) = (self.query, Vec::new());
         let mut last: Option<(String, Option<Box<Containment>>)> = None;
         for alike in alike {
             let mut containment = None;
-            if self.query.decides_by_words() {
+            if query.decides_by_words() {
                 let Some(text) = self.view.text(alike.id)? else {
                     continue;
                 };
                 containment = match last {
                     Some((decided, containment)) if decided == text => containment,
-                    _ => verifier.removable(&Analysed::lazy(&*text)).map(Box::new),
+                    _ => query.removable(&Analysed::lazy(&*text)).map(Box::new),
                 };
                 last = Some((text, containment.clone()));
             }
@@ -252,7 +252,7 @@ impl<'s, A: ViewAccess> SimilarSearch<'s, A> {
             return Ok(None);
         };
         let decides = self.query.decides_by_words();
-        let containment = decides.then(|| self.verifier.removable(&text)).flatten();
+        let containment = decides.then(|| self.query.removable(&text)).flatten();
         self.document(id, resemblance, containment.map(Box::new))
     }
 

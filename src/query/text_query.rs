@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::forest::{ForestSearch, Reach};
 use crate::hamming::check_radius;
 use crate::ids::{Fingerprint, TextFingerprint};
+use crate::measure::containment::Containment;
 use crate::measure::decision::Decision;
 use crate::measure::{Likeness, Verifier};
 
@@ -193,7 +194,7 @@ impl TextQuery {
         let is_measured = self.likeness.edit_similarity >= default.edit_similarity
             && self.likeness.jaccard >= default.jaccard;
         let reach = match self.decision {
-            Decision::Contained if self.is_narrow => &Reach::CONTAINED,
+            decision if self.is_narrow && decision.compares_words() => &Reach::CONTAINED,
             _ => Reach::alike_stored(self.text.characters()),
         };
         let reach = match is_measured {
@@ -227,6 +228,11 @@ impl TextQuery {
 
     /// Returns `true` if the words decide about texts that are alike.
     pub(super) fn decides_by_words(&self) -> bool {
-        self.decision == Decision::Contained
+        self.decision.compares_words()
+    }
+
+    /// The containment of the text, A, and another text, B; `None` if neither covers the other.
+    pub(super) fn removable(&self, other: &Analysed) -> Option<Containment> {
+        self.text.removable(other, self.decision)
     }
 }

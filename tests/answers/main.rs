@@ -17,6 +17,7 @@ mod groups;
 mod invalid;
 mod limits;
 mod model;
+mod news;
 mod one_word_changes;
 mod outcomes;
 mod pairs;

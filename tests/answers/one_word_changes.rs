@@ -56,7 +56,7 @@ const CHINESE: &[(&str, &str)] = &[
     ("所有", "有些"),
 ];
 
-fn texts(language: &str) -> Vec<String> {
+pub(super) fn texts(language: &str) -> Vec<String> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/labelled");
     let file = std::fs::File::open(format!("{folder}/edits_{language}.docs.jsonl.gz")).unwrap();
     let lines = BufReader::new(GzDecoder::new(file)).lines();
@@ -88,6 +88,15 @@ fn replaced(text: &str, word: &str, by: &str) -> Option<String> {
     Some(format!("{}{by}{rest}", &text[..at]))
 }
 
+/// Lines about a page, of which a text may lack a word.
+const ABOUT_THE_PAGE: [&str; 5] = [
+    "Permalink",
+    "views |",
+    "views expressed",
+    "You are here",
+    "网",
+];
+
 fn compare(normaliser: &Normaliser, a: &str, b: &str) -> Verdict {
     Containment::new(normaliser, Weights::builtin(), a, b).verdict
 }
@@ -98,7 +107,8 @@ fn text_with_a_turned_word_is_neither_covered_nor_covers() {
     let mut wrong = Vec::new();
     let mut count = 0;
     for (language, kinds) in [("en", ENGLISH), ("zh", CHINESE)] {
-        let texts = texts(language);
+        let mut texts = texts(language);
+        texts.retain(|text| !ABOUT_THE_PAGE.iter().any(|phrase| text.contains(phrase)));
         for (word, by) in kinds {
             let changed = texts
                 .iter()

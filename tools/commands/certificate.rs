@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use simdb::Normaliser;
 use simdb::containment::{Containment, Verdict, Weights};
+use simdb::{Decision, Normaliser};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::console::alignment::{forgiven_rows, rows};
@@ -27,24 +27,38 @@ pub struct Certificate {
     pub weights: String,
 }
 
-/// Makes certificates with the built-in weights.
+/// Makes certificates with the weights of a decision.
 pub struct Certifier {
     normaliser: Normaliser,
-    weights: String,
+    weights: &'static Weights,
+    /// The name of the weights, and the checksum of the table.
+    name: String,
 }
 
 impl Certifier {
-    pub fn new() -> Self {
+    /// Decisions by thresholds have certificates with the built-in weights.
+    pub fn new(decision: Decision) -> Self {
+        let name = match decision {
+            Decision::News => "news",
+            _ => "builtin",
+        };
+        let weights = decision.weights();
         Self {
             normaliser: Normaliser::new(),
-            weights: format!("builtin {:016x}", Weights::builtin().checksum()),
+            weights,
+            name: format!("{name} {:016x}", weights.checksum()),
         }
+    }
+
+    /// The name of the weights, and the checksum of the table.
+    pub fn weights(&self) -> &str {
+        &self.name
     }
 
     pub fn certificate(&self, text: &str, keeper: &str) -> Certificate {
         // Equal texts cover each other, even with too little content to be compared.
         let found = (text != keeper)
-            .then(|| Containment::new(&self.normaliser, Weights::builtin(), text, keeper));
+            .then(|| Containment::new(&self.normaliser, self.weights, text, keeper));
         let verdict = found.as_ref().map_or(Verdict::Same, |found| found.verdict);
         let missing = found.as_ref().map_or(&[][..], |found| &found.missing_in_b);
         let forgiven = found.as_ref().map_or(&[][..], |found| &found.forgiven);
@@ -54,7 +68,7 @@ impl Certifier {
             forgiven: forgiven_rows(forgiven),
             text_hash: hash_of(text),
             keeper_hash: hash_of(keeper),
-            weights: self.weights.clone(),
+            weights: self.name.clone(),
         }
     }
 }

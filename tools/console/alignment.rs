@@ -23,6 +23,7 @@ pub fn verdict_line(found: &Containment) -> String {
     let meaning = match found.verdict {
         Verdict::Same => "each text covers the other",
         Verdict::AInB => "B covers A and has more",
+        Verdict::SameBody => "each text covers the body of the other; what is around it differs",
         Verdict::BInA => "A covers B and has more",
         Verdict::Template => "each text has words of its own in a common frame",
         Verdict::Different => "each text has words of its own",

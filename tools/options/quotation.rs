@@ -35,7 +35,7 @@ impl QuotationOptions {
         }
         if likeness.decision() == Decision::Alike {
             bail!(
-                "--contained-up-to needs --decide contained: a quoted text is not alike to the longer text"
+                "--contained-up-to needs --decide contained or news: a quoted text is not alike to the longer text"
             );
         }
         Ok(())

@@ -28,10 +28,12 @@ pub(crate) enum Class {
 }
 
 /// An entry of the table.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Entry {
     /// `None` for a word that only has equal words.
     pub class: Option<Class>,
+    /// `true` for a word that negates a sentence.
+    pub negates: bool,
     /// The word that represents all equal words.
     pub canonical: Option<&'static str>,
 }
@@ -60,14 +62,14 @@ impl Lexicon {
             };
             let mut canonical = None;
             for word in words.split_whitespace() {
-                let entry = entries.entry(word).or_insert(Entry {
-                    class: None,
-                    canonical: None,
-                });
+                let entry = entries.entry(word).or_default();
                 match class {
                     // A word that is light in one language turns a sentence of another.
                     "light" if entry.class.is_none() => entry.class = Some(Class::Light),
-                    "turn" => entry.class = Some(Class::Turn),
+                    "turn" | "not" => {
+                        entry.class = Some(Class::Turn);
+                        entry.negates |= class == "not";
+                    }
                     "equal" if entry.canonical.is_none() => {
                         entry.canonical = Some(*canonical.get_or_insert(word));
                     }
@@ -83,10 +85,7 @@ impl Lexicon {
             for taiwan in words {
                 pairs.entry(taiwan).or_default().push(mainland);
                 for word in [mainland, taiwan] {
-                    entries.entry(word).or_insert(Entry {
-                        class: None,
-                        canonical: None,
-                    });
+                    entries.entry(word).or_default();
                 }
             }
         }
@@ -114,6 +113,11 @@ impl Lexicon {
     pub fn class(&self, word: &str) -> Class {
         let entry = self.entry(word);
         entry.and_then(|entry| entry.class).unwrap_or(Class::Word)
+    }
+
+    /// Returns `true` for a word that negates a sentence.
+    pub fn negates(&self, word: &str) -> bool {
+        self.entry(word).is_some_and(|entry| entry.negates)
     }
 
     pub fn longest_han(&self) -> usize {

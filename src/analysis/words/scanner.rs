@@ -33,8 +33,17 @@ pub(crate) enum Break {
     None,
     /// A comma, a bracket, a dash.
     Clause,
-    /// The end of a sentence or of a line.
+    /// The end of a line within which no sentence ends, as of a title.
+    Line,
+    /// The end of a sentence.
     Sentence,
+}
+
+impl Break {
+    /// Returns `true` for the end of a sentence or of a line.
+    pub fn ends_unit(self) -> bool {
+        self >= Self::Line
+    }
 }
 
 /// The kind of a lexeme.
@@ -301,7 +310,7 @@ impl Scanner<'_> {
         match next {
             Some(c) if c.is_lowercase() => Break::None,
             Some(c) if c.is_uppercase() && !self.has_small_letters => Break::None,
-            _ => Break::Sentence,
+            _ => Break::Line,
         }
     }
 

@@ -13,11 +13,17 @@ use crate::text::{is_cjk, table_lines};
 
 const TABLE: &str = include_str!("stamps.txt");
 
-/// At most four passages at each end of a text.
-const MAX_PASSAGES: usize = 4;
+/// At most eight passages at each end of a text.
+const MAX_PASSAGES: usize = 8;
 
 /// A longer line or sentence has information of its own. Two CJK characters count as a word.
 const MAX_FRAME_WORDS: usize = 24;
+
+/// A notice, such as a disclaimer, begins with its title.
+const MAX_NOTICE_WORDS: usize = 80;
+
+/// A trail of pages has at most 12 words.
+const MAX_TRAIL_WORDS: usize = 12;
 
 /// Longer lines and sentences are not looked at.
 const MAX_UNIT_BYTES: usize = 512;
@@ -39,6 +45,7 @@ struct Wording {
     credits: Vec<&'static str>,
     agencies: Vec<&'static str>,
     frames: Vec<&'static str>,
+    notices: Vec<&'static str>,
 }
 
 impl Wording {
@@ -61,6 +68,7 @@ impl Wording {
                 "credit" => wording.credits.extend(entries),
                 "agency" => wording.agencies.extend(entries),
                 "frame" => wording.frames.extend(entries),
+                "notice" => wording.notices.extend(entries),
                 _ => {}
             }
         }
@@ -186,11 +194,23 @@ impl<'t> Body<'t> {
 /// Returns `true` for a short line or sentence with a phrase of the frame of a page.
 fn is_frame(unit: &str) -> bool {
     let words = unit.split_whitespace().count() + unit.chars().filter(|c| is_cjk(*c)).count() / 2;
-    if unit.len() > MAX_UNIT_BYTES || words > MAX_FRAME_WORDS {
+    if unit.len() > MAX_UNIT_BYTES || words > MAX_NOTICE_WORDS {
         return false;
     }
     let lower = unit.to_lowercase().replace('’', "'");
-    (Wording::builtin().frames.iter()).any(|phrase| lower.contains(phrase))
+    let has_phrase = || (Wording::builtin().frames.iter()).any(|phrase| lower.contains(phrase));
+    words <= MAX_FRAME_WORDS && (has_phrase() || is_trail(&lower))
+        || (Wording::builtin().notices.iter()).any(|notice| lower.trim_start().starts_with(notice))
+}
+
+/// Returns `true` for the way to a page: "Home > News > Article".
+fn is_trail(unit: &str) -> bool {
+    let pages = || unit.split(['>', '»', '›']);
+    let has_words = |page: &str| page.contains(char::is_alphabetic);
+    pages().count() >= 3
+        && pages().all(has_words)
+        && unit.split_whitespace().count() <= MAX_TRAIL_WORDS
+        && !unit.contains(|c: char| c.is_numeric() || matches!(c, '=' | '<' | '(' | '.'))
 }
 
 /// The end of a character that ends a sentence; `None` for other characters.
@@ -243,8 +263,15 @@ fn credit(tail: &str) -> Option<usize> {
     (inner.chars().count() <= MAX_CREDIT_LETTERS && has_key()).then_some(at)
 }
 
-/// The length of the dateline of a Chinese agency at the head: 新华社北京１月３日电（记者…）.
+/// The length of the dateline of a Chinese agency at the head: 新华社北京１月３日电（记者…）, 【１月３日讯】.
 fn agency_line(head: &str) -> Option<usize> {
+    if let Some(inner) = head.strip_prefix('【')
+        && let Some((line, _)) = inner.split_once('】')
+        && line.ends_with(['讯', '訊', '电', '電'])
+        && line.chars().count() <= MAX_CREDIT_LETTERS
+    {
+        return Some('【'.len_utf8() + line.len() + '】'.len_utf8());
+    }
     let agency = (Wording::builtin().agencies.iter()).find(|key| head.starts_with(**key))?;
     if agency.ends_with(['讯', '訊']) {
         return Some(agency.len());

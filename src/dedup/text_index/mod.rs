@@ -148,7 +148,7 @@ impl SimilarIndex {
         Ok(Self {
             likeness,
             decision,
-            wordings: Wordings::new(decision == Decision::Contained),
+            wordings: Wordings::new(decision.compares_words()),
             forest: Forest::new(reach(&likeness, decision)),
         })
     }
@@ -187,7 +187,7 @@ impl SimilarIndex {
     /// Prepares a text with everything that [`extend_prepared`](Self::extend_prepared) needs.
     pub(crate) fn prepare(decision: Decision, text: &str) -> Analysed {
         let text = Analysed::new(text);
-        if decision == Decision::Contained {
+        if decision.compares_words() {
             text.words();
         }
         text
@@ -270,7 +270,7 @@ impl SimilarIndex {
     ) -> ControlFlow<B> {
         // A load pushes most of the texts that it has searched on one thread. The searches, on all
         // cores, cut them into words.
-        if self.decision == Decision::Contained {
+        if self.decision.compares_words() {
             text.words();
         }
         let mut search = SlotSearch {
@@ -385,7 +385,7 @@ fn search_minima(
 fn reach(likeness: &Likeness, decision: Decision) -> Reach {
     let reach = match decision {
         Decision::Alike => Reach::ALIKE,
-        Decision::Contained => Reach::CONTAINED,
+        Decision::Contained | Decision::News => Reach::CONTAINED,
     };
     let least = decision.join_likeness();
     let is_measured =

@@ -7,8 +7,7 @@ use super::{SimilarIndex, SimilarText};
 use crate::analysis::Analysed;
 use crate::analysis::words::Words;
 use crate::measure::Resemblance;
-use crate::measure::containment::{Containment, HeavyWords, Verdict, Weights};
-use crate::measure::decision::Decision;
+use crate::measure::containment::{Containment, HeavyWords, Verdict};
 
 /// The texts of an index that a search visits, among the texts that are like the text of the
 /// search.
@@ -16,8 +15,7 @@ pub(crate) struct Sought<'s> {
     pub(crate) positions: Range<u32>,
     /// Returns `true` for the positions that are visited. Other positions are not compared.
     pub(crate) accepts: &'s dyn Fn(u32) -> bool,
-    /// `true` to visit only texts that contain the text of the search, if the decision is
-    /// [`Decision::Contained`].
+    /// `true` to visit only texts that contain the text of the search, if words decide.
     pub(crate) only_containers: bool,
 }
 
@@ -86,9 +84,9 @@ impl<V> SlotSearch<'_, V> {
             if !words_first && self.certainly_loses_to(variant) {
                 continue;
             }
-            let containment = match self.index.decision {
-                Decision::Alike => None,
-                Decision::Contained => {
+            let containment = match self.index.decision.compares_words() {
+                false => None,
+                true => {
                     let Some(found) = self.containment(variant) else {
                         continue;
                     };
@@ -106,13 +104,15 @@ impl<V> SlotSearch<'_, V> {
         ControlFlow::Continue(())
     }
 
-    /// Returns `true` only if the text certainly says something that a variant does not say, and is
-    /// sought in it.
+    /// Returns `true` only if a variant certainly lacks a word of the text, and is to cover it.
     fn certainly_loses_to(&mut self, variant: u32) -> bool {
-        if !self.sought.only_containers || self.index.decision != Decision::Contained {
+        let (decision, words) = (self.index.decision, self.text.words());
+        let weights = decision.weights();
+        // A word before or after the body may be lost.
+        let may_lose = !decision.compares_words() || weights.are_ends_free;
+        if !self.sought.only_containers || may_lose {
             return false;
         }
-        let (weights, words) = (Weights::builtin(), self.text.words());
         let heavy = self.heavy_words.get_or_init(|| HeavyWords::new(words));
         let key_hashes = self.index.wordings.key_hashes(variant);
         heavy.are_lost(weights, words, key_hashes, || {
@@ -122,7 +122,8 @@ impl<V> SlotSearch<'_, V> {
 
     /// The containment of the text and of a variant; `None` if it is not sought.
     fn containment(&mut self, variant: u32) -> Option<Containment> {
-        let (weights, stored) = (Weights::builtin(), self.stored.of(self.index, variant));
+        let weights = self.index.decision.weights();
+        let stored = self.stored.of(self.index, variant);
         match self.sought.only_containers {
             true => Some(Containment::between(weights, self.text.words(), stored))
                 .filter(|found| Verdict::is_a_in_b(found.verdict)),

@@ -8,7 +8,7 @@ use test_support::SplitMix;
 
 use super::*;
 use crate::measure::compare;
-use crate::measure::containment::{Containment, Weights};
+use crate::measure::containment::Containment;
 use crate::text::Normaliser;
 
 /// The texts of a labelled set in `tests/data`.
@@ -62,8 +62,8 @@ fn plain(texts: &[impl AsRef<str>], query: &str, decision: Decision) -> Vec<Simi
         let resemblance = compare(&own, &Analysed::new(text), &Likeness::default())?;
         let containment = match decision {
             Decision::Alike => None,
-            Decision::Contained => {
-                let found = Containment::new(normaliser, Weights::builtin(), query, text);
+            Decision::Contained | Decision::News => {
+                let found = Containment::new(normaliser, decision.weights(), query, text);
                 Some(Box::new(found.verdict.is_removable().then_some(found)?))
             }
         };

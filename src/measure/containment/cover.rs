@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::ends::{Addition, Passage};
 use crate::analysis::words::scanner::Break;
 use crate::analysis::words::tokens::Token;
 use crate::analysis::words::weights::Weights;
@@ -24,9 +25,10 @@ pub(super) struct Sides<'s, 't> {
     pub(super) keys: &'s [Vec<u32>; 2],
     pub(super) states: [Vec<State>; 2],
     pub(super) losses: [Vec<f64>; 2],
-    /// `true` for a text with a clause into which the other text inserts words that turn the clause
-    /// or name another thing.
-    pub(super) altered: [bool; 2],
+    /// The words of each text that turn a clause of the other text, or name another thing in it.
+    pub(super) insertions: [Vec<usize>; 2],
+    /// The passages of each text that are forgiven, ascending: see [`Weights::news`].
+    pub(super) passages: [Vec<Passage>; 2],
 }
 
 impl<'s, 't> Sides<'s, 't> {
@@ -41,11 +43,12 @@ impl<'s, 't> Sides<'s, 't> {
             keys,
             states: tokens.map(|tokens| vec![State::Open; tokens.len()]),
             losses: tokens.map(|tokens| vec![0.0; tokens.len()]),
-            altered: [false; 2],
+            insertions: [Vec::new(), Vec::new()],
+            passages: [Vec::new(), Vec::new()],
         };
         sides.match_sentences();
         sides.align();
-        sides.match_moved(Break::Sentence);
+        sides.match_moved(Break::Line);
         sides.match_moved(Break::Clause);
         sides.match_enumerations();
         sides.match_forgiven();
@@ -53,6 +56,9 @@ impl<'s, 't> Sides<'s, 't> {
             sides.weigh_missing(side);
             sides.find_insertions(side);
             sides.weigh_scattered(side);
+        }
+        if weights.are_ends_free {
+            sides.forgive_ends();
         }
         sides
     }
@@ -82,7 +88,7 @@ impl<'s, 't> Sides<'s, 't> {
     /// The sentence or line of a token.
     pub(super) fn sentence(&self, side: usize, at: usize) -> Range<usize> {
         let tokens = self.tokens[side];
-        let is_start = |at: &usize| tokens[*at].before == Break::Sentence;
+        let is_start = |at: &usize| tokens[*at].before.ends_unit();
         let start = (0..=at).rev().find(is_start).unwrap_or(0);
         start
             ..(at + 1..tokens.len())
@@ -140,7 +146,13 @@ impl<'s, 't> Sides<'s, 't> {
             .any(|at| !self.is_open(side, at) && !self.tokens[side][at].is_light());
         let is_whole = !self.tokens[side].is_empty() && self.keys[0] == self.keys[1];
         let is_lossless = self.losses[side].iter().all(|loss| *loss == 0.0);
-        is_lossless && !self.altered[side] && (matched || is_whole)
+        is_lossless && self.insertions[1 - side].is_empty() && (matched || is_whole)
+    }
+
+    /// Returns `true` if a headline, facts around the body, or edited words are forgiven.
+    pub fn has_other_facts(&self) -> bool {
+        let mut passages = self.passages.iter().flatten();
+        passages.any(|passage| passage.addition != Addition::Plain)
     }
 
     /// The share of the words of the shorter text that the other text has too.

@@ -44,6 +44,17 @@ impl Sides<'_, '_> {
     /// The differences that are forgiven, for two texts of which one covers the other.
     pub fn forgiven(&self, [a, b]: [usize; 2]) -> Vec<Forgiven> {
         let mut found = Vec::new();
+        for (index, side) in [a, b].into_iter().enumerate() {
+            for passage in &self.passages[side] {
+                let tokens = self.tokens[side][passage.tokens.clone()].iter();
+                let words: Vec<&str> = tokens.map(|token| &*token.text).collect();
+                let mut pair = [String::new(), String::new()];
+                pair[index] = words.join(" ");
+                let [a, b] = pair;
+                let class = Equality::Passage;
+                found.push(Forgiven { a, b, class });
+            }
+        }
         for (at, token) in self.tokens[a].iter().enumerate() {
             let (text, class) = match self.states[a][at] {
                 State::At(place) => {
@@ -56,6 +67,7 @@ impl Sides<'_, '_> {
                         _ => (other.text.to_string(), self.equality([a, b], [at, place])),
                     }
                 }
+                _ if self.is_in_passage(a, at) => continue,
                 State::Open if token.is_light() && self.is_covered(a) => {
                     (String::new(), Equality::Absent)
                 }
@@ -72,6 +84,7 @@ impl Sides<'_, '_> {
                 State::At(place) if self.states[a][place] == State::Part => {
                     (self.glued(a, place), Equality::Compound)
                 }
+                _ if self.is_in_passage(b, at) => continue,
                 State::Open if token.is_light() && self.is_covered(b) => {
                     (String::new(), Equality::Absent)
                 }

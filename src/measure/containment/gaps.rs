@@ -119,7 +119,9 @@ impl Sides<'_, '_> {
                     continue;
                 }
                 let is_sentence = ends_clause && self.is_sentence(side, place);
-                self.altered[side] |= self.alters(other, segment, ends_clause, is_sentence);
+                if self.alters(other, segment.clone(), ends_clause, is_sentence) {
+                    self.insertions[other].push(segment.start);
+                }
             }
         }
     }
@@ -140,9 +142,7 @@ impl Sides<'_, '_> {
                 let between = last + 1..place + 1;
                 last > place
                     || between.len() > MAX_INSERTED_TOKENS
-                    || between
-                        .clone()
-                        .any(|at| others[at].before == Break::Sentence)
+                    || between.clone().any(|at| others[at].before.ends_unit())
                         && between
                             .clone()
                             .any(|at| self.is_open(1 - side, at) && !others[at].is_light())

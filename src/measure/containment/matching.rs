@@ -34,7 +34,7 @@ impl Sides<'_, '_> {
     /// elsewhere.
     pub(super) fn match_sentences(&mut self) {
         let mut others: HashMap<Vec<u32>, Vec<Range<usize>>, FixedState> = HashMap::default();
-        let units = [0, 1].map(|side| self.units(side, Break::Sentence));
+        let units = [0, 1].map(|side| self.units(side, Break::Line));
         // Texts of one sentence, and most texts of one line, have nothing to move.
         if units[0].len().min(units[1].len()) < 2 {
             return;
@@ -90,7 +90,7 @@ impl Sides<'_, '_> {
             sides.content(side, unit).any(|at| sides.is_open(side, at))
         };
         let may_move = |sides: &Self, side: usize, unit: &Range<usize>| {
-            level == Break::Sentence
+            level == Break::Line
                 || sides.content(side, unit).count() >= MIN_ITEM_WORDS
                     && !sides.tokens[side][unit.clone()]
                         .iter()

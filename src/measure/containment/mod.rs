@@ -65,6 +65,7 @@ mod align;
 mod alignment;
 mod certain_loss;
 mod cover;
+mod ends;
 mod findings;
 mod forgive;
 mod gaps;
@@ -102,6 +103,9 @@ pub enum Verdict {
     Same,
     /// The second text covers the first, and has more.
     AInB,
+    /// Each text covers the body of the other, and the texts have other headlines, or other facts
+    /// before or after the body. By [`Weights::news`] alone.
+    SameBody,
     /// The first text covers the second, and has more.
     BInA,
     /// Both texts have words of their own, and at least half of the words of the shorter text
@@ -114,17 +118,17 @@ pub enum Verdict {
 impl Verdict {
     /// Returns `true` if one of the two texts may be deleted.
     pub fn is_removable(self) -> bool {
-        matches!(self, Self::Same | Self::AInB | Self::BInA)
+        self.is_a_in_b() || self.is_b_in_a()
     }
 
     /// Returns `true` if the second text covers the first.
     pub fn is_a_in_b(self) -> bool {
-        matches!(self, Self::Same | Self::AInB)
+        matches!(self, Self::Same | Self::AInB | Self::SameBody)
     }
 
     /// Returns `true` if the first text covers the second.
     pub fn is_b_in_a(self) -> bool {
-        matches!(self, Self::Same | Self::BInA)
+        matches!(self, Self::Same | Self::SameBody | Self::BInA)
     }
 
     /// The verdict about the texts in the other order.
@@ -136,11 +140,12 @@ impl Verdict {
         }
     }
 
-    /// The name in outputs: `same`, `a_in_b`, `b_in_a`, `template` or `different`.
+    /// The name in outputs: `same`, `a_in_b`, `same_body`, `b_in_a`, `template` or `different`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Same => "same",
             Self::AInB => "a_in_b",
+            Self::SameBody => "same_body",
             Self::BInA => "b_in_a",
             Self::Template => "template",
             Self::Different => "different",
@@ -207,6 +212,8 @@ pub enum Equality {
     Regional,
     /// A misspelled word.
     Misspelling,
+    /// A passage before or after the body: see [`Weights::news`].
+    Passage,
 }
 
 impl Equality {
@@ -221,6 +228,7 @@ impl Equality {
             Self::Accent => "accent",
             Self::Regional => "regional",
             Self::Misspelling => "misspelling",
+            Self::Passage => "passage",
         }
     }
 }
@@ -257,7 +265,7 @@ impl Containment {
 
     /// Compares two prepared texts; `None` if neither may be deleted.
     pub(crate) fn of_removable(weights: &Weights, a: &Words<'_>, b: &Words<'_>) -> Option<Self> {
-        if certain_loss::are_apart(weights, a, b) {
+        if !weights.are_ends_free && certain_loss::are_apart(weights, a, b) {
             return None;
         }
         Some(Self::between(weights, a, b)).filter(|found| found.verdict.is_removable())
@@ -297,6 +305,7 @@ impl Containment {
     fn of([a, b]: [usize; 2], sides: &Sides<'_, '_>) -> Self {
         let [missing_in_b, missing_in_a] = [a, b].map(|side| sides.missing(side));
         let verdict = match (sides.is_covered(a), sides.is_covered(b)) {
+            (true, true) if sides.has_other_facts() => Verdict::SameBody,
             (true, true) => Verdict::Same,
             (true, false) => Verdict::AInB,
             (false, true) => Verdict::BInA,

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use crate::analysis::Analysed;
 use crate::error::Result;
 use crate::ids::DocId;
-use crate::measure::decision::{Decision, removable};
+use crate::measure::decision::Decision;
 use crate::measure::quotation::quoted_in;
 use crate::measure::{Likeness, compare};
 use crate::store::View;
@@ -61,8 +61,10 @@ impl<'v> TextFilter<'v> {
                 return Ok(false);
             };
             let other = Analysed::lazy(other);
-            let is_covered =
-                || removable(text, &other).is_some_and(|found| found.verdict.is_b_in_a());
+            let is_covered = || {
+                let found = text.removable(&other, self.decision);
+                found.is_some_and(|found| found.verdict.is_b_in_a())
+            };
             Ok(match compare(text, &other, &self.likeness) {
                 // Words are compared only of texts that are alike, since they take longer.
                 Some(_) => self.decision == Decision::Alike || is_covered(),

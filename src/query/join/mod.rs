@@ -54,7 +54,7 @@ pub struct SimilarJoin<'g> {
     /// that quotes another text, or of which another text is a short version, contains the other
     /// text and is not alike. 10 finds nearly all quoted, abridged and wrapped texts that say
     /// enough: see [the guide](crate::guide::matching). With 1, the default, only texts that are
-    /// alike are compared. More than 1 needs [`Decision::Contained`]. The index of the phrases
+    /// alike are compared. More than 1 needs a decision by words. The index of the phrases
     /// takes some 4 bytes for each word of the indexed texts, a part of
     /// [`memory_bytes`](Self::memory_bytes).
     pub contained_up_to: f64,
@@ -91,7 +91,7 @@ impl SimilarJoin<'_> {
     pub(crate) fn check(&self) -> Result<()> {
         self.least_likeness().check()?;
         let most = match self.decision {
-            Decision::Contained => f64::MAX,
+            Decision::Contained | Decision::News => f64::MAX,
             Decision::Alike => 1.0,
         };
         let ratio = self.contained_up_to;

@@ -19,7 +19,7 @@ use clap::Args;
 use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::json;
-use simdb::{Database, Snapshot};
+use simdb::{Database, Decision, Snapshot};
 
 use self::claim::Claim;
 use self::forgiven::ForgivenClass;
@@ -140,7 +140,7 @@ impl CheckReport {
         let against = against.as_ref().map(Database::snapshot).transpose()?;
 
         let mut removed = HashSet::new();
-        let certifier = Certifier::new();
+        let certifiers = [Decision::Contained, Decision::News].map(Certifier::new);
         let mut unproved = Vec::new();
         for (claims, places) in claims.chunks(BATCH_CLAIMS).zip(places.chunks(BATCH_CLAIMS)) {
             interrupt.check()?;
@@ -167,7 +167,10 @@ impl CheckReport {
                         Some(ignored) => ignored.compared(pair),
                         None => Ok(pair),
                     });
-                    (claim, pair.and_then(|pair| prove(&certifier, claim, &pair)))
+                    (
+                        claim,
+                        pair.and_then(|pair| prove(&certifiers, claim, &pair)),
+                    )
                 })
                 .collect();
             for (claim, outcome) in proved {
@@ -247,7 +250,11 @@ fn stored_text(against: Option<&Snapshot>, id: u64) -> Result<Result<String, Str
 }
 
 /// Proves a line from both texts. Returns the reason if the line does not hold.
-fn prove(certifier: &Certifier, claim: &Claim, [text, keeper]: &[String; 2]) -> Result<(), String> {
+fn prove(
+    certifiers: &[Certifier],
+    claim: &Claim,
+    [text, keeper]: &[String; 2],
+) -> Result<(), String> {
     let Some(claimed) = &claim.certificate else {
         return Err("the line has no verdict, because dedup knew no texts".to_owned());
     };
@@ -259,14 +266,16 @@ fn prove(certifier: &Certifier, claim: &Claim, [text, keeper]: &[String; 2]) -> 
             return Err(format!("{whose} has changed since the report was written"));
         }
     }
-    let found = certifier.certificate(text, keeper);
-    if found.weights != claimed.weights {
+    let mut certifiers = certifiers.iter();
+    let is_of = |certifier: &&Certifier| certifier.weights() == claimed.weights;
+    let Some(certifier) = certifiers.find(is_of) else {
         return Err(format!(
-            "the report was decided with the weights {}, and this simdb has {}",
-            claimed.weights, found.weights
+            "the report was decided with the weights {}, which this simdb does not have",
+            claimed.weights
         ));
-    }
-    if !matches!(found.verdict.as_str(), "same" | "a_in_b") {
+    };
+    let found = certifier.certificate(text, keeper);
+    if !matches!(found.verdict.as_str(), "same" | "a_in_b" | "same_body") {
         return Err(format!(
             "its keeper, document {}, does not cover it: {}, missing {}",
             claim.keeper, found.verdict, found.missing

@@ -141,7 +141,7 @@ impl Clusters {
         // The visitor runs within the search of `snapshot`, which cannot be asked for texts
         // meanwhile.
         let texts = self.similar.then(|| database.snapshot()).transpose()?;
-        let texts = texts.map(|texts| (texts, Certifier::new()));
+        let texts = texts.map(|texts| (texts, Certifier::new(self.clustering.decision())));
         let snapshot = snapshot.on_progress(sink.handler());
         let mut counts = ClusterCounts {
             documents: snapshot.len()?,

@@ -29,10 +29,10 @@ use crate::options::{LikenessOptions, RecipeOptions};
 
 /// Compares two texts, and explains why they are, or are not, near-duplicates
 ///
-/// First prints the verdict (same, a_in_b, b_in_a, template, different), and both texts, one below
-/// the other. Words in brackets are missing in the other text, with their weights in nats. A text
-/// is covered by the other text if its missing words weigh at most 3. Case, misspellings, word
-/// forms and order do not count.
+/// First prints the verdict (same, a_in_b, same_body, b_in_a, template, different), and both texts,
+/// one below the other. Words in brackets are missing in the other text, with their weights in
+/// nats. A text is covered if the other text has all of its words, in their order. Case, forms of
+/// one word and forms of one number are equal.
 ///
 /// Then prints two decisions, strict (fingerprints within radius 3) and similar (by the wording and
 /// the verdict, see --decide), and all measures. Measures compare normalised texts: without
@@ -59,7 +59,8 @@ use crate::options::{LikenessOptions, RecipeOptions};
 /// line, verdict, alike, edit similarity, Jaccard index and missing words. --json prints one object
 /// per line: the other fields of the line, such as ids, then verdict, missing_in_b and missing_in_a
 /// (lists of word and weight), forgiven (a list of token of a, token of b, class), alike (true if
-/// the texts are near-duplicates by the default thresholds), edit_similarity and jaccard.
+/// the texts are near-duplicates by the thresholds), edit_similarity and jaccard. The verdict is by
+/// --decide.
 ///
 /// --search prints only the pairs that a similar search for A accepts once B is a candidate: both
 /// texts are alike, and one covers the other. This is faster, and fastest if consecutive lines have
@@ -117,11 +118,11 @@ pub struct Compare {
 
     /// Compare the pairs of this file, JSON Lines {"a": text, "b": text}; - is standard input
     #[arg(long, value_name = "FILE")]
-    #[arg(conflicts_with_all = ["one", "files", "database", "hex", "RecipeOptions", "LikenessOptions", "Parts"])]
+    #[arg(conflicts_with_all = ["one", "files", "database", "hex", "RecipeOptions", "Parts"])]
     pairs: Option<PathBuf>,
 
     /// Print only the pairs that a similar search for A finds
-    #[arg(long, requires = "pairs")]
+    #[arg(long, requires = "pairs", conflicts_with = "LikenessOptions")]
     search: bool,
 
     /// Compare the texts in the nodes of this file, JSON Lines; - is standard input
@@ -157,7 +158,7 @@ impl Compare {
             return search_pairs(pairs, self.json, output);
         }
         if let Some(pairs) = &self.pairs {
-            return compare_pairs(pairs, self.json, output);
+            return compare_pairs(pairs, &self.likeness, self.json, output);
         }
         let compare = |fingerprinter: &Fingerprinter, sides: [Side; 2], output: &mut Output| {
             let rule = (self.likeness.likeness(), self.likeness.decision());

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
-use simdb::containment::{Containment, Missing, Weights};
+use simdb::containment::{Containment, Missing};
 use simdb::similarity::{Likeness, Resemblance};
 use simdb::{Normaliser, PreparedText};
 
@@ -14,15 +14,21 @@ use crate::console::alignment::{forgiven_rows, rows};
 use crate::console::rows::{or_dash, yes_or_no};
 use crate::console::table::one_line;
 use crate::formats::{MAX_TEXT_BYTES, text_of};
+use crate::options::LikenessOptions;
 
 /// Writes one object, or one row, for each line {"a": text, "b": text} of a file. An object has the
 /// other fields of the line.
-pub(super) fn compare_pairs(pairs: &Path, as_json: bool, output: &mut Output) -> Result<()> {
+pub(super) fn compare_pairs(
+    pairs: &Path,
+    rule: &LikenessOptions,
+    as_json: bool,
+    output: &mut Output,
+) -> Result<()> {
     let normaliser = Normaliser::new();
-    let likeness = Likeness::default();
+    let likeness = rule.likeness();
+    let weights = rule.decision().weights();
     for_each_pair(pairs, as_json, output, |a, b| {
-        let (found, resemblance) =
-            Containment::with_resemblance(&normaliser, Weights::builtin(), a, b);
+        let (found, resemblance) = Containment::with_resemblance(&normaliser, weights, a, b);
         let is_alike = resemblance.is_enough(&likeness);
         Some((found, resemblance, is_alike))
     })

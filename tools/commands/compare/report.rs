@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
-use simdb::containment::{Alignment, Weights};
+use simdb::containment::Alignment;
 use simdb::similarity::{Likeness, Resemblance};
 use simdb::{Decision, Error, Fingerprinter, Normaliser};
 
@@ -61,8 +61,9 @@ impl Comparison {
         let (mut distance_128, mut features, mut wording) = (None, None, None);
         if let [Some(one), Some(other)] = sides.each_ref().map(|side| side.text.as_deref()) {
             let normaliser = Normaliser::new();
+            let weights = decision.weights();
             let resemblance = Resemblance::new(&normaliser, one, other);
-            let alignment = Alignment::new(&normaliser, Weights::builtin(), one, other);
+            let alignment = Alignment::new(&normaliser, weights, one, other);
             let measures = Measures::new(&normaliser, &resemblance, [one, other]);
             wording = Some((resemblance, alignment, measures));
             if sides.iter().all(|side| side.is_made_of_text) {
@@ -149,7 +150,7 @@ impl Comparison {
         let verdict = alignment.containment.verdict;
         // A search compares the words of alike texts only, so the verdict about other texts decides
         // nothing.
-        Some(match self.decision == Decision::Contained && is_alike {
+        Some(match self.decision != Decision::Alike && is_alike {
             true => Conclusion {
                 near_duplicates: verdict.is_removable(),
                 because: format!("{because}; the verdict is {}", verdict.name()),

@@ -81,7 +81,9 @@ impl Dedup {
         let text = self.copy.input.text_field();
         let mut corpus = CorpusOutput::create(outputs.corpus, format, &inputs, marks, text)?;
         let report = outputs.report.map(RecordReport::create).transpose()?;
-        let mut report = report.map(|report| RemovalReport::new(report, self.ignored_blocks()));
+        let decision = self.clustering.decision();
+        let mut report =
+            report.map(|report| RemovalReport::new(report, self.ignored_blocks(), decision));
         let folder = self.copy.temporary_folder()?;
         let inputs = copies_of_streams(inputs, folder.path(), &interrupt)?;
         let mut statistics = Statistics::new(inputs, self.copy.on_error, outputs.rejects)?;

@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader, BufWriter, Seek, Write};
 use anyhow::{Context, Result};
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
+use simdb::Decision;
 use tempfile::SpooledTempFile;
 
 use super::decisions::Removal;
@@ -47,12 +48,12 @@ struct PendingRemoval {
 
 impl RemovalReport {
     /// `ignored` is the rule of the blocks that are not compared.
-    pub fn new(report: RecordReport, ignored: Option<BlockRule>) -> Self {
+    pub fn new(report: RecordReport, ignored: Option<BlockRule>, decision: Decision) -> Self {
         Self {
             report,
             ignored,
             is_by_place: false,
-            certifier: Certifier::new(),
+            certifier: Certifier::new(decision),
             batch: Vec::new(),
             batch_bytes: 0,
             spool: BufWriter::new(SpooledTempFile::new(SPOOL_BYTES)),

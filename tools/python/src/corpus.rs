@@ -8,7 +8,7 @@ use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use simdb::clusters::{ClustersEvent, Keep};
-use simdb::containment::{Containment, Verdict, Weights};
+use simdb::containment::{Containment, Verdict};
 use simdb::join::SimilarJoin;
 use simdb::{Database, Decision, DocId, Document, Fingerprint, Snapshot};
 
@@ -169,16 +169,16 @@ fn removal(
     };
     let (containment, resemblance) = Containment::with_resemblance(
         &NORMALISER,
-        Weights::builtin(),
+        decision.weights(),
         &text(removed)?,
         &text(keeper)?,
     );
     let (verdict, missing) = match decision {
-        Decision::Contained => (
+        Decision::Alike => (None, Vec::new()),
+        _ => (
             Some(Verdict::name(containment.verdict)),
             words(containment.missing_in_b),
         ),
-        Decision::Alike => (None, Vec::new()),
     };
     let (edit_similarity, jaccard) = (resemblance.edit_similarity, resemblance.jaccard);
     Ok((removed, keeper, verdict, missing, edit_similarity, jaccard))

@@ -241,7 +241,7 @@ pub fn removal_table(
 }
 
 /// The verdicts about a removed text and its keeper, in the order of `_VERDICTS` in `corpus.py`.
-const VERDICTS: [Verdict; 2] = [Verdict::Same, Verdict::AInB];
+const VERDICTS: [Verdict; 3] = [Verdict::Same, Verdict::AInB, Verdict::SameBody];
 
 /// All pairs of similar texts as a table: the numbers a and b of their records, a < b, with the
 /// verdict, edit similarity and Jaccard index. The numbers ascend. A text without a word is not

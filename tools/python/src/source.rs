@@ -67,10 +67,12 @@ impl SimilarOptions {
     ) -> PyResult<Self> {
         let decision = match decision {
             "contained" => Decision::Contained,
+            "news" => Decision::News,
             "alike" => Decision::Alike,
             _ => {
-                let message =
-                    format!("there is no decision '{decision}'; known are 'contained' and 'alike'");
+                let message = format!(
+                    "there is no decision '{decision}'; known are 'contained', 'news' and 'alike'"
+                );
                 return Err(invalid_argument(py, &message));
             }
         };

@@ -22,7 +22,7 @@ from simdb.errors import IncompleteError, InvalidArgumentError
 
 _RECORDS_PER_CHUNK = 4096
 _CHARACTERS_PER_CHUNK = 4 << 20
-_VERDICTS = ("same", "a_in_b", None)
+_VERDICTS = ("same", "a_in_b", "same_body", None)
 
 
 class Removal(NamedTuple):
@@ -33,7 +33,7 @@ class Removal(NamedTuple):
     keeper: int
     """The position of the kept record that says all that the removed record says."""
     verdict: Optional[str]
-    """``"same"`` or ``"a_in_b"``: a is the removed text, b its keeper. None with decision "alike"."""
+    """``"same"``, ``"a_in_b"`` or ``"same_body"``: a is the removed text, b its keeper. None with decision "alike"."""
     missing: List[Tuple[str, float]]
     """The words that the keeper does not say, with their weights in nats: at most 3 in all."""
     edit_similarity: Optional[float]
@@ -464,7 +464,7 @@ def dedup(
     keep: Union[Literal["first", "longest", "earlier"], Callable[[Any], float]] = "first",
     edit_similarity: Optional[float] = None,
     jaccard: Optional[float] = None,
-    decision: Literal["contained", "alike"] = "contained",
+    decision: Literal["contained", "news", "alike"] = "contained",
     memory_bytes: int = 1 << 30,
     progress: Any = None,
 ) -> Dedup:
@@ -519,15 +519,14 @@ def pairs(
     *,
     edit_similarity: Optional[float] = None,
     jaccard: Optional[float] = None,
-    decision: Literal["contained", "alike"] = "contained",
+    decision: Literal["contained", "news", "alike"] = "contained",
     max_pairs: int = 100_000_000,
     progress: Any = None,
 ) -> Table:
     """All pairs of records with similar texts, as a table.
 
     The columns a and b are positions of records, a < b; verdict, edit_similarity and jaccard compare
-    their texts. With decision "contained" one text says all that the other says. All texts are held in
-    memory.
+    their texts. With decision "contained" one text covers the other. All texts are held in memory.
 
     >>> import simdb
     >>> found = simdb.pairs(["the cat sat on the mat today", "A cat sat on a mat today!", "a dog"])
@@ -551,7 +550,7 @@ def clusters(
     keep: Union[Literal["first", "longest", "earlier"], Callable[[Any], float]] = "first",
     edit_similarity: Optional[float] = None,
     jaccard: Optional[float] = None,
-    decision: Literal["contained", "alike"] = "contained",
+    decision: Literal["contained", "news", "alike"] = "contained",
     memory_bytes: int = 1 << 30,
     progress: Any = None,
 ) -> Table:
