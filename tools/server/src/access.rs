@@ -135,6 +135,16 @@ impl Access {
         }
     }
 
+    /// The token, if it may be kept in a cookie: a token of the server.
+    pub fn known<'t>(&self, given: &'t str) -> Option<&'t str> {
+        let tokens = [&self.token, &self.read_only_token];
+        tokens
+            .into_iter()
+            .flatten()
+            .any(|token| is_equal(given, token))
+            .then_some(given)
+    }
+
     fn cookie_token<'h>(&self, headers: &'h HeaderMap) -> Option<&'h str> {
         let cookies = headers
             .get_all(COOKIE)

@@ -72,6 +72,12 @@ impl WholeBody {
         timeout(WHOLE_BODY, read).await.map_err(|_| too_slow())?
     }
 
+    /// The body as a form of HTML.
+    pub fn form<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
+        serde_urlencoded::from_bytes(&self.bytes)
+            .map_err(|error| ApiError::bad_request(format!("the form is not as expected: {error}")))
+    }
+
     /// The body as JSON.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
         serde_json::from_slice(&self.bytes)

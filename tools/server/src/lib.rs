@@ -6,7 +6,9 @@
 //! - `connections`: listeners, limits and time limits of connections
 //! - `access`: tokens, `Host` and `Origin`
 //! - `routes`: each address with its handler; `openapi.json` describes them
-//! - `api`: the handlers
+//! - `api`: the handlers of the API
+//! - `page`: the handlers of the page, and its templates
+//! - `review`, `history`: pairs to judge, and the counts of the last hour
 //! - `server`: the database, and what all handlers share
 //! - `pool`, `writer`: bounded threads for work that blocks, and for commits
 //! - `body`, `wire`, `error`, `metrics`: requests and answers
@@ -20,9 +22,12 @@ mod api;
 mod body;
 mod connections;
 mod error;
+mod history;
 mod metrics;
 mod options;
+mod page;
 mod pool;
+mod review;
 mod routes;
 mod serve;
 mod server;

@@ -50,6 +50,17 @@ impl TimeHistogram {
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         self.0.record(&SECONDS, time.as_secs_f64(), micros);
     }
+
+    /// The number of times, and their sum in seconds.
+    pub fn count_and_sum(&self) -> (u64, f64) {
+        let count = self
+            .0
+            .buckets
+            .iter()
+            .map(|count| count.load(Ordering::Relaxed))
+            .sum();
+        (count, self.0.sum.load(Ordering::Relaxed) as f64 * 1e-6)
+    }
 }
 
 /// Counts of values by their bucket, and their sum in a unit that is a whole number.

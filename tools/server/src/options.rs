@@ -76,6 +76,12 @@ pub struct Options {
     #[arg(long, value_name = "FOLDER", help_heading = "Access")]
     pub backups: Option<PathBuf>,
 
+    /// Collect the answers of the page for reviews in this file of JSON Lines
+    ///
+    /// `simdb-cli compare --pairs` reads it.
+    #[arg(long, value_name = "FILE")]
+    pub review: Option<PathBuf>,
+
     /// The longest text
     ///
     /// Computing a fingerprint takes 25 to 40 times the size of the text in memory.

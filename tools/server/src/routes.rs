@@ -16,6 +16,7 @@ use axum::routing::{delete, get, post};
 use crate::access::Right;
 use crate::api::{change, compare, documents, operations, query};
 use crate::error::{ApiError, RefusalKind};
+use crate::page::{self, browse, groups, health, review, search};
 use crate::server::Server;
 
 /// An address of the server.
@@ -23,6 +24,14 @@ pub struct Route {
     pub method: &'static str,
     pub path: &'static str,
     right: Right,
+}
+
+impl Route {
+    /// Returns `true` for an address of the page, which is for people.
+    fn is_page(&self) -> bool {
+        let others = ["/healthz", "/openapi.json", "/metrics"];
+        !self.path.starts_with("/v1/") && !others.contains(&self.path)
+    }
 }
 
 /// Declares the list of routes and the router that has them, so that neither can lack one.
@@ -55,6 +64,16 @@ routes! {
     post "/v1/query" Read query::query;
     post "/v1/similar" Read query::similar;
     post "/v1/compare" Read compare::compare;
+    get "/" Read browse::browse;
+    get "/search" Read search::search;
+    post "/search" Read search::search_form;
+    get "/groups" Read groups::groups;
+    get "/review" Read review::review;
+    post "/review" Write review::answer;
+    get "/health" Read health::health;
+    get "/style.css" Open page::style;
+    get "/page.js" Open page::script;
+    get "/icon.svg" Open page::icon;
 }
 
 /// The router with the checks before its handlers.
@@ -88,12 +107,24 @@ async fn guard(State(server): State<Arc<Server>>, request: Request, next: Next) 
         ROUTES.iter().position(is_it)
     });
     let right = index.map_or(Right::Read, |index| ROUTES[index].right);
+    let is_page = index.is_some_and(|index| ROUTES[index].is_page());
     let checked = server
         .access
         .check(request.method(), request.headers(), right);
-    let mut response = match checked {
-        Ok(()) => next.run(request).await,
-        Err(error) => error.into_response(),
+    let link = if is_page {
+        token_link(&server, &request)
+    } else {
+        None
+    };
+    let mut response = match (link, checked) {
+        (Some(link), _) => link,
+        (None, Ok(())) => next.run(request).await,
+        (None, Err(error)) if is_page && error.status == StatusCode::UNAUTHORIZED => {
+            let mut response = page::ask_for_token(request.headers());
+            response.extensions_mut().insert(RefusalKind(error.kind));
+            response
+        }
+        (None, Err(error)) => error.into_response(),
     };
     if let Some(RefusalKind(kind)) = response.extensions().get() {
         server.metrics.refused(kind);
@@ -103,6 +134,22 @@ async fn guard(State(server): State<Arc<Server>>, request: Request, next: Next) 
         .answered(index, response.status().as_u16(), start.elapsed());
     protect(response.headers_mut());
     response
+}
+
+/// The answer to the link of the page with a token of the server, if the request is that link.
+fn token_link(server: &Server, request: &Request) -> Option<Response> {
+    let (method, headers) = (request.method(), request.headers());
+    let mut fields = request.uri().query()?.split('&');
+    let token = fields.find_map(|field| field.strip_prefix("token="))?;
+    // The host is checked: a page of another site learns nothing, and sets no cookie.
+    server.access.check(method, headers, Right::Open).ok()?;
+    let token = server.access.known(token)?;
+    Some(page::keep_token(
+        headers,
+        &server.access.cookie,
+        token,
+        request.uri().path(),
+    ))
 }
 
 /// Headers that keep the answers out of caches, frames and pages of other sites.
@@ -125,12 +172,6 @@ mod tests {
 
     use super::*;
 
-    /// Returns `true` for an address of the page, which is for people.
-    fn is_page(path: &str) -> bool {
-        let others = ["/healthz", "/openapi.json", "/metrics"];
-        !path.starts_with("/v1/") && !others.contains(&path)
-    }
-
     #[test]
     fn openapi_describes_each_route_and_no_other() {
         let described: Value = serde_json::from_str(include_str!("api/openapi.json")).unwrap();
@@ -150,7 +191,7 @@ mod tests {
                 );
             }
         }
-        let routes = ROUTES.iter().filter(|route| !is_page(route.path));
+        let routes = ROUTES.iter().filter(|route| !route.is_page());
         let routes = routes.map(|route| (route.method.to_owned(), route.path.to_owned()));
         assert_eq!(found, routes.collect());
     }

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use crate::access::Access;
 use crate::connections::{Listener, serve};
+use crate::history;
 use crate::options::{ListenAddress, Options};
 use crate::routes::router;
 use crate::server::{Server, most_blocking_threads};
@@ -44,6 +45,7 @@ async fn serve_database(options: &Options, output: &mut Output) -> Result<()> {
     let (stop_in, stop) = watch::channel(false);
     stop_at_signals(stop_in)?;
     let server = Arc::new(Server::new(database, access, options, stop.clone())?);
+    tokio::spawn(history::record(Arc::clone(&server)));
     let metrics = Arc::clone(&server.metrics);
     serve(
         listener,

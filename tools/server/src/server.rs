@@ -11,9 +11,11 @@ use tokio::sync::watch;
 use crate::access::Access;
 use crate::body::BodyBudget;
 use crate::error::ApiError;
+use crate::history::History;
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::pool::Pool;
+use crate::review::Reviews;
 use crate::writer::{Committed, Writer};
 
 /// Reports at a time, which take seconds and all cores: stats, doctor, clusters, backups.
@@ -33,6 +35,9 @@ pub struct Server {
     pub bodies: BodyBudget,
     pub metrics: Arc<Metrics>,
     pub limits: Limits,
+    /// The pairs to judge; `None` without a file for the answers.
+    pub reviews: Option<Arc<Reviews>>,
+    pub history: History,
     /// The folder of backups; `None` if they are not allowed.
     pub backups: Option<PathBuf>,
     /// Set when the server is to end.
@@ -56,6 +61,10 @@ impl Server {
     ) -> Result<Self> {
         let metrics = Arc::new(Metrics::new());
         let threads = threads();
+        let reviews = options
+            .review
+            .as_ref()
+            .map(|path| Reviews::open(path).map(Arc::new));
         Ok(Self {
             database,
             access,
@@ -69,6 +78,8 @@ impl Server {
                 text_bytes: options.max_text,
                 body_bytes: options.max_body,
             },
+            reviews: reviews.transpose()?,
+            history: History::default(),
             backups: options.backups.clone(),
             stop,
             has_failed: AtomicBool::new(false),

@@ -11,6 +11,7 @@ mod common;
 mod equality;
 mod hostile;
 mod operations;
+mod page;
 mod queries;
 mod schema;
 mod shutdown;

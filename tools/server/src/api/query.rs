@@ -89,6 +89,30 @@ struct Answer<M> {
 }
 
 impl Sought {
+    pub fn of_text(text: String) -> Self {
+        let text = Some(text);
+        Self {
+            text,
+            ..Self::default()
+        }
+    }
+
+    pub fn of_id(id: DocId) -> Self {
+        let id = Some(WireId(id));
+        Self {
+            id,
+            ..Self::default()
+        }
+    }
+
+    pub fn of_fingerprint(fingerprint: Fingerprint) -> Self {
+        let fingerprint = Some(fingerprint);
+        Self {
+            fingerprint,
+            ..Self::default()
+        }
+    }
+
     /// The query, made ready by the snapshot that answers it.
     pub fn resolve(self, server: &Server, snapshot: &Snapshot) -> Result<ResolvedQuery, ApiError> {
         match (self.text, self.fingerprint, self.id) {

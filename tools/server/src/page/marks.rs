@@ -1,0 +1,197 @@
+//! Two texts with their differences marked: word by word, and character by character in CJK.
+
+use std::time::{Duration, Instant};
+
+use maud::{Markup, html};
+use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
+
+use super::words::Words;
+
+/// The longest part of a text that is shown.
+const SHOWN_BYTES: usize = 20_000;
+
+/// After this time, the rest of two texts is marked as a whole.
+const MARK_TIME: Duration = Duration::from_millis(100);
+
+/// A part of a text, and `true` if the other text does not have it there.
+type Part<'t> = (&'t str, bool);
+
+/// Both texts as HTML. What only the first has is `del`, what only the second has is `ins`.
+pub fn marked(words: &Words, a: &str, b: &str) -> [Markup; 2] {
+    let (a, a_is_cut) = shown(a);
+    let (b, b_is_cut) = shown(b);
+    let [a_parts, b_parts] = differences(a, b);
+    let a = html! {
+        @for (part, is_own) in a_parts {
+            @if is_own { del { (part) } } @else { (part) }
+        }
+        @if a_is_cut { span.note { (words.cut) } }
+    };
+    let b = html! {
+        @for (part, is_own) in b_parts {
+            @if is_own { ins { (part) } } @else { (part) }
+        }
+        @if b_is_cut { span.note { (words.cut) } }
+    };
+    [a, b]
+}
+
+/// A text as HTML, without marks.
+pub fn plain(words: &Words, text: &str) -> Markup {
+    let (text, is_cut) = shown(text);
+    html! {
+        (text)
+        @if is_cut { span.note { (words.cut) } }
+    }
+}
+
+/// The part of a text that is shown, and `true` if the text is longer.
+fn shown(text: &str) -> (&str, bool) {
+    let mut end = SHOWN_BYTES.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    (&text[..end], end < text.len())
+}
+
+/// The parts of both texts, in text order.
+fn differences<'t>(a: &'t str, b: &'t str) -> [Vec<Part<'t>>; 2] {
+    let (a_tokens, b_tokens) = (tokens(a), tokens(b));
+    let deadline = Some(Instant::now() + MARK_TIME);
+    let operations = capture_diff_slices_deadline(Algorithm::Myers, &a_tokens, &b_tokens, deadline);
+    let (mut a_parts, mut b_parts) = (Parts::new(a), Parts::new(b));
+    for operation in operations {
+        let is_own = !matches!(operation, DiffOp::Equal { .. });
+        a_parts.push(&a_tokens[operation.old_range()], is_own);
+        b_parts.push(&b_tokens[operation.new_range()], is_own);
+    }
+    [a_parts.parts, b_parts.parts]
+}
+
+/// The parts of a text, put together from neighbouring tokens.
+struct Parts<'t> {
+    text: &'t str,
+    position: usize,
+    parts: Vec<Part<'t>>,
+}
+
+impl<'t> Parts<'t> {
+    fn new(text: &'t str) -> Self {
+        Self {
+            text,
+            position: 0,
+            parts: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, tokens: &[&str], is_own: bool) {
+        let end = self.position + tokens.iter().map(|token| token.len()).sum::<usize>();
+        if end > self.position {
+            self.parts.push((&self.text[self.position..end], is_own));
+            self.position = end;
+        }
+    }
+}
+
+/// The kind of a character: characters of one kind make a token.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Word,
+    Space,
+    /// A token of its own: CJK, punctuation, symbols.
+    Alone,
+}
+
+fn kind(character: char) -> Kind {
+    if character.is_whitespace() {
+        Kind::Space
+    } else if character.is_alphanumeric() && !is_written_without_spaces(character) {
+        Kind::Word
+    } else {
+        Kind::Alone
+    }
+}
+
+/// Returns `true` for scripts that put no spaces between words.
+fn is_written_without_spaces(character: char) -> bool {
+    matches!(
+        u32::from(character),
+        // Thai and Lao, Myanmar, Khmer, kana, ideographs, and their extensions.
+        0x0e00..=0x0eff | 0x1000..=0x109f | 0x1780..=0x17ff | 0x3040..=0x30ff | 0x3400..=0x9fff
+            | 0xf900..=0xfaff | 0x20000..=0x3ffff
+    )
+}
+
+/// The tokens of a text. Together they are the text.
+fn tokens(text: &str) -> Vec<&str> {
+    let mut tokens = Vec::new();
+    let (mut start, mut last) = (0, Kind::Alone);
+    for (position, character) in text.char_indices() {
+        let kind = kind(character);
+        if position > start && (kind != last || kind == Kind::Alone) {
+            tokens.push(&text[start..position]);
+            start = position;
+        }
+        last = kind;
+    }
+    if start < text.len() {
+        tokens.push(&text[start..]);
+    }
+    tokens
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own(parts: &[Part<'_>]) -> Vec<String> {
+        parts
+            .iter()
+            .filter(|(_, is_own)| *is_own)
+            .map(|(part, _)| (*part).to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn words_and_cjk_characters_are_tokens() {
+        assert_eq!(
+            tokens("The ferry's 12 km, 吃飯 ok"),
+            [
+                "The", " ", "ferry", "'", "s", " ", "12", " ", "km", ",", " ", "吃", "飯", " ",
+                "ok"
+            ]
+        );
+        assert_eq!(tokens("").len(), 0);
+    }
+
+    #[test]
+    fn differences_are_marked_on_both_sides() {
+        let [a, b] = differences("The ferry was cancelled.", "The ferry was not cancelled.");
+        assert_eq!((own(&a), own(&b)), (vec![], vec!["not ".to_owned()]));
+        let [a, b] = differences("今天的渡轮停航", "明天的渡轮停航");
+        assert_eq!(
+            (own(&a), own(&b)),
+            (vec!["今".to_owned()], vec!["明".to_owned()])
+        );
+        for (one, other) in [("", "a b"), ("a", ""), ("same", "same"), ("a b c", "x y z")] {
+            let [a, b] = differences(one, other);
+            let joined =
+                |parts: &[Part<'_>]| parts.iter().map(|(part, _)| *part).collect::<String>();
+            assert_eq!((joined(&a), joined(&b)), (one.to_owned(), other.to_owned()));
+        }
+    }
+
+    #[test]
+    fn markup_in_a_text_is_escaped_and_a_long_text_cut() {
+        let words = Words::of(&Default::default());
+        let long = format!("<script>alert(1)</script>{}", "渡".repeat(10_000));
+        let [a, b] = marked(words, &long, "<b>");
+        let (a, b) = (a.into_string(), b.into_string());
+        assert!(
+            a.contains("script&gt;") && !a.contains("<script") && a.contains(words.cut),
+            "{a:.99}"
+        );
+        assert!(!b.contains("<b>"), "{b}");
+        assert!(a.len() < 3 * SHOWN_BYTES);
+    }
+}

@@ -1,0 +1,331 @@
+//! [`Reviews`]: pairs of stored texts in doubt, and the file of the answers about them.
+
+use std::collections::{HashSet, VecDeque};
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use simdb::containment::{Containment, Verdict, Weights};
+use simdb::similarity::Resemblance;
+use simdb::{Database, Decision, DocId, Normaliser, Snapshot};
+
+use crate::error::ApiError;
+
+/// The documents whose similar texts make the pairs of one search, and the most pairs of each.
+const SAMPLED: usize = 200;
+const PAIRS_OF_EACH: usize = 5;
+
+/// Longer texts are not shown to a person.
+const MAX_TEXT_BYTES: usize = 20_000;
+
+/// An answer of a person about two texts, with the words of the judged pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    Removable,
+    Different,
+    Unsure,
+}
+
+/// A line of the file.
+#[derive(Clone, Serialize, Deserialize)]
+struct ReviewLine {
+    set: String,
+    a_id: String,
+    b_id: String,
+    a: String,
+    b: String,
+    gold: Answer,
+    /// The decision of simdb when the pair was shown.
+    verdict: Verdict,
+}
+
+/// A stored text.
+#[derive(Clone)]
+pub struct StoredText {
+    pub id: DocId,
+    pub text: String,
+}
+
+/// Two stored texts, and the decision of simdb about them.
+#[derive(Clone)]
+pub struct DoubtfulPair {
+    pub a: StoredText,
+    pub b: StoredText,
+    pub found: Containment,
+    /// The larger, the more doubtful.
+    doubt: f64,
+}
+
+/// Answers by the decision of simdb: removable or not.
+#[derive(Clone, Copy, Default)]
+pub struct Counts {
+    removable: [u64; 2],
+    different: [u64; 2],
+    unsure: u64,
+}
+
+impl Counts {
+    fn add(&mut self, line: &ReviewLine) {
+        let by_simdb = usize::from(line.verdict.is_removable());
+        match line.gold {
+            Answer::Removable => self.removable[by_simdb] += 1,
+            Answer::Different => self.different[by_simdb] += 1,
+            Answer::Unsure => self.unsure += 1,
+        }
+    }
+
+    pub fn answers(&self) -> u64 {
+        self.removable.iter().chain(&self.different).sum::<u64>() + self.unsure
+    }
+
+    /// The pairs that simdb would remove rightly, and all that it would remove.
+    pub fn precision(&self) -> (u64, u64) {
+        (self.removable[1], self.removable[1] + self.different[1])
+    }
+
+    /// The pairs that simdb would remove rightly, and all that may be removed.
+    pub fn recall(&self) -> (u64, u64) {
+        (self.removable[1], self.removable[0] + self.removable[1])
+    }
+}
+
+pub struct Reviews {
+    path: PathBuf,
+    state: Mutex<ReviewState>,
+}
+
+#[derive(Default)]
+struct ReviewState {
+    file: Option<File>,
+    /// The lines of the file, each with the length of the file before it. Texts are dropped.
+    lines: Vec<(u64, ReviewLine)>,
+    len_bytes: u64,
+    /// The next pairs, the most doubtful first.
+    pairs: VecDeque<DoubtfulPair>,
+    /// Pairs that were answered, or put into `pairs`.
+    seen: HashSet<(DocId, DocId)>,
+    /// Counts the searches, so that each samples other documents.
+    searches: u64,
+}
+
+impl Reviews {
+    /// Reads the answers so far. A file of another kind is an error, and stays as it is.
+    pub fn open(path: &Path) -> Result<Self> {
+        let failed = || format!("cannot use {} for the answers of a review", path.display());
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(path)
+            .with_context(failed)?;
+        let mut state = ReviewState::default();
+        let mut reader = BufReader::new(&file);
+        let mut text = String::new();
+        while reader.read_line(&mut text).with_context(failed)? > 0 {
+            let line: ReviewLine = serde_json::from_str(&text).with_context(failed)?;
+            state.push(line, text.len() as u64);
+            text.clear();
+        }
+        state.file = Some(file);
+        Ok(Self {
+            path: path.to_path_buf(),
+            state: Mutex::new(state),
+        })
+    }
+
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        self.state
+            .lock()
+            .lines
+            .iter()
+            .for_each(|(_, line)| counts.add(line));
+        counts
+    }
+
+    /// The pair to judge next; `None` if the sampled documents have no similar texts.
+    pub fn next_pair(&self, database: &Database) -> Result<Option<DoubtfulPair>, ApiError> {
+        let mut state = self.state.lock();
+        if state.pairs.is_empty() {
+            let snapshot = database.snapshot()?;
+            let mut found = doubtful_pairs(database, &snapshot, state.searches)?;
+            state.searches += 1;
+            found.retain(|pair| state.seen.insert((pair.a.id, pair.b.id)));
+            found.sort_by(|a, b| b.doubt.total_cmp(&a.doubt));
+            state.pairs.extend(found);
+        }
+        Ok(state.pairs.front().cloned())
+    }
+
+    /// Appends an answer. A pair that is not the next one was answered in another window.
+    pub fn answer(&self, a: DocId, b: DocId, answer: Answer) -> Result<(), ApiError> {
+        let mut state = self.state.lock();
+        let is_next = |pair: &DoubtfulPair| (pair.a.id, pair.b.id) == (a, b);
+        if !state.pairs.front().is_some_and(is_next) {
+            return Ok(());
+        }
+        let Some(pair) = state.pairs.pop_front() else {
+            return Ok(());
+        };
+        let line = ReviewLine {
+            set: "review".to_owned(),
+            a_id: a.to_string(),
+            b_id: b.to_string(),
+            a: pair.a.text.clone(),
+            b: pair.b.text.clone(),
+            gold: answer,
+            verdict: pair.found.verdict,
+        };
+        let mut text = serde_json::to_vec(&line).map_err(|error| self.failed(&error))?;
+        text.push(b'\n');
+        let before = state.len_bytes;
+        let written = state
+            .file
+            .as_mut()
+            .map(|file| file.write_all(&text).and_then(|()| file.sync_data()));
+        match written {
+            Some(Ok(())) => {
+                state.push(line, text.len() as u64);
+                Ok(())
+            }
+            Some(Err(error)) => {
+                // A part of the line may be in the file.
+                state.cut(before);
+                state.pairs.push_front(pair);
+                Err(self.failed(&error))
+            }
+            None => Err(ApiError::internal("the file of answers is not open")),
+        }
+    }
+
+    /// Takes the last answer back, and shows its pair again if it was given in this run.
+    pub fn undo(&self) -> Result<(), ApiError> {
+        let mut state = self.state.lock();
+        let Some((before, line)) = state.lines.pop() else {
+            return Ok(());
+        };
+        state.cut(before);
+        let ids = [&line.a_id, &line.b_id].map(|id| id.parse::<DocId>());
+        if let [Ok(a), Ok(b)] = ids {
+            let found = Containment::new(&Normaliser::new(), Weights::builtin(), &line.a, &line.b);
+            let [a, b] = [(a, line.a), (b, line.b)].map(|(id, text)| StoredText { id, text });
+            state.pairs.push_front(DoubtfulPair {
+                a,
+                b,
+                found,
+                doubt: 0.0,
+            });
+        }
+        Ok(())
+    }
+
+    fn failed(&self, error: &dyn std::error::Error) -> ApiError {
+        ApiError::internal(format!("cannot write {}: {error}", self.path.display()))
+    }
+}
+
+impl ReviewState {
+    fn push(&mut self, line: ReviewLine, len_bytes: u64) {
+        if let [Ok(a), Ok(b)] = [&line.a_id, &line.b_id].map(|id| id.parse::<DocId>()) {
+            self.seen.insert((a, b));
+        }
+        self.lines.push((self.len_bytes, line));
+        self.len_bytes += len_bytes;
+    }
+
+    /// Cuts the file to this length.
+    fn cut(&mut self, len_bytes: u64) {
+        self.len_bytes = len_bytes;
+        if let Some(file) = &self.file
+            && let Err(error) = file.set_len(len_bytes).and_then(|()| file.sync_data())
+        {
+            log::error!("cannot cut the file of answers: {error}");
+        }
+    }
+}
+
+/// Pairs of similar texts of some documents. Each search starts at other documents.
+fn doubtful_pairs(
+    database: &Database,
+    snapshot: &Snapshot,
+    search: u64,
+) -> Result<Vec<DoubtfulPair>, ApiError> {
+    let mut pairs = Vec::new();
+    for document in sampled(snapshot, search)? {
+        let Some(text) = document.text.filter(|text| text.len() <= MAX_TEXT_BYTES) else {
+            continue;
+        };
+        let query = database.text_query(&text)?.decision(Decision::Alike);
+        let alike = snapshot.similar(&query)?;
+        for other in alike
+            .iter()
+            .filter(|found| found.id != document.id)
+            .take(PAIRS_OF_EACH)
+        {
+            let other_text = snapshot.get(other.id)?.and_then(|other| other.text);
+            let Some(other_text) = other_text.filter(|text| text.len() <= MAX_TEXT_BYTES) else {
+                continue;
+            };
+            let own = StoredText {
+                id: document.id,
+                text: text.clone(),
+            };
+            let other = StoredText {
+                id: other.id,
+                text: other_text,
+            };
+            // The smaller id on the left, so that a pair is one pair in both directions.
+            let (a, b) = if own.id < other.id {
+                (own, other)
+            } else {
+                (other, own)
+            };
+            pairs.push(pair_of(a, b));
+        }
+    }
+    Ok(pairs)
+}
+
+fn pair_of(a: StoredText, b: StoredText) -> DoubtfulPair {
+    let (found, resemblance) =
+        Containment::with_resemblance(&Normaliser::new(), Weights::builtin(), &a.text, &b.text);
+    let doubt = doubt(&found, &resemblance);
+    DoubtfulPair { a, b, found, doubt }
+}
+
+/// The doubt about a decision, from 0 to 1: about a removal, the unlikeness of the texts; about
+/// texts that are kept, the likeness of texts of which one lacks little.
+fn doubt(found: &Containment, resemblance: &Resemblance) -> f64 {
+    if resemblance.same_wording {
+        return 0.0;
+    }
+    if found.verdict.is_removable() {
+        return 1.0 - resemblance.score();
+    }
+    let lost = found.weight_missing_in_a().min(found.weight_missing_in_b());
+    resemblance.score() / (1.0 + lost / simdb::containment::MIN_REPLACED)
+}
+
+/// Some documents from all parts of the range of ids.
+fn sampled(snapshot: &Snapshot, search: u64) -> Result<Vec<simdb::Document>, ApiError> {
+    let first = snapshot.documents().next().transpose()?;
+    let (Some(first), Some(last)) = (first, snapshot.last_id()?) else {
+        return Ok(Vec::new());
+    };
+    let range = last.0 - first.id.0;
+    let mut documents: Vec<simdb::Document> = Vec::new();
+    for step in 0..SAMPLED as u64 {
+        // Multiples of the golden ratio are spread evenly, however many there are.
+        let share = (search * SAMPLED as u64 + step).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let offset = (u128::from(share) * (u128::from(range) + 1)) >> 64;
+        let id = DocId(first.id.0 + offset as u64);
+        documents.extend(snapshot.documents_from(id).next().transpose()?);
+    }
+    documents.sort_by_key(|document| document.id);
+    documents.dedup_by_key(|document| document.id);
+    Ok(documents)
+}

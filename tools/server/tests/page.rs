@@ -1,0 +1,291 @@
+//! The page without a browser: tokens, languages, escapes, and what each section shows.
+
+use serde_json::{Value, json};
+
+use crate::common::{Answered, Served};
+
+const FERRY: &str = "The ferry to the islands was cancelled due to heavy fog.";
+const NO_FERRY: &str = "The ferry to the islands was not cancelled due to heavy fog.";
+const FERRY_AND_BUS: &str =
+    "The ferry to the islands was cancelled due to heavy fog. Buses are late.";
+
+fn with_ferries(options: &[&str]) -> Served {
+    let served = Served::new(&[&["--no-token", "--similar"][..], options].concat());
+    let texts = [FERRY, NO_FERRY, FERRY_AND_BUS].iter().zip(1..);
+    let documents = texts.map(|(text, id)| json!({"id": id, "text": text}));
+    served.post("/v1/documents", &documents.collect()).with(200);
+    served
+}
+
+/// The body of a page that must be whole.
+#[track_caller]
+fn shown(served: &Served, path: &str) -> String {
+    whole(served.send_plainly("GET", path, &[], b""))
+}
+
+#[track_caller]
+fn whole(answered: Answered) -> String {
+    assert_eq!(answered.status, 200, "{answered:?}");
+    assert!(
+        answered
+            .head
+            .contains("content-type: text/html; charset=utf-8"),
+        "{answered:?}"
+    );
+    assert!(
+        answered.body.ends_with("</main></body></html>"),
+        "{answered:?}"
+    );
+    answered.body
+}
+
+#[track_caller]
+fn post_form(served: &Served, path: &str, form: &str) -> Answered {
+    let origin = format!("http://{}", served.address);
+    served.send_plainly("POST", path, &[("Origin", &origin)], form.as_bytes())
+}
+
+#[test]
+fn link_with_the_token_sets_a_cookie_that_opens_the_page() {
+    let served = Served::new(&[]);
+    let token = served.token.clone().expect("a token");
+    let plain = [("Authorization", "")];
+    let get = |path: &str, headers: &[(&str, &str)]| {
+        let headers = [&plain[..], headers].concat();
+        served.send_plainly("GET", path, &headers, b"")
+    };
+    let asked = get("/", &[]);
+    assert_eq!(asked.status, 401);
+    assert!(asked.body.contains("type=\"password\""), "{asked:?}");
+    assert_eq!(get("/?token=wrong", &[]).status, 401);
+    assert_eq!(get("/style.css", &[]).status, 200);
+    let linked = get(&format!("/search?token={token}"), &[]);
+    let cookie = linked
+        .head
+        .lines()
+        .find_map(|line| line.strip_prefix("set-cookie: "));
+    let cookie = cookie.expect("a cookie");
+    assert!(
+        cookie.ends_with("; HttpOnly; SameSite=Strict; Path=/"),
+        "{cookie}"
+    );
+    assert!(linked.body.contains("0; url=/search\""), "{linked:?}");
+    let cookie = cookie.split(';').next().unwrap();
+    assert_eq!(get("/", &[("Cookie", cookie)]).status, 200);
+    // A page of another site cannot use the cookie to write.
+    let foreign = [
+        ("Authorization", ""),
+        ("Cookie", cookie),
+        ("Origin", "http://evil.example"),
+    ];
+    assert_eq!(
+        served.send("POST", "/v1/documents", &foreign, b"{}").kind(),
+        "foreign_origin"
+    );
+}
+
+#[test]
+fn documents_are_shown_with_the_largest_id_first_and_escaped() {
+    let served = with_ferries(&[]);
+    let script = "<script>alert(1)</script> \"&amp; \u{202e}";
+    served
+        .post("/v1/documents", &json!({"id": u64::MAX, "text": script}))
+        .with(200);
+    let page = shown(&served, "/");
+    assert!(
+        page.contains("&lt;script&gt;alert(1)") && !page.contains("<script>"),
+        "{page}"
+    );
+    let place = |id: &str| {
+        page.find(&format!(">{id}</a>"))
+            .unwrap_or_else(|| panic!("{id}: {page}"))
+    };
+    assert!(place(&u64::MAX.to_string()) < place("3") && place("3") < place("1"));
+    // No other origin, no inline script or style.
+    assert!(
+        !page.contains("http") || !page.contains("src=\"http"),
+        "{page}"
+    );
+    assert!(
+        !page.contains(" style=") && !page.contains(" onclick="),
+        "{page}"
+    );
+    let page = shown(&served, "/?from=2");
+    assert!(
+        !page.contains(FERRY_AND_BUS) && page.contains(NO_FERRY),
+        "{page}"
+    );
+    assert_eq!(served.send_plainly("GET", "/?from=x", &[], b"").status, 400);
+}
+
+#[test]
+fn page_is_in_the_language_of_the_browser() {
+    let served = Served::new(&["--no-token"]);
+    let in_chinese = served.send_plainly("GET", "/", &[("Accept-Language", "zh-CN,en;q=0.5")], b"");
+    assert!(
+        in_chinese.body.contains("<html lang=\"zh-Hans\">") && in_chinese.body.contains("浏览")
+    );
+    let empty = shown(&served, "/");
+    assert!(
+        empty.contains("<html lang=\"en\">") && empty.contains("The database is empty"),
+        "{empty}"
+    );
+    for path in [
+        "/search",
+        "/groups",
+        "/groups?kind=bits",
+        "/review",
+        "/health",
+    ] {
+        shown(&served, path);
+    }
+}
+
+#[test]
+fn search_marks_differences_and_says_why() {
+    let served = with_ferries(&[]);
+    let page = shown(&served, "/search?by=id&q=1&radius=3");
+    // The text without the ferry has a word of its own, the longer text covers the query.
+    assert!(page.contains("<ins>not </ins>"), "{page}");
+    assert!(page.contains("each text has words of its own"), "{page}");
+    assert!(page.contains("the stored text covers the query"), "{page}");
+    assert!(page.contains("bits differ, more than 3"), "{page}");
+    let near = shown(&served, "/search?by=id&q=1&radius=64");
+    assert!(near.contains("bits differ, at most 64"), "{near}");
+    for (query, said) in [
+        ("by=id&q=7", "No document has this id."),
+        ("by=id&q=x", "An id is a number"),
+        ("by=fingerprint&q=123", "16 hexadecimal digits"),
+        ("by=fingerprint&q=0123456789abcdef", "No document is near."),
+        ("by=text&q=a", "too little content"),
+    ] {
+        let page = shown(&served, &format!("/search?{query}"));
+        assert!(page.contains(said), "{query}: {page}");
+    }
+}
+
+#[test]
+fn text_of_a_megabyte_is_searched_and_cut() {
+    let served = with_ferries(&[]);
+    let long = "ferry fog island ".repeat(1 << 16);
+    served
+        .post("/v1/documents", &json!({"id": 9, "text": long}))
+        .with(200);
+    let form = format!("by=text&radius=3&q={}", long.replace(' ', "+"));
+    let page = whole(post_form(&served, "/search", &form));
+    assert!(
+        page.contains(">9</a>") && page.contains("the text goes on"),
+        "{page:.2000}"
+    );
+    shown(&served, "/");
+    let foreign = [("Origin", "http://evil.example")];
+    assert_eq!(
+        served
+            .send_plainly("POST", "/search", &foreign, b"q=a")
+            .status,
+        403
+    );
+}
+
+#[test]
+fn groups_have_their_keeper_and_marked_members() {
+    let served = with_ferries(&[]);
+    let page = shown(&served, "/groups?kind=words");
+    assert!(page.contains("1 groups, 2 documents"), "{page}");
+    // The longer text is kept, and the other lacks its last sentence.
+    assert!(
+        page.contains("Kept</span> <a href=\"/search?by=id&amp;q=3\">3</a>"),
+        "{page}"
+    );
+    let page = shown(&served, "/groups?kind=bits&radius=0");
+    assert!(page.contains("There are no near-duplicates"), "{page}");
+    // A database without texts says so.
+    let served = Served::new(&["--no-token"]);
+    served
+        .post("/v1/documents", &json!({"id": 1, "text": FERRY}))
+        .with(200);
+    assert!(shown(&served, "/groups?kind=words").contains("role=\"alert\""));
+}
+
+#[test]
+fn answers_of_a_review_are_lines_of_a_file_and_can_be_taken_back() {
+    let served = with_ferries(&["--review", "review.jsonl"]);
+    let lines = || -> Vec<Value> {
+        let text = std::fs::read_to_string(served.file("review.jsonl")).unwrap();
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    };
+    let pair = || {
+        let page = shown(&served, "/review");
+        let id = |name: &str| {
+            let field = format!("name=\"{name}\" value=\"");
+            page.split_once(&field)
+                .map(|(_, rest)| rest.split('"').next().unwrap().to_owned())
+        };
+        Some((id("a")?, id("b")?))
+    };
+    let answer = |answer: &str| {
+        let (a, b) = pair().unwrap_or_default();
+        let answered = post_form(&served, "/review", &format!("answer={answer}&a={a}&b={b}"));
+        assert_eq!(answered.status, 303, "{answered:?}");
+    };
+    let first = pair().expect("a pair");
+    answer("no");
+    assert_ne!(pair(), Some(first.clone()));
+    answer("yes");
+    let [one, other] = &lines()[..] else {
+        panic!("{:?}", lines())
+    };
+    assert_eq!(
+        (&one["gold"], &one["set"]),
+        (&json!("different"), &json!("review"))
+    );
+    assert_eq!(
+        (&one["a_id"], &one["b_id"]),
+        (&json!(first.0), &json!(first.1))
+    );
+    assert_eq!(other["gold"], "removable");
+    assert!(one["a"].is_string() && one["b"].is_string());
+    answer("undo");
+    assert_eq!(lines().len(), 1);
+    // An answer about a pair that is not shown is ignored.
+    let stale = format!("answer=yes&a={}&b={}", first.0, first.1);
+    post_form(&served, "/review", &stale);
+    assert_eq!(lines().len(), 1);
+    answer("unsure");
+    while pair().is_some() {
+        answer("no");
+    }
+    let page = shown(&served, "/review");
+    assert!(page.contains("<strong>3</strong> answers"), "{page}");
+    for form in ["", "answer=maybe", "answer=yes&a=x&b=1"] {
+        assert_eq!(post_form(&served, "/review", form).status, 400, "{form}");
+    }
+    // The answers are there after a restart.
+    served.signal("TERM");
+    let (_, _, folder) = served.wait();
+    let options = [
+        "--listen",
+        "127.0.0.1:0",
+        "--no-token",
+        "--review",
+        "review.jsonl",
+    ];
+    let served = Served::start(folder, &options);
+    assert!(shown(&served, "/review").contains("<strong>3</strong> answers"));
+}
+
+#[test]
+fn health_of_a_database_in_tables_has_plots() {
+    let served = with_ferries(&[]);
+    served.signal("TERM");
+    let (_, _, folder) = served.wait();
+    let served = Served::start(
+        folder,
+        &["--listen", "127.0.0.1:0", "--no-token", "--read-only"],
+    );
+    let page = shown(&served, "/health");
+    assert!(page.contains("3 documents were examined"), "{page}");
+    assert!(page.matches("<svg").count() >= 5, "{page}");
+}
