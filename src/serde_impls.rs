@@ -62,7 +62,7 @@ as_string!(
     Keep,
     Clone::clone,
     str::parse::<Keep>,
-    "first, oldest or longest"
+    "first, oldest, longest or cleanest"
 );
 as_string!(
     Recipe,

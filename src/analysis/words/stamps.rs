@@ -46,6 +46,7 @@ struct Wording {
     agencies: Vec<&'static str>,
     frames: Vec<&'static str>,
     notices: Vec<&'static str>,
+    lines: HashSet<&'static str, FixedState>,
 }
 
 impl Wording {
@@ -69,6 +70,7 @@ impl Wording {
                 "agency" => wording.agencies.extend(entries),
                 "frame" => wording.frames.extend(entries),
                 "notice" => wording.notices.extend(entries),
+                "line" => wording.lines.extend(entries),
                 _ => {}
             }
         }
@@ -200,6 +202,7 @@ fn is_frame(unit: &str) -> bool {
     let lower = unit.to_lowercase().replace('’', "'");
     let has_phrase = || (Wording::builtin().frames.iter()).any(|phrase| lower.contains(phrase));
     words <= MAX_FRAME_WORDS && (has_phrase() || is_trail(&lower))
+        || Wording::builtin().lines.contains(lower.trim())
         || (Wording::builtin().notices.iter()).any(|notice| lower.trim_start().starts_with(notice))
 }
 

@@ -91,21 +91,25 @@ pub enum Keep {
     Oldest,
     /// The document with the longest text, in characters.
     Longest,
+    /// The document with the shortest text, in characters. Of texts that cover each other, it has
+    /// the least around its body.
+    Cleanest,
 }
 
 impl Keep {
-    const ALL: [Self; 3] = [Self::First, Self::Oldest, Self::Longest];
+    const ALL: [Self; 4] = [Self::First, Self::Oldest, Self::Longest, Self::Cleanest];
 
     const fn name(self) -> &'static str {
         match self {
             Self::First => "first",
             Self::Oldest => "oldest",
             Self::Longest => "longest",
+            Self::Cleanest => "cleanest",
         }
     }
 }
 
-/// Writes `first`, `oldest` or `longest`.
+/// Writes `first`, `oldest`, `longest` or `cleanest`.
 impl fmt::Display for Keep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -123,7 +127,7 @@ impl FromStr for Keep {
         let found = Self::ALL.into_iter().find(|keep| keep.name() == name);
         found.ok_or_else(|| Error::UnknownKeep {
             name: name.to_owned(),
-            known: "first, oldest, longest",
+            known: "first, oldest, longest, cleanest",
         })
     }
 }
@@ -279,7 +283,7 @@ mod tests {
         }
         let error = "last".parse::<Keep>().unwrap_err().to_string();
         assert!(
-            error.contains("known are first, oldest, longest"),
+            error.contains("known are first, oldest, longest, cleanest"),
             "{error}"
         );
     }

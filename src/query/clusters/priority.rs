@@ -17,7 +17,7 @@ impl Priority<'_> {
     pub(in crate::query) fn refuse_if_not_kept(&self, view: &View) -> Result<()> {
         let path = || view.path().to_path_buf();
         match self {
-            Self::Keep(Keep::Longest) if !view.keeps_texts() => {
+            Self::Keep(Keep::Longest | Keep::Cleanest) if !view.keeps_texts() => {
                 Err(Error::KeepsNoTexts { path: path() })
             }
             Self::Keep(Keep::Oldest) if !view.keeps_arrivals() => {
@@ -38,9 +38,13 @@ impl Priority<'_> {
                 // last.
                 arrival.map_or(0, |Timestamp(ms)| u64::MAX - ms)
             }
-            Self::Keep(Keep::Longest) => {
+            Self::Keep(keep @ (Keep::Longest | Keep::Cleanest)) => {
                 let text = view.text(id)?.unwrap_or_default();
-                text.chars().count() as u64
+                let length = text.chars().count() as u64;
+                match keep {
+                    Keep::Longest => length,
+                    _ => u64::MAX - length,
+                }
             }
             Self::Score(score) => sort_key(score(id)),
         })

@@ -69,14 +69,22 @@ pub enum KeepRule {
     Oldest,
     /// The document with the longest text.
     Longest,
+    /// The document with the shortest text, with the least around its body.
+    Cleanest,
 }
 
 impl KeepRule {
+    /// Returns `true` if the lengths of texts decide.
+    pub fn measures_texts(self) -> bool {
+        matches!(self, Self::Longest | Self::Cleanest)
+    }
+
     pub fn keep(self) -> Keep {
         match self {
             Self::First => Keep::First,
             Self::Oldest => Keep::Oldest,
             Self::Longest => Keep::Longest,
+            Self::Cleanest => Keep::Cleanest,
         }
     }
 }
@@ -128,9 +136,10 @@ impl ClusterOptions {
             bail!("--verify compares texts, and {path} keeps none, which cannot be changed");
         }
         match keep {
-            KeepRule::Longest if !settings.keep_texts => {
-                bail!("--keep longest needs texts, and {path} keeps none, which cannot be changed")
-            }
+            keep if keep.measures_texts() && !settings.keep_texts => bail!(
+                "--keep {} needs texts, and {path} keeps none, which cannot be changed",
+                keep.keep()
+            ),
             KeepRule::Oldest if settings.retention.is_none() => bail!(
                 "--keep oldest needs times of arrival, and {path} keeps none, which cannot be \
                  changed"

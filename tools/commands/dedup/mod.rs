@@ -33,7 +33,6 @@ use self::decisions::Decisions;
 use self::load::LoadedCorpus;
 pub use self::options::Dedup;
 use self::removals::RemovalReport;
-use super::clusters::options::KeepRule;
 use super::corpus_copy::check_unchanged;
 use super::corpus_copy::output::CorpusOutput;
 use super::given_clusters::GivenClusters;
@@ -309,7 +308,7 @@ impl Dedup {
 
     /// Returns `true` if texts are compared or measured, or certified by the report.
     fn needs_texts(&self) -> bool {
-        let measures = self.clustering.verify || self.keep == KeepRule::Longest;
+        let measures = self.clustering.verify || self.keep.measures_texts();
         self.compares_texts() || measures || self.copy.report.is_some()
     }
 

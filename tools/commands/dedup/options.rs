@@ -285,8 +285,9 @@ impl Dedup {
         if self.clustering.verify && !has_texts {
             bail!("--verify compares texts; name their field with --text");
         }
-        if self.keep == KeepRule::Longest && !has_texts {
-            bail!("--keep longest measures texts; name their field with --text");
+        if self.keep.measures_texts() && !has_texts {
+            let keep = self.keep.keep();
+            bail!("--keep {keep} measures texts; name their field with --text");
         }
         if self.keep == KeepRule::Oldest && self.copy.input.fields.time.is_none() {
             bail!("--keep oldest needs --time, the field that holds the time of arrival");

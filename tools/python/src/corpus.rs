@@ -67,7 +67,7 @@ fn key(position: u64) -> Fingerprint {
 }
 
 /// The removed texts of a database of [`load_texts`], in order of their positions. keep is "first",
-/// "longest", or the scores of all positions.
+/// "longest", "cleanest", or the scores of all positions.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub fn find_removals(

@@ -133,7 +133,8 @@ macro_rules! queries {
             /// distance, a row for each document that has a near-duplicate.
             ///
             /// shape "star": each member is within the radius of the keeper; "connected": of
-            /// another member. keep "first", "oldest" or "longest" selects the keeper.
+            /// another member. keep "first", "oldest", "longest" or "cleanest" selects the
+            /// keeper.
             /// compare_texts=True requires that the text of the keeper covers the text of the
             /// member.
             #[pyo3(signature = (radius=3, *, shape="star", keep="first", compare_texts=false, progress=None))]

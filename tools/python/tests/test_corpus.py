@@ -269,7 +269,7 @@ def test_exception_of_the_source_passes_and_bad_records_are_named() -> None:
             simdb.dedup([], **options)
     with pytest.raises(TypeError, match="memory_bytes is a number of bytes .*, not bool"):
         simdb.dedup([], memory_bytes=True)
-    with pytest.raises(simdb.InvalidArgumentError, match="known are 'contained' and 'alike'"):
+    with pytest.raises(simdb.InvalidArgumentError, match="known are 'contained', 'news' and 'alike'"):
         simdb.pairs([], decision="maybe")  # type: ignore[arg-type]
 
 

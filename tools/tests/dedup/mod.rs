@@ -1,5 +1,6 @@
 //! `simdb-cli dedup`: output, exit codes, errors.
 
+mod around;
 mod certified;
 mod columns;
 mod corpora;

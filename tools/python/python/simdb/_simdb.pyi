@@ -366,7 +366,7 @@ class _Reader:
         radius: int = 3,
         *,
         shape: Literal["star", "connected"] = "star",
-        keep: Literal["first", "oldest", "longest"] = "first",
+        keep: Literal["first", "oldest", "longest", "cleanest"] = "first",
         compare_texts: bool = False,
         progress: Optional[_Progress] = None,
     ) -> Table: ...

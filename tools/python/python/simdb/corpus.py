@@ -246,10 +246,10 @@ class Dedup(Iterator[Any]):
         options: Dict[str, Any],
     ) -> None:
         _check_iterable(dataset)
-        if not callable(keep) and keep not in ("first", "longest", "earlier"):
+        if not callable(keep) and keep not in ("first", "longest", "cleanest", "earlier"):
             raise InvalidArgumentError(
-                f"there is no rule {keep!r} for the record to keep; known are 'first', 'longest', 'earlier', "
-                "and a function that returns the score of a record"
+                f"there is no rule {keep!r} for the record to keep; known are 'first', 'longest', 'cleanest', "
+                "'earlier', and a function that returns the score of a record"
             )
         if isinstance(memory_bytes, bool) or not isinstance(memory_bytes, (int, np.integer)):
             raise TypeError(f"memory_bytes is a number of bytes (int), not {type(memory_bytes).__name__}")
@@ -461,7 +461,7 @@ def dedup(
     dataset: Iterable[Any],
     text: str = "text",
     *,
-    keep: Union[Literal["first", "longest", "earlier"], Callable[[Any], float]] = "first",
+    keep: Union[Literal["first", "longest", "cleanest", "earlier"], Callable[[Any], float]] = "first",
     edit_similarity: Optional[float] = None,
     jaccard: Optional[float] = None,
     decision: Literal["contained", "news", "alike"] = "contained",
@@ -482,7 +482,7 @@ def dedup(
     record, and stays. A number or bytes in place of a text is a ``TypeError``.
 
     ``keep`` says which record is kept of several whose texts cover all others: the ``"first"``, the
-    ``"longest"``, or the record with the highest score of a function, as ``--keep`` and ``--score`` of
+    ``"longest"``, the ``"cleanest"`` (the shortest), or the record with the highest score of a function, as ``--keep`` and ``--score`` of
     ``simdb-cli dedup`` do. All records are read before the first one is yielded: the texts are written to
     a temporary database, and the records, unless they are in a list, to a temporary file, so they must be
     picklable. The work takes about ``memory_bytes``, and at least 64 MiB.
@@ -547,7 +547,7 @@ def clusters(
     dataset: Iterable[Any],
     text: str = "text",
     *,
-    keep: Union[Literal["first", "longest", "earlier"], Callable[[Any], float]] = "first",
+    keep: Union[Literal["first", "longest", "cleanest", "earlier"], Callable[[Any], float]] = "first",
     edit_similarity: Optional[float] = None,
     jaccard: Optional[float] = None,
     decision: Literal["contained", "news", "alike"] = "contained",
