@@ -85,6 +85,7 @@ const MISSING_SHOWN: usize = 40;
 pub fn verdict(words: &Words, verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Same => words.same,
+        Verdict::SameBody => words.same_body,
         Verdict::AInB => words.a_in_b,
         Verdict::BInA => words.b_in_a,
         Verdict::Template => words.template,

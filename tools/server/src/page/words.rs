@@ -62,6 +62,7 @@ words! {
     own_words: "each text has words of its own" / "两边各有对方没有的词",
     not_candidate: "not among the candidates of the index" / "不在索引的候选之中",
     same: "same: each text covers the other" / "相同：互相覆盖",
+    same_body: "same body: other parts differ" / "正文相同，其余部分不同",
     a_in_b: "the stored text covers the query" / "库中文本覆盖查询文本",
     b_in_a: "the query covers the stored text" / "查询文本覆盖库中文本",
     template: "same template, other words" / "同一模板，用词不同",
