@@ -6,6 +6,7 @@
 //! - `formats`: the formats of corpora
 //! - `options`: the options of several commands
 //! - `console`: exit codes, errors, results, progress
+//! - `remote`: the client of a database that `simdb-serve` serves
 //!
 //! `simdb-serve`, a program of its own, uses the public modules.
 
@@ -15,6 +16,7 @@ mod corpus;
 pub mod formats;
 mod load;
 pub mod options;
+mod remote;
 
 /// The reports of `simdb-cli` that `simdb-serve` gives too.
 pub mod reports {

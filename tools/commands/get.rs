@@ -60,11 +60,22 @@ impl<'d> From<&'d Document> for DocumentLine<'d> {
 
 impl Get {
     pub fn run(&self, output: &mut Output) -> Result<()> {
+        if let Some(remote) = self.database.remote()? {
+            return self.print(|id| remote.get(id), output);
+        }
         let database = self.database.open_to_read()?;
         let snapshot = database.snapshot()?;
+        self.print(|id| Ok(snapshot.get(id.into())?), output)
+    }
+
+    fn print(
+        &self,
+        get: impl Fn(u64) -> Result<Option<Document>>,
+        output: &mut Output,
+    ) -> Result<()> {
         let mut are_stored = true;
         for &id in &self.ids {
-            let Some(document) = snapshot.get(id.into())? else {
+            let Some(document) = get(id)? else {
                 note_not_stored(id);
                 are_stored = false;
                 continue;

@@ -3,13 +3,15 @@
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
+use serde_json::json;
 use simdb::{Change, DocId, Document, Fingerprint, Outcome};
 
 use super::DatabaseOptions;
 use crate::console::Output;
 use crate::console::duplicate::{Alike, DuplicateOf, Extended};
 use crate::formats::parse_id;
-use crate::options::UniqueOptions;
+use crate::options::{DuplicateRule, UniqueOptions};
+use crate::remote::Remote;
 
 /// Inserts one document
 ///
@@ -80,6 +82,9 @@ struct InsertedContent {
 impl Insert {
     pub fn run(&self, output: &mut Output) -> Result<()> {
         let rule = self.unique.rule()?;
+        if let Some(remote) = self.database.remote()? {
+            return self.insert_remotely(&remote, rule, output);
+        }
         let database = self.database.open()?;
         if let Some(rule) = &rule {
             if rule.needs_texts() && self.content.text.is_none() {
@@ -100,6 +105,29 @@ impl Insert {
             None => Change::Insert(document),
         };
         let outcome = database.apply_one(change)?;
+        self.print(fingerprint, outcome, output)
+    }
+
+    fn insert_remotely(
+        &self,
+        remote: &Remote,
+        rule: Option<DuplicateRule>,
+        output: &mut Output,
+    ) -> Result<()> {
+        if let Some(rule) = rule.filter(DuplicateRule::needs_texts) {
+            rule.refuse_unkept(&self.database.path, &remote.settings()?)?;
+        }
+        let fingerprint = self.content.fingerprint.map(|made| made.to_string());
+        let document = match &self.content.text {
+            Some(text) => json!({"id": self.id, "text": text}),
+            None => json!({"id": self.id, "fingerprint": fingerprint}),
+        };
+        let (fingerprint, outcome) = remote.insert(&document, rule, self.replace)?;
+        self.print(fingerprint, outcome, output)
+    }
+
+    fn print(&self, fingerprint: Fingerprint, outcome: Outcome, output: &mut Output) -> Result<()> {
+        let id = DocId(self.id);
         let duplicate = DuplicateOf::in_outcome(&outcome);
         let extended = Extended::in_outcome(&outcome);
         let name = match outcome {

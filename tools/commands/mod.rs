@@ -33,7 +33,7 @@ mod watch;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::{Args, Parser, Subcommand};
 use simdb::{Builder, Database};
 
@@ -41,6 +41,7 @@ use crate::console::logger::Verbosity;
 use crate::console::paths::refuse_special;
 use crate::console::{Output, note};
 use crate::options::RecipeOptions;
+use crate::remote::Remote;
 
 /// Queries and inspects a near-duplicate database, and makes small changes to it
 ///
@@ -119,7 +120,8 @@ const TOO_LITTLE_CONTENT: &str =
 /// The database that a command opens.
 #[derive(Debug, Args)]
 struct DatabaseOptions {
-    /// The database
+    /// The database; query, get, insert, remove, stats, doctor and export also take the address of
+    /// a server, http://... or unix:...
     #[arg(value_name = "DATABASE", id = "database")]
     path: PathBuf,
 
@@ -128,6 +130,16 @@ struct DatabaseOptions {
 }
 
 impl DatabaseOptions {
+    /// The server of the database, if its address stands in place of a path.
+    fn remote(&self) -> Result<Option<Remote>> {
+        let remote = Remote::of(&self.path)?;
+        ensure!(
+            remote.is_none() || self.recipe.recipe()?.is_none(),
+            "a served database has its recipe; leave --recipe out"
+        );
+        Ok(remote)
+    }
+
     fn open(&self) -> Result<Database> {
         let builder = self.recipe.builder()?;
         refuse_special(&self.path)?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use serde_json::json;
 use simdb::{Change, Database, DocId, Fingerprint, Outcome};
@@ -68,6 +68,13 @@ const MAX_PER_TRANSACTION: usize = 1 << 14;
 
 impl Remove {
     pub fn run(&self, output: &mut Output) -> Result<()> {
+        if let Some(remote) = self.database.remote()? {
+            ensure!(
+                self.clusters.is_none(),
+                "--clusters needs the file of a database, without a server"
+            );
+            return self.print_removed(remote.remove(&self.ids)?, output);
+        }
         refuse_special(&self.database.path)?;
         match &self.clusters {
             Some(clusters) => self.remove_members(clusters, output),
@@ -83,7 +90,10 @@ impl Remove {
             Outcome::Removed { stored } => Some(stored),
             _ => None,
         });
-        let removed: Vec<Option<Fingerprint>> = removed.collect();
+        self.print_removed(removed.collect(), output)
+    }
+
+    fn print_removed(&self, removed: Vec<Option<Fingerprint>>, output: &mut Output) -> Result<()> {
         output.decide(!removed.contains(&None));
         for (&id, fingerprint) in self.ids.iter().zip(removed) {
             let is_removed = fingerprint.is_some();

@@ -42,6 +42,12 @@ pub struct StatsVerb {
 
 impl StatsVerb {
     pub fn run(&self, output: &mut Output) -> Result<()> {
+        if let Some(remote) = self.database.remote()? {
+            return match self.json {
+                true => output.line(remote.report_json("stats")?),
+                false => output.line(remote.report_text("stats")?),
+            };
+        }
         let database = self.database.open_to_read()?;
         let report = StatsReport::new(&database)?;
         output.print(self.json, || report.json(), || report.text())

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::json;
-use simdb::{Fingerprint, Fingerprint128, Fingerprinter, Recipe};
+use simdb::{DocId, Fingerprint, Fingerprint128, Fingerprinter, Recipe};
 
 use self::nodes::search_nodes;
 use self::pairs::{compare_pairs, search_pairs};
@@ -26,6 +26,7 @@ use super::open_to_read;
 use super::text_input::two_texts;
 use crate::console::Output;
 use crate::options::{LikenessOptions, RecipeOptions};
+use crate::remote::Remote;
 
 /// Compares two texts, and explains why they are, or are not, near-duplicates
 ///
@@ -98,7 +99,7 @@ pub struct Compare {
     #[arg(long, conflicts_with = "database")]
     files: bool,
 
-    /// A and B are ids of documents in this database
+    /// A and B are ids of documents in this database, or of a server, http://... or unix:...
     #[arg(long, value_name = "DATABASE")]
     database: Option<PathBuf>,
 
@@ -171,9 +172,19 @@ impl Compare {
             )
         };
         if let Some(path) = &self.database {
+            if let Some(remote) = Remote::of(path)? {
+                let fingerprinter = Fingerprinter::new(remote.settings()?.recipe);
+                let get = |id: DocId| remote.get(id.0);
+                let text = self.text.as_deref();
+                let sides = stored_sides(&fingerprinter, path, get, [one, other], text)?;
+                return compare(&fingerprinter, sides, output);
+            }
             let database = open_to_read(path, self.recipe.builder()?)?;
-            let sides = stored_sides(&database, [one, other], self.text.as_deref())?;
-            return compare(database.fingerprinter(), sides, output);
+            let (fingerprinter, snapshot) = (database.fingerprinter(), database.snapshot()?);
+            let get = |id: DocId| Ok(snapshot.get(id)?);
+            let text = self.text.as_deref();
+            let sides = stored_sides(fingerprinter, path, get, [one, other], text)?;
+            return compare(fingerprinter, sides, output);
         }
         let recipe = self.recipe.recipe()?.unwrap_or_else(Recipe::ngram);
         let fingerprinter = Fingerprinter::new(recipe);

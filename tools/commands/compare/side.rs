@@ -1,8 +1,10 @@
 //! [`Side`]: one of two documents or texts that are compared.
 
+use std::path::Path;
+
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
-use simdb::{Database, Document, Fingerprinter, TextFingerprint, UnreliableReason};
+use simdb::{DocId, Document, Fingerprinter, TextFingerprint, UnreliableReason};
 
 use crate::formats::id_of_digits;
 
@@ -24,19 +26,17 @@ pub(super) struct Side {
 
 /// The documents with these ids; a text replaces the second document.
 pub(super) fn stored_sides(
-    database: &Database,
+    fingerprinter: &Fingerprinter,
+    path: &Path,
+    get: impl Fn(DocId) -> Result<Option<Document>>,
     [one, other]: [&str; 2],
     text: Option<&str>,
 ) -> Result<[Side; 2]> {
-    let (fingerprinter, snapshot) = (database.fingerprinter(), database.snapshot()?);
     let document = |given: &str| {
         let id = id_of_digits(given).map_err(|reason| anyhow!(reason));
         let id = id.context("with --database, documents are named by their ids")?;
-        let Some(document) = snapshot.get(id)? else {
-            bail!(
-                "document {id} is not stored in {}",
-                database.path().display()
-            );
+        let Some(document) = get(id)? else {
+            bail!("document {id} is not stored in {}", path.display());
         };
         Side::of_document(fingerprinter, document)
     };

@@ -7,6 +7,7 @@ pub mod report;
 
 use anyhow::Result;
 use clap::Args;
+use serde_json::Value;
 
 use self::report::Examination;
 use super::{DatabaseOptions, open_to_read};
@@ -55,6 +56,16 @@ const CACHE_BYTES: usize = 32 << 20;
 
 impl Doctor {
     pub fn run(&self, output: &mut Output) -> Result<()> {
+        if let Some(remote) = self.database.remote()? {
+            let report = remote.report_json("doctor")?;
+            let ok =
+                serde_json::from_str::<Value>(&report).is_ok_and(|report| report["ok"] == true);
+            output.decide(ok);
+            return match self.json {
+                true => output.line(report),
+                false => output.line(remote.report_text("doctor")?),
+            };
+        }
         let builder = self.database.recipe.builder()?.cache_bytes(CACHE_BYTES);
         let database = open_to_read(&self.database.path, builder)?;
         let examination = Examination::new(&database.snapshot()?)?;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 use indicatif::ProgressBar;
-use simdb::{Document, Settings, Snapshot};
+use simdb::{Document, Settings};
 
 use self::npy::NpyFolder;
 use self::parquet::{MoreColumns, ParquetDocuments, ParquetFolder};
@@ -118,20 +118,48 @@ impl Export {
             .and_then(|path| self.folder_extension(path));
         let (path, database) = (self.output.as_deref(), &self.database.path);
         let target = output_path(path, self.overwrite, database, self.format, extension)?;
+        if let Some(remote) = self.database.remote()? {
+            let settings = remote.settings()?;
+            let documents = || -> Documents<'_> { Box::new(remote.documents()) };
+            return self.write(target, extension, &settings, None, &documents, output);
+        }
         let database = self.database.open_to_read()?;
-        ensure!(
-            !self.similar || database.settings().keep_texts,
-            "--similar exports texts, and {} keeps none, which cannot be changed",
-            database.path().display()
-        );
         let snapshot = database.snapshot()?;
+        let documents =
+            || -> Documents<'_> { Box::new(snapshot.documents().map(|document| Ok(document?))) };
+        let len = Some(snapshot.len()?);
+        self.write(
+            target,
+            extension,
+            database.settings(),
+            len,
+            &documents,
+            output,
+        )
+    }
+
+    /// Writes documents. `len` is their number, if it is known.
+    fn write<'d>(
+        &'d self,
+        target: Option<OutputPath>,
+        extension: Option<&str>,
+        settings: &'d Settings,
+        len: Option<u64>,
+        documents: &'d dyn Fn() -> Documents<'d>,
+        output: &mut Output,
+    ) -> Result<()> {
+        ensure!(
+            !self.similar || settings.keep_texts,
+            "--similar exports texts, and {} keeps none, which cannot be changed",
+            self.database.path.display()
+        );
         let file = target.as_ref().filter(|target| target.is_file());
         let progress = file.map_or(ProgressMode::Never, |_| self.progress);
         let documents = ExportedDocuments {
             options: self,
-            settings: database.settings(),
-            bar: progress.steps("exporting", snapshot.len()?),
-            snapshot,
+            settings,
+            bar: len.map_or_else(ProgressBar::hidden, |len| progress.steps("exporting", len)),
+            documents,
         };
         let written = match target {
             Some(target) if target.is_file() && extension.is_some() => {
@@ -168,10 +196,13 @@ impl Export {
     }
 }
 
+/// The documents of a database, in the order of their ids.
+type Documents<'d> = Box<dyn Iterator<Item = Result<Document>> + 'd>;
+
 struct ExportedDocuments<'e> {
     options: &'e Export,
     settings: &'e Settings,
-    snapshot: Snapshot,
+    documents: &'e dyn Fn() -> Documents<'e>,
     bar: ProgressBar,
 }
 
@@ -225,7 +256,7 @@ impl ExportedDocuments<'_> {
         let takes_all =
             self.options.more().reliable || matches!(format, Format::Jsonl | Format::Csv);
         let (mut left_out, mut without_text) = (0, 0);
-        for (index, document) in (0_u64..).zip(self.snapshot.documents()) {
+        for (index, document) in (0_u64..).zip((self.documents)()) {
             interrupt.check()?;
             if index.is_multiple_of(DOCUMENTS_PER_UPDATE) {
                 self.bar.set_position(index);

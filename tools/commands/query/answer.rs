@@ -134,7 +134,7 @@ impl Searcher<'_> {
                 or_dash(wording.contained.map(|found| found.containment)),
             ]),
         }
-        if self.database.settings().keep_texts {
+        if self.source.settings().keep_texts {
             let columns = columns().saturating_sub(COLUMNS_BESIDE_TEXT).max(20);
             cells.push(or_dash(found.text.map(|text| one_line(&text, columns))));
         }
@@ -153,8 +153,8 @@ impl Searcher<'_> {
                 (found.id, found.fingerprint, found.distance, Some(found))
             }
         };
-        let keeps_texts = self.database.settings().keep_texts;
-        let document = keeps_texts.then(|| self.snapshot.get(id)).transpose()?;
+        let keeps_texts = self.source.settings().keep_texts;
+        let document = keeps_texts.then(|| self.source.get(id)).transpose()?;
         Ok(QueryMatch {
             id: id.0,
             fingerprint,

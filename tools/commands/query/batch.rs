@@ -10,8 +10,9 @@ use simdb::TextFingerprint;
 
 use super::answer::{print, print_parts};
 use super::file::QueryFile;
-use super::search::{Answered, Matches, Searcher, Way};
+use super::search::{Answered, FileSearch, Matches, Searcher, Source, Way};
 use crate::console::{Output, note};
+use crate::remote::{MAX_QUERIES, Remote};
 
 /// At most 1,048,576 fingerprints in one search, which reads each part of the database once for all
 /// of them. The first search has 1,024, so that the first answers come soon.
@@ -45,10 +46,17 @@ pub(super) fn answer_all(
         too_little: 0,
         has_matches: false,
     };
-    if let Way::Within(radius) = searcher.way {
-        printer.search_batches(queries, radius)?;
-    } else {
-        printer.search_each(queries)?;
+    match (searcher.source, searcher.way) {
+        (Source::Server(remote, _), _) => printer.search_remotely(queries, remote)?,
+        (Source::File(database, snapshot), Way::Within(radius)) => {
+            let search = FileSearch {
+                searcher,
+                database,
+                snapshot,
+            };
+            printer.search_batches(queries, &search, radius)?;
+        }
+        _ => printer.search_each(queries)?,
     }
     if printer.too_little > 0 {
         note(format_args!(
@@ -85,43 +93,45 @@ impl Printer<'_> {
         }
     }
 
+    /// Sends many queries in each request.
+    fn search_remotely(&mut self, mut queries: QueryFile, remote: &Remote) -> Result<()> {
+        loop {
+            let contents = queries.read(MAX_QUERIES, Instant::now() + SHORT_READING)?;
+            if contents.is_empty() {
+                return Ok(());
+            }
+            let answered = self.searcher.search_remotely(remote, &contents)?;
+            self.print_all(answered, Ok)?;
+        }
+    }
+
     /// Searches for many fingerprints in each search.
-    fn search_batches(&mut self, mut queries: QueryFile, radius: u32) -> Result<()> {
+    fn search_batches(
+        &mut self,
+        mut queries: QueryFile,
+        search: &FileSearch<'_>,
+        radius: u32,
+    ) -> Result<()> {
         let (mut most, mut reading) = (FIRST_SEARCH, SHORT_READING);
         loop {
-            let made = self.fingerprints(&mut queries, most, Instant::now() + reading)?;
+            let made = fingerprints(search, &mut queries, most, Instant::now() + reading)?;
             if made.is_empty() {
                 return Ok(());
             }
             let started = Instant::now();
-            self.search_batch(&made, radius)?;
+            self.search_batch(search, &made, radius)?;
             most = LARGEST_SEARCH;
             reading = SHORT_READING.max(READING_PER_SEARCH * started.elapsed());
         }
     }
 
-    fn fingerprints(
-        &self,
-        queries: &mut QueryFile,
-        most: usize,
-        until: Instant,
-    ) -> Result<Vec<TextFingerprint>> {
-        let mut all = Vec::new();
-        while all.is_empty() || (all.len() < most && Instant::now() < until) {
-            let contents = queries.read(MAX_READ.min(most - all.len()), until)?;
-            if contents.is_empty() {
-                break;
-            }
-            let made = contents
-                .par_iter()
-                .map(|query| self.searcher.fingerprint(query));
-            all.append(&mut made.collect::<simdb::Result<_>>()?);
-        }
-        Ok(all)
-    }
-
-    fn search_batch(&mut self, made: &[TextFingerprint], radius: u32) -> Result<()> {
-        let Searcher { snapshot, most, .. } = *self.searcher;
+    fn search_batch(
+        &mut self,
+        search: &FileSearch<'_>,
+        made: &[TextFingerprint],
+        radius: u32,
+    ) -> Result<()> {
+        let (snapshot, most) = (search.snapshot, self.searcher.most);
         // Unreliable fingerprints are not searched for, and have no matches.
         let (mut searched, mut all) = (made.iter().filter(|made| made.reliable), made.iter());
         let fingerprints: Vec<_> = searched.clone().map(|made| made.fingerprint).collect();
@@ -196,6 +206,24 @@ impl Printer<'_> {
         self.has_matches |= answered.has_matches();
         Ok(())
     }
+}
+
+fn fingerprints(
+    search: &FileSearch<'_>,
+    queries: &mut QueryFile,
+    most: usize,
+    until: Instant,
+) -> Result<Vec<TextFingerprint>> {
+    let mut all = Vec::new();
+    while all.is_empty() || (all.len() < most && Instant::now() < until) {
+        let contents = queries.read(MAX_READ.min(most - all.len()), until)?;
+        if contents.is_empty() {
+            break;
+        }
+        let made = contents.par_iter().map(|query| search.fingerprint(query));
+        all.append(&mut made.collect::<simdb::Result<_>>()?);
+    }
+    Ok(all)
 }
 
 fn bytes_of(answered: &Answered) -> usize {

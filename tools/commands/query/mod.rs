@@ -4,6 +4,7 @@
 mod answer;
 mod batch;
 mod file;
+mod remote;
 mod search;
 
 use std::path::PathBuf;
@@ -15,7 +16,7 @@ use simdb::{Decision, Fingerprint, Settings};
 use self::answer::print_parts;
 use self::batch::answer_all;
 use self::file::{QueryContent, QueryFile, QueryFormat};
-use self::search::{Searcher, Way};
+use self::search::{Searcher, Source, Way};
 use super::{DatabaseOptions, STRICT_RADIUS, TOO_LITTLE_CONTENT, note_not_stored};
 use crate::console::{Output, note};
 use crate::formats::parse_id;
@@ -141,14 +142,21 @@ fn parse_limit(text: &str) -> Result<usize, String> {
 impl Query {
     pub fn run(&self, output: &mut Output) -> Result<()> {
         let way = self.way()?;
-        let database = self.database.open_to_read()?;
-        if way.compares_texts() {
-            self.check_texts(database.settings())?;
+        if let Some(remote) = self.database.remote()? {
+            let settings = remote.settings()?;
+            return self.answer(Source::Server(&remote, &settings), way, output);
         }
+        let database = self.database.open_to_read()?;
         let snapshot = database.snapshot()?;
+        self.answer(Source::File(&database, &snapshot), way, output)
+    }
+
+    fn answer(&self, source: Source<'_>, way: Way, output: &mut Output) -> Result<()> {
+        if way.compares_texts() {
+            self.check_texts(source.settings())?;
+        }
         let searcher = Searcher {
-            database: &database,
-            snapshot: &snapshot,
+            source,
             way,
             likeness: self.likeness.likeness(),
             decision: self.likeness.decision(),
@@ -163,7 +171,7 @@ impl Query {
         }
         let query = match (&self.query.text, self.query.id, self.query.fingerprint) {
             (Some(text), ..) => QueryContent::Text(text.clone()),
-            (_, Some(id), _) => match snapshot.get(id.into())? {
+            (_, Some(id), _) => match source.get(id.into())? {
                 Some(document) => QueryContent::Document(document),
                 None => {
                     note_not_stored(id);

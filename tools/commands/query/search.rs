@@ -1,10 +1,14 @@
 //! The search for the documents that match one query.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use simdb::similarity::Likeness;
-use simdb::{Database, Decision, DocId, Match, Similar, Snapshot, TextFingerprint, TextQuery};
+use simdb::{
+    Database, Decision, DocId, Document, Match, Settings, Similar, Snapshot, TextFingerprint,
+    TextQuery,
+};
 
 use super::file::QueryContent;
+use crate::remote::Remote;
 
 /// The search method.
 #[derive(Clone, Copy, Debug)]
@@ -26,10 +30,32 @@ impl Way {
     }
 }
 
-/// A search of one snapshot, and the format of its answers.
+/// The database of a search: a snapshot of a file, or a server.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'q> {
+    File(&'q Database, &'q Snapshot),
+    Server(&'q Remote, &'q Settings),
+}
+
+impl Source<'_> {
+    pub fn settings(&self) -> &Settings {
+        match self {
+            Self::File(database, _) => database.settings(),
+            Self::Server(_, settings) => settings,
+        }
+    }
+
+    pub fn get(&self, id: DocId) -> Result<Option<Document>> {
+        match self {
+            Self::File(_, snapshot) => Ok(snapshot.get(id)?),
+            Self::Server(remote, _) => remote.get(id.0),
+        }
+    }
+}
+
+/// A search, and the format of its answers.
 pub(super) struct Searcher<'q> {
-    pub database: &'q Database,
-    pub snapshot: &'q Snapshot,
+    pub source: Source<'q>,
     pub way: Way,
     pub likeness: Likeness,
     pub decision: Decision,
@@ -83,34 +109,66 @@ impl Answered {
 
 impl Searcher<'_> {
     pub fn search(&self, query: &QueryContent) -> Result<Answered> {
+        match self.source {
+            Source::File(database, snapshot) => FileSearch {
+                searcher: self,
+                database,
+                snapshot,
+            }
+            .search(query),
+            Source::Server(remote, _) => {
+                let queries = std::slice::from_ref(query);
+                let answered = self.search_remotely(remote, queries)?.pop();
+                answered.ok_or_else(|| anyhow!("the server has not answered the query"))
+            }
+        }
+    }
+
+    pub fn finds_by_fingerprint_only(&self) -> bool {
+        !self.source.settings().similar || matches!(self.way, Way::Verify(_))
+    }
+}
+
+/// A search of a snapshot.
+pub(super) struct FileSearch<'s> {
+    pub searcher: &'s Searcher<'s>,
+    pub database: &'s Database,
+    pub snapshot: &'s Snapshot,
+}
+
+impl FileSearch<'_> {
+    fn search(&self, query: &QueryContent) -> Result<Answered> {
         let itself = match query {
             QueryContent::Document(document) => Some(document.id),
             _ => None,
         };
         let is_other = |id: DocId| Some(id) != itself;
-        if self.way.compares_texts() {
+        if self.searcher.way.compares_texts() {
             let text_query = self.text_query(query)?;
             let made = text_query.fingerprint();
             let mut matches = self.snapshot.similar(&text_query)?;
             matches.retain(|found| is_other(found.id));
-            matches.truncate(self.most);
+            matches.truncate(self.searcher.most);
             return Ok(Answered {
                 fingerprint: made,
-                has_too_little: self.finds_by_fingerprint_only()
+                has_too_little: self.searcher.finds_by_fingerprint_only()
                     && made.is_none_or(|made| !made.reliable),
                 matches: Matches::Similar(matches),
             });
         }
         let made = self.fingerprint(query)?;
         // One more match, because the document matches itself.
-        let most = self.most.saturating_add(usize::from(itself.is_some()));
-        let mut matches = match self.way {
+        let most = self
+            .searcher
+            .most
+            .saturating_add(usize::from(itself.is_some()));
+        let mut matches = match self.searcher.way {
             _ if !made.reliable => Vec::new(),
             Way::Within(radius) => self.snapshot.within_limit(made.fingerprint, radius, most)?,
             _ => self.snapshot.nearest(made.fingerprint, most)?,
         };
         matches.retain(|found| is_other(found.id));
-        matches.truncate(self.most);
+        matches.truncate(self.searcher.most);
         Ok(Answered::by_fingerprint(made, matches))
     }
 
@@ -134,7 +192,7 @@ impl Searcher<'_> {
             }
             QueryContent::Text(text) => {
                 let text_query = self.database.text_query(text)?;
-                if self.finds_by_fingerprint_only() && text_query.fingerprint().is_none() {
+                if self.searcher.finds_by_fingerprint_only() && text_query.fingerprint().is_none() {
                     // Returns the error with the reason.
                     self.database.fingerprint(text)?;
                 }
@@ -149,18 +207,16 @@ impl Searcher<'_> {
                 text_query.with_fingerprint(self.fingerprint(query)?)
             }
         };
-        let mut text_query = text_query.likeness(self.likeness).decision(self.decision);
-        if self.is_narrow {
+        let mut text_query = text_query
+            .likeness(self.searcher.likeness)
+            .decision(self.searcher.decision);
+        if self.searcher.is_narrow {
             text_query = text_query.narrow();
         }
-        Ok(match self.way {
+        Ok(match self.searcher.way {
             Way::Verify(radius) => text_query.without_forest().radius(radius),
             Way::Similar(Some(radius)) => text_query.radius(radius),
             _ => text_query,
         })
-    }
-
-    fn finds_by_fingerprint_only(&self) -> bool {
-        !self.database.settings().similar || matches!(self.way, Way::Verify(_))
     }
 }

@@ -54,6 +54,7 @@ routes! {
     get "/healthz" Open operations::healthz;
     get "/openapi.json" Open operations::openapi;
     get "/metrics" Read operations::metrics;
+    get "/v1/settings" Read operations::settings;
     get "/v1/stats" Read operations::stats;
     get "/v1/doctor" Read operations::doctor;
     post "/v1/backup" Write operations::backup;

@@ -7,6 +7,7 @@
 
 mod access;
 mod changes;
+mod client;
 mod common;
 mod equality;
 mod hostile;

@@ -70,6 +70,10 @@ pub async fn metrics(State(server): State<Arc<Server>>) -> Result<Response, ApiE
     ))
 }
 
+pub async fn settings(State(server): State<Arc<Server>>) -> Response {
+    json_response(server.database.settings())
+}
+
 /// The form of a report.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -66,9 +66,16 @@ struct SimilarRequest {
     decision: Decision,
     #[serde(default)]
     narrow: bool,
+    /// `false` compares the documents within the radius only.
+    #[serde(default = "yes")]
+    forest: bool,
     limit: Option<usize>,
     #[serde(default)]
     texts: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// The query of a request: a text or a document, with its fingerprint.
@@ -365,6 +372,7 @@ fn answer_similar(server: &Server, request: SimilarRequest) -> Result<Response, 
         decision: request.decision,
         radius: request.radius,
         is_narrow: request.narrow,
+        only_within_radius: !request.forest,
     };
     let snapshot = server.database.snapshot()?;
     let answers = queries.into_iter().map(|query| {
@@ -395,6 +403,7 @@ pub struct SimilarOptions {
     pub decision: Decision,
     pub radius: Option<u32>,
     pub is_narrow: bool,
+    pub only_within_radius: bool,
 }
 
 /// The documents with similar texts, without the document of the query.
@@ -418,6 +427,9 @@ pub fn similar_to(
     }
     if options.is_narrow {
         sought = sought.narrow();
+    }
+    if options.only_within_radius {
+        sought = sought.without_forest();
     }
     sought = sought.likeness(options.likeness).decision(options.decision);
     let mut matches = snapshot.similar(&sought)?;

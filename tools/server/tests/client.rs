@@ -1,0 +1,250 @@
+//! `simdb-cli` with the address of a server in place of a path: the same output and exit codes.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+
+use crate::common::Served;
+
+/// The program, built if it is not there, or older than its sources.
+static SIMDB_CLI: LazyLock<PathBuf> = LazyLock::new(|| {
+    let mut build = Command::new(env!("CARGO"));
+    // As the other programs are built, so that nothing is compiled twice.
+    build
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+        .args(["build", "--quiet", "--bin", "simdb-cli"]);
+    assert!(build.status().expect("cargo runs").success());
+    Path::new(env!("CARGO_BIN_EXE_simdb-serve")).with_file_name("simdb-cli")
+});
+
+/// Standard output and the exit code; or the messages of an error.
+fn run(folder: &Path, token: Option<&str>, arguments: &[&str]) -> (String, Option<i32>) {
+    let mut command = Command::new(&*SIMDB_CLI);
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("SIMDB_TOKEN");
+    command.envs(token.map(|token| ("SIMDB_TOKEN", token)));
+    let ran = command.output().expect("it runs");
+    let output = if ran.status.code() == Some(2) {
+        &ran.stderr
+    } else {
+        &ran.stdout
+    };
+    (
+        String::from_utf8_lossy(output).into_owned(),
+        ran.status.code(),
+    )
+}
+
+const TEXTS: [&str; 5] = [
+    "The ferry to the islands was cancelled due to heavy fog.",
+    "The ferry to the islands was not cancelled due to heavy fog.",
+    "The ferry to the islands was cancelled due to heavy fog. Buses are late.",
+    "你妈妈喊你回家吃饭哦，回家罗回家罗",
+    "a",
+];
+
+/// Verbs that read a database: `DB` stands for its address.
+const READING: [&[&str]; 19] = [
+    &["get", "DB", "1", "4", "5"],
+    &["get", "DB", "1", "9", "--json"],
+    &["query", "DB", "--text", TEXTS[0]],
+    &[
+        "query", "DB", "--text", TEXTS[0], "--radius", "20", "--json",
+    ],
+    &[
+        "query", "DB", "--text", TEXTS[0], "--radius", "20", "--limit", "1",
+    ],
+    &["query", "DB", "--id", "1", "--nearest", "2", "--json"],
+    &["query", "DB", "--id", "9"],
+    &["query", "DB", "--text", "a"],
+    &["query", "DB", "--fingerprint", "0123456789abcdef"],
+    &["query", "DB", "--text", TEXTS[0], "--similar"],
+    &[
+        "query",
+        "DB",
+        "--id",
+        "1",
+        "--similar",
+        "--decide",
+        "alike",
+        "--json",
+    ],
+    &[
+        "query", "DB", "--id", "1", "--verify", "--radius", "12", "--json",
+    ],
+    &["query", "DB", "--file", "queries.jsonl", "--json"],
+    &["query", "DB", "--file", "queries.jsonl", "--similar"],
+    &["doctor", "DB"],
+    &["doctor", "DB", "--json"],
+    &["export", "DB"],
+    &["export", "DB", "--format", "csv"],
+    &["compare", "--database", "DB", "1", "2", "--bits", "--json"],
+];
+
+fn at(address: &str, arguments: &[&str]) -> Vec<String> {
+    arguments
+        .iter()
+        .map(|one| one.replace("DB", address))
+        .collect()
+}
+
+fn compare(
+    folder: &Path,
+    token: Option<&str>,
+    address: &str,
+    arguments: &[&str],
+    expected: &(String, Option<i32>),
+) {
+    let given = at(address, arguments);
+    let given: Vec<&str> = given.iter().map(String::as_str).collect();
+    assert_eq!(&run(folder, token, &given), expected, "{given:?}");
+}
+
+/// A folder with a database of [`TEXTS`], closed, and a file of queries.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let database = simdb::Database::builder()
+        .similar(true)
+        .create(folder.path().join("a.simdb"))
+        .unwrap();
+    for (id, text) in (1_u64..).zip(TEXTS) {
+        assert!(
+            database
+                .insert(database.document(id, text).unwrap())
+                .unwrap()
+                .is_inserted()
+        );
+    }
+    database.close().unwrap();
+    let queries = TEXTS.map(|text| serde_json::json!({ "text": text }).to_string() + "\n");
+    std::fs::write(folder.path().join("queries.jsonl"), queries.concat()).unwrap();
+    folder
+}
+
+#[test]
+fn verbs_print_the_same_for_a_file_and_for_its_server() {
+    let folder = folder();
+    let of_file = READING.map(|arguments| {
+        let given = at("a.simdb", arguments);
+        run(
+            folder.path(),
+            None,
+            &given.iter().map(String::as_str).collect::<Vec<_>>(),
+        )
+    });
+    let stats = run(folder.path(), None, &["stats", "a.simdb", "--json"]);
+    let served = Served::start(folder, &["--listen", "127.0.0.1:0"]);
+    let token = served.token.as_deref();
+    let address = format!("http://{}", served.address);
+    for (arguments, expected) in READING.iter().zip(&of_file) {
+        compare(served.path(), token, &address, arguments, expected);
+    }
+    assert_eq!(
+        run(served.path(), token, &["stats", &address, "--json"]),
+        stats
+    );
+    // The link that the server has printed, without a variable.
+    let link = format!("{address}/?token={}", token.expect("a token"));
+    compare(served.path(), None, &link, READING[0], &of_file[0]);
+}
+
+#[test]
+fn changes_print_the_same_for_a_file_and_for_its_server() {
+    const CHANGING: [&[&str]; 11] = [
+        &["insert", "DB", "11", "--text", TEXTS[0], "--unique", "3"],
+        &[
+            "insert", "DB", "11", "--text", TEXTS[0], "--unique", "similar", "--json",
+        ],
+        &[
+            "insert",
+            "DB",
+            "12",
+            "--text",
+            "Another text, about quite another thing.",
+            "--json",
+        ],
+        &[
+            "insert",
+            "DB",
+            "12",
+            "--text",
+            "Another text, about quite another thing.",
+        ],
+        &[
+            "insert",
+            "DB",
+            "12",
+            "--text",
+            "A third text, about a third thing.",
+            "--replace",
+        ],
+        &[
+            "insert",
+            "DB",
+            "13",
+            "--fingerprint",
+            "0123456789abcdef",
+            "--json",
+        ],
+        &["insert", "DB", "13", "--fingerprint", "0123456789abcdee"],
+        &[
+            "insert",
+            "DB",
+            "14",
+            "--text",
+            "Another text, about quite another thing. And more.",
+            "--unique",
+            "similar",
+        ],
+        &["remove", "DB", "12", "99"],
+        &["remove", "DB", "13", "98", "--json"],
+        &["get", "DB", "11", "12", "13", "14"],
+    ];
+    let of_file = folder();
+    let served = Served::start(folder(), &["--listen", "unix:simdb.sock"]);
+    let token = served.token.as_deref();
+    for arguments in CHANGING {
+        let given = at("a.simdb", arguments);
+        let expected = run(
+            of_file.path(),
+            None,
+            &given.iter().map(String::as_str).collect::<Vec<_>>(),
+        );
+        compare(
+            served.path(),
+            token,
+            "unix:simdb.sock",
+            arguments,
+            &expected,
+        );
+    }
+}
+
+#[test]
+fn errors_of_a_server_say_what_to_do() {
+    let served = Served::new(&[]);
+    let address = format!("http://{}", served.address);
+    let failing = |token: Option<&str>, arguments: &[&str]| {
+        let (text, code) = run(served.path(), token, arguments);
+        assert_eq!(code, Some(2), "{arguments:?}: {text}");
+        text
+    };
+    assert!(failing(None, &["get", &address, "1"]).contains("SIMDB_TOKEN"));
+    assert!(failing(Some("wrong-token-0123456789"), &["stats", &address]).contains("SIMDB_TOKEN"));
+    let token = served.token.as_deref();
+    assert!(
+        failing(token, &["query", &address, "--text", "a", "--similar"]).contains("keeps none")
+    );
+    assert!(
+        failing(token, &["get", &address, "1", "--recipe", "jieba"]).contains("leave --recipe out")
+    );
+    assert!(failing(token, &["get", "https://127.0.0.1:1", "1"]).contains("TLS is for a proxy"));
+    assert!(
+        failing(token, &["get", "unix:missing.sock", "1"])
+            .contains("cannot ask the server at unix:missing.sock")
+    );
+    // A verb that needs the file takes the address for a path.
+    assert!(failing(token, &["check", &address]).contains("there is no database"));
+}
