@@ -157,7 +157,8 @@ fn token_link(server: &Server, request: &Request) -> Option<Response> {
 fn protect(headers: &mut HeaderMap) {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    // Without a referrer for the page itself, a browser sends `Origin: null` with its forms.
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
 }
 

@@ -226,6 +226,7 @@ pub fn keep_token(headers: &HeaderMap, cookie: &str, token: &str, path: &str) ->
             head {
                 meta charset="utf-8";
                 title { "simdb" }
+                link rel="icon" href="/icon.svg" type="image/svg+xml";
                 meta http-equiv="refresh" content={ "0; url=" (path) };
             }
             body { a href=(path) { (words.open) } }

@@ -186,7 +186,7 @@ fn show(server: &Server, words: &Words, query: &SearchQuery) -> Result<Markup, A
     }
     Ok(html! {
         (shown.query())
-        h2 { @for (name, count) in counts { (name) " " (count) " " } }
+        h2 { @for (index, (name, count)) in counts.iter().enumerate() { @if index > 0 { " · " } (name) " " (count) } }
         @if near.is_empty() { p { (words.no_matches) } }
         @for card in &cards { (card) }
         @if is_cut { p.note { (words.more_matches) } }
@@ -327,7 +327,7 @@ impl Shown<'_> {
                     @if let Some(blocks) = blocks.filter(|_| distance <= self.radius) {
                         "; "
                         @if blocks.is_empty() { (words.no_equal_block) } @else {
-                            (words.equal_block) " "
+                            (words.equal_blocks) " "
                             @for block in blocks { (block) " " }
                         }
                     }
@@ -351,7 +351,7 @@ impl Shown<'_> {
             (None, Some((_, resemblance))) if !resemblance.is_enough(&Likeness::default()) => {
                 words.too_different
             }
-            (None, Some((found, _))) if !found.verdict.is_removable() => words.own_words,
+            (None, Some((found, _))) if !found.verdict.is_removable() => words.not_covered,
             (None, Some(_)) => words.not_candidate,
         };
         html! {
