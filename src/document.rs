@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-use crate::ids::{DocId, Fingerprint, TextFingerprint, Timestamp};
+use crate::ids::{DocId, DocRef, Fingerprint, TextFingerprint, Timestamp};
+use crate::record::Record;
 
 /// A document, as inserted or as stored.
 ///
@@ -17,7 +18,8 @@ use crate::ids::{DocId, Fingerprint, TextFingerprint, Timestamp};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Document {
-    /// The id.
+    /// The id. In a database with [keys](crate::Builder::keys), simdb gives the id, and ignores the
+    /// id of an inserted document.
     pub id: DocId,
     /// The fingerprint of the text.
     pub fingerprint: Fingerprint,
@@ -33,6 +35,14 @@ pub struct Document {
     /// The text. Stored only in a database that keeps texts.
     #[cfg_attr(feature = "serde", serde(default))]
     pub text: Option<String>,
+    /// The key, of 1 to 1,024 bytes. Every document of a database with [keys](crate::Builder::keys)
+    /// has one, and no document of another database.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub key: Option<String>,
+    /// Named values, as a JSON object of at most 64 KiB. Stored as they are, only in a database
+    /// that keeps [fields](crate::Builder::fields).
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub fields: Option<String>,
 }
 
 /// A deserialised document without the field `reliable` is reliable, as one from [`Document::new`].
@@ -42,19 +52,25 @@ fn is_reliable() -> bool {
 }
 
 impl Document {
-    /// A document without arrival time and text. A [`TextFingerprint`] brings its reliability; a
-    /// [`Fingerprint`] counts as reliable.
-    pub fn new(id: impl Into<DocId>, fingerprint: impl Into<TextFingerprint>) -> Self {
+    /// A document without arrival time, text and fields. A [`TextFingerprint`] brings its
+    /// reliability; a [`Fingerprint`] counts as reliable.
+    pub fn new(id: impl Into<DocRef>, fingerprint: impl Into<TextFingerprint>) -> Self {
         let TextFingerprint {
             fingerprint,
             reliable,
         } = fingerprint.into();
+        let (id, key) = match id.into() {
+            DocRef::Id(id) => (id, None),
+            DocRef::Key(key) => (DocId::default(), Some(key)),
+        };
         Self {
-            id: id.into(),
+            id,
             fingerprint,
             reliable,
             arrival: None,
             text: None,
+            key,
+            fields: None,
         }
     }
 
@@ -70,6 +86,31 @@ impl Document {
     pub fn with_text(mut self, text: impl Into<String>) -> Self {
         self.text = Some(text.into());
         self
+    }
+
+    /// Sets the fields, a JSON object.
+    #[must_use]
+    pub fn with_fields(mut self, fields: impl Into<String>) -> Self {
+        self.fields = Some(fields.into());
+        self
+    }
+
+    /// Sets text, key and fields to the parts of a record.
+    pub(crate) fn with_record(mut self, record: Option<Record>) -> Self {
+        if let Some(record) = record {
+            self.key = record.key().map(str::to_owned);
+            self.fields = record.fields().map(str::to_owned);
+            self.text = record.into_text();
+        }
+        self
+    }
+
+    /// The key, or else the id.
+    pub fn doc_ref(&self) -> DocRef {
+        match &self.key {
+            Some(key) => DocRef::Key(key.clone()),
+            None => DocRef::Id(self.id),
+        }
     }
 
     /// The fingerprint with its reliability.

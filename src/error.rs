@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::ids::DocId;
+use crate::ids::{DocId, DocRef};
 
 pub use crate::advice::{Advice, ForeignFile};
 
@@ -238,8 +238,8 @@ pub enum Error {
     /// changed.
     #[error("document {id} has no text to compare; give the document a text")]
     TextMissing {
-        /// The document.
-        id: DocId,
+        /// The id or the key of the document.
+        id: DocRef,
     },
 
     /// A recipe that takes features and weights was given a text.
@@ -396,8 +396,8 @@ pub enum Error {
         Advice::CheckTime
     )]
     ArrivalAhead {
-        /// The id of the document.
-        id: DocId,
+        /// The id or the key of the document.
+        id: DocRef,
         /// The arrival time of the document.
         arrival: String,
         /// The system clock.
@@ -409,12 +409,59 @@ pub enum Error {
     /// A text is too long to be stored.
     #[error("the text of document {id} has {len_bytes} bytes; at most {limit_bytes} can be stored")]
     TextTooLong {
-        /// The id of the document.
-        id: DocId,
+        /// The id or the key of the document.
+        id: DocRef,
         /// Bytes of the text in UTF-8.
         len_bytes: usize,
         /// The limit in bytes.
         limit_bytes: usize,
+    },
+
+    /// The fields of a document are too long to be stored.
+    #[error(
+        "the fields of document {id} have {len_bytes} bytes; at most {limit_bytes} can be stored"
+    )]
+    FieldsTooLong {
+        /// The id or the key of the document.
+        id: DocRef,
+        /// Bytes of the fields in UTF-8.
+        len_bytes: usize,
+        /// The limit in bytes.
+        limit_bytes: usize,
+    },
+
+    /// A key is empty or too long. Nothing was changed.
+    #[error("a key has {len_bytes} bytes; give a key of 1 to 1,024 bytes")]
+    InvalidKey {
+        /// Bytes of the key in UTF-8.
+        len_bytes: usize,
+    },
+
+    /// A document without a key was given to a database with keys. Nothing was changed.
+    #[error("document {id} has no key, and each document of {} has one; give the document a key", path.display())]
+    KeyMissing {
+        /// The file.
+        path: PathBuf,
+        /// The id of the document.
+        id: DocId,
+    },
+
+    /// A key was given to a database without keys. Nothing was changed.
+    #[error("{} keeps no keys, so no document has the key {key:?}; give ids, or build another database with keys", path.display())]
+    KeepsNoKeys {
+        /// The file.
+        path: PathBuf,
+        /// The key.
+        key: String,
+    },
+
+    /// No document has the key from which documents were asked for.
+    #[error("no document of {} has the key {key:?}", path.display())]
+    UnknownKey {
+        /// The file.
+        path: PathBuf,
+        /// The key.
+        key: String,
     },
 
     /// A radius is larger than the number of bits of a fingerprint. Nothing was changed.

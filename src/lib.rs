@@ -92,6 +92,7 @@ mod block;
 mod hamming;
 mod parse;
 mod progress;
+mod record;
 mod retention;
 mod time_reader;
 
@@ -130,7 +131,7 @@ pub use dedup::text_index::{SimilarIndex, SimilarText};
 pub use document::{Document, Match};
 pub use error::{Error, Result};
 pub use feature::{Feature, UnreliableReason};
-pub use ids::{DocId, Fingerprint, Fingerprint128, TextFingerprint, Timestamp};
+pub use ids::{DocId, DocRef, Fingerprint, Fingerprint128, TextFingerprint, Timestamp};
 pub use ingest::ticket::Ticket;
 pub use ingest::{Change, Deduplicator, Outcome};
 pub use measure::decision::{Decision, OnExtended, SimilarRule};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::error::{Error, Result};
-use crate::ids::{DocId, Timestamp};
+use crate::ids::{DocRef, Timestamp};
 
 /// The setting that makes a database keep arrival times, and expire documents by age if there is a
 /// window.
@@ -80,7 +80,22 @@ impl Retention {
     /// # Errors
     /// [`Error::ArrivalAhead`] if the arrival lies farther ahead than
     /// [`max_ahead`](Self::max_ahead).
-    pub fn check_arrival(&self, id: DocId, arrival: Timestamp, clock: Timestamp) -> Result<()> {
+    pub fn check_arrival(
+        &self,
+        id: impl Into<DocRef>,
+        arrival: Timestamp,
+        clock: Timestamp,
+    ) -> Result<()> {
+        self.check_arrival_of(|| id.into(), arrival, clock)
+    }
+
+    /// [`check_arrival`](Self::check_arrival), which names the document only in an error.
+    pub(crate) fn check_arrival_of(
+        &self,
+        id: impl FnOnce() -> DocRef,
+        arrival: Timestamp,
+        clock: Timestamp,
+    ) -> Result<()> {
         let Some(max_ahead) = self.max_ahead else {
             return Ok(());
         };
@@ -88,7 +103,7 @@ impl Retention {
             return Ok(());
         }
         Err(Error::ArrivalAhead {
-            id,
+            id: id(),
             arrival: arrival.to_string(),
             clock: clock.to_string(),
             max_ahead,
@@ -180,9 +195,8 @@ mod tests {
     #[test]
     fn arrival_is_refused_if_farther_ahead_of_the_clock_than_the_limit() {
         let retention = Retention::default();
-        let check = |arrival, clock| {
-            retention.check_arrival(DocId(17), Timestamp(arrival), Timestamp(clock))
-        };
+        let check =
+            |arrival, clock| retention.check_arrival(17, Timestamp(arrival), Timestamp(clock));
         assert!(check(0, 5).is_ok());
         assert!(check(5 + DAY_MS, 5).is_ok());
         assert!(check(6 + DAY_MS, 5).is_err());
@@ -195,7 +209,7 @@ mod tests {
             max_ahead: None,
             ..retention
         };
-        let far = any.check_arrival(DocId(1), Timestamp(u64::MAX), Timestamp(0));
+        let far = any.check_arrival(1, Timestamp(u64::MAX), Timestamp(0));
         assert!(far.is_ok());
     }
 

@@ -189,6 +189,8 @@ mod tests {
             similar: false,
             retention: Some(Retention::default()),
             frozen: false,
+            keys: true,
+            fields: false,
         };
         round_trip(&settings, serde_json::to_value(&settings).unwrap());
     }

@@ -12,6 +12,7 @@ use super::wording_hash;
 use super::words::weights::Weights;
 use super::words::{Roots, Words};
 use crate::feature::{MIN_SHINGLES, is_repetitive};
+use crate::record::Record;
 use crate::text::{Normaliser, is_cjk, is_informative};
 
 /// Bounds of repetitive texts: fewer distinct shingles of characters than the first number, which
@@ -39,7 +40,8 @@ const REPETITIVE_PHRASES: [(usize, u64); 2] = [(32, 2), (1024, 4)];
 // the box of the others, so a stored text takes little memory: see `stored`.
 #[derive(Clone, Default)]
 pub struct Analysed {
-    text: Box<str>,
+    /// The text, for a text to be stored with the key and the fields of its document.
+    record: Record,
     /// The keys in a stored forest, ascending.
     keys: OnceLock<Box<[u64]>>,
     sketch: OnceLock<Option<Sketch>>,
@@ -90,7 +92,7 @@ impl Analysed {
     }
 
     /// A text without a facet.
-    pub(crate) fn lazy(text: impl Into<Box<str>>) -> Self {
+    pub(crate) fn lazy(text: impl Into<Record>) -> Self {
         Self {
             facets: OnceLock::from(Box::default()),
             ..Self::unkeyed(text)
@@ -112,15 +114,15 @@ impl Analysed {
 
     /// A text that keeps no facet except the packed wording. Its forest keys are made by the first
     /// use.
-    pub(crate) fn unkeyed(text: impl Into<Box<str>>) -> Self {
+    pub(crate) fn unkeyed(text: impl Into<Record>) -> Self {
         Self {
-            text: text.into(),
+            record: text.into(),
             ..Self::default()
         }
     }
 
     /// A text to be stored under these keys, ascending and distinct.
-    pub(crate) fn with_keys(text: impl Into<Box<str>>, keys: Vec<u64>) -> Self {
+    pub(crate) fn with_keys(text: impl Into<Record>, keys: Vec<u64>) -> Self {
         // A text under no other key than the key of its wording has no minima.
         let sketch = match keys.len() {
             ..=1 => OnceLock::from(None),
@@ -136,7 +138,7 @@ impl Analysed {
     /// The text of [`checked`](PackedWording::checked) bytes: its normalised letters.
     pub(crate) fn unpack(packed: PackedWording<'_>) -> Self {
         let letters = String::from_utf8_lossy(packed.letters()).into_owned();
-        let text = letters.as_str().into();
+        let text = Record::from(letters.as_str());
         let facets = Facets {
             letters: Letters::new(letters).into(),
             distinct_phrases: packed.phrases().collect::<Vec<_>>().into(),
@@ -144,17 +146,17 @@ impl Analysed {
             ..Facets::default()
         };
         Self {
-            text,
+            record: text,
             facets: OnceLock::from(Box::new(facets)),
             ..Self::default()
         }
     }
 
-    /// The text with the facets that a stored text keeps: keys, sketch and packed wording, if they
-    /// are made.
-    pub(crate) fn stored(&self) -> Self {
+    /// A record of the text, with the facets that a stored text keeps: forest keys, sketch and
+    /// packed wording, if they are made.
+    pub(crate) fn stored(&self, record: Record) -> Self {
         Self {
-            text: self.text.clone(),
+            record,
             keys: self.keys.clone(),
             sketch: self.sketch.clone(),
             packed: self.packed.clone(),
@@ -164,7 +166,12 @@ impl Analysed {
 
     /// The text.
     pub fn text(&self) -> &str {
-        &self.text
+        self.record.text()
+    }
+
+    /// The text with the key and the fields of its document.
+    pub(crate) fn record(&self) -> &Record {
+        &self.record
     }
 
     fn facets(&self) -> &Facets {
@@ -177,7 +184,7 @@ impl Analysed {
             Some(_) => facet(self),
             // The other facets take thirty times the memory of the text, so a stored text drops
             // them.
-            None => facet(&Self::lazy(&*self.text)),
+            None => facet(&Self::lazy(self.text())),
         }
     }
 
@@ -192,7 +199,7 @@ impl Analysed {
     }
 
     fn counted_letters(&self) -> &Letters {
-        let letters = || Letters::new(Normaliser::shared().letters(&self.text));
+        let letters = || Letters::new(Normaliser::shared().letters(self.text()));
         self.facets().letters.get_or_init(letters)
     }
 
@@ -208,18 +215,19 @@ impl Analysed {
 
     /// The hash of the letters, or of the text if it has no letters.
     pub(crate) fn wording_hash(&self) -> u64 {
-        wording_hash(&self.text, self.letters())
+        wording_hash(self.text(), self.letters())
     }
 
     /// Returns `true` if both texts have the same wording: the same letters, or no letters and the
     /// same text.
     pub(crate) fn has_wording_of(&self, other: &Self) -> bool {
-        self.letters() == other.letters() && (!self.letters().is_empty() || self.text == other.text)
+        self.letters() == other.letters()
+            && (!self.letters().is_empty() || self.text() == other.text())
     }
 
     /// The normalised text with separators.
     pub(crate) fn sentences(&self) -> &str {
-        let sentences = || Normaliser::shared().sentences(&self.text);
+        let sentences = || Normaliser::shared().sentences(self.text());
         self.facets().sentences.get_or_init(sentences)
     }
 
@@ -267,7 +275,7 @@ impl Analysed {
 
     /// Returns `true` if the text is more than numbers, or than a single word and its repetitions.
     fn is_informative(&self) -> bool {
-        let is_informative = || is_informative(&self.text, self.letters(), || self.sentences());
+        let is_informative = || is_informative(self.text(), self.letters(), || self.sentences());
         *self.facets().is_informative.get_or_init(is_informative)
     }
 
@@ -361,7 +369,7 @@ impl Analysed {
 
     /// The words of the text.
     pub(crate) fn words(&self) -> &Words<'static> {
-        let words = || Box::new(Words::new(Normaliser::shared(), &self.text));
+        let words = || Box::new(Words::new(Normaliser::shared(), self.text()));
         self.facets().words.get_or_init(words)
     }
 
@@ -382,7 +390,7 @@ impl Analysed {
             .map_or(0, |shingles| shingles.distinct.len());
         let phrases = facets.phrases.get().map_or(0, |phrases| 2 * phrases.len());
         // The letters and the sentences take as much as the text.
-        3 * self.text.len()
+        3 * self.text().len()
             + size_of::<u64>() * (shingles + phrases)
             + size_of::<CountedMinima>() * minima.count()
     }
@@ -397,10 +405,10 @@ impl Letters {
     }
 }
 
-/// The keys, the sketch and the packed wording follow from the text.
+/// The forest keys, the sketch and the packed wording follow from the text.
 impl PartialEq for Analysed {
     fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
+        self.record == other.record
     }
 }
 

@@ -45,6 +45,8 @@ pub struct Builder {
     similar: bool,
     retention: Option<Retention>,
     frozen: bool,
+    keys: bool,
+    fields: bool,
     limits: Limits,
     queue_limits: QueueLimits,
     disk: Option<Arc<dyn Disk>>,
@@ -126,6 +128,8 @@ impl Builder {
             similar,
             retention,
             frozen,
+            keys,
+            fields,
         } = settings;
         Self {
             recipe: Some(recipe.clone()),
@@ -133,8 +137,42 @@ impl Builder {
             similar: *similar,
             retention: *retention,
             frozen: *frozen,
+            keys: *keys,
+            fields: *fields,
             ..self
         }
+    }
+
+    /// Gives each document a key, a string of 1 to 1,024 bytes, such as a URL; off unless set.
+    /// [`Document::new`](crate::Document::new) and every method that takes an id take the key, and
+    /// simdb gives the ids, ascending. The file has format 6. A key takes its bytes and about 15
+    /// more.
+    ///
+    /// ```
+    /// use simdb::{Database, Outcome};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let db = Database::builder().keys(true).create(folder.path().join("docs.simdb"))?;
+    /// let text = "Three cats sat on the mat and would not be moved by anyone.";
+    /// assert!(db.insert(db.document("https://example.org/cats", text)?)?.is_inserted());
+    ///
+    /// let copy = db.document("https://example.org/copy", text)?;
+    /// let Outcome::Duplicate(of) = db.insert_unique(copy, 3)? else { panic!() };
+    /// let snapshot = db.snapshot()?;
+    /// assert_eq!(snapshot.key(of.id)?.as_deref(), Some("https://example.org/cats"));
+    /// assert!(snapshot.get("https://example.org/copy")?.is_none());
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn keys(mut self, keys: bool) -> Self {
+        self.keys = keys;
+        self
+    }
+
+    /// Stores the [fields](crate::Document::fields) of documents; off unless set. The file has
+    /// format 6. Fields are compressed together with the text.
+    pub fn fields(mut self, fields: bool) -> Self {
+        self.fields = fields;
+        self
     }
 
     /// Packs the database full in [`bulk_create`](Self::bulk_create) and in
@@ -390,6 +428,8 @@ impl Builder {
             text_keys: self.similar.then(forest::description),
             frozen: self.frozen,
             retention: self.retention,
+            keys: self.keys,
+            fields: self.fields,
         })
     }
 
@@ -415,6 +455,8 @@ impl Builder {
             ("similar", self.similar && !has.similar),
             ("retention", !self.has_retention(has.retention)),
             ("frozen", self.frozen && !has.frozen),
+            ("keys", self.keys && !has.keys),
+            ("fields", self.fields && !has.fields),
         ];
         match asked.iter().find(|(_, is_missing)| *is_missing) {
             Some((setting, _)) => Err(Error::SettingsMismatch {

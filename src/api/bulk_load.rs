@@ -128,6 +128,11 @@ impl BulkLoad<'_> {
         }
     }
 
+    /// The id of the next document, in a database with keys.
+    pub(crate) fn give_id(&mut self) -> DocId {
+        self.load.give_id()
+    }
+
     /// The state before the load, which the load holds the write lock of; `None` for a new file.
     ///
     /// # Errors
@@ -176,7 +181,15 @@ impl BulkLoad<'_> {
     /// - [`Error::Io`](crate::Error::Io), [`Error::Storage`](crate::Error::Storage) if a file
     ///   cannot be written: each further call returns
     ///   [`Error::TransactionFailed`](crate::Error::TransactionFailed)
-    pub fn push(&mut self, document: Document) -> Result<()> {
+    pub fn push(&mut self, mut document: Document) -> Result<()> {
+        if document.key.is_some() {
+            document.id = DocId::default();
+        }
+        self.push_with_id(document)
+    }
+
+    /// [`push`](Self::push), with an id that [`give_id`](Self::give_id) gave.
+    pub(crate) fn push_with_id(&mut self, document: Document) -> Result<()> {
         // Checked before the document is sorted, so that the load can go on without the document.
         self.load.check_arrival(&document)?;
         self.load.push(document)

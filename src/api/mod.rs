@@ -4,6 +4,7 @@ pub(crate) mod builder;
 pub(crate) mod bulk_load;
 pub(crate) mod clusters;
 pub(crate) mod database;
+pub(crate) mod documents;
 pub(crate) mod pairs;
 pub(crate) mod similar_join;
 pub(crate) mod snapshot;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::document::{Document, Match};
+use crate::document::Match;
 use crate::error::{Error, Result};
 use crate::hamming::check_radius;
 use crate::ids::{DocId, Fingerprint, Timestamp};
@@ -67,37 +67,6 @@ impl Snapshot {
 
     pub(crate) fn view(&self) -> &View {
         &self.view
-    }
-
-    /// The document with this id, with its text if texts are kept; `None` if there is no such
-    /// document.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`], [`Error::Storage`].
-    ///
-    /// # Cost
-    /// One chunk of each table, a few microseconds when cached.
-    pub fn get(&self, id: DocId) -> Result<Option<Document>> {
-        self.view.document(id)
-    }
-
-    /// Returns `true` if a document with this id is stored and not expired. No text is read.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`], [`Error::Storage`].
-    ///
-    /// ```
-    /// use simdb::{Database, DocId, Document, Fingerprint};
-    ///
-    /// let folder = tempfile::tempdir().unwrap();
-    /// let db = Database::create(folder.path().join("docs.simdb"))?;
-    /// let _ = db.insert(Document::new(7, Fingerprint::from_bits(0b0111)))?;
-    /// assert!(db.contains(DocId(7))?);
-    /// assert!(!db.contains(DocId(8))?);
-    /// # Ok::<(), simdb::Error>(())
-    /// ```
-    pub fn contains(&self, id: DocId) -> Result<bool> {
-        self.view.contains(id)
     }
 
     /// Every [reliable](Document::reliable) document whose fingerprint differs in at most `radius`
@@ -291,39 +260,6 @@ impl Snapshot {
             Ok(())
         })?;
         Ok(count)
-    }
-
-    /// All documents in order of their ids, with texts if texts are kept, without expired
-    /// documents. The iterator ends after an error.
-    pub fn documents(&self) -> impl Iterator<Item = Result<Document>> + '_ {
-        self.documents_from(DocId(0))
-    }
-
-    /// The documents of [`documents`](Self::documents) from id `first` on, for example to continue
-    /// an export after the last exported id.
-    ///
-    /// ```
-    /// use simdb::{Database, DocId, Document, Fingerprint};
-    ///
-    /// let folder = tempfile::tempdir().unwrap();
-    /// let db = Database::create(folder.path().join("docs.simdb"))?;
-    /// for id in [3, 5, 8] {
-    ///     let _ = db.insert(Document::new(id, Fingerprint::from_bits(id)))?;
-    /// }
-    /// let snapshot = db.snapshot()?;
-    /// let rest: Vec<_> = snapshot.documents_from(DocId(4)).collect::<Result<_, _>>()?;
-    /// assert_eq!(rest.iter().map(|document| document.id.0).collect::<Vec<_>>(), [5, 8]);
-    /// # Ok::<(), simdb::Error>(())
-    /// ```
-    pub fn documents_from(&self, first: DocId) -> impl Iterator<Item = Result<Document>> + '_ {
-        let mut failed = false;
-        let with_texts = self.view.documents_from(first).map(|document| {
-            let mut document = document?;
-            document.text = self.view.text(document.id)?;
-            Ok(document)
-        });
-        // The first error is the last item: the documents behind a damaged page are not known.
-        with_texts.take_while(move |document| !std::mem::replace(&mut failed, document.is_err()))
     }
 
     /// Every candidate whose text is like the text of the query by

@@ -1,6 +1,6 @@
 //! [`UniqueLoad`]: a bulk load of the documents that no other document covers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use crate::api::bulk_load::BulkLoad;
@@ -43,7 +43,10 @@ pub struct UniqueLoad<'d> {
     kept: BTreeMap<DocId, Document>,
     /// The stored documents to remove.
     replaced: Vec<DocId>,
-    /// The bytes of the texts of the kept documents, including documents that were replaced.
+    /// The ids of the documents with keys, also of documents that were refused.
+    keys: HashMap<String, DocId>,
+    /// The bytes of the keys, and of the texts of the kept documents, including documents that were
+    /// replaced.
     text_bytes: usize,
 }
 
@@ -67,6 +70,7 @@ impl<'d> BulkLoad<'d> {
             deduplicator,
             kept: BTreeMap::new(),
             replaced: Vec::new(),
+            keys: HashMap::new(),
             text_bytes: 0,
         })
     }
@@ -77,7 +81,12 @@ impl<'d> UniqueLoad<'d> {
     ///
     /// # Errors
     /// The errors of [`Deduplicator::decide`].
-    pub fn decide(&mut self, documents: Vec<Document>) -> Result<Vec<Outcome>> {
+    pub fn decide(&mut self, mut documents: Vec<Document>) -> Result<Vec<Outcome>> {
+        for document in &mut documents {
+            if let Some(key) = &document.key {
+                document.id = self.id_of(key)?;
+            }
+        }
         let outcomes = self.deduplicator.decide(&documents)?;
         for (document, outcome) in documents.into_iter().zip(&outcomes) {
             if let Outcome::Supersedes(covered) = outcome {
@@ -93,10 +102,25 @@ impl<'d> UniqueLoad<'d> {
         Ok(outcomes)
     }
 
+    /// The id of the document with a key.
+    fn id_of(&mut self, key: &str) -> Result<DocId> {
+        if let Some(id) = self.keys.get(key) {
+            return Ok(*id);
+        }
+        let id = match self.deduplicator.stored_with(key)? {
+            Some(id) => id,
+            None => self.load.give_id(),
+        };
+        self.text_bytes += key.len();
+        self.keys.insert(key.to_owned(), id);
+        Ok(id)
+    }
+
     /// The bytes of memory that the kept documents and their index take.
     pub fn len_bytes(&self) -> usize {
         let documents = self.kept.len() * size_of::<(DocId, Document)>();
-        self.deduplicator.len_bytes() + self.text_bytes + documents
+        let keys = self.keys.len() * size_of::<(String, DocId)>();
+        self.deduplicator.len_bytes() + self.text_bytes + documents + keys
     }
 
     /// Frees the index, and pushes the kept documents. [`BulkLoad::finish`] stores them, and
@@ -109,7 +133,7 @@ impl<'d> UniqueLoad<'d> {
         drop(self.deduplicator);
         load.remove(&self.replaced)?;
         for document in self.kept.into_values() {
-            load.push(document)?;
+            load.push_with_id(document)?;
         }
         Ok(load)
     }

@@ -30,6 +30,7 @@ use crate::analysis::{
     length_class, minima_description,
 };
 use crate::feature::MIN_SHINGLES;
+use crate::record::Record;
 use crate::text::Traditional;
 
 pub(crate) use forest_key::{Prefix, TREE_KEY_BITS, class_of_key, tree_key};
@@ -84,11 +85,15 @@ impl Analysed {
     }
 
     /// A text to be stored in a forest, with its keys and its sketch.
-    pub(crate) fn keyed(text: impl Into<Box<str>>) -> Self {
-        let text = Self::lazy(text);
+    pub(crate) fn keyed(text: impl Into<Record>) -> Self {
+        let record = text.into();
+        if !record.has_text() {
+            return Self::with_keys(record, Vec::new());
+        }
+        let text = Self::lazy(record.text());
         text.forest_keys();
         text.sketch();
-        text.stored()
+        text.stored(record)
     }
 }
 

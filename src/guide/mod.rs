@@ -19,6 +19,7 @@ pub mod cluster {}
 #[doc = include_str!("decisions/009-ids-as-u64.md")]
 #[doc = include_str!("decisions/010-one-writer.md")]
 #[doc = include_str!("decisions/011-two-forests-in-memory.md")]
+#[doc = include_str!("decisions/012-keys-beside-the-texts.md")]
 pub mod decisions {}
 #[doc = include_str!("durability.md")]
 pub mod durability {}

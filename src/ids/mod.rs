@@ -1,17 +1,21 @@
-//! The values that name and place a document: [`DocId`], [`Fingerprint`], [`Timestamp`].
+//! The values that name and place a document: [`DocId`], [`DocRef`], [`Fingerprint`],
+//! [`Timestamp`].
 //!
 //! Values only, without errors: `parse` reads them from text.
 
+mod doc_ref;
 mod fingerprint;
 mod timestamp;
 
 use std::fmt;
 
+pub use doc_ref::DocRef;
 pub use fingerprint::{Fingerprint, Fingerprint128, TextFingerprint};
 pub(crate) use timestamp::CYCLE_MS;
 pub use timestamp::Timestamp;
 
-/// The id of a document: any `u64`, chosen by the caller, unique in a database.
+/// The id of a document, unique in a database: any `u64`, chosen by the caller; in a database with
+/// [keys](crate::Builder::keys), given by simdb, ascending.
 ///
 /// `Display` writes and `FromStr` reads decimal digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

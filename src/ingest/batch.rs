@@ -27,6 +27,10 @@ pub(crate) struct Batch<A: ViewAccess = SnapshotAccess> {
     /// overlay, so a batch of one change needs no overlay.
     pending: Vec<DocId>,
     prefetch_cache: PrefetchCache,
+    /// The documents that the batch has put with a key.
+    keys: HashMap<String, DocId>,
+    /// The id of the next new document with a key, once it is needed.
+    next_id: Option<DocId>,
     /// The latest arrival among the stored documents and the refreshed ones.
     latest_arrival: Option<Timestamp>,
     decided: usize,
@@ -59,6 +63,8 @@ impl<A: ViewAccess> Batch<A> {
             edits: HashMap::new(),
             pending: Vec::new(),
             prefetch_cache: PrefetchCache::default(),
+            keys: HashMap::new(),
+            next_id: None,
             latest_arrival: None,
             decided: 0,
             text_bytes: 0,
@@ -152,14 +158,16 @@ impl<A: ViewAccess> Batch<A> {
         let (Some(retention), Some(arrival)) = (self.view.retention(), prepared.arrival) else {
             return Ok(());
         };
-        retention.check_arrival(prepared.change.id(), arrival, Timestamp::now())
+        retention.check_arrival_of(|| prepared.doc_ref(), arrival, Timestamp::now())
     }
 
     fn decide_at_arrival(&mut self, prepared: &PreparedChange) -> Result<Outcome> {
-        let id = prepared.change.id();
+        let Some(id) = self.id_of(prepared)? else {
+            return Ok(Outcome::Missing);
+        };
         let stored = self.look_up(id)?.map(|state| state.fingerprint);
         match &prepared.change {
-            Change::Remove(_) => {
+            Change::Remove(_) | Change::RemoveKey(_) => {
                 // An expired document is `Missing`, and is left to `expire`.
                 if stored.is_some() {
                     self.remove(id);
@@ -180,7 +188,7 @@ impl<A: ViewAccess> Batch<A> {
                 if let Some(outcome) = self.expired_outcome(prepared) {
                     return Ok(outcome);
                 }
-                self.put(document, prepared.text.clone());
+                self.put(id, document, prepared);
                 Ok(match stored {
                     Some(stored) => Outcome::Replaced { stored },
                     None => inserted(document),
@@ -202,7 +210,7 @@ impl<A: ViewAccess> Batch<A> {
                     // With sliding retention a document lives as long as duplicates arrive.
                     self.refresh(*duplicate, document.arrival)?;
                 } else {
-                    self.put(document, prepared.text.clone());
+                    self.put(id, document, prepared);
                 }
                 Ok(found.map_or(inserted(document), |(_, outcome)| outcome))
             }
@@ -224,7 +232,7 @@ impl<A: ViewAccess> Batch<A> {
                 Ok(nearest.map(|found| (found.id, Outcome::Duplicate(found))))
             }
             (change, Some(query)) => {
-                let Some(found) = self.most_similar(change.id(), query)? else {
+                let Some(found) = self.most_similar(change, query)? else {
                     return Ok(None);
                 };
                 let rule = match change {
@@ -303,13 +311,44 @@ impl<A: ViewAccess> Batch<A> {
         Ok(())
     }
 
-    fn put(&mut self, document: &Document, text: TextEdit) {
+    /// The document of a change. A new document with a key gets the next id, which is taken when
+    /// the document is put. `None` for the removal of an unknown key.
+    fn id_of(&mut self, prepared: &PreparedChange) -> Result<Option<DocId>> {
+        let key = match (&prepared.key, &prepared.change) {
+            (Some(key), _) => key,
+            (None, Change::Remove(id) | Change::RemoveOlder { id, .. }) => return Ok(Some(*id)),
+            (None, change) => return Ok(change.document().map(|document| document.id)),
+        };
+        let known = match self.keys.get(key) {
+            Some(id) => Some(*id),
+            None => self.view.id_of(key)?,
+        };
+        // A document that a change before has removed is gone, as after its commit: ids do not
+        // depend on the grouping of changes.
+        let is_removed = |id: &DocId| (self.edits.get(id)).is_some_and(|edit| edit.after.is_none());
+        let known = known.filter(|id| !is_removed(id));
+        if known.is_some() || prepared.change.document().is_none() {
+            return Ok(known);
+        }
+        if self.next_id.is_none() {
+            self.next_id = Some(self.view.next_id()?);
+        }
+        Ok(self.next_id)
+    }
+
+    fn put(&mut self, id: DocId, document: &Document, prepared: &PreparedChange) {
+        if let Some(key) = &prepared.key {
+            self.keys.insert(key.clone(), id);
+            // Saturating: `View::next_id` refuses a database whose ids are used up.
+            let next = DocId(id.0.saturating_add(1));
+            self.next_id = self.next_id.map(|next_id| next_id.max(next));
+        }
         let state = StoredDocument {
             fingerprint: document.fingerprint,
             reliable: document.reliable,
             arrival: document.arrival,
         };
-        self.edit(document.id, Some(state), text);
+        self.edit(id, Some(state), prepared.text.clone());
     }
 
     fn remove(&mut self, id: DocId) {
@@ -362,10 +401,12 @@ impl<A: ViewAccess> Batch<A> {
         Ok(nearest)
     }
 
-    /// The document whose text is most like the text of the new document `id`.
-    fn most_similar(&mut self, id: DocId, query: &TextQuery) -> Result<Option<Similar>> {
+    /// The document whose text is most like the text of the new document.
+    fn most_similar(&mut self, change: &Change, query: &TextQuery) -> Result<Option<Similar>> {
         self.apply_pending_edits();
-        if let Some(answer) = self.prefetch_cache.take_similar(id)
+        let document = change.document();
+        let answer = document.and_then(|new| self.prefetch_cache.take_similar(new.id));
+        if let Some(answer) = answer
             && let Some(first) = self.first_valid(&answer)?
         {
             let edited = query::similar_in_overlay(&self.view, query)?;

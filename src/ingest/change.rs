@@ -5,7 +5,7 @@ use std::fmt;
 use crate::document::{Document, Match};
 use crate::error::Result;
 use crate::hamming::check_radius;
-use crate::ids::{DocId, Fingerprint, Timestamp};
+use crate::ids::{DocId, DocRef, Fingerprint, Timestamp};
 use crate::measure::decision::SimilarRule;
 use crate::query::Similar;
 
@@ -52,6 +52,8 @@ pub enum Change {
     Upsert(Document),
     /// Removes the document with this id.
     Remove(DocId),
+    /// Removes the document with this key.
+    RemoveKey(String),
     /// Removes the document with this id if it arrived before a time.
     RemoveOlder {
         /// The id of the document.
@@ -62,14 +64,23 @@ pub enum Change {
 }
 
 impl Change {
-    /// The id of the document to be changed.
-    pub fn id(&self) -> DocId {
+    /// The removal of a document.
+    pub fn remove(document: impl Into<DocRef>) -> Self {
+        match document.into() {
+            DocRef::Id(id) => Self::Remove(id),
+            DocRef::Key(key) => Self::RemoveKey(key),
+        }
+    }
+
+    /// The key of the document to be changed, or else the id.
+    pub fn doc_ref(&self) -> DocRef {
         match self {
-            Self::Remove(id) | Self::RemoveOlder { id, .. } => *id,
+            Self::Remove(id) | Self::RemoveOlder { id, .. } => DocRef::Id(*id),
+            Self::RemoveKey(key) => DocRef::Key(key.clone()),
             Self::Insert(document)
             | Self::Upsert(document)
             | Self::InsertUnique { document, .. }
-            | Self::InsertUnlessSimilar { document, .. } => document.id,
+            | Self::InsertUnlessSimilar { document, .. } => document.doc_ref(),
         }
     }
 
@@ -78,9 +89,7 @@ impl Change {
         match self {
             Self::InsertUnique { radius, .. } => check_radius(*radius),
             Self::InsertUnlessSimilar { rule, .. } => rule.likeness.check(),
-            Self::Insert(_) | Self::Upsert(_) | Self::Remove(_) | Self::RemoveOlder { .. } => {
-                Ok(())
-            }
+            _ => Ok(()),
         }
     }
 
@@ -92,14 +101,25 @@ impl Change {
         )
     }
 
-    /// The document to be stored, to be completed; `None` for a removal.
+    /// The document to be stored; `None` for a removal.
+    pub(super) fn document(&self) -> Option<&Document> {
+        match self {
+            Self::Insert(document)
+            | Self::Upsert(document)
+            | Self::InsertUnique { document, .. }
+            | Self::InsertUnlessSimilar { document, .. } => Some(document),
+            Self::Remove(_) | Self::RemoveKey(_) | Self::RemoveOlder { .. } => None,
+        }
+    }
+
+    /// [`document`](Self::document), to be completed.
     pub(super) fn document_mut(&mut self) -> Option<&mut Document> {
         match self {
             Self::Insert(document)
             | Self::Upsert(document)
             | Self::InsertUnique { document, .. }
             | Self::InsertUnlessSimilar { document, .. } => Some(document),
-            Self::Remove(_) | Self::RemoveOlder { .. } => None,
+            Self::Remove(_) | Self::RemoveKey(_) | Self::RemoveOlder { .. } => None,
         }
     }
 }

@@ -159,7 +159,9 @@ impl Deduplicator {
     fn search(&self, documents: &[Document]) -> Result<Vec<(Analysed, Option<Found>)>> {
         let search = |document: &Document| {
             let text = document.text.as_deref();
-            let text = Analysed::new(text.ok_or(Error::TextMissing { id: document.id })?);
+            let text = Analysed::new(text.ok_or_else(|| Error::TextMissing {
+                id: document.doc_ref(),
+            })?);
             let first = first_of(self.found_before(document, &text)?);
             Ok((text, first))
         };
@@ -200,6 +202,13 @@ impl Deduplicator {
                 Outcome::Supersedes(self.replace(extended))
             }
         })
+    }
+
+    /// The stored document with a key.
+    pub(crate) fn stored_with(&self, key: &str) -> Result<Option<DocId>> {
+        self.stored
+            .as_ref()
+            .map_or(Ok(None), |view| view.id_of(key))
     }
 
     /// The fingerprint of the kept or stored document with an id.

@@ -135,7 +135,13 @@ impl PrefetchCache {
                         .and_modify(|text_query| *text_query = None)
                         .or_insert(Some(query));
                 }
-                (Change::Remove(_) | Change::RemoveOlder { .. } | Change::Upsert(_), _) => {
+                (
+                    Change::Remove(_)
+                    | Change::RemoveKey(_)
+                    | Change::RemoveOlder { .. }
+                    | Change::Upsert(_),
+                    _,
+                ) => {
                     may_remove = true;
                 }
                 _ => {}

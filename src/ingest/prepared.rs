@@ -4,14 +4,18 @@ use rayon::prelude::*;
 
 use super::Change;
 use crate::error::{Error, Result};
-use crate::ids::Timestamp;
+use crate::ids::{DocId, DocRef, Timestamp};
 use crate::query::TextQuery;
-use crate::store::{Store, TextEdit, refuse_too_long};
+use crate::record::{Record, key_hash};
+use crate::store::{Store, TextEdit, refuse_unstorable};
 
 /// A change with everything that does not depend on the changes before it: arrival, text, forest
 /// keys and text query. Callers of a group commit prepare in parallel, outside the write lock.
 pub(crate) struct PreparedChange {
-    /// The change, without the text of its document.
+    /// The key of the document; `None` in a database without keys.
+    pub(super) key: Option<String>,
+    /// The change, without text, key and fields of its document. The id of a document with a key is
+    /// the hash of the key.
     pub(super) change: Change,
     /// The arrival of the document; `None` if the database keeps no arrivals.
     pub(super) arrival: Option<Timestamp>,
@@ -26,24 +30,33 @@ impl PreparedChange {
     fn new(mut change: Change, store: &Store) -> Result<Self> {
         change.check()?;
         let header = store.header();
+        let path = || store.path().to_path_buf();
+        if !header.keys
+            && let DocRef::Key(key) = change.doc_ref()
+        {
+            return Err(Error::KeepsNoKeys { path: path(), key });
+        }
         let Some(document) = change.document_mut() else {
             return Ok(Self {
+                key: match &mut change {
+                    Change::RemoveKey(key) => Some(std::mem::take(key)),
+                    _ => None,
+                },
                 change,
                 arrival: None,
                 text: TextEdit::Remove,
                 query: None,
             });
         };
+        // Refused before the change is queued: the other changes of a group must not fail with it.
+        refuse_unstorable(document, header, store.path())?;
         // The time of the call, not of the commit: the change may wait in the queue.
         document.arrival = match header.retention {
             Some(_) => document.arrival.or_else(|| Some(Timestamp::now())),
             None => None,
         };
         let text = document.text.take().filter(|_| header.keep_texts);
-        // Refused before the change is queued: the other changes of a group must not fail with it.
-        if let Some(text) = &text {
-            refuse_too_long(document.id, text)?;
-        }
+        let fields = document.fields.take().filter(|_| header.fields);
         let arrival = document.arrival;
         // The fingerprint of the document may not be the fingerprint of its text, if it was made
         // elsewhere.
@@ -67,31 +80,54 @@ impl PreparedChange {
                 )))
             }
             (Change::InsertUnlessSimilar { document, .. }, None) if header.keep_texts => {
-                return Err(Error::TextMissing { id: document.id });
+                let id = document.doc_ref();
+                return Err(Error::TextMissing { id });
             }
             (Change::InsertUnlessSimilar { .. }, None) => {
-                let path = store.path().to_path_buf();
-                return Err(Error::KeepsNoTexts { path });
+                return Err(Error::KeepsNoTexts { path: path() });
             }
             _ => None,
         };
-        let text = match (text, &query, &change) {
-            (Some(_), Some(query), Change::InsertUnlessSimilar { .. })
+        let key = change.document_mut().and_then(|document| {
+            let key = document.key.take()?;
+            // Prefetched answers are kept by the id of the document, which is given later.
+            document.id = DocId(key_hash(&key));
+            Some(key)
+        });
+        let record = match header.keeps().records() {
+            true => Some(Record::new(
+                key.as_deref(),
+                fields.as_deref(),
+                text.as_deref(),
+            )),
+            false => text.map(Record::from),
+        };
+        let text = match (record, &query, &change) {
+            (Some(record), Some(query), Change::InsertUnlessSimilar { .. })
                 if header.text_keys.is_some() =>
             {
-                TextEdit::Put(query.keyed())
+                TextEdit::Put(query.keyed(record))
             }
-            (Some(text), ..) => TextEdit::Put(store.keyed(text)),
+            (Some(record), ..) => TextEdit::Put(store.keyed(record)),
             (None, ..) if header.keep_texts => TextEdit::Remove,
             // With `Remove` each upsert of an unchanged document would be written to the journal.
             (None, ..) => TextEdit::Keep,
         };
         Ok(Self {
+            key,
             change,
             arrival,
             text,
             query,
         })
+    }
+
+    /// The key of the document to be changed, or else the id.
+    pub(super) fn doc_ref(&self) -> DocRef {
+        match &self.key {
+            Some(key) => DocRef::Key(key.clone()),
+            None => self.change.doc_ref(),
+        }
     }
 
     /// Bytes in memory of the text, its forest keys, its packed wording and its text query.

@@ -70,6 +70,8 @@ fn create(folder: &TempDir, keep_texts: bool) -> Store {
         text_keys: None,
         frozen: false,
         retention: None,
+        keys: false,
+        fields: false,
     };
     let db_path = DbPath::on_system_disk(&folder.path().join("store"));
     Store::create(&db_path, header, 64 << 20, Limits::small()).unwrap()

@@ -22,6 +22,7 @@ use crate::ids::{DocId, Fingerprint};
 use crate::measure::containment::{Containment, Verdict};
 use crate::measure::decision::answer_order;
 use crate::measure::{Resemblance, SELECTED_TOGETHER, Verifier};
+use crate::record::Record;
 use crate::store::{SnapshotAccess, View, ViewAccess};
 
 /// From 16 texts to read on, texts are compared on all cores.
@@ -235,7 +236,7 @@ impl<'s, A: ViewAccess> SimilarSearch<'s, A> {
     fn read_and_decide(&self, id: DocId) -> Result<Option<Similar>> {
         let (text, sketch_to_keep) = match self.view.text_to_keep(id)? {
             Some((text, sketch)) => (Some(text), Some(sketch)),
-            None => (self.view.text(id)?, None),
+            None => (self.view.text(id)?.map(Record::from), None),
         };
         let Some(text) = text.map(Analysed::lazy) else {
             return Ok(None);

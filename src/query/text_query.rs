@@ -10,6 +10,7 @@ use crate::ids::{Fingerprint, TextFingerprint};
 use crate::measure::containment::Containment;
 use crate::measure::decision::Decision;
 use crate::measure::{Likeness, Verifier};
+use crate::record::Record;
 
 /// The radius of candidates in a database without a forest. At least half of the near-duplicates
 /// that differ in more than case and punctuation lie within this radius, and few other documents.
@@ -146,12 +147,12 @@ impl TextQuery {
         self
     }
 
-    /// The text of the query as a text to store in a forest.
-    pub(crate) fn keyed(&self) -> Arc<Analysed> {
+    /// A record of the text of the query, to store in a forest.
+    pub(crate) fn keyed(&self, record: Record) -> Arc<Analysed> {
         self.text.forest_keys();
         self.text.sketch();
         self.text.packed();
-        Arc::new(self.text.stored())
+        Arc::new(self.text.stored(record))
     }
 
     /// Sets a fingerprint of the text that was made elsewhere.

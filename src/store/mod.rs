@@ -36,6 +36,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::analysis::Analysed;
 use crate::error::{Error, Result};
+use crate::record::Record;
 use bulk::new_file::NewFile;
 pub(crate) use disk::lock::FileLock;
 pub(crate) use limits::Limits;
@@ -53,7 +54,7 @@ pub(crate) use tables::Tables;
 pub(crate) use tables::edit::{DocumentEdit, StoredDocument, TextEdit};
 pub(crate) use tables::packed::VisitFlow;
 pub(crate) use tables::schema::Header;
-pub(crate) use tables::texts::refuse_too_long;
+pub(crate) use tables::texts::refuse_unstorable;
 pub(crate) use view::View;
 pub(crate) use view::access::{SnapshotAccess, SnapshotTables, ViewAccess};
 pub(crate) use view::postings::DocumentLookup;
@@ -184,10 +185,10 @@ impl Store {
 
     /// A text with its text keys, if the database keeps them. Called on the threads that submit
     /// changes, because the one committing thread would compute all keys in turn.
-    pub(crate) fn keyed(&self, text: String) -> Arc<Analysed> {
+    pub(crate) fn keyed(&self, record: impl Into<Record>) -> Arc<Analysed> {
         Arc::new(match self.header().keeps().text_keys {
-            true => Analysed::keyed(text),
-            false => Analysed::with_keys(text, Vec::new()),
+            true => Analysed::keyed(record),
+            false => Analysed::with_keys(record, Vec::new()),
         })
     }
 
@@ -199,6 +200,7 @@ impl Store {
         let mut tables = transaction.tables()?;
         // No memtable is needed: all memtables were flushed before the transaction began.
         tables.texts = transaction.texts_to_read()?;
+        tables.last_id = transaction.last_id();
         Ok(View::new(
             tables,
             MemtableView::default(),

@@ -1,6 +1,6 @@
-//! Databases of format 5 that an earlier version wrote open and answer. The fixtures in
+//! Databases of formats 5 and 6 that an earlier version wrote open and answer. The fixtures in
 //! `tests/data` were written once, by the version that introduced the format, and are never
-//! rewritten.
+//! rewritten. A database without keys and fields has format 5, with keys or fields format 6.
 //!
 //! Each fixture is a compressed database with a listing of its documents: `closed` was closed,
 //! `crashed` has some documents in its journal only.
@@ -9,60 +9,66 @@ use std::path::{Path, PathBuf};
 
 use simdb::{Builder, Change, DocId, Document, Fingerprint, Retention, Timestamp};
 use test_support::{
-    Model, assert_holds, assert_sound, builder, copy_open, documents, folder, journal,
+    Model, assert_holds, assert_sound, builder, copy_open, documents, folder, journal, with_key,
 };
 
-/// Folder of the fixtures of the current format.
-const FIXTURES: &str = "tests/data/format-5";
-
-fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join(FIXTURES)
-        .join(name)
+/// A file of the fixtures of a format.
+fn fixture(format: u32, name: &str) -> PathBuf {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    fixtures.join(format!("format-{format}")).join(name)
 }
 
-/// One line per document: id, fingerprint, reliability, arrival, text.
+/// One line per document: id, fingerprint, reliability, arrival, text; with a key also key and
+/// fields.
 fn listing(documents: impl Iterator<Item = Document>) -> String {
     documents
         .map(|document| {
+            let with_key = |key| format!("\t{key}\t{}", document.fields.unwrap_or_default());
             format!(
-                "{}\t{}\t{}\t{}\t{}\n",
+                "{}\t{}\t{}\t{}\t{}{}\n",
                 document.id,
                 document.fingerprint,
                 document.reliable,
                 document.arrival.unwrap().0,
                 document.text.unwrap_or_default(),
+                document.key.map_or(String::new(), with_key),
             )
         })
         .collect()
 }
 
-fn listed(name: &str) -> Model {
-    let lines = std::fs::read_to_string(fixture(name)).unwrap();
+fn listed(format: u32, name: &str) -> Model {
+    let lines = std::fs::read_to_string(fixture(format, name)).unwrap();
     let documents = lines.lines().map(|line| {
         let fields: Vec<&str> = line.split('\t').collect();
-        let [id, fingerprint, reliable, arrival, text] = fields[..] else {
+        let [id, fingerprint, reliable, arrival, text, ref more @ ..] = fields[..] else {
             panic!("{line}");
         };
+        let id = DocId(id.parse().unwrap());
         Document {
-            id: DocId(id.parse().unwrap()),
-            fingerprint: fingerprint.parse::<Fingerprint>().unwrap(),
             reliable: reliable.parse().unwrap(),
             arrival: Some(Timestamp(arrival.parse().unwrap())),
             text: (!text.is_empty()).then(|| text.to_owned()),
+            key: more.first().map(|key| (*key).to_owned()),
+            fields: more
+                .get(1)
+                .filter(|fields| !fields.is_empty())
+                .map(|fields| (*fields).to_owned()),
+            ..Document::new(id, fingerprint.parse::<Fingerprint>().unwrap())
         }
     });
     let documents: Vec<Document> = documents.collect();
     Model {
         keeps_texts: true,
         keeps_arrivals: true,
+        keeps_fields: true,
         ..Model::default()
     }
     .with(documents)
 }
 
-fn unpack(name: &str, path: &Path) {
-    let packed = std::fs::read(fixture(name)).unwrap();
+fn unpack(format: u32, name: &str, path: &Path) {
+    let packed = std::fs::read(fixture(format, name)).unwrap();
     std::fs::write(path, zstd::decode_all(packed.as_slice()).unwrap()).unwrap();
 }
 
@@ -72,6 +78,7 @@ fn assert_matches_listing(path: &Path, model: &Model) {
     drop(reading);
     let mut database = builder().open(path).unwrap();
     assert!(database.settings().similar && database.settings().keep_texts);
+    let keys = database.settings().keys;
     let snapshot = database.snapshot().unwrap();
     assert_holds(&snapshot, model);
     for document in model.documents.values() {
@@ -96,42 +103,53 @@ fn assert_matches_listing(path: &Path, model: &Model) {
         arrival: Some(Timestamp(1_750_000_000_000)),
         ..document
     });
-    let inserts: Vec<Document> = inserts.collect();
-    let changes = inserts.iter().cloned().map(Change::Insert);
+    let inserts = inserts.map(Change::Insert);
+    let changes = inserts.map(|change| if keys { with_key(change) } else { change });
+    let changes: Vec<Change> = changes.collect();
+    let mut model = model.clone();
+    model.apply_all(changes.clone());
     database.apply(changes).unwrap();
     database.close().unwrap();
     let database = builder().open(path).unwrap();
-    assert_holds(&database.snapshot().unwrap(), &model.clone().with(inserts));
+    assert_holds(&database.snapshot().unwrap(), &model);
 }
 
 #[test]
 fn closed_fixture_has_its_listed_documents() {
-    let folder = folder();
-    let path = folder.path().join("docs.simdb");
-    unpack("closed.simdb.zst", &path);
-    assert_matches_listing(&path, &listed("closed.tsv"));
+    for format in [5, 6] {
+        let folder = folder();
+        let path = folder.path().join("docs.simdb");
+        unpack(format, "closed.simdb.zst", &path);
+        assert_matches_listing(&path, &listed(format, "closed.tsv"));
+    }
 }
 
 #[test]
 fn crashed_fixture_is_recovered_from_its_journal() {
-    let folder = folder();
-    let path = folder.path().join("docs.simdb");
-    unpack("crashed.simdb.zst", &path);
-    for number in [1, 2] {
-        let packed = format!("crashed.journal-{number}.zst");
-        unpack(&packed, &journal(&path, number));
+    for format in [5, 6] {
+        let folder = folder();
+        let path = folder.path().join("docs.simdb");
+        unpack(format, "crashed.simdb.zst", &path);
+        for number in [1, 2] {
+            let packed = format!("crashed.journal-{number}.zst");
+            unpack(format, &packed, &journal(&path, number));
+        }
+        assert_matches_listing(&path, &listed(format, "crashed.tsv"));
     }
-    assert_matches_listing(&path, &listed("crashed.tsv"));
 }
 
+/// The newest format, whose fixtures are written next.
+const NEWEST: u32 = 6;
+
 fn written_by() -> Builder {
-    builder().similar(true).retention(Retention::default())
+    let builder = builder().similar(true).retention(Retention::default());
+    builder.keys(true).fields(true)
 }
 
 #[test]
 #[ignore = "writes the files anew: only when the format changes, into another folder"]
 fn write_fixtures() {
-    let target = fixture("");
+    let target = fixture(NEWEST, "");
     std::fs::create_dir_all(&target).unwrap();
     assert!(
         !target.join("closed.tsv").exists(),
@@ -164,13 +182,16 @@ fn write_fixtures() {
             ..document
         }
     };
+    let apply = |changes: Vec<Change>| {
+        database.apply(changes.into_iter().map(with_key)).unwrap();
+    };
     let put = |first: u64, count: u64| {
         let documents = documents(first, first, count).into_iter().map(document);
-        database.apply(documents.map(Change::Insert)).unwrap();
+        apply(documents.map(Change::Insert).collect());
     };
     put(0, 700);
     let removals = (0..700).step_by(13).map(|id| Change::Remove(DocId(id)));
-    database.apply(removals).unwrap();
+    apply(removals.collect());
     database.merge().unwrap();
     let write = |name: &str, bytes: Vec<u8>| {
         let packed = zstd::encode_all(bytes.as_slice(), 19).unwrap();
@@ -187,9 +208,12 @@ fn write_fixtures() {
     write("closed.simdb.zst", std::fs::read(&backup).unwrap());
     list("closed.tsv");
     put(1_000, 60);
-    database
-        .apply((0..100).step_by(7).map(|id| Change::Remove(DocId(id))))
-        .unwrap();
+    apply(
+        (0..100)
+            .step_by(7)
+            .map(|id| Change::Remove(DocId(id)))
+            .collect(),
+    );
     // `crashed`: the later changes are in the journal only.
     copy_open(&path, &copy);
     write("crashed.simdb.zst", std::fs::read(&copy).unwrap());

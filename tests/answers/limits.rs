@@ -12,7 +12,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use simdb::bulk::Conflict;
-use simdb::{Change, Database, DocId, Document, Error, Fingerprint, Match, Outcome, Timestamp};
+use simdb::{
+    Change, Database, DocId, DocRef, Document, Error, Fingerprint, Match, Outcome, Timestamp,
+};
 use test_support::small_disk::SmallDisk;
 use test_support::timing::{SetWhenDropped, shortest, timed};
 use test_support::{
@@ -478,7 +480,7 @@ fn oversized_text_is_refused_with_length_and_limit() {
     ];
     for refused in refused {
         let Error::TextTooLong {
-            id: DocId(1),
+            id: DocRef::Id(DocId(1)),
             len_bytes,
             limit_bytes,
         } = refused

@@ -15,6 +15,7 @@ mod expiry;
 mod golden;
 mod groups;
 mod invalid;
+mod keys;
 mod limits;
 mod model;
 mod news;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use simdb::{Change, DocId, Document, Fingerprint, Retention, Snapshot, Timestamp};
-use test_support::{Model, assert_holds, assert_sound, builder, folder};
+use test_support::{Model, assert_holds, assert_sound, builder, folder, with_key};
 
 /// Number of ids: few, so that most changes meet an earlier document. The last one stands for the
 /// largest possible id.
@@ -34,11 +34,10 @@ fn document() -> impl Strategy<Value = Document> {
     let reliable = prop::bool::weighted(0.85);
     (id(), fingerprint(), reliable, arrival, text).prop_map(
         |(id, fingerprint, reliable, arrival, text)| Document {
-            id,
-            fingerprint,
             reliable,
             arrival: Some(arrival),
             text,
+            ..Document::new(id, fingerprint)
         },
     )
 }
@@ -80,6 +79,19 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn assert_answers(snapshot: &Snapshot, model: &Model) {
     assert_holds(snapshot, model);
+    for document in model.documents.values() {
+        let Some(key) = &document.key else {
+            continue;
+        };
+        assert_eq!(snapshot.id(key).unwrap(), Some(document.id));
+        assert_eq!(snapshot.key(document.id).unwrap().as_ref(), Some(key));
+        assert_eq!(snapshot.get(key.as_str()).unwrap().as_ref(), Some(document));
+        let first = snapshot.documents_from(key.as_str()).next();
+        assert_eq!(first.unwrap().unwrap(), *document);
+    }
+    if model.last_id > DocId(0) {
+        assert_eq!(snapshot.id("no such key").unwrap(), None);
+    }
     for (document, near) in model.documents.values().zip(CENTRES.iter().cycle()) {
         assert_eq!(snapshot.get(document.id).unwrap().as_ref(), Some(document));
         let midway = Fingerprint::from_bits(document.fingerprint.bits() ^ (near & 0x8001_0001));
@@ -118,27 +130,34 @@ proptest! {
         keeps_texts in any::<bool>(),
         similar in any::<bool>(),
         keeps_arrivals in any::<bool>(),
+        keys in any::<bool>(),
+        keeps_fields in any::<bool>(),
         steps in prop::collection::vec(step(), 1..12),
     ) {
         let folder = folder();
         let path = folder.path().join("docs.simdb");
         let mut builder_of_it = builder().keep_texts(keeps_texts).similar(similar);
+        builder_of_it = builder_of_it.keys(keys).fields(keeps_fields);
+        let with_keys = |batch: Vec<Change>| -> Vec<Change> {
+            batch.into_iter().map(|change| if keys { with_key(change) } else { change }).collect()
+        };
         let keeps_texts = keeps_texts || similar;
         if keeps_arrivals {
             builder_of_it = builder_of_it.retention(Retention::default());
         }
         let mut database = builder_of_it.create(&path).unwrap();
-        let mut model = Model { keeps_texts, keeps_arrivals, ..Model::default() };
+        let mut model = Model { keeps_texts, keeps_arrivals, keeps_fields, ..Model::default() };
         for step in steps {
             match step {
                 Step::Batch(batch) => {
+                    let batch = with_keys(batch);
                     let expected = model.apply_all(batch.clone());
                     prop_assert_eq!(database.apply(batch).unwrap(), expected);
                 }
                 Step::Transaction(batches, committed) => {
                     let before = model.clone();
                     let mut transaction = database.begin().unwrap();
-                    for batch in batches {
+                    for batch in batches.into_iter().map(with_keys) {
                         let expected = model.apply_all(batch.clone());
                         prop_assert_eq!(transaction.apply(batch).unwrap(), expected);
                     }

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::time::{Duration, SystemTime};
 
 use simdb::{
-    Builder, Change, Database, Decision, DocId, Document, Error, Outcome, Retention, SimilarRule,
-    Timestamp,
+    Builder, Change, Database, Decision, DocId, DocRef, Document, Error, Outcome, Retention,
+    SimilarRule, Timestamp,
 };
 use test_support::{INSERTED, assert_sound, builder, document, folder, insert, window};
 
@@ -167,7 +167,7 @@ fn bulk_load_removes_expired_documents_with_its_commit() {
 fn assert_ahead<T: std::fmt::Debug>(refused: Result<T, Error>, id: u64, arrival: u64) {
     let refused = refused.unwrap_err();
     assert!(
-        matches!(refused, Error::ArrivalAhead { id: of, .. } if of == DocId(id)),
+        matches!(&refused, Error::ArrivalAhead { id: of, .. } if *of == DocRef::from(id)),
         "{refused:?}"
     );
     let (shown, arrival) = (refused.to_string(), Timestamp(arrival).to_string());

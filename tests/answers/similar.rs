@@ -7,8 +7,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use simdb::similarity::{Likeness, Resemblance};
 use simdb::similarity::{edit_similarity, shingle_jaccard};
 use simdb::{
-    Change, Database, Decision, DocId, Document, Error, Fingerprint, Normaliser, OnExtended,
-    Outcome, Retention, Similar, SimilarRule, TextFingerprint,
+    Change, Database, Decision, DocId, DocRef, Document, Error, Fingerprint, Normaliser,
+    OnExtended, Outcome, Retention, Similar, SimilarRule, TextFingerprint,
 };
 use test_support::{
     INSERTED, SplitMix, WORDS, assert_sound, builder, caught, copy_open, folder, window,
@@ -906,12 +906,16 @@ fn comparison_without_text_is_an_error() {
     };
     assert!(matches!(
         database.apply([change.clone()]),
-        Err(Error::TextMissing { id: DocId(3) })
+        Err(Error::TextMissing {
+            id: DocRef::Id(DocId(3))
+        })
     ));
     let mut transaction = database.begin().unwrap();
     assert!(matches!(
         transaction.apply([change]),
-        Err(Error::TextMissing { id: DocId(3) })
+        Err(Error::TextMissing {
+            id: DocRef::Id(DocId(3))
+        })
     ));
     drop(transaction);
     assert!(database.is_empty().unwrap());

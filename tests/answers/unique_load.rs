@@ -167,7 +167,7 @@ fn unique_load_refuses_what_has_no_text() {
     };
     let refused = load.decide(vec![with_text.clone(), without]).unwrap_err();
     assert!(
-        matches!(refused, Error::TextMissing { id } if id.0 == 2),
+        matches!(&refused, Error::TextMissing { id } if *id == 2.into()),
         "{refused:?}"
     );
     // The load can go on.

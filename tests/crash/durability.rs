@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use simdb::bulk::BulkLoad;
-use simdb::{Change, Database, DocId, Document, Error, Fingerprint, Progress};
+use simdb::{Change, Database, DocId, DocRef, Document, Error, Fingerprint, Progress};
 use test_support::children::{child_task, kill_rounds, kills, report, reports, spawn};
 use test_support::engine::pages_of;
 use test_support::{
     Model, SplitMix, assert_holds, assert_sound, builder, caught, copy_open, document, documents,
-    folder, journal, names_in,
+    folder, journal, names_in, with_key,
 };
 
 const MEMORY_BYTES: u64 = 16 << 20;
@@ -98,7 +98,7 @@ fn batch_with_refused_change_is_undone_whole() {
         matches!(
             refused,
             Error::TextTooLong {
-                id: DocId(1_000),
+                id: DocRef::Id(DocId(1_000)),
                 ..
             }
         ),
@@ -327,7 +327,14 @@ fn copy_of_open_database_opens() {
 // ---- killed processes ----
 
 /// The changes of one batch: mostly inserts, some removals and replacements.
-fn batch(number: u64) -> Vec<Change> {
+fn batch(number: u64, keys: bool) -> Vec<Change> {
+    let changes = batch_by_id(number).into_iter();
+    changes
+        .map(|change| if keys { with_key(change) } else { change })
+        .collect()
+}
+
+fn batch_by_id(number: u64) -> Vec<Change> {
     let mut sequence = SplitMix(number);
     let size = 1 + sequence.below(300);
     let mut changes = Vec::new();
@@ -338,11 +345,9 @@ fn batch(number: u64) -> Vec<Change> {
         let text = (place % 3 == 0).then(|| format!("document {place} of batch {number}"));
         let reliable = place % 7 != 0;
         let document = Document {
-            id,
-            fingerprint,
             reliable,
-            arrival: None,
             text,
+            ..Document::new(id, fingerprint)
         };
         changes.push(match sequence.below(10) {
             0 => Change::Remove(older),
@@ -366,9 +371,11 @@ fn child_applies_batches_until_it_is_killed() {
     let Some((path, first)) = child_task() else {
         return;
     };
-    let database = builder().keep_texts(true).open_or_create(path).unwrap();
+    let keys = path.ends_with("keys.simdb");
+    let builder = builder().keep_texts(true).keys(keys).fields(keys);
+    let database = builder.open_or_create(path).unwrap();
     for number in first.. {
-        database.apply(batch(number)).unwrap();
+        database.apply(batch(number, keys)).unwrap();
         report(number);
     }
 }
@@ -376,16 +383,25 @@ fn child_applies_batches_until_it_is_killed() {
 #[test]
 fn acknowledged_batches_survive_kill_and_batch_in_flight_is_atomic() {
     for (seed, kills) in kill_rounds(DEFAULT_KILLS) {
-        kill_batch_writers(2024 + seed, kills);
+        kill_batch_writers(2024 + seed, kills, "docs.simdb");
     }
 }
 
-fn kill_batch_writers(seed: u64, kills: u64) {
+#[test]
+fn acknowledged_keys_and_fields_survive_kill() {
+    for (seed, kills) in kill_rounds(DEFAULT_KILLS) {
+        kill_batch_writers(2025 + seed, kills, "keys.simdb");
+    }
+}
+
+fn kill_batch_writers(seed: u64, kills: u64, name: &str) {
     let folder = folder();
-    let path = folder.path().join("docs.simdb");
+    let path = folder.path().join(name);
+    let keys = path.ends_with("keys.simdb");
     let mut sequence = SplitMix(seed);
     let mut model = Model {
         keeps_texts: true,
+        keeps_fields: keys,
         ..Model::default()
     };
     let mut next = 1;
@@ -410,7 +426,7 @@ fn kill_batch_writers(seed: u64, kills: u64) {
 
         // A report is written after `apply` returns, so these batches must survive.
         while last.is_some_and(|last| next <= last) {
-            model.apply_all(batch(next));
+            model.apply_all(batch(next, keys));
             next += 1;
         }
         if last.is_none() && !path.exists() {
@@ -421,7 +437,7 @@ fn kill_batch_writers(seed: u64, kills: u64) {
         let stored = database.snapshot().unwrap();
         reopened.push(started.elapsed());
         let mut with_next = model.clone();
-        with_next.apply_all(batch(next));
+        with_next.apply_all(batch(next, keys));
         // Each batch inserts other documents, so its first document identifies the last batch.
         let is_whole = stored
             .documents()

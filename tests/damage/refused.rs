@@ -119,16 +119,16 @@ fn other_format_version_is_refused_with_both_versions() {
         let refused = refused(&path);
         let Error::FormatVersion {
             found,
-            supported: 5,
+            supported: 6,
             ..
         } = refused
         else {
             panic!("{refused:?}")
         };
         assert_eq!(found, version);
-        let message = format!("its format is version {version}, this simdb reads version 5");
+        let message = format!("its format is version {version}, this simdb reads version 6");
         assert!(refused.to_string().contains(&message), "{refused}");
-        let advice = if version < 5 {
+        let advice = if version < 6 {
             "export the documents with that version"
         } else {
             "upgrade simdb"

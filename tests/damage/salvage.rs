@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use test_support::engine::with_engine;
 use test_support::{
     Model, SplitMix, assert_holds, assert_sound, builder, copy_open, documents, folder, journal,
-    window,
+    keyed, window,
 };
 
 const PAGE_BYTES: usize = 4096;
@@ -216,6 +216,63 @@ fn lost_page_loses_only_data_stored_once() {
     ] {
         assert!(count > 0, "{ways:?}");
     }
+}
+
+#[test]
+fn lost_page_of_database_with_keys_invents_no_key() {
+    let (_folder, path, saved) = database_and_target();
+    let corpus: Vec<Document> = corpus(1, 0, 4_000).into_iter().map(keyed).collect();
+    let mut model = Model {
+        keeps_fields: true,
+        ..model_of(Vec::new())
+    };
+    model.apply_all(corpus.iter().cloned().map(Change::Insert));
+    let with_keys = || without_expiry().keys(true).fields(true);
+    let database = with_keys().create(&path).unwrap();
+    database
+        .apply(corpus.into_iter().map(Change::Insert))
+        .unwrap();
+    database.close().unwrap();
+    let sound = std::fs::read(&path).unwrap();
+    let (mut keys_lost, mut by_pages, mut tried) = (0, 0, 0);
+    for page in (0..sound.len() / PAGE_BYTES).filter(|page| *page < 8 || page % 5 == 0) {
+        let mut damaged = sound.clone();
+        damaged[page * PAGE_BYTES..(page + 1) * PAGE_BYTES].fill(0);
+        std::fs::write(&path, &damaged).unwrap();
+        let found = salvage(&path, &saved).or_else(|_| {
+            let named = with_keys().recipe(simdb::Recipe::ngram());
+            named.salvage(&path, &saved, 16 << 20)
+        });
+        let found = found.unwrap();
+        let stored = saved_documents(&saved);
+        assert_eq!(stored.len() as u64, found.documents, "page {page}");
+        for stored in stored {
+            let expected = &model.documents[&stored.id];
+            assert_eq!(stored.key, expected.key, "page {page}");
+            assert!(stored.fields == expected.fields || stored.fields.is_none());
+            assert!(stored.text == expected.text || stored.text.is_none());
+        }
+        let lost = model.documents.len() as u64 - found.documents;
+        assert_eq!(
+            lost,
+            found.without_key + found.without_fingerprint,
+            "page {page}: {found:?}"
+        );
+        // A page has the keys of some hundred documents.
+        assert!(found.without_key < 1_000, "page {page}: {found:?}");
+        keys_lost += found.without_key;
+        by_pages += u64::from(
+            found
+                .damage
+                .iter()
+                .any(|what| what.contains("cannot be opened")),
+        );
+        tried += 1;
+    }
+    assert!(
+        tried > 50 && keys_lost > 0 && by_pages > 0,
+        "{tried} {keys_lost} {by_pages}"
+    );
 }
 
 /// Deletes tables of a file, which gets right checksums.

@@ -151,12 +151,59 @@ pub fn planted(sequence: &mut SplitMix, fingerprint: Fingerprint, distance: u32)
     Fingerprint::from_bits(fingerprint.bits() ^ flips)
 }
 
+/// The key that stands for an id: keys of different lengths, some of them digits.
+pub fn key_of(id: DocId) -> String {
+    match id.0 % 4 {
+        0 => id.to_string(),
+        1 => format!(
+            "https://example.org/{}/{}",
+            "é".repeat(id.0 as usize % 99),
+            id
+        ),
+        2 => format!("https://example.org/{id}"),
+        _ => format!("{:>1$}", id.0, 1024),
+    }
+}
+
+/// The document with a key in place of its id, and sometimes with fields.
+pub fn keyed(document: Document) -> Document {
+    let number = document.id.0;
+    Document {
+        // Ignored.
+        id: DocId(number % 7),
+        key: Some(key_of(document.id)),
+        fields: number
+            .is_multiple_of(2)
+            .then(|| format!("{{\"n\":{number}}}")),
+        ..document
+    }
+}
+
+/// The change of the document with the key that stands for the id.
+pub fn with_key(change: Change) -> Change {
+    match change {
+        Change::Insert(document) => Change::Insert(keyed(document)),
+        Change::InsertUnique { document, radius } => Change::InsertUnique {
+            document: keyed(document),
+            radius,
+        },
+        Change::Upsert(document) => Change::Upsert(keyed(document)),
+        // Some documents are removed by id.
+        Change::Remove(id) if id.0.is_multiple_of(5) => Change::Remove(id),
+        Change::Remove(id) => Change::RemoveKey(key_of(id)),
+        change => change,
+    }
+}
+
 /// The expected documents of a database, with a plain implementation of every query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Model {
     pub documents: BTreeMap<DocId, Document>,
     pub keeps_texts: bool,
     pub keeps_arrivals: bool,
+    pub keeps_fields: bool,
+    /// The last id that was given to a document with a key.
+    pub last_id: DocId,
 }
 
 impl Model {
@@ -189,11 +236,38 @@ impl Model {
         if !self.keeps_arrivals {
             document.arrival = None;
         }
+        if !self.keeps_fields {
+            document.fields = None;
+        }
+        if document.key.is_some() {
+            self.last_id = self.last_id.max(document.id);
+        }
         self.documents.insert(document.id, document);
     }
 
     /// Applies a change, and returns its outcome.
-    pub fn apply(&mut self, change: Change) -> Outcome {
+    pub fn apply(&mut self, mut change: Change) -> Outcome {
+        let of_key = |key: &str| {
+            let mut stored = self.documents.values();
+            let found = stored.find(|stored| stored.key.as_deref() == Some(key));
+            found.map(|stored| stored.id)
+        };
+        match &mut change {
+            Change::Insert(document)
+            | Change::InsertUnique { document, .. }
+            | Change::Upsert(document) => {
+                if let Some(key) = &document.key {
+                    document.id = of_key(key).unwrap_or(DocId(self.last_id.0 + 1));
+                }
+            }
+            Change::RemoveKey(key) => {
+                let Some(id) = of_key(key) else {
+                    return Outcome::Missing;
+                };
+                change = Change::Remove(id);
+            }
+            _ => {}
+        }
         let stored = |id: DocId| self.documents.get(&id).map(|document| document.fingerprint);
         match change {
             Change::Insert(document) => match stored(document.id) {

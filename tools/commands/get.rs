@@ -65,7 +65,7 @@ impl Get {
         }
         let database = self.database.open_to_read()?;
         let snapshot = database.snapshot()?;
-        self.print(|id| Ok(snapshot.get(id.into())?), output)
+        self.print(|id| Ok(snapshot.get(id)?), output)
     }
 
     fn print(

@@ -186,11 +186,10 @@ impl DocumentContent {
             }
         };
         Ok(Document {
-            id,
-            fingerprint,
             reliable,
             arrival: self.arrival,
             text: self.text,
+            ..Document::new(id, fingerprint)
         })
     }
 }

@@ -227,6 +227,8 @@ impl NewDatabase {
             similar: self.similar,
             retention,
             frozen: false,
+            keys: false,
+            fields: false,
         })
     }
 

@@ -13,7 +13,7 @@ use parking_lot::RwLock;
 use crate::api::snapshot::Snapshot;
 use crate::document::{Document, Match};
 use crate::error::{Error, Result};
-use crate::ids::{DocId, Fingerprint, TextFingerprint};
+use crate::ids::{DocRef, Fingerprint, TextFingerprint};
 use crate::ingest::group_commit::{GroupCommit, QueueLimits};
 use crate::progress::{Progress, ProgressHandler};
 use crate::query::{Similar, TextQuery};
@@ -35,6 +35,12 @@ pub struct Settings {
     pub retention: Option<Retention>,
     /// `true` if changes are refused: see [`Builder::frozen`](crate::Builder::frozen).
     pub frozen: bool,
+    /// `true` if documents have keys: see [`Builder::keys`](crate::Builder::keys).
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub keys: bool,
+    /// `true` if fields are stored: see [`Builder::fields`](crate::Builder::fields).
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub fields: bool,
 }
 
 /// A near-duplicate database in one file. `Send` and `Sync`: threads share it in an
@@ -106,6 +112,8 @@ impl Database {
             text_keys,
             frozen,
             retention,
+            keys,
+            fields,
         } = store.header();
         let recipe = recipe_of(stored, asked, store.path())?;
         let settings = Settings {
@@ -114,6 +122,8 @@ impl Database {
             similar: text_keys.is_some(),
             retention: *retention,
             frozen: *frozen,
+            keys: *keys,
+            fields: *fields,
         };
         Ok(Self {
             path: store.path().to_path_buf(),
@@ -182,7 +192,7 @@ impl Database {
     ///
     /// # Errors
     /// [`Error::NoTexts`] if the recipe is `weighted`.
-    pub fn document(&self, id: impl Into<DocId>, text: &str) -> Result<Document> {
+    pub fn document(&self, id: impl Into<DocRef>, text: &str) -> Result<Document> {
         let document = Document::new(id, self.fingerprint(text)?);
         Ok(if self.settings.keep_texts {
             document.with_text(text)
@@ -276,9 +286,9 @@ impl Database {
         Snapshot::new(view, fingerprinter, self.progress.clone(), held)
     }
 
-    /// The document with this id: see [`Snapshot::get`].
-    pub fn get(&self, id: DocId) -> Result<Option<Document>> {
-        self.transient_snapshot()?.get(id)
+    /// The document with this id or key: see [`Snapshot::get`].
+    pub fn get(&self, document: impl Into<DocRef>) -> Result<Option<Document>> {
+        self.transient_snapshot()?.get(document)
     }
 
     /// Every document within the radius: see [`Snapshot::within`].
@@ -319,10 +329,10 @@ impl Database {
         self.transient_snapshot()?.nearest(fingerprint, count)
     }
 
-    /// Returns `true` if a document with this id is stored and not expired: see
+    /// Returns `true` if a document with this id or key is stored and not expired: see
     /// [`Snapshot::contains`].
-    pub fn contains(&self, id: DocId) -> Result<bool> {
-        self.transient_snapshot()?.contains(id)
+    pub fn contains(&self, document: impl Into<DocRef>) -> Result<bool> {
+        self.transient_snapshot()?.contains(document)
     }
 
     /// The number of documents, without expired documents: see [`Snapshot::len`].

@@ -8,7 +8,7 @@ use super::{Database, DatabaseHandle};
 use crate::api::transaction::Transaction;
 use crate::document::Document;
 use crate::error::{Error, Result};
-use crate::ids::{DocId, Timestamp};
+use crate::ids::{DocId, DocRef, Timestamp};
 use crate::ingest::group_commit::{GroupCommit, IfFull};
 use crate::ingest::ticket::Ticket;
 use crate::ingest::{Change, Outcome, one, prepare_all};
@@ -104,8 +104,8 @@ impl Database {
     ///
     /// # Errors
     /// As [`apply`](Self::apply).
-    pub fn remove(&self, id: DocId) -> Result<Outcome> {
-        self.apply_one(Change::Remove(id))
+    pub fn remove(&self, document: impl Into<DocRef>) -> Result<Outcome> {
+        self.apply_one(Change::remove(document))
     }
 
     /// Makes one change, and returns its outcome.

@@ -17,6 +17,7 @@
 //! May use `tables`, `pager`, `disk` and the write transactions of `commit`.
 
 mod in_order;
+mod keys;
 mod new_documents;
 pub(crate) mod new_file;
 mod reporter;
@@ -32,9 +33,11 @@ use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::ids::{DocId, Timestamp};
 use crate::progress::ProgressHandler;
+use crate::record::Record;
 use crate::retention::Retention;
 use crate::store::Store;
 use crate::store::bulk::in_order::InOrderWriter;
+use crate::store::bulk::keys::PushedKeys;
 use crate::store::bulk::new_documents::{NewDocuments, PushedDocument, PushedSorter};
 use crate::store::bulk::new_file::NewFile;
 use crate::store::bulk::reporter::{LoadReporter, OnConflict};
@@ -43,8 +46,8 @@ use crate::store::bulk::table_writer::{TableWriter, Target};
 use crate::store::bulk::text_writer::TextWriter;
 use crate::store::commit::write_transaction::{MAX_REMOVED_AT_ONCE, WriteTransaction};
 use crate::store::disk::path::DbPath;
-use crate::store::tables::schema::{Header, Keeps};
-use crate::store::tables::texts::refuse_too_long;
+use crate::store::tables::schema::Header;
+use crate::store::tables::texts::refuse_unstorable;
 
 pub use crate::store::bulk::reporter::Conflict;
 
@@ -77,9 +80,13 @@ pub(crate) struct Load {
     pushed: PushedSorter,
     new_documents: NewDocuments,
     texts: TextWriter,
+    /// The keys of the documents; `None` in a database without keys.
+    keys: Option<PushedKeys>,
+    /// The id of the next document, in a database with keys.
+    next_id: DocId,
     /// Documents pushed.
     documents: u64,
-    keeps: Keeps,
+    header: Header,
     /// The default arrival time.
     now: Timestamp,
     /// The latest arrival that is accepted although it lies ahead of the clock.
@@ -111,7 +118,7 @@ impl Load {
         let memory_bytes = memory_bytes.max(MIN_MEMORY_BYTES) as usize;
         let file = NewFile::create(db_path, header, CACHE_BYTES.min(memory_bytes / 8), None)?;
         let mut load = Self::new(db_path.path(), memory_bytes, header);
-        load.stage = Some(if header.keep_texts {
+        load.stage = Some(if header.keeps().has_texts_table() {
             // Texts are written while documents are pushed, and redb allows one writer.
             PushStage::Sorting(Target::New(Box::new(file)))
         } else {
@@ -126,6 +133,9 @@ impl Load {
         remove_expired(store, &mut transaction)?;
         let target = Target::Existing(Box::new(transaction));
         let mut load = Self::new(store.path(), memory_bytes, store.header());
+        if store.header().keys {
+            load.next_id = store.read()?.next_id()?;
+        }
         load.stage = Some(PushStage::Sorting(target));
         Ok(load)
     }
@@ -141,17 +151,19 @@ impl Load {
         } else {
             0
         };
-        let sorts = if keeps.arrivals { 4 } else { 2 };
+        let sorts = if keeps.arrivals { 4 } else { 2 } + usize::from(keeps.keys);
         let sorter_bytes = (memory_bytes / 4 * 3 - key_bytes) / sorts;
-        let keys = keeps.text_keys.then(|| Sorter::new(key_bytes, &context));
+        let text_keys = keeps.text_keys.then(|| Sorter::new(key_bytes, &context));
         let text_batch_bytes = TEXT_BATCH_BYTES.min(memory_bytes / 8);
         Self {
             stage: None,
             pushed: PushedSorter::new(sorter_bytes, keeps.arrivals, &context),
             new_documents: NewDocuments::new(sorter_bytes, keeps.arrivals, &context),
-            texts: TextWriter::new(text_batch_bytes, keys, &context),
+            texts: TextWriter::new(text_batch_bytes, text_keys, &context),
+            keys: (keeps.keys).then(|| PushedKeys::new(sorter_bytes, &context)),
+            next_id: DocId(1),
             documents: 0,
-            keeps,
+            header: header.clone(),
             now: Timestamp::now(),
             accepted_arrival: None,
             path: path.to_path_buf(),
@@ -178,7 +190,7 @@ impl Load {
     pub(crate) fn check_arrival(&self, document: &Document) -> Result<()> {
         match (self.retention, document.arrival) {
             (Some(retention), Some(arrival)) if Some(arrival) > self.accepted_arrival => {
-                retention.check_arrival(document.id, arrival, Timestamp::now())
+                retention.check_arrival_of(|| document.doc_ref(), arrival, Timestamp::now())
             }
             _ => Ok(()),
         }
@@ -186,7 +198,7 @@ impl Load {
 
     /// [`Error::KeepsNoTexts`] if the database keeps no texts.
     pub(crate) fn refuse_without_texts(&self) -> Result<()> {
-        if self.keeps.texts {
+        if self.header.keep_texts {
             return Ok(());
         }
         let path = self.path.clone();
@@ -215,13 +227,20 @@ impl Load {
         Self { now, ..self }
     }
 
+    /// The id of the next document, in a database with keys.
+    pub(crate) fn give_id(&mut self) -> DocId {
+        let id = self.next_id;
+        // Saturating: `View::next_id` refuses a database whose ids are used up.
+        self.next_id = DocId(id.0.saturating_add(1));
+        id
+    }
+
+    /// Pushes a document. In a database with keys, a document with id 0 gets the next id.
     pub(crate) fn push(&mut self, document: Document) -> Result<()> {
         if self.stage.is_none() {
             return Err(self.failed());
         }
-        if let Some(text) = document.text.as_ref().filter(|_| self.keeps.texts) {
-            refuse_too_long(document.id, text)?;
-        }
+        refuse_unstorable(&document, &self.header, &self.path)?;
         let taken = self.take(document);
         if taken.is_err() {
             self.stage = None;
@@ -236,19 +255,39 @@ impl Load {
             reliable,
             arrival,
             text,
+            key,
+            fields,
         } = document;
-        let text = text.filter(|_| self.keeps.texts);
-        let arrival = (self.keeps.arrivals).then(|| arrival.unwrap_or(self.now));
+        let keeps = self.header.keeps();
+        let id = match keeps.keys && id == DocId::default() {
+            true => self.give_id(),
+            false => id,
+        };
+        self.next_id = self.next_id.max(DocId(id.0.saturating_add(1)));
+        let text = text.filter(|_| keeps.texts);
+        let fields = fields.filter(|_| keeps.fields);
+        let record = match keeps.records() {
+            true => Some(Record::new(
+                key.as_deref(),
+                fields.as_deref(),
+                text.as_deref(),
+            )),
+            false => text.map(Record::from),
+        };
+        let arrival = (keeps.arrivals).then(|| arrival.unwrap_or(self.now));
         let arrival = arrival.map(|arrival| arrival.0);
         let document = PushedDocument {
             position: self.documents,
             id,
             fingerprint,
             is_reliable: reliable,
-            has_text: text.is_some(),
+            has_text: record.as_ref().is_some_and(Record::has_row),
             arrival,
         };
         self.documents += 1;
+        if let (Some(keys), Some(key)) = (&mut self.keys, &key) {
+            keys.push(key, document)?;
+        }
         match &mut self.stage {
             Some(PushStage::InOrder(writer)) if writer.accepts(id.0) => {
                 writer.push(id.0, fingerprint.bits())?;
@@ -264,8 +303,8 @@ impl Load {
                 self.pushed.push(document)?;
             }
         }
-        if let Some(text) = text {
-            self.texts.push(id, text);
+        if let Some(record) = record.filter(|record| keeps.keys || record.has_row()) {
+            self.texts.push(id, record);
             if self.texts.is_full() {
                 self.write_texts()?;
             }
@@ -280,7 +319,7 @@ impl Load {
 
     fn write_texts(&mut self) -> Result<()> {
         match &mut self.stage {
-            Some(PushStage::Sorting(target)) if self.keeps.texts => {
+            Some(PushStage::Sorting(target)) if self.header.keeps().has_texts_table() => {
                 target.in_transaction(|transaction| self.texts.write(transaction))
             }
             _ => Ok(()),
@@ -296,8 +335,9 @@ impl Load {
         self.write_texts()?;
         let stage = self.stage.take().ok_or_else(|| self.failed())?;
         let target = stage.into_target()?;
-        // `fingerprints`, `block0` to `block3` and, if kept, `times` and `arrivals`.
-        let tables = if self.keeps.arrivals { 7 } else { 5 };
+        // `fingerprints`, `block0` to `block3` and, if kept, `times`, `arrivals` and `keys`.
+        let keeps = self.header.keeps();
+        let tables = if keeps.arrivals { 7 } else { 5 } + u64::from(keeps.keys);
         let steps = tables * self.documents + self.texts.key_entries();
         let reporter = LoadReporter::new(progress, on_conflict, &self.path, steps)?;
         self.context.set_progress(progress);
@@ -308,9 +348,13 @@ impl Load {
             sorter_bytes: self.sorter_bytes,
             documents: self.documents,
             retention: self.retention,
+            last_id: match keeps.keys {
+                true => DocId(self.next_id.0 - 1),
+                false => DocId::default(),
+            },
             now: self.now,
         };
-        writer.run(self.new_documents, self.pushed, self.texts)
+        writer.run(self.new_documents, self.pushed, self.texts, self.keys)
     }
 }
 

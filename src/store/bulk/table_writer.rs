@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::ids::{DocId, Timestamp};
 use crate::retention::{Expiry, Retention};
 use crate::store::bulk::BulkReport;
+use crate::store::bulk::keys::{PushedKeys, SelectedKeys};
 use crate::store::bulk::new_documents::{NewDocuments, PushedSorter};
 use crate::store::bulk::new_file::NewFile;
 use crate::store::bulk::reporter::LoadReporter;
@@ -22,7 +23,7 @@ use crate::store::tables::TableEntry;
 use crate::store::tables::packed::entry::{Entry, merged, pair, swapped};
 use crate::store::tables::packed::{Op, Packed, VisitFlow};
 use crate::store::tables::schema::{
-    ARRIVALS, BLOCK0, FINGERPRINTS, ROTATED, TEXT_KEYS, TIMES, TableSpec, UNRELIABLE,
+    ARRIVALS, BLOCK0, FINGERPRINTS, KEYS, ROTATED, TEXT_KEYS, TIMES, TableSpec, UNRELIABLE,
 };
 
 /// The file that a bulk load writes.
@@ -82,6 +83,8 @@ pub(super) struct TableWriter<'o> {
     /// Documents pushed: the steps of each table except the table of text keys.
     pub(super) documents: u64,
     pub(super) retention: Option<Retention>,
+    /// The largest id given to a document with a key; 0 in a database without keys.
+    pub(super) last_id: DocId,
     /// The system clock as the load began.
     pub(super) now: Timestamp,
 }
@@ -93,9 +96,14 @@ impl TableWriter<'_> {
         mut new_documents: NewDocuments,
         pushed: PushedSorter,
         texts: TextWriter,
+        keys: Option<PushedKeys>,
     ) -> Result<BulkReport> {
+        let repeated = match keys {
+            Some(keys) => Some(self.write_keys(&mut new_documents, keys)?),
+            None => None,
+        };
         if !pushed.is_empty() {
-            self.write_fingerprints(&mut new_documents, pushed)?;
+            self.write_fingerprints(&mut new_documents, pushed, repeated)?;
         }
         self.reporter.finish_table(self.documents)?;
         self.write_text_keys(texts, new_documents.orphaned_texts.sorted()?)?;
@@ -122,6 +130,7 @@ impl TableWriter<'_> {
             let counters = transaction.counters_mut();
             counters.add(report.inserted, distinct_fingerprints, unreliable);
             counters.latest_arrival = counters.latest_arrival.max(new_documents.latest_arrival);
+            counters.last_id = counters.last_id.max(self.last_id);
             Ok(())
         })?;
         report.expired = expired.len();
@@ -160,12 +169,46 @@ impl TableWriter<'_> {
         Ok(Expiry::new(self.retention, latest).cutoff())
     }
 
+    /// Writes table `keys`, and returns the documents whose keys other documents have.
+    fn write_keys(
+        &mut self,
+        new_documents: &mut NewDocuments,
+        keys: PushedKeys,
+    ) -> Result<Sorted<u64>> {
+        let selected = SelectedKeys {
+            entries: Sorter::new(self.sorter_bytes / 2, &self.context),
+            repeated: Sorter::new(self.sorter_bytes / 64, &self.context),
+        };
+        let reporter = &mut self.reporter;
+        let selected = self.target.in_transaction(|transaction| {
+            keys.select(transaction, selected, new_documents, reporter)
+        })?;
+        self.target.write(KEYS, selected.entries.sorted()?)?;
+        self.reporter.finish_table(self.documents)?;
+        selected.repeated.sorted()
+    }
+
+    /// Leaves out the documents in `repeated`.
     fn write_fingerprints(
         &mut self,
         new_documents: &mut NewDocuments,
         pushed: PushedSorter,
+        repeated: Option<Sorted<u64>>,
     ) -> Result<()> {
-        let pushed = pushed.sorted()?;
+        let mut repeated = repeated.into_iter().flatten().peekable();
+        let pushed = pushed.sorted()?.filter_map(move |document| {
+            let is_repeated = |id: &Result<u64>| match (id, &document) {
+                (Ok(id), Ok(document)) => *id == document.id.0,
+                // An error ends the load.
+                (Err(_), _) => true,
+                (Ok(_), Err(_)) => false,
+            };
+            match repeated.next_if(is_repeated) {
+                None => Some(document),
+                Some(Ok(_)) => None,
+                Some(Err(error)) => Some(Err(error)),
+            }
+        });
         let reporter = &mut self.reporter;
         match &mut self.target {
             Target::New(file) if new_documents.report.inserted == 0 => {

@@ -1,10 +1,11 @@
-//! [`TextWriter`]: stores texts as they are pushed, and sorts their text keys.
+//! [`TextWriter`]: stores texts or records as they are pushed, and sorts their text keys.
 
 use rayon::prelude::*;
 
 use crate::analysis::Analysed;
 use crate::error::Result;
 use crate::ids::DocId;
+use crate::record::Record;
 use crate::store::bulk::sort::{SortContext, Sorter};
 use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::tables::packed::entry::pair;
@@ -16,7 +17,7 @@ const TEXTS_ENCODED_AT_ONCE: usize = 4096;
 const TEXTS_PER_TASK: usize = 128;
 
 pub(super) struct TextWriter {
-    pending: Vec<(DocId, String)>,
+    pending: Vec<(DocId, Record)>,
     pending_bytes: usize,
     batch_bytes: usize,
     /// Sorts new text keys; `None` in a database that keeps none. An entry of an orphaned text is
@@ -48,9 +49,9 @@ impl TextWriter {
         }
     }
 
-    pub(super) fn push(&mut self, id: DocId, text: String) {
-        self.pending_bytes += text.capacity() + size_of::<(DocId, String)>();
-        self.pending.push((id, text));
+    pub(super) fn push(&mut self, id: DocId, record: Record) {
+        self.pending_bytes += record.content().len() + size_of::<(DocId, Record)>();
+        self.pending.push((id, record));
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -64,15 +65,14 @@ impl TextWriter {
         // A stable sort, so that `dedup` leaves the first text of each id.
         pending.sort_by_key(|(id, _)| *id);
         pending.dedup_by_key(|(id, _)| *id);
-        let without_text = transaction.without_text(pending)?;
-        let mut new_only = Vec::with_capacity(without_text.len());
-        let tables = transaction.tables()?;
-        for (id, text) in without_text {
-            if tables.document(id)?.is_none() {
-                new_only.push((id, text));
-            }
-        }
-        drop(tables);
+        let mut new_only = match pending.first() {
+            // A document with a key has a new id.
+            Some((_, record)) if record.key().is_some() => pending,
+            _ => new_only(pending, transaction)?,
+        };
+        let keys = new_only.iter();
+        transaction.add_keys(keys.filter_map(|(id, record)| Some((*id, record.key()?))))?;
+        new_only.retain(|(_, record)| record.has_row());
         for texts in new_only.chunks(TEXTS_ENCODED_AT_ONCE) {
             let encoded = self.encode(texts)?;
             transaction.add_texts(encoded.iter().map(|text| (text.id, text.bytes.as_slice())))?;
@@ -88,14 +88,14 @@ impl TextWriter {
     }
 
     /// Compresses texts and makes their text keys, on all cores.
-    fn encode(&self, texts: &[(DocId, String)]) -> Result<Vec<EncodedText>> {
+    fn encode(&self, texts: &[(DocId, Record)]) -> Result<Vec<EncodedText>> {
         let keeps_keys = self.keys.is_some();
-        let encode = |encoder: &mut Encoder, (id, text): &(DocId, String)| {
-            let keyed = keeps_keys.then(|| Analysed::keyed(&**text));
+        let encode = |encoder: &mut Encoder, (id, record): &(DocId, Record)| {
+            let keyed = keeps_keys.then(|| Analysed::keyed(record.clone()));
             let sketch = keyed.as_ref().and_then(Analysed::sketch);
             Ok(EncodedText {
                 id: *id,
-                bytes: encoder.encode(*id, text, sketch)?,
+                bytes: encoder.encode(*id, record, sketch)?,
                 keyed,
             })
         };
@@ -127,4 +127,20 @@ impl TextWriter {
     pub(super) fn key_entries(&self) -> u64 {
         self.keys.as_ref().map_or(0, |sorter| sorter.len())
     }
+}
+
+/// The texts whose documents are not stored.
+fn new_only(
+    pending: Vec<(DocId, Record)>,
+    transaction: &WriteTransaction,
+) -> Result<Vec<(DocId, Record)>> {
+    let without_text = transaction.without_text(pending)?;
+    let mut new_only = Vec::with_capacity(without_text.len());
+    let tables = transaction.tables()?;
+    for (id, text) in without_text {
+        if tables.document(id)?.is_none() {
+            new_only.push((id, text));
+        }
+    }
+    Ok(new_only)
 }

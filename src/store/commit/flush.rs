@@ -222,6 +222,7 @@ fn flush_documents(
         if keeps_text_keys {
             flush_text_keys(group, options, begin)?;
         }
+        flush_keys(group, options, begin)?;
         let batch_len = |edits: &[DocumentEdit]| {
             let max = edits.len().min(options.entries_per_transaction());
             count_within(&edits[..max], MAX_TEXT_BYTES, text_bytes)
@@ -252,6 +253,25 @@ fn flush_text_keys(
     while changes.peek().is_some() {
         in_transaction(begin, |transaction| {
             transaction.apply_text_keys(changes.by_ref().take(per_transaction))
+        })?;
+    }
+    Ok(())
+}
+
+/// Flushes to the table of document keys, before the records of the same documents, as
+/// [`flush_text_keys`] does.
+fn flush_keys(
+    edits: &[DocumentEdit],
+    options: FlushOptions,
+    begin: &impl Fn() -> Result<WriteTransaction>,
+) -> Result<()> {
+    let transaction = begin()?;
+    let changes = transaction.document_key_changes(edits)?;
+    drop(transaction);
+    let mut changes = changes.into_sorted().peekable();
+    while changes.peek().is_some() {
+        in_transaction(begin, |transaction| {
+            transaction.apply_keys(changes.by_ref().take(options.entries_per_transaction()))
         })?;
     }
     Ok(())

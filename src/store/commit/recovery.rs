@@ -89,7 +89,7 @@ struct Replayed {
 /// Makes the keys of a text, which the journal leaves out.
 fn add_keys(edit: &mut DocumentEdit) {
     if let TextEdit::Put(text) = &edit.text {
-        edit.text = TextEdit::Put(Arc::new(Analysed::keyed(text.text())));
+        edit.text = TextEdit::Put(Arc::new(Analysed::keyed(text.record().clone())));
     }
 }
 

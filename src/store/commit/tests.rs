@@ -60,6 +60,8 @@ fn create(path: &Path) -> Store {
         text_keys: None,
         frozen: false,
         retention: None,
+        keys: false,
+        fields: false,
     };
     Store::create(
         &DbPath::on_system_disk(path),

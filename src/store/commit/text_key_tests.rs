@@ -66,6 +66,8 @@ fn header(retention: Option<Retention>, frozen: bool) -> Header {
         text_keys: Some(forest::description()),
         frozen,
         retention,
+        keys: false,
+        fields: false,
     }
 }
 

@@ -8,6 +8,7 @@ use redb::ReadableTable;
 use crate::block::BLOCKS;
 use crate::error::Result;
 use crate::ids::{DocId, Timestamp};
+use crate::record::{Record, key_hash};
 use crate::store::cache::changes::Changes;
 use crate::store::commit::table_changes::{block0_changes, rotated_changes, table_changes};
 use crate::store::commit::write_lock::WriteGuard;
@@ -19,11 +20,11 @@ use crate::store::tables::edit::{Counts, DocumentEdit, TextEdit};
 use crate::store::tables::packed::entry::{Entry, pair, swapped};
 use crate::store::tables::packed::{ApplyCounts, Op};
 use crate::store::tables::schema::{
-    self, ARRIVALS, BLOCK0, Counters, FINGERPRINTS, Header, JournalMark, Keeps, ROTATED, TEXT_KEYS,
-    TIMES, UNRELIABLE,
+    self, ARRIVALS, BLOCK0, Counters, FINGERPRINTS, Header, JournalMark, KEYS, Keeps, ROTATED,
+    TEXT_KEYS, TIMES, UNRELIABLE,
 };
 use crate::store::tables::text_keys::{self, TextKeyChanges};
-use crate::store::tables::texts;
+use crate::store::tables::{keys, texts};
 use crate::store::view::table_store::TableStore;
 
 /// At most 8,192 documents are removed at a time, to bound memory.
@@ -107,6 +108,10 @@ impl WriteTransaction {
         self.counters.counts()
     }
 
+    pub(crate) fn last_id(&self) -> DocId {
+        self.counters.last_id
+    }
+
     pub(crate) fn counters_mut(&mut self) -> &mut Counters {
         self.is_changed = true;
         &mut self.counters
@@ -118,6 +123,7 @@ impl WriteTransaction {
         edits.sort_unstable_by_key(|edit| edit.id);
         // Text keys first: the entries to remove are computed from the texts that are stored now.
         self.apply_text_keys(self.key_changes(&edits)?.into_sorted())?;
+        self.apply_keys(self.document_key_changes(&edits)?.into_sorted())?;
         self.apply_documents(&edits)?;
         // `block0` knows which fingerprints still have a document; the other blocks need that.
         let distinct = self.apply_block0(&block0_changes(&edits))?;
@@ -198,6 +204,40 @@ impl WriteTransaction {
         Ok(())
     }
 
+    /// The changes that edits make in table `keys`. As with [`key_changes`](Self::key_changes), the
+    /// entries to remove are computed from the stored records.
+    pub(crate) fn document_key_changes(&self, edits: &[DocumentEdit]) -> Result<TextKeyChanges> {
+        let mut changes = TextKeyChanges::default();
+        if !self.keeps.keys {
+            return Ok(changes);
+        }
+        let texts = self.open_texts()?;
+        for edit in edits.iter().filter(|edit| edit.text != TextEdit::Keep) {
+            let old = match edit.before {
+                Some(_) => keys::get(&texts, edit.id, &self.db_path)?,
+                None => None,
+            };
+            let old = old.map(|key| key_hash(&key));
+            changes.replace(edit.id, old.as_slice(), edit.text.key_hash().as_slice());
+        }
+        Ok(changes)
+    }
+
+    /// Applies ascending changes to table `keys`.
+    pub(crate) fn apply_keys(
+        &mut self,
+        changes: impl IntoIterator<Item = (u128, Op)>,
+    ) -> Result<()> {
+        if !self.keeps.keys {
+            return Ok(());
+        }
+        let mut tables = self.tables()?;
+        let applied = tables.apply(KEYS, changes)?;
+        drop(tables);
+        self.is_changed |= applied != ApplyCounts::default();
+        Ok(())
+    }
+
     /// Applies edits, ascending by id, to the tables by document id: fingerprints, unreliable
     /// documents, arrival times and texts.
     pub(crate) fn apply_documents(&mut self, edits: &[DocumentEdit]) -> Result<()> {
@@ -231,6 +271,10 @@ impl WriteTransaction {
         add_to_counter(&mut self.counters.documents, fingerprints);
         add_to_counter(&mut self.counters.unreliable, unreliable);
         add_to_counter(&mut self.counters.texts, texts);
+        if self.keeps.keys {
+            let last_id = edits.iter().map(|edit| edit.id).max();
+            self.counters.last_id = last_id.max(Some(self.counters.last_id)).unwrap_or_default();
+        }
         // Never lowered, even if the document with the latest arrival is removed.
         self.advance_latest_arrival(edits.iter().filter_map(|edit| edit.after?.arrival).max());
         Ok(())
@@ -279,28 +323,37 @@ impl WriteTransaction {
         Ok(())
     }
 
-    fn apply_texts(&mut self, edits: &[DocumentEdit]) -> Result<ApplyCounts> {
+    fn apply_texts<'e>(&mut self, edits: &'e [DocumentEdit]) -> Result<ApplyCounts> {
         let mut applied = ApplyCounts::default();
-        if !self.keeps.texts {
+        if !self.keeps.has_texts_table() {
             return Ok(applied);
         }
         let mut encoder = texts::Encoder::default();
+        let had_text = |old: Option<redb::AccessGuard<'_, &'static [u8]>>| {
+            u64::from(old.is_some_and(|old| texts::has_text(old.value())))
+        };
         let mut table = self.open_texts()?;
         for edit in edits {
             match &edit.text {
                 TextEdit::Keep => {}
-                TextEdit::Put(keyed) => {
-                    let bytes = encoder.encode(edit.id, keyed.text(), keyed.sketch())?;
+                TextEdit::Put(keyed) if keyed.record().has_row() => {
+                    let bytes = encoder.encode(edit.id, keyed.record(), keyed.sketch())?;
                     let old = table
                         .insert(edit.id.0, bytes.as_slice())
                         .writing(&self.db_path)?;
-                    applied.added += u64::from(old.is_none());
+                    applied.added += u64::from(keyed.record().has_text());
+                    applied.removed += had_text(old);
                 }
-                TextEdit::Remove => {
-                    let old = table.remove(edit.id.0).writing(&self.db_path)?;
-                    applied.removed += u64::from(old.is_some());
+                TextEdit::Put(_) | TextEdit::Remove => {
+                    applied.removed += had_text(table.remove(edit.id.0).writing(&self.db_path)?);
                 }
             }
+        }
+        if self.keeps.keys {
+            let changed = edits.iter().filter(|edit| edit.text != TextEdit::Keep);
+            let key_of = |edit: &'e DocumentEdit| edit.text.record().and_then(Record::key);
+            let changes = changed.map(|edit| (edit.id, key_of(edit)));
+            keys::apply(&mut table, changes, &self.db_path)?;
         }
         Ok(applied)
     }
@@ -318,42 +371,60 @@ impl WriteTransaction {
         Ok(without)
     }
 
+    /// Stores the keys of new documents, by ascending ids.
+    pub(crate) fn add_keys<'k>(
+        &mut self,
+        keys: impl Iterator<Item = (DocId, &'k str)>,
+    ) -> Result<()> {
+        let keys = keys.map(|(id, key)| (id, Some(key)));
+        let is_changed = keys::apply(&mut self.open_texts()?, keys, &self.db_path)?;
+        self.is_changed |= is_changed;
+        Ok(())
+    }
+
     /// Stores encoded texts of documents without a text. The caller updates the table of text keys.
     pub(crate) fn add_texts<'b>(
         &mut self,
         texts: impl Iterator<Item = (DocId, &'b [u8])>,
     ) -> Result<()> {
-        let mut added = 0;
+        let (mut added, mut is_changed) = (0, false);
         {
             let mut table = self.open_texts()?;
             for (id, bytes) in texts {
                 let old = table.insert(id.0, bytes).writing(&self.db_path)?;
-                added += u64::from(old.is_none());
+                let is_new = old.is_none();
+                drop(old);
+                added += u64::from(is_new && texts::has_text(bytes));
+                is_changed |= is_new;
             }
         }
-        self.is_changed |= added > 0;
+        self.is_changed |= is_changed;
         self.counters.texts = self.counters.texts.saturating_add(added);
         Ok(())
     }
 
-    /// Removes the texts of documents. Passes the entries of text keys that the caller must remove
-    /// to `remove_entry`.
+    /// Removes the texts and keys of documents. Passes the entries of text keys that the caller
+    /// must remove to `remove_entry`.
     pub(crate) fn remove_texts(
         &mut self,
         ids: impl Iterator<Item = Result<u64>>,
         mut remove_entry: impl FnMut(u128) -> Result<()>,
     ) -> Result<()> {
-        let mut removed = 0;
+        let (mut removed, mut is_changed) = (0, false);
         self.changes.add_any_documents();
         {
             let mut table = self.open_texts()?;
             for id in ids {
                 let id = id?;
+                if self.keeps.keys {
+                    is_changed |= keys::apply(&mut table, [(DocId(id), None)], &self.db_path)?;
+                }
                 let old = table.remove(id).writing(&self.db_path)?;
                 let Some(old) = old else {
                     continue;
                 };
-                removed += 1;
+                removed += u64::from(texts::has_text(old.value()));
+                is_changed = true;
                 if self.keeps.text_keys {
                     let text = texts::decode(DocId(id), old.value(), &self.db_path)?;
                     for key in text_keys::keys(&text) {
@@ -362,14 +433,15 @@ impl WriteTransaction {
                 }
             }
         }
-        self.is_changed |= removed > 0;
+        self.is_changed |= is_changed;
         self.counters.texts = self.counters.texts.saturating_sub(removed);
         Ok(())
     }
 
     /// `None` if the database keeps no texts.
     pub(crate) fn texts_to_read(&self) -> Result<Option<redb::Table<'_, u64, &'static [u8]>>> {
-        self.keeps.texts.then(|| self.open_texts()).transpose()
+        let has_texts = self.keeps.has_texts_table();
+        has_texts.then(|| self.open_texts()).transpose()
     }
 
     fn open_texts(&self) -> Result<redb::Table<'_, u64, &'static [u8]>> {

@@ -8,9 +8,10 @@
 //!
 //! A change is the id of the document, a byte of flags, and the fields that the flags announce, in
 //! this order: the stored state before and the state after, each a fingerprint and an optional
-//! arrival; the length of the text in four bytes, and the text. The keys of a text are not written:
-//! they are three times as long as a text of one line, and an open after a crash makes them again
-//! from the texts, on all cores.
+//! arrival; the length of the text in four bytes, and the text. The highest bit of the length is
+//! set for the content of a [`Record`] with key and fields. The forest keys of a text are not
+//! written: they are three times as long as a text of one line, and an open after a crash makes
+//! them again from the texts, on all cores.
 //!
 //! | bit | flag |
 //! |---|---|
@@ -24,6 +25,7 @@ use std::io::{Result, Write};
 
 use super::frame::Fields;
 use crate::ids::{DocId, Fingerprint, Timestamp};
+use crate::record::Record;
 use crate::store::tables::edit::{Counts, DocumentEdit, StoredDocument, TextEdit};
 
 /// Bytes of the totals.
@@ -43,6 +45,9 @@ const REMOVE_TEXT: u8 = 1 << 7;
 /// No change has both flags.
 const BOTH_TEXT: u8 = PUT_TEXT | REMOVE_TEXT;
 
+/// The bit of the length that marks a record. A text has at most 256 MiB.
+const RECORD: u32 = 1 << 31;
+
 /// The number of bytes that [`encode`] writes.
 pub(super) fn encoded_bytes(edits: &[DocumentEdit]) -> u64 {
     COUNTS_BYTES + edits.iter().map(edit_bytes).sum::<u64>()
@@ -53,7 +58,7 @@ fn edit_bytes(edit: &DocumentEdit) -> u64 {
         state.map_or(0, |state| if state.arrival.is_some() { 16 } else { 8 })
     };
     let text_bytes = match &edit.text {
-        TextEdit::Put(keyed) => 4 + keyed.text().len() as u64,
+        TextEdit::Put(_) => 4 + edit.text.len_bytes() as u64,
         TextEdit::Keep | TextEdit::Remove => 0,
     };
     MIN_EDIT_BYTES as u64 + state_bytes(edit.before) + state_bytes(edit.after) + text_bytes
@@ -84,9 +89,10 @@ fn encode_edit(out: &mut impl Write, edit: &DocumentEdit) -> Result<()> {
             out.write_all(&time.to_le_bytes())?;
         }
     }
-    if let TextEdit::Put(keyed) = &edit.text {
-        out.write_all(&(keyed.text().len() as u32).to_le_bytes())?;
-        out.write_all(keyed.text().as_bytes())?;
+    if let Some(record) = edit.text.record() {
+        let kind = if record.is_plain() { 0 } else { RECORD };
+        out.write_all(&(record.content().len() as u32 | kind).to_le_bytes())?;
+        out.write_all(record.content().as_bytes())?;
     }
     Ok(())
 }
@@ -127,7 +133,7 @@ fn decode_edit(fields: &mut Fields<'_>) -> Option<DocumentEdit> {
         before: decode_state(fields, flags)?,
         after: decode_state(fields, flags >> AFTER_SHIFT)?,
         text: match flags & BOTH_TEXT {
-            PUT_TEXT => TextEdit::put_without_keys(decode_text(fields)?),
+            PUT_TEXT => TextEdit::put_without_keys(decode_record(fields)?),
             REMOVE_TEXT => TextEdit::Remove,
             BOTH_TEXT => return None,
             _ => TextEdit::Keep,
@@ -154,9 +160,14 @@ fn decode_state(fields: &mut Fields<'_>, flags: u8) -> Option<Option<StoredDocum
     }))
 }
 
-fn decode_text<'b>(fields: &mut Fields<'b>) -> Option<&'b str> {
-    let length = usize::try_from(fields.u32()?).ok()?;
-    std::str::from_utf8(fields.bytes(length)?).ok()
+fn decode_record(fields: &mut Fields<'_>) -> Option<Record> {
+    let length = fields.u32()?;
+    let bytes = fields.bytes(usize::try_from(length & !RECORD).ok()?)?;
+    let content = std::str::from_utf8(bytes).ok()?;
+    match length & RECORD {
+        0 => Some(content.into()),
+        _ => Record::parse(content),
+    }
 }
 
 #[cfg(test)]
@@ -180,6 +191,10 @@ pub(super) mod tests {
             Just(TextEdit::Keep),
             Just(TextEdit::Remove),
             "\\PC{0,40}".prop_map(TextEdit::put_without_keys),
+            ("\\PC{1,40}", any::<Option<bool>>()).prop_map(|(key, text)| {
+                let text = text.map(|is_empty| if is_empty { "" } else { &key });
+                TextEdit::put_without_keys(Record::new(Some(&key), None, text))
+            }),
         ]
     }
 

@@ -159,6 +159,7 @@ fn copy_texts(
             && let Some(row) = rows.next()
         {
             let (id, sealed) = row?;
+            // A row of keys is stored as a text.
             texts::decode(DocId(id.value()), sealed.value(), &tables.db_path)?;
             target
                 .insert(id.value(), sealed.value())

@@ -54,6 +54,8 @@ pub(crate) struct Memtable {
     postings: Shards<Postings>,
     /// The keys that the text of each document ever had.
     forest: MemtableForest,
+    /// The documents that were put with each key, by the hash of the key.
+    keys: Shards<Postings>,
     /// By the seqno of the first version of each document; set by the first search that finds the
     /// document.
     sketches: SeqnoLog<FirstSketch>,
@@ -129,6 +131,8 @@ struct MemoryUse {
     text_bytes: usize,
     /// Keys of all versions in the forest, with repetitions.
     text_keys: usize,
+    /// Keys of documents, with repetitions.
+    keys: usize,
 }
 
 /// Bytes of a hash table entry.
@@ -139,8 +143,8 @@ const ENTRY_BYTES: usize = 28;
 const FINGERPRINT_BYTES: usize = ENTRY_BYTES + 4 * 12;
 /// Bytes of another document in a posting list.
 const COPY_BYTES: usize = 24;
-/// Bytes of an empty memtable, mostly its 3 × 256 shards: 128 KiB.
-const EMPTY_BYTES: usize = 128 << 10;
+/// Bytes of an empty memtable, mostly its 4 × 256 shards: 160 KiB.
+const EMPTY_BYTES: usize = 160 << 10;
 
 impl Memtable {
     pub(crate) fn new() -> Self {
@@ -163,6 +167,7 @@ impl Memtable {
             latest: Shards::new(shards, HashMap::with_hasher),
             postings: Shards::new(shards, Postings::new),
             forest: MemtableForest::new(shards),
+            keys: Shards::new(shards, Postings::new),
             sketches: SeqnoLog::new(),
             fingerprints: FingerprintIndex::new(max_list_len),
             min_grouped_edits,
@@ -256,7 +261,7 @@ impl Memtable {
                     Posted::Known => {}
                 }
             }
-            self.add_keys(seqno, edit);
+            self.add_keys(seqno, edit, appender);
         }
     }
 
@@ -316,17 +321,22 @@ impl Memtable {
         appender.memory.fingerprints += all_new.len();
         self.fingerprints.extend(&all_new);
         for (seqno, edit) in zip(from.., edits) {
-            self.add_keys(seqno, edit);
+            self.add_keys(seqno, edit, appender);
         }
     }
 
-    /// Adds the document of an edit under the keys of the new text.
-    fn add_keys(&self, seqno: u32, edit: &DocumentEdit) {
+    /// Adds the document of an edit under the forest keys of the new text, and under its key.
+    fn add_keys(&self, seqno: u32, edit: &DocumentEdit, appender: &mut Appender) {
         // The number of the document is the seqno of its first version.
         let version = self.versions.get(seqno);
         let number = version.map_or(seqno, |version| version.first);
         for key in edit.text.keys() {
             self.forest.add(*key, number);
+        }
+        if let Some(hash) = edit.text.key_hash() {
+            let mut keys = self.keys.write(hash);
+            keys.add(&self.versions, hash, edit.id, seqno);
+            appender.memory.keys += 1;
         }
     }
 
@@ -474,6 +484,7 @@ impl MemoryUse {
             + self.copies * COPY_BYTES
             + self.text_bytes
             + self.text_keys * size_of::<u64>()
+            + self.keys * ENTRY_BYTES
     }
 }
 

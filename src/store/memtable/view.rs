@@ -1,6 +1,7 @@
 //! [`MemtableView`]: the active and the sealed memtable as of one commit.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::{Memtable, TextEdit, Version, indexed_fingerprint};
 use crate::analysis::Analysed;
@@ -90,6 +91,37 @@ impl MemtableView {
             state: latest.after,
             text: text.clone(),
         })
+    }
+
+    /// The largest id of a document that was edited, even if the edit is not visible or removed the
+    /// document.
+    pub(crate) fn last_id(&self) -> DocId {
+        let last_id = |part: &VisibleMemtable| part.memtable.last_id.load(Ordering::Relaxed);
+        DocId(self.parts.iter().map(last_id).max().unwrap_or(0))
+    }
+
+    /// The documents that were put with a key of this hash, even if they were removed since.
+    pub(crate) fn with_key_hash(&self, hash: u64) -> Vec<DocId> {
+        let (mut ids, mut seqnos) = (Vec::new(), Vec::new());
+        for part in &self.parts {
+            let mut after = None;
+            loop {
+                let keys = part.memtable.keys.read(hash);
+                let has_more = keys.read(hash, after, &mut seqnos);
+                drop(keys);
+                let versions = &part.memtable.versions;
+                ids.extend(
+                    seqnos
+                        .iter()
+                        .filter_map(|seqno| Some(versions.get(*seqno)?.id)),
+                );
+                after = ids.last().copied();
+                if !has_more {
+                    break;
+                }
+            }
+        }
+        ids
     }
 
     /// The ids of all edited documents, removed ones included, ascending. Each call takes about 50

@@ -62,9 +62,9 @@ pub(crate) struct PageFile {
 
 impl PageFile {
     /// Writes the superblock into an empty file.
-    pub(super) fn create(file: Arc<dyn DiskFile>) -> io::Result<Self> {
+    pub(super) fn create(file: Arc<dyn DiskFile>, has_options: bool) -> io::Result<Self> {
         file.set_len(file_bytes(0))?;
-        file.write_at(0, &superblock::encode())?;
+        file.write_at(0, &superblock::encode(has_options))?;
         Ok(Self::wrap(file))
     }
 

@@ -15,17 +15,24 @@ use crate::store::disk::PAGE_BYTES;
 use crate::store::disk::checksum::crc32_append;
 use crate::store::disk::path::DbPath;
 
-/// The version of the file format that this library reads and writes.
-pub(crate) const FORMAT_VERSION: u32 = 5;
+/// The newest version of the file format that this library reads and writes.
+pub(crate) const FORMAT_VERSION: u32 = 6;
+/// The version of a file without options, which older versions of this library read too.
+const WITHOUT_OPTIONS: u32 = 5;
 
 /// The name, then as in PNG a non-ASCII byte, CR LF, the DOS end-of-file character, and LF.
 const MAGIC: &[u8; 12] = b"simdb\x89\r\n\x1a\n\0\0";
 const VERSION: std::ops::Range<usize> = 12..16;
 const CRC: std::ops::Range<usize> = 16..20;
 
-pub(super) fn encode() -> Vec<u8> {
+/// The superblock of a file, in format 6 with `has_options`.
+pub(super) fn encode(has_options: bool) -> Vec<u8> {
+    let version = match has_options {
+        true => FORMAT_VERSION,
+        false => WITHOUT_OPTIONS,
+    };
     let mut page = MAGIC.to_vec();
-    page.extend(FORMAT_VERSION.to_le_bytes());
+    page.extend(version.to_le_bytes());
     page.extend(crc32_append(0, &page).to_le_bytes());
     page.resize(PAGE_BYTES, 0);
     page
@@ -66,7 +73,7 @@ pub(super) fn verify(page: &[u8], db_path: &DbPath) -> Result<()> {
     if crc32_append(0, &page[..CRC.start]) != crc {
         return Err(db_path.corrupt("its first page does not match its checksum"));
     }
-    if version != FORMAT_VERSION {
+    if !(WITHOUT_OPTIONS..=FORMAT_VERSION).contains(&version) {
         return Err(Error::FormatVersion {
             path: path(),
             found: version,

@@ -5,11 +5,12 @@ use redb::ReadableTable;
 use crate::analysis::Sketch;
 use crate::error::Result;
 use crate::ids::{DocId, Fingerprint};
+use crate::record::Record;
 use crate::store::disk::path::RedbResult;
 use crate::store::tables::edit::StoredDocument;
 use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::{FINGERPRINTS, UNRELIABLE};
-use crate::store::tables::{Access, Tables, texts};
+use crate::store::tables::{Access, Tables, keys, texts};
 
 /// The tables may be out of date for documents that a memtable has edited, see
 /// [`View`](crate::store::View).
@@ -38,19 +39,28 @@ impl<A: Access> Tables<A> {
             return Ok(false);
         };
         let get = || table.get(id.0).reading(&self.db_path);
-        Ok(self.db_path.catch_failed_reads(get)?.is_some())
+        let stored = self.db_path.catch_failed_reads(get)?;
+        Ok(stored.is_some_and(|bytes| texts::has_text(bytes.value())))
     }
 
-    /// `None` if no text is stored.
-    pub(crate) fn text(&self, id: DocId) -> Result<Option<String>> {
+    /// The record of a document, without its key; `None` if no record is stored.
+    pub(crate) fn record(&self, id: DocId) -> Result<Option<Record>> {
         match &self.texts {
             Some(table) => texts::get(table, id, &self.db_path),
             None => Ok(None),
         }
     }
 
-    /// The text of a document and its sketch; `None` if no text is stored.
-    pub(crate) fn text_with_sketch(&self, id: DocId) -> Result<Option<(String, Option<Sketch>)>> {
+    /// The key of a document; `None` if the document is not stored, or keys are not kept.
+    pub(crate) fn key(&self, id: DocId) -> Result<Option<String>> {
+        match &self.texts {
+            Some(table) if self.keeps.keys => keys::get(table, id, &self.db_path),
+            _ => Ok(None),
+        }
+    }
+
+    /// The record of a document and its sketch; `None` if no record is stored.
+    pub(crate) fn record_with_sketch(&self, id: DocId) -> Result<Option<(Record, Option<Sketch>)>> {
         match &self.texts {
             Some(table) => texts::get_with_sketch(table, id, &self.db_path),
             None => Ok(None),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::analysis::{Analysed, Sketch};
 use crate::ids::Timestamp;
 use crate::ids::{DocId, Fingerprint};
+use crate::record::{Record, key_hash};
 
 /// The stored state of a document, without its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub(crate) struct DocumentEdit {
     pub(crate) text: TextEdit,
 }
 
-/// The change of the stored text of a document.
+/// The change of the stored text of a document; in a database with keys or fields, of its record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TextEdit {
     Keep,
@@ -38,14 +39,27 @@ pub(crate) enum TextEdit {
 
 impl TextEdit {
     /// A new text of a database that keeps no text keys, or whose keys are not made yet.
-    pub(crate) fn put_without_keys(text: impl Into<Box<str>>) -> Self {
+    pub(crate) fn put_without_keys(text: impl Into<Record>) -> Self {
         Self::Put(Arc::new(Analysed::with_keys(text, Vec::new())))
     }
 
-    /// Bytes of the new text; 0 without a new text.
+    /// The new record; `None` without a new text.
+    pub(crate) fn record(&self) -> Option<&Record> {
+        match self {
+            Self::Put(text) => Some(text.record()),
+            Self::Keep | Self::Remove => None,
+        }
+    }
+
+    /// The hash of the key of the new record; `None` without a key.
+    pub(crate) fn key_hash(&self) -> Option<u64> {
+        Some(key_hash(self.record()?.key()?))
+    }
+
+    /// Bytes of the new record; 0 without a new text.
     pub(crate) fn len_bytes(&self) -> usize {
         match self {
-            Self::Put(text) => text.text().len(),
+            Self::Put(text) => text.record().content().len(),
             Self::Keep | Self::Remove => 0,
         }
     }

@@ -10,6 +10,7 @@
 
 mod documents;
 pub(crate) mod edit;
+pub(crate) mod keys;
 pub(crate) mod packed;
 pub(crate) mod schema;
 pub(crate) mod text_keys;
@@ -21,6 +22,7 @@ use std::marker::PhantomData;
 use redb::ReadableTable;
 
 use crate::error::Result;
+use crate::ids::DocId;
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
 use crate::store::tables::packed::entry::{Entry, pair};
@@ -54,8 +56,12 @@ type PackedTables<A, E> = [Option<Packed<<A as Access>::Table<E>>>; TABLES.len()
 pub(crate) struct Tables<A: Access> {
     pairs: PackedTables<A, u128>,
     singles: PackedTables<A, u64>,
-    /// The stored texts; `None` in a file that keeps no texts, and until the table is opened.
+    /// The stored texts; `None` in a file that keeps no texts or records, and until the table is
+    /// opened.
     pub(crate) texts: Option<A::Table<u64>>,
+    pub(crate) keeps: Keeps,
+    /// [`Counters::last_id`](schema::Counters::last_id); set when a view is made.
+    pub(crate) last_id: DocId,
     pub(crate) db_path: DbPath,
     /// `true` if no flush is partly done; every fingerprint of a block table then has a document.
     pub(crate) is_flushed: bool,
@@ -156,6 +162,8 @@ impl<A: Access> Tables<A> {
             pairs: std::array::from_fn(|_| None),
             singles: std::array::from_fn(|_| None),
             texts: None,
+            keeps,
+            last_id: DocId::default(),
             db_path: db_path.clone(),
             is_flushed: true,
             access,

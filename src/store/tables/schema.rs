@@ -9,8 +9,9 @@
 //! | `arrivals` | packed pairs | arrival time in ms, document id: every document, if times are kept |
 //! | `times` | packed pairs | document id, arrival time in ms: every document, if times are kept |
 //! | `forest` | packed pairs | forest key, document id: each distinct key of each text in `texts`, if the file is made for similar texts |
-//! | `texts` | plain | document id → crc32, compressed text |
-//! | `meta` | plain | name → crc32, value: recipe, settings, `max_ahead` if not the default, description of the forest, counters, identity, journal mark |
+//! | `keys` | packed pairs | hash of the key, document id: every document, if keys are kept |
+//! | `texts` | plain | document id → crc32, compressed text; with keys or fields, each record |
+//! | `meta` | plain | name → crc32, value: recipe, settings, `max_ahead` if not the default, options if any, description of the forest, counters, identity, journal mark |
 
 use std::hash::{BuildHasher, RandomState};
 use std::marker::PhantomData;
@@ -21,7 +22,7 @@ use redb::{ReadableTable, TableDefinition};
 use super::edit::Counts;
 use super::packed::TableId;
 use crate::error::{Error, Result};
-use crate::ids::Timestamp;
+use crate::ids::{DocId, Timestamp};
 use crate::retention::Retention;
 use crate::store::disk::checksum::{verify_crc, with_crc};
 use crate::store::disk::path::DbPath;
@@ -46,7 +47,7 @@ pub(crate) enum ByEntry<P, S> {
 /// Every packed table, each at the index of its number.
 // The number is in the header of each chunk, so the number of a table never changes, and the number
 // of a table that goes is not used again.
-pub(crate) const TABLES: [ByEntry<TableSpec<u128>, TableSpec<u64>>; 9] = [
+pub(crate) const TABLES: [ByEntry<TableSpec<u128>, TableSpec<u64>>; 10] = [
     ByEntry::Pairs(FINGERPRINTS),
     ByEntry::Pairs(BLOCK0),
     ByEntry::Singles(ROTATED[0]),
@@ -56,6 +57,7 @@ pub(crate) const TABLES: [ByEntry<TableSpec<u128>, TableSpec<u64>>; 9] = [
     ByEntry::Pairs(ARRIVALS),
     ByEntry::Pairs(TIMES),
     ByEntry::Pairs(TEXT_KEYS),
+    ByEntry::Pairs(KEYS),
 ];
 
 pub(crate) const FINGERPRINTS: TableSpec<u128> = TableSpec::new("fingerprints", 0, |_| true);
@@ -69,6 +71,7 @@ pub(crate) const UNRELIABLE: TableSpec<u64> = TableSpec::new("unreliable", 5, |_
 pub(crate) const ARRIVALS: TableSpec<u128> = TableSpec::new("arrivals", 6, |keeps| keeps.arrivals);
 pub(crate) const TIMES: TableSpec<u128> = TableSpec::new("times", 7, |keeps| keeps.arrivals);
 pub(crate) const TEXT_KEYS: TableSpec<u128> = TableSpec::new("forest", 8, |keeps| keeps.text_keys);
+pub(crate) const KEYS: TableSpec<u128> = TableSpec::new("keys", 9, |keeps| keeps.keys);
 
 impl<E> TableSpec<E> {
     const fn new(name: &'static str, number: u8, is_kept: fn(Keeps) -> bool) -> Self {
@@ -92,6 +95,7 @@ const RECIPE_KEY: &str = "recipe";
 const SETTINGS_KEY: &str = "settings";
 const FOREST_KEY: &str = "forest";
 const MAX_AHEAD_KEY: &str = "max_ahead";
+const OPTIONS_KEY: &str = "options";
 const COUNTERS_KEY: &str = "counters";
 const IDENTITY_KEY: &str = "identity";
 const JOURNAL_KEY: &str = "journal";
@@ -104,13 +108,13 @@ const BY_CLOCK_FLAG: u8 = 16;
 const KEEP_FOREST_FLAG: u8 = 32;
 /// The value `max_ahead` is present. Without the flag, the setting has its default.
 const MAX_AHEAD_FLAG: u8 = 64;
-const FLAGS: u8 = KEEP_TEXTS_FLAG
-    | FROZEN_FLAG
-    | KEEP_ARRIVALS_FLAG
-    | SLIDING_FLAG
-    | BY_CLOCK_FLAG
-    | KEEP_FOREST_FLAG
-    | MAX_AHEAD_FLAG;
+/// The value `options` is present: the file has format 6.
+const OPTIONS_FLAG: u8 = 128;
+
+// The bits of the value `options`.
+const KEYS_OPTION: u64 = 1;
+const FIELDS_OPTION: u64 = 2;
+const OPTIONS: u64 = KEYS_OPTION | FIELDS_OPTION;
 
 /// The settings that are fixed when a file is created.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,15 +128,30 @@ pub(crate) struct Header {
     pub(crate) frozen: bool,
     /// `None` in a database that keeps no arrival times.
     pub(crate) retention: Option<Retention>,
+    /// Documents have keys, and simdb gives the ids.
+    pub(crate) keys: bool,
+    /// Documents may have fields.
+    pub(crate) fields: bool,
 }
 
 impl Header {
+    /// Returns `true` if the file has an option of format 6.
+    pub(crate) fn has_options(&self) -> bool {
+        self.options() != 0
+    }
+
+    fn options(&self) -> u64 {
+        u64::from(self.keys) * KEYS_OPTION + u64::from(self.fields) * FIELDS_OPTION
+    }
+
     /// The parts of a document that the database keeps.
     pub(crate) fn keeps(&self) -> Keeps {
         Keeps {
             texts: self.keep_texts,
             text_keys: self.text_keys.is_some(),
             arrivals: self.retention.is_some(),
+            keys: self.keys,
+            fields: self.fields,
         }
     }
 
@@ -157,6 +176,19 @@ pub(crate) struct Keeps {
     pub(crate) texts: bool,
     pub(crate) text_keys: bool,
     pub(crate) arrivals: bool,
+    pub(crate) keys: bool,
+    pub(crate) fields: bool,
+}
+
+impl Keeps {
+    /// Returns `true` if table `texts` has the record of every document.
+    pub(crate) fn records(self) -> bool {
+        self.keys || self.fields
+    }
+
+    pub(crate) fn has_texts_table(self) -> bool {
+        self.texts || self.records()
+    }
 }
 
 /// The state of the journals, as recorded in table `meta`.
@@ -180,6 +212,8 @@ pub(crate) struct Counters {
     /// The latest arrival time of all documents ever stored, in ms, even if the document was
     /// removed; 0 before the first document.
     pub(crate) latest_arrival: u64,
+    /// The largest id that was ever given to a document with a key; 0 in a database without keys.
+    pub(crate) last_id: DocId,
 }
 
 impl Counters {
@@ -220,7 +254,8 @@ pub(crate) fn write_header(meta: &mut Meta<'_>, header: &Header, db_path: &DbPat
         + u8::from(retention.sliding) * SLIDING_FLAG
         + u8::from(retention.by_clock) * BY_CLOCK_FLAG
         + u8::from(header.text_keys.is_some()) * KEEP_FOREST_FLAG
-        + u8::from(has_max_ahead) * MAX_AHEAD_FLAG;
+        + u8::from(has_max_ahead) * MAX_AHEAD_FLAG
+        + u8::from(header.has_options()) * OPTIONS_FLAG;
     let mut settings = vec![flags];
     settings.extend(retention.window_ms()?.to_le_bytes());
     put(meta, RECIPE_KEY, header.recipe.as_bytes(), db_path)?;
@@ -229,6 +264,9 @@ pub(crate) fn write_header(meta: &mut Meta<'_>, header: &Header, db_path: &DbPat
     }
     if has_max_ahead {
         put(meta, MAX_AHEAD_KEY, &max_ahead_ms.to_le_bytes(), db_path)?;
+    }
+    if header.has_options() {
+        put(meta, OPTIONS_KEY, &header.options().to_le_bytes(), db_path)?;
     }
     put(meta, SETTINGS_KEY, &settings, db_path)
 }
@@ -240,17 +278,22 @@ pub(crate) fn read_header(values: &impl MetaValues, db_path: &DbPath) -> Result<
     let settings = values.value(SETTINGS_KEY, db_path)?;
     let (flags, window_ms) = flag_and_word(&settings)
         .ok_or_else(|| db_path.corrupt("the settings are not 9 bytes long"))?;
-    if flags & !FLAGS != 0 {
-        return Err(db_path.corrupt("the settings have an unknown flag"));
+    let word = |key| {
+        let bytes = values.value(key, db_path)?.try_into();
+        let long = || db_path.corrupt(format!("the setting {key} is not 8 bytes long"));
+        Ok::<u64, Error>(u64::from_le_bytes(bytes.map_err(|_| long())?))
+    };
+    let options = match flags & OPTIONS_FLAG {
+        0 => 0,
+        _ => word(OPTIONS_KEY)?,
+    };
+    if options & !OPTIONS != 0 {
+        return Err(db_path.corrupt("the settings have an unknown option"));
     }
     let max_ahead = if flags & MAX_AHEAD_FLAG == 0 {
         Retention::default().max_ahead
     } else {
-        let bytes: [u8; 8] = values
-            .value(MAX_AHEAD_KEY, db_path)?
-            .try_into()
-            .map_err(|_| db_path.corrupt("the setting max_ahead is not 8 bytes long"))?;
-        let max_ahead_ms = u64::from_le_bytes(bytes);
+        let max_ahead_ms = word(MAX_AHEAD_KEY)?;
         (max_ahead_ms < u64::MAX).then(|| Duration::from_millis(max_ahead_ms))
     };
     let retention = Retention {
@@ -280,6 +323,8 @@ pub(crate) fn read_header(values: &impl MetaValues, db_path: &DbPath) -> Result<
         text_keys: forest,
         frozen: flags & FROZEN_FLAG != 0,
         retention: keeps_arrivals.then_some(retention),
+        keys: options & KEYS_OPTION != 0,
+        fields: options & FIELDS_OPTION != 0,
     })
 }
 
@@ -295,8 +340,9 @@ pub(crate) fn write_counters(
         texts,
         commits,
         latest_arrival,
+        last_id,
     } = *counters;
-    let words = [
+    let mut words = vec![
         documents,
         distinct_fingerprints,
         unreliable,
@@ -304,6 +350,8 @@ pub(crate) fn write_counters(
         commits,
         latest_arrival,
     ];
+    // The first ids are greater than 0, so a database without keys has the bytes of format 5.
+    words.extend((last_id.0 > 0).then_some(last_id.0));
     let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
     put(meta, COUNTERS_KEY, &bytes, db_path)
 }
@@ -319,12 +367,16 @@ pub(crate) fn read_counters(values: &impl MetaValues, db_path: &DbPath) -> Resul
             texts,
             commits,
             latest_arrival,
+            ref last_id @ ..,
         ],
         &[],
     ) = bytes.as_chunks::<8>()
     else {
-        return Err(db_path.corrupt("the counters are not 48 bytes long"));
+        return Err(db_path.corrupt("the counters are not 48 or 56 bytes long"));
     };
+    if last_id.len() > 1 {
+        return Err(db_path.corrupt("the counters are not 48 or 56 bytes long"));
+    }
     Ok(Counters {
         documents: u64::from_le_bytes(documents),
         distinct_fingerprints: u64::from_le_bytes(distinct_fingerprints),
@@ -332,6 +384,11 @@ pub(crate) fn read_counters(values: &impl MetaValues, db_path: &DbPath) -> Resul
         texts: u64::from_le_bytes(texts),
         commits: u64::from_le_bytes(commits),
         latest_arrival: u64::from_le_bytes(latest_arrival),
+        last_id: DocId(
+            last_id
+                .first()
+                .map_or(0, |bytes| u64::from_le_bytes(*bytes)),
+        ),
     })
 }
 

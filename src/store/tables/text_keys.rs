@@ -8,15 +8,24 @@ use redb::ReadableTable;
 use super::packed::chunk::Chunk;
 use super::packed::{Op, Packed, VisitFlow};
 use crate::error::Result;
-use crate::forest::{ForestEntries, ForestEntry, ForestSpan};
+use crate::forest::{self, ForestEntries, ForestEntry, ForestSpan};
 use crate::ids::DocId;
+use crate::record::Record;
 use crate::store::tables::packed::entry::{Entry, merged, pair};
 
 /// The keys of a text in the forest, by which similar search finds the text. Outside of the few
 /// files that know the forest, the store calls them *text keys*.
-pub(crate) use crate::forest::{MAX_KEYS as MAX_TEXT_KEYS, description, keys};
+pub(crate) use crate::forest::{MAX_KEYS as MAX_TEXT_KEYS, description};
 
-/// The changes of table `forest` in a flush.
+/// The keys of the text of a record; none without a text.
+pub(crate) fn keys(record: &Record) -> Vec<u64> {
+    match record.has_text() {
+        true => forest::keys(record.text()),
+        false => Vec::new(),
+    }
+}
+
+/// The changes of table `forest` in a flush, or of table `keys`.
 #[derive(Default)]
 pub(crate) struct TextKeyChanges {
     // Two lists take half the memory of one list of `(u128, Op)`, which is padded to 32 bytes.

@@ -1,19 +1,24 @@
 //! Table `texts`: the text of each document, compressed if that is shorter, behind its sketch, with
-//! a checksum.
+//! a checksum. In a database with keys or fields, the [`Record`] of each document that has a text
+//! or fields. [`keys`](super::keys) has the rows of the keys.
 
 use std::cell::RefCell;
+use std::path::Path;
 
 use redb::ReadableTable;
 
 use crate::analysis::Sketch;
+use crate::document::Document;
 use crate::error::{Error, Result};
-use crate::ids::DocId;
+use crate::ids::{DocId, DocRef};
+use crate::record::{FIELDS_LIMIT_BYTES, KEY_LIMIT_BYTES, Record};
 use crate::store::disk::checksum::{verify_crc, with_crc};
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
 use crate::store::tables::packed::damaged_ranges::{
     Damaged, Part, end_of_damage, split_damage, successor,
 };
+use crate::store::tables::schema::Header;
 
 /// At most 256 MiB of a text are stored; a longer text is refused with [`Error::TextTooLong`].
 pub(crate) const TEXT_LIMIT_BYTES: usize = 256 << 20;
@@ -24,14 +29,57 @@ const PLAIN: u8 = 0;
 const ZSTANDARD: u8 = 1;
 /// Bit of the format byte of a text behind the 16 bytes of its sketch.
 const HAS_SKETCH: u8 = 0x10;
+/// Bit of the format byte of a record: fields, then the text.
+const IS_RECORD: u8 = 0x20;
+/// Bit of the format byte of a record without a text.
+const HAS_NO_TEXT: u8 = 0x40;
 /// The compression level: level 3 takes little time beside the fingerprint of the text.
 const ZSTANDARD_LEVEL: i32 = 3;
 
+/// Refuses a document whose text or fields are too long, that has an invalid key, or that lacks a
+/// key although the database keeps keys.
+pub(crate) fn refuse_unstorable(document: &Document, header: &Header, path: &Path) -> Result<()> {
+    let id = || document.doc_ref();
+    match &document.key {
+        Some(key) if !header.keys => {
+            return Err(Error::KeepsNoKeys {
+                path: path.to_path_buf(),
+                key: key.clone(),
+            });
+        }
+        Some(key) if !(1..=KEY_LIMIT_BYTES).contains(&key.len()) => {
+            return Err(Error::InvalidKey {
+                len_bytes: key.len(),
+            });
+        }
+        None if header.keys => {
+            return Err(Error::KeyMissing {
+                path: path.to_path_buf(),
+                id: document.id,
+            });
+        }
+        _ => {}
+    }
+    if let Some(fields) = document.fields.as_ref().filter(|_| header.fields)
+        && fields.len() > FIELDS_LIMIT_BYTES
+    {
+        return Err(Error::FieldsTooLong {
+            id: id(),
+            len_bytes: fields.len(),
+            limit_bytes: FIELDS_LIMIT_BYTES,
+        });
+    }
+    match document.text.as_ref().filter(|_| header.keep_texts) {
+        Some(text) => refuse_too_long(text, id),
+        None => Ok(()),
+    }
+}
+
 /// Returns [`Error::TextTooLong`] for a text of more than [`TEXT_LIMIT_BYTES`].
-pub(crate) fn refuse_too_long(id: DocId, text: &str) -> Result<()> {
+fn refuse_too_long(text: &str, id: impl FnOnce() -> DocRef) -> Result<()> {
     if text.len() > TEXT_LIMIT_BYTES {
         return Err(Error::TextTooLong {
-            id,
+            id: id(),
             len_bytes: text.len(),
             limit_bytes: TEXT_LIMIT_BYTES,
         });
@@ -47,23 +95,26 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// The stored bytes of a text and its sketch.
+    /// The stored bytes of a record and the sketch of its text.
     pub(crate) fn encode(
         &mut self,
         id: DocId,
-        text: &str,
+        record: &Record,
         sketch: Option<Sketch>,
     ) -> Result<Vec<u8>> {
-        refuse_too_long(id, text)?;
-        let compressed = self.compress(text).unwrap_or_default();
+        refuse_too_long(record.text(), || id.into())?;
+        let content = record.without_key();
+        let compressed = self.compress(content).unwrap_or_default();
         // Compression makes most short texts longer.
         let (format, content) = match compressed.len() {
-            1.. if compressed.len() < text.len() => (ZSTANDARD, compressed.as_slice()),
-            _ => (PLAIN, text.as_bytes()),
+            1.. if compressed.len() < content.len() => (ZSTANDARD, compressed.as_slice()),
+            _ => (PLAIN, content.as_bytes()),
         };
         let sketch = sketch.map(|sketch| sketch.words().map(u64::to_le_bytes));
-        let flag = if sketch.is_some() { HAS_SKETCH } else { 0 };
-        let mut payload = vec![format | flag];
+        let mut flags = if sketch.is_some() { HAS_SKETCH } else { 0 };
+        flags |= if record.is_plain() { 0 } else { IS_RECORD };
+        flags |= if record.has_text() { 0 } else { HAS_NO_TEXT };
+        let mut payload = vec![format | flags];
         payload.extend(sketch.iter().flatten().flatten());
         payload.extend_from_slice(content);
         Ok(with_crc(&payload))
@@ -78,46 +129,71 @@ impl Encoder {
     }
 }
 
-/// The text that [`Encoder::encode`] stored as `bytes`.
-pub(crate) fn decode(id: DocId, bytes: &[u8], db_path: &DbPath) -> Result<String> {
+/// The record that [`Encoder::encode`] stored as `bytes`.
+pub(crate) fn decode(id: DocId, bytes: &[u8], db_path: &DbPath) -> Result<Record> {
     let damaged = |what| damaged(id, what, db_path);
-    let (format, _, content) = fields(id, bytes, db_path)?;
-    let text = match format {
-        PLAIN => content.to_vec(),
-        _ => decompress(content).ok_or_else(|| damaged("cannot be decompressed"))?,
+    let row = Row::new(id, bytes, db_path)?;
+    let content = match row.format {
+        PLAIN => row.content.to_vec(),
+        _ => decompress(row.content).ok_or_else(|| damaged("cannot be decompressed"))?,
     };
-    String::from_utf8(text).map_err(|_| damaged("is not UTF-8"))
+    let content = String::from_utf8(content).map_err(|_| damaged("is not UTF-8"))?;
+    match row.is_record {
+        false => Ok(content.into()),
+        true => {
+            Record::parse_without_key(&content, row.has_text).ok_or_else(|| damaged("is no record"))
+        }
+    }
 }
 
 /// The sketch that [`Encoder::encode`] stored in `bytes`.
 pub(crate) fn decode_sketch(id: DocId, bytes: &[u8], db_path: &DbPath) -> Result<Option<Sketch>> {
-    fields(id, bytes, db_path).map(|(_, sketch, _)| sketch)
+    Row::new(id, bytes, db_path).map(|row| row.sketch)
 }
 
-/// The format, [`PLAIN`] or [`ZSTANDARD`], the sketch and the stored content of a text.
-fn fields<'b>(
-    id: DocId,
-    bytes: &'b [u8],
-    db_path: &DbPath,
-) -> Result<(u8, Option<Sketch>, &'b [u8])> {
-    let damaged = |what| damaged(id, what, db_path);
-    let payload = verify_crc(bytes).ok_or_else(|| damaged("does not match its checksum"))?;
-    let unknown = || damaged("has an unknown format byte");
-    let (format, content) = payload.split_first().ok_or_else(unknown)?;
-    let (sketch, content) = match format & HAS_SKETCH {
-        0 => (None, content),
-        _ => {
-            let (bytes, content) = content
-                .split_first_chunk::<16>()
-                .ok_or_else(|| damaged("has half a sketch"))?;
-            let bits = u128::from_le_bytes(*bytes);
-            let words = [bits as u64, (bits >> 64) as u64];
-            (Some(Sketch::from_words(words)), content)
+/// Returns `true` if the stored bytes hold a text. Damaged bytes count as a text.
+pub(crate) fn has_text(bytes: &[u8]) -> bool {
+    let flags = verify_crc(bytes).and_then(|payload| payload.first());
+    flags.is_none_or(|flags| flags & HAS_NO_TEXT == 0)
+}
+
+/// The parts of the stored bytes of a record.
+struct Row<'b> {
+    /// [`PLAIN`] or [`ZSTANDARD`].
+    format: u8,
+    sketch: Option<Sketch>,
+    is_record: bool,
+    has_text: bool,
+    content: &'b [u8],
+}
+
+impl<'b> Row<'b> {
+    fn new(id: DocId, bytes: &'b [u8], db_path: &DbPath) -> Result<Self> {
+        let damaged = |what| damaged(id, what, db_path);
+        let payload = verify_crc(bytes).ok_or_else(|| damaged("does not match its checksum"))?;
+        let unknown = || damaged("has an unknown format byte");
+        let (flags, content) = payload.split_first().ok_or_else(unknown)?;
+        let (sketch, content) = match flags & HAS_SKETCH {
+            0 => (None, content),
+            _ => {
+                let (bytes, content) = content
+                    .split_first_chunk::<16>()
+                    .ok_or_else(|| damaged("has half a sketch"))?;
+                let bits = u128::from_le_bytes(*bytes);
+                let words = [bits as u64, (bits >> 64) as u64];
+                (Some(Sketch::from_words(words)), content)
+            }
+        };
+        match flags & !(HAS_SKETCH | IS_RECORD | HAS_NO_TEXT) {
+            format @ (PLAIN | ZSTANDARD) => Ok(Self {
+                format,
+                sketch,
+                is_record: flags & IS_RECORD != 0,
+                has_text: flags & HAS_NO_TEXT == 0,
+                content,
+            }),
+            _ => Err(unknown()),
         }
-    };
-    match format & !HAS_SKETCH {
-        format @ (PLAIN | ZSTANDARD) => Ok((format, sketch, content)),
-        _ => Err(unknown()),
     }
 }
 
@@ -149,12 +225,12 @@ fn frame_limit(frame: &[u8]) -> usize {
     }
 }
 
-/// The text of a document; `None` if no text is stored.
+/// The record of a document; `None` if no record is stored.
 pub(crate) fn get(
     table: &impl ReadableTable<u64, &'static [u8]>,
     id: DocId,
     db_path: &DbPath,
-) -> Result<Option<String>> {
+) -> Result<Option<Record>> {
     let get = || table.get(id.0).reading(db_path);
     db_path
         .catch_failed_reads(get)?
@@ -162,12 +238,12 @@ pub(crate) fn get(
         .transpose()
 }
 
-/// The text of a document and its sketch; `None` if no text is stored.
+/// The record of a document and its sketch; `None` if no record is stored.
 pub(crate) fn get_with_sketch(
     table: &impl ReadableTable<u64, &'static [u8]>,
     id: DocId,
     db_path: &DbPath,
-) -> Result<Option<(String, Option<Sketch>)>> {
+) -> Result<Option<(Record, Option<Sketch>)>> {
     let get = || table.get(id.0).reading(db_path);
     let stored = db_path.catch_failed_reads(get)?;
     let decode = |bytes: redb::AccessGuard<'_, &'static [u8]>| {
@@ -228,10 +304,11 @@ pub(crate) type TextRow = (
     redb::AccessGuard<'static, &'static [u8]>,
 );
 
-/// All rows in order, and the damaged ranges between them. Damage does not end the iteration; any
-/// other error does.
+/// All rows from `from` on, and the damaged ranges between them. Damage does not end the iteration;
+/// any other error does.
 pub(crate) fn parts(
     table: &redb::ReadOnlyTable<u64, &'static [u8]>,
+    from: u64,
     db_path: &DbPath,
 ) -> impl Iterator<Item = Result<Part<u64, (DocId, Vec<u8>)>>> {
     let rows_from =
@@ -241,7 +318,7 @@ pub(crate) fn parts(
             .catch_failed_reads(|| rows_from(from)?.next().transpose().reading(db_path))
             .is_ok()
     };
-    let mut from = Some(0);
+    let mut from = Some(from);
     let mut rows = None;
     let mut next = move || {
         let Some(first) = from else {
@@ -311,10 +388,19 @@ mod tests {
         let db_path = DbPath::on_system_disk(std::path::Path::new("texts.simdb"));
         let mut encoder = Encoder::default();
         let sketches = [None, Some(Sketch::from_words([7, 1 << 40]))];
-        for text in ["", "短", &"the cat sat on the mat. ".repeat(500)] {
+        let long = "the cat sat on the mat. ".repeat(500);
+        let fields = Record::new(None, Some("{}"), Some(&long));
+        let no_text = Record::new(None, Some("{}"), None);
+        for record in [
+            Record::from(""),
+            "短".into(),
+            long.as_str().into(),
+            fields,
+            no_text,
+        ] {
             for sketch in sketches {
-                let bytes = encoder.encode(DocId(1), text, sketch).unwrap();
-                assert_eq!(decode(DocId(1), &bytes, &db_path).unwrap(), text);
+                let bytes = encoder.encode(DocId(1), &record, sketch).unwrap();
+                assert_eq!(decode(DocId(1), &bytes, &db_path).unwrap(), record);
                 assert_eq!(decode_sketch(DocId(1), &bytes, &db_path).unwrap(), sketch);
                 let mut damaged = bytes.clone();
                 damaged[bytes.len() / 2] ^= 1;
@@ -324,7 +410,8 @@ mod tests {
         }
         let half = with_crc(&[HAS_SKETCH | PLAIN, 1, 2, 3]);
         assert!(decode(DocId(1), &half, &db_path).is_err());
-        let long = "again ".repeat(10_000);
-        assert!(encoder.encode(DocId(1), &long, None).unwrap().len() < long.len() / 50);
+        let long = Record::from("again ".repeat(10_000));
+        let encoded = encoder.encode(DocId(1), &long, None).unwrap();
+        assert!(encoded.len() < long.text().len() / 50);
     }
 }

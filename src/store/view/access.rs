@@ -65,10 +65,11 @@ impl SnapshotTables {
             };
             let keeps = store.header.keeps();
             let mut tables = Self::of_read(&transaction, &db_path, keeps, access)?;
-            if keeps.texts {
+            if keeps.has_texts_table() {
                 let texts = transaction.open_table(schema::TEXTS);
                 tables.texts = Some(texts.reading(&db_path)?);
             }
+            tables.last_id = tables.counters().last_id;
             tables.is_flushed = is_flushed;
             Ok(tables)
         })

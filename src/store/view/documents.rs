@@ -28,7 +28,7 @@ impl View {
     }
 
     pub(crate) fn keeps_texts(&self) -> bool {
-        self.tables.texts.is_some()
+        self.tables.keeps.texts
     }
 
     pub(crate) fn keeps_arrivals(&self) -> bool {
@@ -41,10 +41,14 @@ impl View {
         let Some(state) = state.filter(|state| !self.expiry.is_expired(state.arrival)) else {
             return Ok(None);
         };
-        Ok(Some(Document {
-            text: self.text(id)?,
-            ..without_text(id, state)
-        }))
+        self.with_record(without_text(id, state)).map(Some)
+    }
+
+    /// A document with its text, its key and its fields.
+    pub(crate) fn with_record(&self, document: Document) -> Result<Document> {
+        let (record, key) = (self.record(document.id)?, self.key(document.id)?);
+        let document = document.with_record(record);
+        Ok(Document { key, ..document })
     }
 
     /// Returns `true` if the document is stored and not expired.
@@ -90,7 +94,7 @@ impl View {
 
     pub(crate) fn has_text(&self, id: DocId) -> Result<bool> {
         match self.memtables.latest(id).map(|latest| latest.text) {
-            Some(TextEdit::Put(_)) => Ok(true),
+            Some(TextEdit::Put(text)) => Ok(text.record().has_text()),
             Some(TextEdit::Remove) => Ok(false),
             Some(TextEdit::Keep) | None => self.tables.has_text(id),
         }

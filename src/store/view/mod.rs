@@ -10,6 +10,7 @@
 
 pub(crate) mod access;
 mod documents;
+mod keys;
 mod lookup;
 pub(crate) mod portions;
 pub(crate) mod postings;
@@ -22,6 +23,7 @@ use std::sync::OnceLock;
 use crate::document::Match;
 use crate::error::Result;
 use crate::ids::{DocId, Fingerprint, Timestamp};
+use crate::record::Record;
 use crate::retention::{Expiry, Retention};
 use crate::store::memtable::MemtableView;
 use crate::store::tables::Tables;
@@ -97,10 +99,15 @@ impl<A: ViewAccess> View<A> {
 
     /// `None` if no text is stored.
     pub(crate) fn text(&self, id: DocId) -> Result<Option<String>> {
+        Ok(self.record(id)?.and_then(Record::into_text))
+    }
+
+    /// The text with the key and the fields of its document; `None` if no record is stored.
+    pub(crate) fn record(&self, id: DocId) -> Result<Option<Record>> {
         match self.memtables.latest(id).map(|latest| latest.text) {
-            Some(TextEdit::Put(keyed)) => Ok(Some(keyed.text().to_owned())),
+            Some(TextEdit::Put(keyed)) => Ok(Some(keyed.record().clone())),
             Some(TextEdit::Remove) => Ok(None),
-            Some(TextEdit::Keep) | None => self.tables.text(id),
+            Some(TextEdit::Keep) | None => self.tables.record(id),
         }
     }
 

@@ -13,6 +13,7 @@ use crate::analysis::Sketch;
 use crate::error::Result;
 use crate::forest::{ForestEntries, ForestEntry, ForestSearch, ForestSpan, keys_of_first_level};
 use crate::ids::DocId;
+use crate::record::Record;
 use crate::store::cache::nodes::{MAX_ENTRIES, NodeCache, Visit};
 use crate::store::cache::wordings::WordingCache;
 use crate::store::memtable::MemtableView;
@@ -224,9 +225,10 @@ impl<A: ViewAccess> View<A> {
 
     /// The text and the sketch of a document, if [`keep_wording`](Self::keep_wording) may keep its
     /// wording.
-    pub(crate) fn text_to_keep(&self, id: DocId) -> Result<Option<(String, Option<Sketch>)>> {
+    pub(crate) fn text_to_keep(&self, id: DocId) -> Result<Option<(Record, Option<Sketch>)>> {
         if self.wordings().is_some() && self.is_in_tables(id) {
-            self.tables.text_with_sketch(id)
+            let stored = self.tables.record_with_sketch(id)?;
+            Ok(stored.filter(|(record, _)| record.has_text()))
         } else {
             Ok(None)
         }

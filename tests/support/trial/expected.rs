@@ -1,7 +1,7 @@
 //! The expected contents and answers of a database: a plain map, and comparison with every
 //! document.
 
-use simdb::{Change, DocId, Document, Fingerprint, Outcome, Snapshot, Timestamp};
+use simdb::{Change, DocId, DocRef, Document, Fingerprint, Outcome, Snapshot, Timestamp};
 
 use super::pool::Pool;
 use super::settings::{Settings, WINDOW_MS};
@@ -134,7 +134,8 @@ impl Expected {
     fn expired(&self, change: &Change) -> Option<Outcome> {
         let cutoff = self.cutoff()?;
         let is_upsert = matches!(change, Change::Upsert(_));
-        let exists = self.model.documents.contains_key(&change.id()) && !is_upsert;
+        let has = |id: &DocId| self.model.documents.contains_key(id);
+        let exists = matches!(change.doc_ref(), DocRef::Id(id) if has(&id)) && !is_upsert;
         let is_expired = arrival_of(change)? < cutoff && !exists;
         is_expired.then_some(Outcome::Expired { cutoff })
     }

@@ -245,7 +245,7 @@ fn stored_text(against: Option<&Snapshot>, id: u64) -> Result<Result<String, Str
             "its keeper is in a database; name the database with --against".to_owned(),
         ));
     };
-    let text = against.get(id.into())?.and_then(|document| document.text);
+    let text = against.get(id)?.and_then(|document| document.text);
     Ok(text.ok_or_else(|| format!("the database has no text of its keeper, document {id}")))
 }
 

@@ -99,7 +99,7 @@ impl Copier<'_> {
                 None => self.against,
             };
             let keeper = keepers
-                .map(|keepers| keepers.get(removal.keeper.into()))
+                .map(|keepers| keepers.get(removal.keeper))
                 .transpose()?;
             let keeper = keeper.flatten().and_then(|document| document.text);
             let location = self.statistics.inputs[input].location(record.number);
@@ -131,7 +131,7 @@ impl Copier<'_> {
     ) -> Result<()> {
         let stored_keeper = removal.filter(|removal| removal.cluster.is_none());
         if let (Some(removal), Some(against)) = (stored_keeper, self.against) {
-            let stored = against.get(removal.keeper.into())?;
+            let stored = against.get(removal.keeper)?;
             let text = stored.and_then(|document| document.text);
             self.summary.identical += u64::from(text.is_some() && text == content.text);
         } else if let Some(text) = &content.text {

@@ -303,6 +303,8 @@ impl Dedup {
             similar: false,
             retention: self.copy.input.fields.time.is_some().then_some(arrivals),
             frozen: false,
+            keys: false,
+            fields: false,
         })
     }
 

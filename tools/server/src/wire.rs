@@ -35,6 +35,10 @@ pub struct WireDocument {
     reliable: bool,
     arrival: Option<Timestamp>,
     text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fields: Option<Value>,
 }
 
 impl From<Document> for WireDocument {
@@ -45,13 +49,20 @@ impl From<Document> for WireDocument {
             reliable,
             arrival,
             text,
+            key,
+            fields,
         } = document;
+        let object = |fields: String| {
+            serde_json::from_str(&fields).unwrap_or_else(|_| Value::String(fields.clone()))
+        };
         Self {
             id: WireId(id),
             fingerprint,
             reliable,
             arrival,
             text,
+            key,
+            fields: fields.map(object),
         }
     }
 }

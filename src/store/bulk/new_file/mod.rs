@@ -126,7 +126,7 @@ impl NewFile {
     ) -> Result<Self> {
         let db_path = target.unpublished(target.path());
         let (file, temporary) = TemporaryFile::create(&db_path, permissions)?;
-        let file = WriteBehind::new(file).map_err(db_path.io("create"))?;
+        let file = WriteBehind::new(file, header.has_options()).map_err(db_path.io("create"))?;
         let database = redb::Database::builder()
             .set_cache_size(cache_bytes)
             .create_with_backend(file.clone())
@@ -382,6 +382,8 @@ mod tests {
                 text_keys: keeps.then(String::new),
                 frozen: false,
                 retention: keeps.then(crate::Retention::default),
+                keys: keeps,
+                fields: keeps,
             };
             let file = NewFile::create(&target, &header, 1 << 20, None).unwrap();
             assert_eq!(file.file.len().unwrap(), 257 * PAGE_BYTES as u64);

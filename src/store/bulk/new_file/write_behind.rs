@@ -62,9 +62,9 @@ fn copy_of(error: &io::Error) -> io::Error {
 }
 
 impl WriteBehind {
-    pub(super) fn new(file: Arc<dyn DiskFile>) -> io::Result<Self> {
+    pub(super) fn new(file: Arc<dyn DiskFile>, has_options: bool) -> io::Result<Self> {
         Ok(Self {
-            pages: PageFile::create(Arc::clone(&file))?,
+            pages: PageFile::create(Arc::clone(&file), has_options)?,
             file,
             shared: Arc::default(),
         })
@@ -213,7 +213,7 @@ mod tests {
     }
 
     fn device(room_bytes: u64) -> WriteBehind {
-        WriteBehind::new(Arc::new(Device { room_bytes })).unwrap()
+        WriteBehind::new(Arc::new(Device { room_bytes }), false).unwrap()
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 mod documents;
 mod entry_sum;
+mod keys;
 mod memtable;
 mod texts;
 mod times;
@@ -116,6 +117,7 @@ pub(crate) fn steps(tables: &SnapshotTables) -> Result<u64> {
         ..
     } = tables.counters();
     let tables_by_document = if tables.kept(TIMES).is_some() { 4 } else { 2 };
+    let keys = if tables.keeps.keys { documents } else { 0 };
     let text_keys = match tables.kept(TEXT_KEYS) {
         Some(table) => table.bytes()?.0 / BYTES_PER_KEY,
         None => 0,
@@ -125,6 +127,7 @@ pub(crate) fn steps(tables: &SnapshotTables) -> Result<u64> {
         .saturating_add(distinct_fingerprints.saturating_mul(3))
         .saturating_add(texts)
         .saturating_add(text_keys)
+        .saturating_add(keys)
         .saturating_sub(unreliable))
 }
 

@@ -1,5 +1,5 @@
-//! The stored texts: each can be read, has its sketch and a document, and `forest` holds their
-//! forest keys and no others.
+//! The stored texts or records: each can be read, has its sketch and a document, and `forest` holds
+//! their forest keys and no others. The rows of keys: each can be read.
 
 use rayon::prelude::*;
 
@@ -8,6 +8,8 @@ use super::{NAMED, PackedTable, TableCheck, both, has_document, holds, unless_co
 use crate::analysis::{Analysed, Sketch};
 use crate::error::Result;
 use crate::ids::DocId;
+use crate::record::{Record, key_hash};
+use crate::store::tables::keys::{self, FIRST_GROUP};
 use crate::store::tables::packed::damaged_ranges::{Part, split_damage};
 use crate::store::tables::packed::entry::pair;
 use crate::store::tables::schema::{FINGERPRINTS, TEXT_KEYS};
@@ -20,7 +22,7 @@ type TextsTable = redb::ReadOnlyTable<u64, &'static [u8]>;
 /// A stored text with its stored sketch.
 struct StoredText {
     id: DocId,
-    text: String,
+    record: Record,
     sketch: Option<Sketch>,
 }
 
@@ -34,23 +36,25 @@ impl TableCheck {
             return Ok(());
         };
         let made = self.stored_texts(tables, table)?;
+        let (made, keys) = made.unzip();
         if let Some(forest) = tables.kept(TEXT_KEYS) {
             self.forest(tables, table, forest, made)?;
         }
-        Ok(())
+        self.keys(tables, keys)
     }
 
-    /// Reads every text and looks up its document. Returns the sum of all forest keys, or `None` if
-    /// a text cannot be read.
+    /// Reads every text and looks up its document. Returns the sums of all forest keys and of all
+    /// keys, or `None` if a text cannot be read.
     fn stored_texts(
         &mut self,
         tables: &SnapshotTables,
         table: &TextsTable,
-    ) -> Result<Option<EntrySum>> {
-        let (mut count, mut forest, mut is_whole) = (0, EntrySum::default(), true);
+    ) -> Result<Option<(EntrySum, EntrySum)>> {
+        let (mut count, mut is_whole) = (0, true);
+        let (mut forest, mut document_keys) = (EntrySum::default(), EntrySum::default());
         let (mut batch, mut batch_bytes) = (Vec::new(), 0);
         let keeps_keys = tables.kept(TEXT_KEYS).is_some();
-        for part in texts::parts(table, &tables.db_path) {
+        for part in texts::parts(table, 0, &tables.db_path) {
             let (id, sealed) = match part? {
                 Part::Read(row) => row,
                 Part::Damaged(range) => {
@@ -59,14 +63,28 @@ impl TableCheck {
                     continue;
                 }
             };
+            if tables.keeps.keys && id.0 >= FIRST_GROUP {
+                let keys = keys::decode(id, &sealed, &tables.db_path);
+                match unless_corrupt(keys, &mut self.damage)? {
+                    Some(keys) => keys
+                        .iter()
+                        .for_each(|(id, key)| document_keys.add(pair(key_hash(key), id.0))),
+                    None => is_whole = false,
+                }
+                continue;
+            }
             // Forest keys are made in batches: a single text is too little work for all cores.
-            let stored = texts::decode(id, &sealed, &tables.db_path).and_then(|text| {
+            let stored = texts::decode(id, &sealed, &tables.db_path).and_then(|record| {
                 let sketch = texts::decode_sketch(id, &sealed, &tables.db_path)?;
-                Ok(StoredText { id, text, sketch })
+                Ok(StoredText { id, record, sketch })
             });
-            match unless_corrupt(stored, &mut self.damage)? {
+            let stored = unless_corrupt(stored, &mut self.damage)?;
+            let has_text = stored
+                .as_ref()
+                .is_none_or(|stored| stored.record.has_text());
+            match stored {
                 Some(stored) if keeps_keys => {
-                    batch_bytes += stored.text.len();
+                    batch_bytes += stored.record.content().len();
                     batch.push(stored);
                     if batch.len() >= TEXTS_PER_BATCH || batch_bytes >= BYTES_PER_BATCH {
                         forest = forest.union(self.forest_of(&batch, tables));
@@ -83,7 +101,7 @@ impl TableCheck {
                     "table texts holds document {id}, table fingerprints does not"
                 ));
             }
-            count += 1;
+            count += u64::from(has_text);
             self.progress.step()?;
         }
         let counted = tables.counters().texts;
@@ -95,7 +113,14 @@ impl TableCheck {
         if keeps_keys {
             forest = forest.union(self.forest_of(&batch, tables));
         }
-        Ok(is_whole.then_some(forest))
+        let documents = tables.counters().documents;
+        if is_whole && self.is_flushed && tables.keeps.keys && document_keys.count != documents {
+            self.damage.push(format!(
+                "table texts holds {} keys; there are {documents} documents",
+                document_keys.count
+            ));
+        }
+        Ok(is_whole.then_some((forest, document_keys)))
     }
 
     /// Reads `forest` and compares its entries with `made`, the entries of the texts.
@@ -141,7 +166,7 @@ impl TableCheck {
         // file.
         self.name(forest.entries()?.map(|entry| {
             let (key, id) = both(entry?);
-            let text = tables.text(DocId(id))?;
+            let text = tables.record(DocId(id))?;
             let keys = text.map_or(Vec::new(), |text| text_keys::keys(&text));
             Ok(keys.binary_search(&key).is_err().then(|| {
                 format!(
@@ -154,7 +179,7 @@ impl TableCheck {
     /// The sum of the forest keys of texts. Names texts with another sketch than theirs.
     fn forest_of(&mut self, texts: &[StoredText], tables: &SnapshotTables) -> EntrySum {
         let forest_of_text = |stored: &StoredText| {
-            let keyed = Analysed::keyed(&*stored.text);
+            let keyed = Analysed::keyed(stored.record.clone());
             let mut sum = EntrySum::default();
             (keyed.forest_keys().iter()).for_each(|key| sum.add(pair(*key, stored.id.0)));
             let is_wrong = keyed.sketch() != stored.sketch;

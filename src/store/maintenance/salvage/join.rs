@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::store::disk::path::{DbPath, message_without_path};
+use crate::store::tables::keys;
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::damaged_ranges::{Damaged, Part};
 use crate::store::tables::packed::entry::{Entry, pair};
@@ -12,6 +13,7 @@ use crate::store::tables::schema::UNRELIABLE;
 pub(super) type Table<K> = redb::ReadOnlyTable<K, &'static [u8]>;
 
 pub(super) const TEXTS_NAME: &str = "texts";
+pub(super) const KEYS_NAME: &str = "texts (keys)";
 
 /// The content of one row, without the document id.
 pub(super) enum Fact {
@@ -23,6 +25,7 @@ pub(super) enum Fact {
     Arrival(u64),
     /// A stored text, not decoded yet.
     Text(Vec<u8>),
+    Key(String),
 }
 
 /// All facts about one document.
@@ -33,6 +36,7 @@ pub(super) struct JoinedDocument {
     pub(super) reliable: Option<bool>,
     pub(super) arrival: Option<Timestamp>,
     pub(super) sealed_text: Option<Vec<u8>>,
+    pub(super) key: Option<String>,
     /// `true` if `fingerprints` is damaged at this id, and the fingerprint comes from `block0`.
     pub(super) is_from_block0: bool,
     /// `true` if the source of the fingerprint holds a second, different fingerprint of this id. A
@@ -54,6 +58,9 @@ impl JoinedDocument {
             }
             Fact::Text(sealed) => {
                 self.sealed_text.get_or_insert(sealed);
+            }
+            Fact::Key(key) => {
+                self.key.get_or_insert(key);
             }
         }
     }
@@ -94,6 +101,7 @@ impl SourceJoin<'_> {
             reliable: Some(true),
             arrival: None,
             sealed_text: None,
+            key: None,
             is_from_block0: false,
             is_ambiguous: false,
             lost_text: false,
@@ -136,6 +144,12 @@ impl SourceJoin<'_> {
 }
 
 pub(super) type Row = Part<u64, (u64, Fact)>;
+
+/// The keys in a row.
+pub(super) fn key_facts(row: DocId, sealed: &[u8], db_path: &DbPath) -> Result<Vec<(u64, Fact)>> {
+    let keys = keys::decode(row, sealed, db_path)?.into_iter();
+    Ok(keys.map(|(id, key)| (id.0, Fact::Key(key))).collect())
+}
 
 /// Facts of one kind, in order of ids.
 pub(super) struct Source<'s> {

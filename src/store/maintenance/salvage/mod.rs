@@ -2,7 +2,8 @@
 //!
 //! Most facts are in two tables, each the *twin* of the other: a reliable fingerprint in
 //! `fingerprints` and `block0`, an arrival time in `times` and `arrivals`. The recipe makes a lost
-//! fingerprint again from the text. All other tables are derived, and not read.
+//! fingerprint again from the text. Keys and fields are in table `texts`. All other tables are
+//! derived, and not read.
 //!
 //! [`tables`] reads the tables, or [`pages`] every page if redb cannot open the file; [`join`]
 //! brings the facts of each document together, and [`wal_overlay`] replaces the documents that the
@@ -22,10 +23,11 @@ use crate::document::Document;
 use crate::error::Result;
 use crate::ids::{DocId, Fingerprint};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
+use crate::record::Record;
 use crate::store::bulk::Load;
 use crate::store::disk::path::DbPath;
 use crate::store::tables::edit::TextEdit;
-use crate::store::tables::schema::Header;
+use crate::store::tables::schema::{Header, Keeps};
 use crate::store::tables::texts;
 use join::JoinedDocument;
 use source::Content;
@@ -56,6 +58,8 @@ pub struct Salvage {
     /// Documents whose arrival time is lost. They get the arrival time of the latest document, or
     /// now if the system's clock counts ([`Retention::by_clock`](crate::Retention::by_clock)).
     pub without_arrival: u64,
+    /// Documents whose key is lost, in a database with keys. They are not in the new database.
+    pub without_key: u64,
     /// A sentence for each part that could not be read.
     pub damage: Vec<String>,
 }
@@ -95,7 +99,7 @@ impl DamagedFile {
                 }
                 tables.join(target.path(), memory_bytes, &reporter)?
             }
-            Content::Pages(pages) => pages.join()?,
+            Content::Pages(pages) => pages.join(keeps, &db_path)?,
         };
 
         // Without a clock the latest arrival expires the others, so a document whose arrival is
@@ -117,7 +121,9 @@ impl DamagedFile {
         while let Some(joined) = documents.next()? {
             match overlay.get_mut(&joined.id.0) {
                 None => {
-                    if let Some(document) = salvage.document(joined, &db_path, &fingerprint) {
+                    if let Some(document) = salvage.document(joined, &db_path, &fingerprint)
+                        && salvage.has_key(&document, keeps)
+                    {
                         let lacks_arrival = keeps.arrivals && document.arrival.is_none();
                         salvage.without_arrival += u64::from(lacks_arrival);
                         load.push(document)?;
@@ -125,7 +131,8 @@ impl DamagedFile {
                 }
                 // A journal does not repeat a text that an edit leaves as it was.
                 Some(journaled) if journaled.text == TextEdit::Keep => {
-                    journaled.kept_text = salvage.text(&joined, &db_path);
+                    journaled.kept_text = salvage.record(&joined, &db_path);
+                    journaled.kept_key = joined.key;
                 }
                 Some(_) => {}
             }
@@ -135,17 +142,21 @@ impl DamagedFile {
             let Some(state) = journaled.state else {
                 continue;
             };
-            load.push(Document {
-                id: DocId(id),
-                fingerprint: state.fingerprint,
+            let record = match journaled.text {
+                TextEdit::Put(keyed) => Some(keyed.record().clone()),
+                TextEdit::Keep => journaled.kept_text,
+                TextEdit::Remove => None,
+            };
+            let document = Document {
                 reliable: state.reliable,
                 arrival: state.arrival,
-                text: match journaled.text {
-                    TextEdit::Put(keyed) => Some(keyed.text().to_owned()),
-                    TextEdit::Keep => journaled.kept_text,
-                    TextEdit::Remove => None,
-                },
-            })?;
+                ..Document::new(DocId(id), state.fingerprint)
+            };
+            let mut document = document.with_record(record);
+            document.key = document.key.or(journaled.kept_key);
+            if salvage.has_key(&document, keeps) {
+                load.push(document)?;
+            }
         }
 
         damage.extend(documents.into_damage());
@@ -165,8 +176,9 @@ impl Salvage {
         db_path: &DbPath,
         fingerprint: &impl Fn(&str) -> Option<(Fingerprint, bool)>,
     ) -> Option<Document> {
-        let text = self.text(&joined, db_path);
-        let made = || fingerprint(text.as_deref()?);
+        let record = self.record(&joined, db_path);
+        let text = record.as_ref().filter(|record| record.has_text());
+        let made = || fingerprint(text?.text());
         let (fingerprint, reliable) = match (joined.fingerprint, joined.reliable) {
             (Some(found), Some(reliable)) => (found, reliable),
             // Without a text to decide, reliable: most documents are.
@@ -185,17 +197,25 @@ impl Salvage {
         };
         self.from_one_table += u64::from(joined.is_from_block0);
         self.ambiguous += u64::from(joined.is_ambiguous);
-        Some(Document {
-            id: joined.id,
-            fingerprint,
+        let document = Document {
             reliable,
             arrival: joined.arrival,
-            text,
-        })
+            ..Document::new(joined.id, fingerprint)
+        };
+        let document = document.with_record(record);
+        let key = joined.key;
+        Some(Document { key, ..document })
     }
 
-    /// Returns the text of a document, and counts a lost or damaged one.
-    fn text(&mut self, joined: &JoinedDocument, db_path: &DbPath) -> Option<String> {
+    /// Returns `false` for a document whose key is lost, and counts the document.
+    fn has_key(&mut self, document: &Document, keeps: Keeps) -> bool {
+        let is_lost = keeps.keys && document.key.is_none();
+        self.without_key += u64::from(is_lost);
+        !is_lost
+    }
+
+    /// Returns the record of a document, and counts a lost or damaged one.
+    fn record(&mut self, joined: &JoinedDocument, db_path: &DbPath) -> Option<Record> {
         let sealed = joined.sealed_text.as_ref();
         let text = sealed.map(|sealed| texts::decode(joined.id, sealed, db_path));
         let is_lost = joined.lost_text || matches!(text, Some(Err(_)));

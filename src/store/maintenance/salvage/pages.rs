@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
-use super::join::{Fact, Source, SourceJoin, TEXTS_NAME};
+use super::join::{Fact, KEYS_NAME, Source, SourceJoin, TEXTS_NAME, key_facts};
 use super::leaf;
 use crate::error::Result;
-use crate::ids::Timestamp;
+use crate::ids::{DocId, Timestamp};
 use crate::progress::ProgressReporter;
 use crate::store::bulk::MIN_MEMORY_BYTES;
 use crate::store::bulk::sort::{SortContext, Sorter};
@@ -18,10 +19,11 @@ use crate::store::disk::PAGE_BYTES;
 use crate::store::disk::checksum::verify_crc;
 use crate::store::disk::path::DbPath;
 use crate::store::pager::PageFile;
+use crate::store::tables::keys::FIRST_GROUP;
 use crate::store::tables::packed::chunk::Chunk;
 use crate::store::tables::packed::damaged_ranges::Part;
 use crate::store::tables::packed::entry::{Entry, pair, swapped};
-use crate::store::tables::schema::{ARRIVALS, BLOCK0, FINGERPRINTS, TIMES, UNRELIABLE};
+use crate::store::tables::schema::{ARRIVALS, BLOCK0, FINGERPRINTS, Keeps, TIMES, UNRELIABLE};
 
 /// A leaf with more rows than table `meta` can have is not searched for settings.
 const MAX_META_ROWS: usize = 64;
@@ -40,6 +42,8 @@ pub(super) struct ScannedPages {
     pub(super) latest_arrival: Option<Timestamp>,
     /// Document id, position.
     texts: Sorter<u128>,
+    /// Row from [`FIRST_GROUP`] on, position: texts, or in a database with keys the keys.
+    groups: Sorter<u128>,
     pub(super) meta: BTreeMap<String, Vec<u8>>,
     /// Pages that match their checksum or hold a chunk.
     pub(super) sound_pages: u64,
@@ -64,6 +68,7 @@ impl ScannedPages {
             times: Sorter::new(sorter_bytes, &context),
             latest_arrival: None,
             texts: Sorter::new(sorter_bytes, &context),
+            groups: Sorter::new(sorter_bytes / 16, &context),
             meta: BTreeMap::new(),
             sound_pages: 0,
         };
@@ -81,9 +86,12 @@ impl ScannedPages {
             // page is lost.
             let is_chunk = is_leaf && found.take_chunk(&page)?;
             found.sound_pages += u64::from(is_sound || is_chunk);
-            if is_leaf && is_sound && !is_chunk {
+            if is_leaf && !is_chunk {
+                // Rows are sealed too: with a lost page of checksums, 1,024 pages seem damaged.
                 found.take_texts(number, &page)?;
-                found.take_meta(&page);
+                if is_sound {
+                    found.take_meta(&page);
+                }
             }
         }
         Ok(found)
@@ -130,7 +138,11 @@ impl ScannedPages {
     /// their seals.
     fn take_texts(&mut self, number: u64, page: &[u8]) -> Result<()> {
         for (row, (id, _)) in text_rows(page).into_iter().flatten().enumerate() {
-            self.texts.push(pair(id, number << ROW_BITS | row as u64))?;
+            let sorter = match id < FIRST_GROUP {
+                true => &mut self.texts,
+                false => &mut self.groups,
+            };
+            sorter.push(pair(id, number << ROW_BITS | row as u64))?;
         }
         Ok(())
     }
@@ -149,23 +161,25 @@ impl ScannedPages {
         }
     }
 
-    pub(super) fn join(self) -> Result<SourceJoin<'static>> {
-        let file = self.file;
-        let mut last = None;
-        // The first text of each id that matches its checksum. A row can be left over from an old
-        // state of the database, and the further pages of a long row may have been reused since.
-        let texts = self.texts.sorted()?.filter_map(move |position| {
-            let (id, position) = match position {
-                Ok(entry) => (entry.first(), entry.second()),
-                Err(error) => return Some(Err(error)),
-            };
-            if last == Some(id) {
-                return None;
-            }
-            let sealed = read_text(&file, position)?;
-            last = Some(id);
-            Some(Ok(Part::Read((id, Fact::Text(sealed)))))
-        });
+    pub(super) fn join(self, keeps: Keeps, db_path: &DbPath) -> Result<SourceJoin<'static>> {
+        let file = Arc::new(self.file);
+        let mut texts = sealed_rows(Arc::clone(&file), self.texts.sorted()?);
+        let groups = sealed_rows(file, self.groups.sorted()?);
+        let mut keys: Box<dyn Iterator<Item = _>> = Box::new(std::iter::empty());
+        if keeps.keys {
+            let db_path = db_path.clone();
+            // Damaged rows are left out.
+            keys = Box::new(groups.flat_map(move |row| match row {
+                Ok((row, sealed)) => {
+                    let facts = key_facts(DocId(row), &sealed, &db_path).unwrap_or_default();
+                    facts.into_iter().map(|fact| Ok(Part::Read(fact))).collect()
+                }
+                Err(error) => vec![Err(error)],
+            }));
+        } else {
+            texts = Box::new(texts.chain(groups));
+        }
+        let texts = texts.map(|row| row.map(|(id, sealed)| Part::Read((id, Fact::Text(sealed)))));
         let (fingerprints, times) = (self.fingerprints.sorted()?, self.times.sorted()?);
         let unreliable = self.unreliable.sorted()?;
         Ok(SourceJoin {
@@ -174,10 +188,35 @@ impl ScannedPages {
                 Source::sorted(UNRELIABLE.id.name, unreliable, |_| Fact::Unreliable),
                 Source::sorted(TIMES.id.name, times, Fact::Arrival),
                 Source::new(TEXTS_NAME, texts),
+                Source::new(KEYS_NAME, keys),
             ],
             block0: None,
         })
     }
+}
+
+/// Rows of table `texts`: id and sealed bytes.
+type SealedRows = Box<dyn Iterator<Item = Result<(u64, Vec<u8>)>>>;
+
+/// The first row of each id that matches its checksum. A row can be left over from an old state of
+/// the database, and the further pages of a long row may have been reused since.
+fn sealed_rows(
+    file: Arc<PageFile>,
+    positions: impl Iterator<Item = Result<u128>> + 'static,
+) -> SealedRows {
+    let mut last = None;
+    Box::new(positions.filter_map(move |position| {
+        let (id, position) = match position {
+            Ok(entry) => (entry.first(), entry.second()),
+            Err(error) => return Some(Err(error)),
+        };
+        if last == Some(id) {
+            return None;
+        }
+        let sealed = read_text(&file, position)?;
+        last = Some(id);
+        Some(Ok((id, sealed)))
+    }))
 }
 
 /// The document id and the range of each sealed text, if the leaf is one of table `texts`.

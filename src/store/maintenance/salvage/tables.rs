@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::join::{Fact, Source, SourceJoin, TEXTS_NAME, Table};
+use super::join::{Fact, KEYS_NAME, Row, Source, SourceJoin, TEXTS_NAME, Table, key_facts};
 use super::source::OpenFile;
 use crate::error::Result;
 use crate::ids::Timestamp;
@@ -10,6 +10,7 @@ use crate::progress::ProgressReporter;
 use crate::store::bulk::MIN_MEMORY_BYTES;
 use crate::store::bulk::sort::{SortContext, Sorted, Sorter};
 use crate::store::disk::path::DbPath;
+use crate::store::tables::keys::{self, FIRST_GROUP};
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::damaged_ranges::{Damaged, KeyInt, Part};
 use crate::store::tables::packed::entry::{Entry, swapped};
@@ -49,7 +50,7 @@ impl SalvageTables {
             arrivals: pairs(ARRIVALS),
             unreliable: file.packed(UNRELIABLE, keeps, db_path, damage),
             texts: keeps
-                .texts
+                .has_texts_table()
                 .then(|| file.table(TEXTS, db_path, damage))
                 .flatten(),
             keeps,
@@ -89,8 +90,11 @@ impl SalvageTables {
                 Fact::Arrival,
             ));
         }
-        if self.keeps.texts {
+        if self.keeps.has_texts_table() {
             sources.push(self.texts());
+        }
+        if self.keeps.keys {
+            sources.push(self.keys());
         }
         Ok(SourceJoin { sources, block0 })
     }
@@ -140,13 +144,44 @@ impl SalvageTables {
         let Some(table) = &self.texts else {
             return Source::lost(TEXTS_NAME, &self.db_path);
         };
-        let rows = texts::parts(table, &self.db_path).map(|part| {
+        let rows = texts::parts(table, 0, &self.db_path).map(|part| {
             Ok(match part? {
                 Part::Read((id, sealed)) => Part::Read((id.0, Fact::Text(sealed))),
                 Part::Damaged(range) => Part::Damaged(range),
             })
         });
-        Source::new(TEXTS_NAME, rows)
+        let is_text = |row: &Result<Row>| match row {
+            Ok(Part::Read((id, _))) => *id < FIRST_GROUP,
+            Ok(Part::Damaged(_)) | Err(_) => true,
+        };
+        let has_keys = self.keeps.keys;
+        Source::new(
+            TEXTS_NAME,
+            rows.take_while(move |row| !has_keys || is_text(row)),
+        )
+    }
+
+    /// The keys, whose rows are behind the rows of the texts.
+    fn keys(&self) -> Source<'_> {
+        let Some(table) = &self.texts else {
+            return Source::lost(KEYS_NAME, &self.db_path);
+        };
+        let rows = texts::parts(table, FIRST_GROUP, &self.db_path).flat_map(|part| {
+            let damaged = |from, to: Option<u64>, why| {
+                let to = to.map(keys::first_id);
+                let from = keys::first_id(from);
+                vec![Ok(Part::Damaged(Damaged { from, to, why }))]
+            };
+            match part {
+                Ok(Part::Read((row, sealed))) => match key_facts(row, &sealed, &self.db_path) {
+                    Ok(facts) => facts.into_iter().map(|fact| Ok(Part::Read(fact))).collect(),
+                    Err(why) => damaged(row.0, Some(row.0 + 1), why),
+                },
+                Ok(Part::Damaged(Damaged { from, to, why })) => damaged(from, to, why),
+                Err(error) => vec![Err(error)],
+            }
+        });
+        Source::new(KEYS_NAME, rows)
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::journals::owners;
 use super::source::DamagedFile;
+use crate::record::Record;
 use crate::store::disk::path::message_without_path;
 use crate::store::journal::{Identity, Journal, Lookup};
 use crate::store::tables::edit::{DocumentEdit, StoredDocument, TextEdit};
@@ -16,8 +17,10 @@ pub(super) struct JournaledDocument {
     /// `None` if the document is removed.
     pub(super) state: Option<StoredDocument>,
     pub(super) text: TextEdit,
-    /// The text in the tables, if `text` keeps that.
-    pub(super) kept_text: Option<String>,
+    /// The text or the record in the tables, if `text` keeps that.
+    pub(super) kept_text: Option<Record>,
+    /// The key in the tables, if `text` keeps the record.
+    pub(super) kept_key: Option<String>,
 }
 
 impl DamagedFile {
@@ -103,6 +106,7 @@ fn add(overlay: &mut WalOverlay, edit: DocumentEdit) {
         state: None,
         text: TextEdit::Keep,
         kept_text: None,
+        kept_key: None,
     });
     document.state = edit.after;
     if edit.text != TextEdit::Keep {
