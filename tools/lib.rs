@@ -48,7 +48,12 @@ pub fn simdb_load() -> ExitCode {
 
 /// Reads the arguments of the process, or ends the process with a message.
 pub fn parse<T: Parser>() -> T {
-    let matches = with_own_refusals(T::command()).get_matches();
+    parse_from(std::env::args_os())
+}
+
+/// Reads arguments, the first of which names the program, or ends the process with a message.
+pub fn parse_from<T: Parser>(arguments: impl IntoIterator<Item = OsString>) -> T {
+    let matches = with_own_refusals(T::command()).get_matches_from(arguments);
     T::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 

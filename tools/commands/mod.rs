@@ -100,6 +100,7 @@ verbs! {
     Prune(prune::Prune),
     Watch(watch::Watch),
     Serve(serve::Serve),
+    Report(serve::Report),
     Check(check::Check),
     CheckReport(check_report::CheckReport),
     Doctor(doctor::Doctor),

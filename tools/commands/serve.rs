@@ -1,4 +1,4 @@
-//! `simdb-cli serve`: runs the program `simdb-serve`.
+//! `simdb-cli serve` and `report`: run the program `simdb-serve`.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -34,11 +34,41 @@ const PROGRAM: &str = "simdb-serve";
 
 impl Serve {
     pub fn run(&self, output: &mut Output) -> Result<()> {
-        output.flush()?;
-        let beside = beside_this_program();
-        let mut command = Command::new(beside.unwrap_or_else(|| PROGRAM.into()));
-        Err(replace_by(command.args(&self.arguments)))
+        run_program(&[], &self.arguments, output)
     }
+}
+
+/// Writes a report about a database as one file of HTML, for mail or a ticket
+///
+/// Runs the program simdb-serve, which is built by itself: `simdb-serve report --help` has all
+/// options. The report has the findings of `doctor` as pictures, the largest groups of
+/// near-duplicates with their differences, and the documents with the largest ids.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  simdb-cli report news.simdb -o report.html")]
+pub struct Report {
+    /// The database, and options of simdb-serve report
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "DATABASE"
+    )]
+    arguments: Vec<OsString>,
+}
+
+impl Report {
+    pub fn run(&self, output: &mut Output) -> Result<()> {
+        run_program(&["report"], &self.arguments, output)
+    }
+}
+
+fn run_program(verb: &[&str], arguments: &[OsString], output: &mut Output) -> Result<()> {
+    output.flush()?;
+    let beside = beside_this_program();
+    let mut command = Command::new(beside.unwrap_or_else(|| PROGRAM.into()));
+    Err(replace_by(command.args(verb).args(arguments)))
 }
 
 /// The path of `simdb-serve` in the folder of this program, if it is there.

@@ -33,13 +33,14 @@ fn help_of_every_verb_has_an_example() {
     }
 }
 
-/// Verbs without a database. `serve` runs another program, with tests of its own.
-const WITHOUT_DATABASE: [&str; 6] = [
+/// Verbs without a database. `serve` and `report` run another program, with tests of its own.
+const WITHOUT_DATABASE: [&str; 7] = [
     "check-report",
     "cut",
     "hash",
     "recipe",
     "serve",
+    "report",
     "completions",
 ];
 

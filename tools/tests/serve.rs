@@ -62,6 +62,12 @@ fn program_beside_simdb_cli_gets_all_arguments_and_decides_the_exit_code() {
     };
     let arguments = "--create a.simdb --listen unix:a b --help\n";
     assert_eq!(run(), (Some(7), format!("path {arguments}")));
+    let report = ["report", "a.simdb", "-o", "b.html"];
+    let ran = cli_in(&folder).args(report).output().expect("it runs");
+    assert_eq!(
+        String::from_utf8_lossy(&ran.stdout),
+        "path report a.simdb -o b.html\n"
+    );
     write_program(
         &folder,
         "simdb-serve",

@@ -172,7 +172,13 @@ fn connections_beyond_the_limit_are_refused_with_503_and_room_is_given_back() {
     }
     let metrics = served.get("/metrics").body;
     assert!(metric(&metrics, "simdb_refused_connections_total") >= 1.0);
-    assert_eq!(metric(&metrics, "simdb_connections"), 1.0);
+    // The connection of the request before may still be closing.
+    while metric(&served.get("/metrics").body, "simdb_connections") > 1.0 {
+        assert!(
+            started.elapsed() < PATIENCE,
+            "a connection is not given back"
+        );
+    }
 }
 
 #[test]

@@ -14,5 +14,6 @@ mod hostile;
 mod operations;
 mod page;
 mod queries;
+mod report;
 mod schema;
 mod shutdown;

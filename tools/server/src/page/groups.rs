@@ -9,6 +9,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
+use clap::ValueEnum;
 use maud::{Markup, html};
 use serde::Deserialize;
 use simdb::clusters::{Clustering, ClustersEvent, Keep};
@@ -34,10 +35,13 @@ pub struct GroupsQuery {
     radius: Option<u32>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+/// The documents that are near each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
-enum GroupKind {
+pub enum GroupKind {
+    /// Fingerprints within the radius
     Bits,
+    /// Texts of which one covers the other
     Words,
 }
 
@@ -135,33 +139,38 @@ fn show(
         }
     };
     let snapshot = server.database.snapshot()?.on_progress(on_progress);
-    let mut largest = Largest::default();
-    match kind {
-        GroupKind::Bits => {
-            let clustering = Clustering {
-                radius,
-                ..Clustering::default()
-            };
-            snapshot.clusters(&clustering, |event| largest.add(event))?;
-        }
-        GroupKind::Words => {
-            let mut join = SimilarJoin::default();
-            join.memory_bytes = MEMORY_BYTES;
-            snapshot.similar_clusters(&join, Keep::First, |event| largest.add(event))?;
-        }
-    }
-    largest.show(words, &snapshot)
+    Largest::of(&snapshot, kind, radius)?.show(words, &snapshot)
 }
 
 /// The largest groups so far.
 #[derive(Default)]
-struct Largest {
+pub struct Largest {
     groups: BinaryHeap<Reverse<Group>>,
     count: u64,
     documents: u64,
 }
 
 impl Largest {
+    /// The largest groups of a snapshot, which reports its progress.
+    pub fn of(snapshot: &Snapshot, kind: GroupKind, radius: u32) -> Result<Self, ApiError> {
+        let mut largest = Self::default();
+        match kind {
+            GroupKind::Bits => {
+                let clustering = Clustering {
+                    radius,
+                    ..Clustering::default()
+                };
+                snapshot.clusters(&clustering, |event| largest.add(event))?;
+            }
+            GroupKind::Words => {
+                let mut join = SimilarJoin::default();
+                join.memory_bytes = MEMORY_BYTES;
+                snapshot.similar_clusters(&join, Keep::First, |event| largest.add(event))?;
+            }
+        }
+        Ok(largest)
+    }
+
     fn add(&mut self, event: ClustersEvent<'_>) -> ControlFlow<()> {
         if let ClustersEvent::Cluster(cluster) = event {
             self.count += 1;
@@ -182,7 +191,7 @@ impl Largest {
         ControlFlow::Continue(())
     }
 
-    fn show(self, words: &Words, snapshot: &Snapshot) -> Result<Markup, ApiError> {
+    pub fn show(self, words: &Words, snapshot: &Snapshot) -> Result<Markup, ApiError> {
         let mut shown = Vec::new();
         for Reverse(group) in self.groups.into_sorted_vec() {
             shown.push(show_group(words, snapshot, &group)?);

@@ -13,7 +13,7 @@ pub mod browse;
 pub mod groups;
 pub mod health;
 mod marks;
-mod parts;
+pub mod parts;
 pub mod review;
 pub mod search;
 mod words;
@@ -196,6 +196,24 @@ pub async fn script() -> Response {
 
 pub async fn icon() -> Response {
     asset(include_str!("icon.svg"), "image/svg+xml")
+}
+
+/// A whole page in one file, without links into a server.
+pub fn standalone(words: &Words, title: &str, body: &Markup) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang=(words.language) {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
+                title { (title) " · simdb" }
+                style { (PreEscaped(include_str!("style.css"))) }
+            }
+            body { main { (body) } }
+        }
+    };
+    parts::without_links(&page.into_string())
 }
 
 /// The page of a browser without a token.

@@ -42,9 +42,24 @@ pub fn bits(words: &Words, of: Fingerprint, other: Fingerprint) -> Markup {
     }
 }
 
+/// The start of a link to the matches of a document, as it is written in HTML.
+const LINK: &str = "<a href=\"/search?by=id&amp;q=";
+
 /// The id of a document, as a link to its matches.
 pub fn id_link(id: impl std::fmt::Display) -> Markup {
     html! { a href={ "/search?by=id&q=" (id) } { (id) } }
+}
+
+/// A page with plain ids in place of links. A text of a document has no `<`, since it is escaped.
+pub fn without_links(html: &str) -> String {
+    let mut parts = html.split(LINK);
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let link = part.split_once("</a>").unwrap_or((part, ""));
+        text += link.0.split_once('>').map_or("", |(_, id)| id);
+        text += link.1;
+    }
+    text
 }
 
 /// A stored document with its text.
@@ -194,6 +209,13 @@ mod tests {
         assert_eq!(of(0, 1), [1, 2, 3]);
         assert_eq!(of(0, 1 << 63), [2, 3, 4]);
         assert_eq!(of(0, 1 << 47 | 1 << 16), [1, 4]);
+    }
+
+    #[test]
+    fn ids_without_links_are_plain() {
+        let page =
+            html! { p { (id_link(7)) " and " (id_link(8)) } a href="/x" { "x" } }.into_string();
+        assert_eq!(without_links(&page), "<p>7 and 8</p><a href=\"/x\">x</a>");
     }
 
     #[test]

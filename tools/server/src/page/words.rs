@@ -128,10 +128,16 @@ words! {
     token_text: "Open the link that the server printed at its start, or enter the token." / "请打开服务器启动时打印的链接，或输入令牌。",
     token: "Token" / "令牌",
     open: "Open" / "进入",
+    report: "Report" / "报告",
     failed: "This did not work" / "出错了",
 }
 
 impl Words {
+    /// The texts in Chinese, or in English.
+    pub fn in_chinese(is_chinese: bool) -> &'static Self {
+        if is_chinese { &CHINESE } else { &ENGLISH }
+    }
+
     /// The language that a browser prefers; English unless it is Chinese.
     pub fn of(headers: &HeaderMap) -> &'static Self {
         let accepted = headers
