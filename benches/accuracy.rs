@@ -5,9 +5,12 @@
 //! `SET.pairs.jsonl.gz` with `a`, `b`, `label`, `kind`, `strength` and `bucket`;
 //! `SET.grey.jsonl.gz` with `a` and `b`. Without a directory the small sets of the tests are used.
 //!
-//! The judged pairs come first: `judged_pairs.jsonl` of the directory, or the judged pairs of the
-//! tests. Each line has the texts `a` and `b`, and `gold`: `removable`, `different`, or another
-//! word.
+//! The judged pairs come first: the files `judged_pairs*.jsonl` of the directory, or the judged
+//! pairs of the tests. Each line has the texts `a` and `b`, `gold`: `removable`, `different`, or
+//! another word, `set`, the genre, and an optional `lang`.
+//!
+//! Probes follow, by kind: copies of the texts of all sets with one word changed, which no verdict
+//! may remove, and with an addition without a fact. Each pair is compared in both orders.
 //!
 //! Pairs are planted in a set that has only `SET.docs.jsonl.gz`, and also in the sets of the tests.
 //! The near-duplicates are edited copies of 1,000 documents (200 in the tests): typos, replaced
@@ -26,6 +29,7 @@
 #![allow(clippy::print_stdout)]
 
 mod judged;
+mod probes;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -75,11 +79,14 @@ fn main() {
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/labelled"),
         PathBuf::from,
     );
-    let judged = folder.join("judged_pairs.jsonl");
-    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/judged/pairs.jsonl");
-    judged::print_judged(if judged.exists() { &judged } else { &sample });
+    let mut judged = files_in(&folder, "judged_pairs", ".jsonl");
+    if judged.is_empty() {
+        judged.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/judged/pairs.jsonl"));
+    }
+    judged.iter().for_each(|path| judged::print_judged(path));
     let sets = sets_in(&folder);
     assert!(!sets.is_empty(), "no labelled set in {}", folder.display());
+    probes::print_probes(&probed_texts(&folder, &sets));
     for set in sets {
         let labelled = folder.join(format!("{set}.pairs.jsonl.gz")).exists();
         let documents = LabelledSet::read(&folder, &set, labelled);
@@ -94,15 +101,36 @@ fn main() {
     }
 }
 
-fn sets_in(folder: &Path) -> Vec<String> {
+/// The paths of the files whose names begin and end so, in order.
+fn files_in(folder: &Path, start: &str, end: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).expect("a folder of labelled sets");
     let names = entries.map(|entry| entry.expect("an entry").file_name());
     let names = names.filter_map(|name| name.into_string().ok());
-    let mut sets: Vec<_> = names
-        .filter_map(|name| Some(name.strip_suffix(".docs.jsonl.gz")?.to_owned()))
-        .collect();
-    sets.sort();
-    sets
+    let names = names.filter(|name| name.starts_with(start) && name.ends_with(end));
+    let mut paths: Vec<_> = names.map(|name| folder.join(name)).collect();
+    paths.sort();
+    paths
+}
+
+fn sets_in(folder: &Path) -> Vec<String> {
+    let end = ".docs.jsonl.gz";
+    let names = files_in(folder, "", end).into_iter().filter_map(|path| {
+        let name = path.file_name()?.to_str()?;
+        Some(name.strip_suffix(end)?.to_owned())
+    });
+    names.collect()
+}
+
+/// The texts of all sets, and the quotes and articles of the tests.
+fn probed_texts(folder: &Path, sets: &[String]) -> Vec<String> {
+    let sets = sets.iter().flat_map(|set| {
+        let set = LabelledSet::read(folder, set, false);
+        set.texts.into_values().map(|text| text.text)
+    });
+    let quotes = include_str!("../tests/data/quotes_and_news.jsonl").lines();
+    let quotes = quotes.map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let quotes = quotes.filter_map(|line| Some(line["text"].as_str()?.to_owned()));
+    quotes.chain(sets).collect()
 }
 
 struct LabelledSet {

@@ -3,6 +3,8 @@
 use simdb::Normaliser;
 use simdb::containment::{Containment, Equality, Verdict, Weights};
 
+use test_support::changes::ADDITIONS;
+
 use super::one_word_changes::texts;
 
 fn compare(a: &str, b: &str) -> Containment {
@@ -13,44 +15,6 @@ const BODY: &str = "The harbour of Kirkwall was closed on Sunday after a trawler
     the pier. Divers searched the basin until dusk and found only weed. The pilot, who has worked \
     there since 1987, blamed an unusual current. Ferries to Shapinsay were cancelled, and passengers \
     slept in the town hall. The council promised to inspect every mooring before the regatta.";
-
-/// A lead-in, a line of the editor, an advertisement, a mark of a repost, a footer.
-const ADDITIONS: [(&str, &[&str], &[&str]); 2] = [
-    (
-        "en",
-        &[
-            "Here is what we know so far.\n",
-            "In breaking news this morning, ",
-            "Reposted from the evening edition\n",
-            "Home > News > World\n",
-        ],
-        &[
-            "\nEditor's note: this story has been updated.",
-            "\nSign up for our daily newsletter and never miss a story.",
-            "\nAdvertisement",
-            "\nThe story continues on the next page.",
-            "\nComments (3) | Permalink | Report this post",
-            "\nCopyright 2024 Example News. All rights reserved.",
-        ],
-    ),
-    (
-        "zh",
-        &[
-            "据最新消息，",
-            "以下是最新情况：\n",
-            "【转】",
-            "首页 > 新闻 > 正文\n",
-        ],
-        &[
-            "\n责任编辑：王明",
-            "\n扫码关注我们的公众号，获取更多资讯。",
-            "\n欢迎大家在下面留言讨论。",
-            "\n广告",
-            "\n浏览次数：403　评论：13",
-            "\n本文来源于网络，版权归原作者所有。",
-        ],
-    ),
-];
 
 #[test]
 fn clean_report_and_its_copy_with_additions_cover_each_other() {

@@ -12,6 +12,7 @@ use simdb::{
     Builder, Change, Database, DocId, Document, Fingerprint, Match, Outcome, Retention, Snapshot,
 };
 
+pub mod changes;
 pub mod children;
 pub mod disk;
 pub mod engine;
