@@ -1,33 +1,41 @@
-//! `simdb-cli get`: documents by their ids.
+//! `simdb-cli get`: documents by their ids or keys.
 
 use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use simdb::{Document, Fingerprint, Timestamp};
+use serde_json::Value;
+use simdb::{DocRef, Document, Fingerprint, Timestamp};
 
-use super::{DatabaseOptions, note_not_stored};
+use super::{DatabaseOptions, doc_refs, note_not_stored, refuse_remote_keys};
 use crate::console::Output;
-use crate::console::rows::{displayed, or_displayed};
+use crate::console::rows::{displayed, fields_value, or_displayed};
 use crate::console::table::{columns, one_line};
 use crate::formats::parse_id;
 
-/// Prints documents by their ids
+/// Prints documents by their ids or keys
 ///
 /// Columns: id; fingerprint; the time of arrival, if the database keeps times of arrival; text, or
-/// `-` if the text is not kept. --json prints id, fingerprint, reliable, arrival and text; arrival
-/// and text are null if they are not kept. The exit code is 1 if an id is not stored.
+/// `-` if the text is not kept. A document with a key is shown with the key in place of the id.
+/// --json prints id, fingerprint, reliable, arrival and text; arrival and text are null if they are
+/// not kept; and key and fields if the document has them. The exit code is 1 if a document is not
+/// stored.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   simdb-cli get news.simdb 17
-  simdb-cli get news.simdb 17 18 19 --json")]
+  simdb-cli get news.simdb 17 18 19 --json
+  simdb-cli get pages.simdb --key https://example.org/a --json")]
 pub struct Get {
     #[command(flatten)]
     database: DatabaseOptions,
 
     /// The ids of the documents
-    #[arg(required = true, value_name = "ID", value_parser = parse_id)]
+    #[arg(required_unless_present = "key", value_name = "ID", value_parser = parse_id)]
     ids: Vec<u64>,
+
+    /// The key of a document; can be repeated
+    #[arg(long)]
+    key: Vec<String>,
 
     /// Print one line of JSON for each document
     #[arg(long)]
@@ -44,6 +52,10 @@ pub struct DocumentLine<'d> {
     #[serde(serialize_with = "or_displayed")]
     arrival: Option<Timestamp>,
     text: Option<&'d str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'d str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fields: Option<Value>,
 }
 
 impl<'d> From<&'d Document> for DocumentLine<'d> {
@@ -54,6 +66,8 @@ impl<'d> From<&'d Document> for DocumentLine<'d> {
             reliable: document.reliable,
             arrival: document.arrival,
             text: document.text.as_deref(),
+            key: document.key.as_deref(),
+            fields: document.fields.as_deref().map(fields_value),
         }
     }
 }
@@ -61,22 +75,29 @@ impl<'d> From<&'d Document> for DocumentLine<'d> {
 impl Get {
     pub fn run(&self, output: &mut Output) -> Result<()> {
         if let Some(remote) = self.database.remote()? {
-            return self.print(|id| remote.get(id), output);
+            refuse_remote_keys(&self.key)?;
+            return self.print(
+                |document| match document {
+                    DocRef::Id(id) => remote.get(id.0),
+                    DocRef::Key(_) => Ok(None),
+                },
+                output,
+            );
         }
         let database = self.database.open_to_read()?;
         let snapshot = database.snapshot()?;
-        self.print(|id| Ok(snapshot.get(id)?), output)
+        self.print(|document| Ok(snapshot.get(document)?), output)
     }
 
     fn print(
         &self,
-        get: impl Fn(u64) -> Result<Option<Document>>,
+        get: impl Fn(DocRef) -> Result<Option<Document>>,
         output: &mut Output,
     ) -> Result<()> {
         let mut are_stored = true;
-        for &id in &self.ids {
-            let Some(document) = get(id)? else {
-                note_not_stored(id);
+        for asked in doc_refs(&self.ids, &self.key) {
+            let Some(document) = get(asked.clone())? else {
+                note_not_stored(asked);
                 are_stored = false;
                 continue;
             };
@@ -93,7 +114,9 @@ impl Get {
 
 /// A document as a line of text, cut to the width of the terminal.
 fn row(document: &Document) -> String {
-    let mut head = format!("{}  {}  ", document.id, document.fingerprint);
+    let id = document.id.to_string();
+    let name = document.key.as_deref().unwrap_or(&id);
+    let mut head = format!("{name}  {}  ", document.fingerprint);
     if let Some(arrival) = document.arrival {
         head += &format!("{arrival}  ");
     }

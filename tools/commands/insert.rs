@@ -1,12 +1,12 @@
 //! `simdb-cli insert`: insertion of one document.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
-use simdb::{Change, DocId, Document, Fingerprint, Outcome};
+use simdb::{Change, DocRef, Document, Fingerprint, Outcome};
 
-use super::DatabaseOptions;
+use super::{DatabaseOptions, refuse_remote_keys};
 use crate::console::Output;
 use crate::console::duplicate::{Alike, DuplicateOf, Extended};
 use crate::formats::parse_id;
@@ -35,8 +35,16 @@ pub struct Insert {
     database: DatabaseOptions,
 
     /// The id of the document
-    #[arg(value_parser = parse_id)]
-    id: u64,
+    #[arg(value_parser = parse_id, required_unless_present = "key", conflicts_with = "key")]
+    id: Option<u64>,
+
+    /// The key of the document, in a database with keys
+    #[arg(long)]
+    key: Option<String>,
+
+    /// The fields of the document, a JSON object, in a database that keeps fields
+    #[arg(long, value_name = "JSON", value_parser = parse_fields)]
+    fields: Option<String>,
 
     #[command(flatten)]
     content: InsertedContent,
@@ -44,7 +52,7 @@ pub struct Insert {
     #[command(flatten)]
     unique: UniqueOptions,
 
-    /// Replace the document with this id, if it is stored
+    /// Replace the document with this id or key, if it is stored
     #[arg(long, conflicts_with = "unique")]
     replace: bool,
 
@@ -55,8 +63,10 @@ pub struct Insert {
 
 /// The line of `--json`.
 #[derive(Serialize)]
-struct InsertLine {
-    id: u64,
+struct InsertLine<'k> {
+    id: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'k str>,
     fingerprint: String,
     outcome: &'static str,
     duplicate_of: Option<u64>,
@@ -79,6 +89,15 @@ struct InsertedContent {
     fingerprint: Option<Fingerprint>,
 }
 
+/// Reads the text of a JSON object. For clap.
+fn parse_fields(text: &str) -> Result<String, String> {
+    match serde_json::from_str(text) {
+        Ok(serde_json::Value::Object(fields)) => Ok(serde_json::Value::Object(fields).to_string()),
+        Ok(_) => Err("it is no JSON object: {\"title\": \"...\"} is expected".to_owned()),
+        Err(error) => Err(format!("it is no JSON: {error}")),
+    }
+}
+
 impl Insert {
     pub fn run(&self, output: &mut Output) -> Result<()> {
         let rule = self.unique.rule()?;
@@ -92,12 +111,18 @@ impl Insert {
             }
             rule.refuse_unkept(&self.database.path, database.settings())?;
         }
-        let id = DocId(self.id);
-        let document = match (&self.content.text, self.content.fingerprint) {
+        ensure!(
+            self.fields.is_none() || database.settings().fields,
+            "{} keeps no fields; leave --fields out",
+            self.database.path.display()
+        );
+        let id = self.doc_ref();
+        let mut document = match (&self.content.text, self.content.fingerprint) {
             (Some(text), _) => database.document(id, text)?,
             (None, Some(fingerprint)) => Document::new(id, fingerprint),
             (None, None) => bail!("the document is empty: give --text or --fingerprint"),
         };
+        document.fields = self.fields.clone();
         let fingerprint = document.fingerprint;
         let change = match rule {
             Some(rule) => rule.change(document),
@@ -108,12 +133,24 @@ impl Insert {
         self.print(fingerprint, outcome, output)
     }
 
+    fn doc_ref(&self) -> DocRef {
+        match &self.key {
+            Some(key) => DocRef::from(key.as_str()),
+            None => DocRef::from(self.id.unwrap_or_default()),
+        }
+    }
+
     fn insert_remotely(
         &self,
         remote: &Remote,
         rule: Option<DuplicateRule>,
         output: &mut Output,
     ) -> Result<()> {
+        refuse_remote_keys(&self.key)?;
+        ensure!(
+            self.fields.is_none(),
+            "--fields needs the file of a database, without a server"
+        );
         if let Some(rule) = rule.filter(DuplicateRule::needs_texts) {
             rule.refuse_unkept(&self.database.path, &remote.settings()?)?;
         }
@@ -127,7 +164,7 @@ impl Insert {
     }
 
     fn print(&self, fingerprint: Fingerprint, outcome: Outcome, output: &mut Output) -> Result<()> {
-        let id = DocId(self.id);
+        let id = self.doc_ref();
         let duplicate = DuplicateOf::in_outcome(&outcome);
         let extended = Extended::in_outcome(&outcome);
         let name = match outcome {
@@ -148,7 +185,8 @@ impl Insert {
         let duplicate_of = duplicate.as_ref().map(|duplicate| duplicate.id);
         let alike = duplicate.and_then(|duplicate| duplicate.alike);
         let json = || InsertLine {
-            id: id.0,
+            id: self.id,
+            key: self.key.as_deref(),
             fingerprint: fingerprint.to_string(),
             outcome: name,
             duplicate_of: duplicate_of.map(|id| id.0),

@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use clap::{Args, Parser, Subcommand};
-use simdb::{Builder, Database};
+use simdb::{Builder, Database, DocRef};
 
 use crate::console::logger::Verbosity;
 use crate::console::paths::refuse_special;
@@ -159,6 +159,21 @@ fn open_to_read(path: &Path, builder: Builder) -> Result<Database> {
 }
 
 /// Reports on standard error that a document is not stored.
-fn note_not_stored(id: u64) {
-    note(format_args!("document {id} is not stored"));
+fn note_not_stored(document: impl Into<DocRef>) {
+    note(format_args!("document {} is not stored", document.into()));
+}
+
+/// The documents that a command names, by id and by key.
+fn doc_refs<'a>(ids: &'a [u64], keys: &'a [String]) -> impl Iterator<Item = DocRef> + 'a {
+    let ids = ids.iter().map(|id| DocRef::from(*id));
+    ids.chain(keys.iter().map(|key| DocRef::from(key.as_str())))
+}
+
+/// Refuses keys for a server, whose interface has ids.
+fn refuse_remote_keys<'k>(keys: impl IntoIterator<Item = &'k String>) -> Result<()> {
+    ensure!(
+        keys.into_iter().next().is_none(),
+        "--key needs the file of a database, without a server"
+    );
+    Ok(())
 }

@@ -6,10 +6,10 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use serde_json::json;
-use simdb::{Change, Database, DocId, Fingerprint, Outcome};
+use simdb::{Change, Database, DocId, DocRef, Fingerprint, Outcome};
 
 use super::given_clusters::{GivenClusters, RemovedMember};
-use super::{DatabaseOptions, note_not_stored};
+use super::{DatabaseOptions, doc_refs, note_not_stored, refuse_remote_keys};
 use crate::console::interrupt::Interrupt;
 use crate::console::paths::refuse_special;
 use crate::console::progress::ProgressMode;
@@ -19,7 +19,7 @@ use crate::formats::parse_id;
 /// Removes documents by their ids, in one transaction, or near-duplicates by clusters
 ///
 /// The exit code is 1 if an id is not stored; the other ids are removed nevertheless. --json prints
-/// id, removed (true or false) and the fingerprint that the document had, or null.
+/// id (or key), removed (true or false) and the fingerprint that the document had, or null.
 ///
 /// --clusters removes the members of clusters and keeps their keepers, as `simdb-cli dedup
 /// --clusters` does for a corpus. So a database can use clusters that Spark found. A member whose
@@ -43,10 +43,14 @@ pub struct Remove {
     #[arg(
         value_name = "ID",
         value_parser = parse_id,
-        required_unless_present = "clusters",
+        required_unless_present_any = ["clusters", "key"],
         conflicts_with = "clusters"
     )]
     ids: Vec<u64>,
+
+    /// The key of a document; can be repeated
+    #[arg(long, conflicts_with = "clusters")]
+    key: Vec<String>,
 
     /// Remove the members of these clusters, and keep the keepers: a file of CSV or Parquet, or a
     /// folder of Parquet files, with the columns doc_id and keeper, as `simdb-cli clusters` and
@@ -73,6 +77,7 @@ impl Remove {
                 self.clusters.is_none(),
                 "--clusters needs the file of a database, without a server"
             );
+            refuse_remote_keys(&self.key)?;
             return self.print_removed(remote.remove(&self.ids)?, output);
         }
         refuse_special(&self.database.path)?;
@@ -84,7 +89,7 @@ impl Remove {
 
     fn remove_ids(&self, output: &mut Output) -> Result<()> {
         let database = self.database.open()?;
-        let changes = self.ids.iter().map(|&id| Change::Remove(DocId(id)));
+        let changes = doc_refs(&self.ids, &self.key).map(Change::remove);
         let outcomes = database.apply(changes)?.into_iter();
         let removed = outcomes.map(|outcome| match outcome {
             Outcome::Removed { stored } => Some(stored),
@@ -95,16 +100,23 @@ impl Remove {
 
     fn print_removed(&self, removed: Vec<Option<Fingerprint>>, output: &mut Output) -> Result<()> {
         output.decide(!removed.contains(&None));
-        for (&id, fingerprint) in self.ids.iter().zip(removed) {
+        for (document, fingerprint) in doc_refs(&self.ids, &self.key).zip(removed) {
             let is_removed = fingerprint.is_some();
             let digits = fingerprint.map(|fingerprint| fingerprint.to_string());
             if self.json {
-                output.json(&json!({"id": id, "removed": is_removed, "fingerprint": digits}))?;
+                output.json(&match &document {
+                    DocRef::Id(id) => {
+                        json!({"id": id.0, "removed": is_removed, "fingerprint": digits})
+                    }
+                    DocRef::Key(key) => {
+                        json!({"key": key, "removed": is_removed, "fingerprint": digits})
+                    }
+                })?;
             } else if let Some(digits) = digits {
-                output.line(format_args!("removed  {id}  {digits}"))?;
+                output.line(format_args!("removed  {document}  {digits}"))?;
             }
             if !is_removed {
-                note_not_stored(id);
+                note_not_stored(document);
             }
         }
         Ok(())

@@ -21,7 +21,7 @@ use crate::console::{Output, counted, error_text, note, parse_memory};
 /// and documents that were changed or removed shortly before the damage may return. The exit code
 /// is 1 if there was damage, also in parts that no document needs. --json prints documents,
 /// from_one_table, from_text, ambiguous, without_fingerprint, lost_ids, without_text,
-/// without_arrival and damage.
+/// without_arrival, without_key and damage.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -116,6 +116,7 @@ impl SalvageVerb {
             ),
             (saved.without_text, "whose text may be lost"),
             (saved.without_arrival, "whose arrival time is lost"),
+            (saved.without_key, "not saved, because the key is lost"),
         ] {
             if count > 0 {
                 text += &format!("\n  {} {loss}", documents(count));
@@ -146,6 +147,7 @@ fn json_of(saved: &Salvage) -> serde_json::Value {
         "lost_ids": saved.lost_ids.iter().map(|id| id.0).collect::<Vec<_>>(),
         "without_text": saved.without_text,
         "without_arrival": saved.without_arrival,
+        "without_key": saved.without_key,
         "damage": saved.damage,
     })
 }

@@ -131,6 +131,8 @@ impl StatsReport {
             "recipe_version": settings.recipe.version(),
             "recipe_description": settings.recipe.description(),
             "keep_texts": settings.keep_texts,
+            "keys": settings.keys,
+            "fields": settings.fields,
             "similar": settings.similar,
             "keep_arrivals": settings.retention.is_some(),
             "retention_seconds": window.map(|window| window.as_secs_f64()),
@@ -185,6 +187,10 @@ impl StatsReport {
             format!("{} {}", recipe.name(), recipe.version())
         ]);
         lines.row(["keeps texts", yes_or_no(settings.keep_texts)]);
+        if settings.keys || settings.fields {
+            lines.row(["keeps keys", yes_or_no(settings.keys)]);
+            lines.row(["keeps fields", yes_or_no(settings.fields)]);
+        }
         lines.row(["similar", yes_or_no(settings.similar)]);
         if let Some(retention) = settings.retention {
             let window = retention.window.map_or("for ever".to_owned(), duration);

@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use anyhow::Result;
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use super::Output;
 use super::table::Table;
@@ -54,6 +55,11 @@ pub fn or_displayed<S: Serializer>(
         Some(value) => serializer.collect_str(value),
         None => serializer.serialize_none(),
     }
+}
+
+/// The fields of a document as JSON. Fields that another program stored may be other text.
+pub fn fields_value(fields: &str) -> Value {
+    serde_json::from_str(fields).unwrap_or_else(|_| fields.into())
 }
 
 /// `yes` or `no`.

@@ -26,6 +26,8 @@ pub fn load(
     interrupt: &Interrupt,
 ) -> Result<BulkReport> {
     let mut positions = RecordPositions::default();
+    // simdb has given the ids of documents with keys.
+    let mut has_keys = false;
     // The load finds ids that are taken after it has read everything, and reports them by id.
     statistics.defer();
     while let Some(batch) = pipeline.next()? {
@@ -36,15 +38,14 @@ pub fn load(
                 PipelineRecord::Reject(reject) => statistics.reject(batch.input, &reject)?,
                 PipelineRecord::Document(number, document) => {
                     let Document {
-                        id,
-                        reliable,
-                        arrival,
-                        ..
+                        reliable, arrival, ..
                     } = document;
+                    let id = document.key.is_none().then_some(document.id);
+                    has_keys |= id.is_none();
                     match bulk.push(document) {
                         // The load can go on without the document.
                         Err(error @ Error::ArrivalAhead { .. }) => {
-                            let (id, reason) = (Some(id), error_text(&error));
+                            let reason = error_text(&error);
                             let reject = Reject { number, id, reason };
                             statistics.reject(batch.input, &reject)?;
                             continue;
@@ -63,7 +64,10 @@ pub fn load(
         &progress.work(),
         interrupt,
         |position, id, stored| match positions.find(position) {
-            Some((input, number)) => statistics.conflict(input, number, id, stored),
+            Some((input, number)) => {
+                let id = (!has_keys).then_some(id);
+                statistics.conflict(input, number, id, stored)
+            }
             None => unreachable!("a conflict has the position of a pushed document"),
         },
     )?;

@@ -93,7 +93,8 @@ struct DeferredRejects {
 struct Taken {
     input: usize,
     number: u64,
-    id: DocId,
+    /// `None` of a document with a key.
+    id: Option<DocId>,
     stored: Fingerprint,
 }
 
@@ -210,12 +211,12 @@ impl Statistics {
         Ok(())
     }
 
-    /// Counts and reports a document whose id is stored with another fingerprint.
+    /// Counts and reports a document whose id, or key, is stored with another fingerprint.
     pub fn conflict(
         &mut self,
         input: usize,
         number: u64,
-        id: DocId,
+        id: Option<DocId>,
         stored: Fingerprint,
     ) -> Result<()> {
         if let Some(repeats) = &mut self.repeats {
@@ -343,8 +344,13 @@ impl Taken {
         let Self { id, stored, .. } = self;
         Reject {
             number: self.number,
-            id: Some(*id),
-            reason: format!("the id {id} is taken: a document with fingerprint {stored} has it"),
+            id: *id,
+            reason: match id {
+                Some(id) => {
+                    format!("the id {id} is taken: a document with fingerprint {stored} has it")
+                }
+                None => format!("its key is taken: a document with fingerprint {stored} has it"),
+            },
         }
     }
 }

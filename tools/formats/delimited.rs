@@ -1,7 +1,7 @@
 //! Comma- and tab-separated values under a line of column names, as documents.
 
 use anyhow::Result;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::fields::{DocumentFields, DocumentPart, FieldValue, PartValues};
 use super::id_sequence::IdSequence;
@@ -15,6 +15,8 @@ pub struct Delimited {
     fields: DocumentFields,
     /// The column of each part; `None` if the part is not read.
     columns: [Option<TableColumn>; DocumentPart::ALL.len()],
+    /// The columns that are kept.
+    kept: Vec<TableColumn>,
     /// The ids of the next records; `None` if records have ids.
     counted: Option<IdSequence>,
 }
@@ -29,7 +31,9 @@ impl Delimited {
         let table = TableReader::new(input, record_limit(fields), dialect)?;
         let columns =
             fields.find_columns(|_, name| table.optional(name), |name| table.missing(name))?;
+        let kept = fields.keep.iter().map(|name| table.required(name));
         Ok(Self {
+            kept: kept.collect::<Result<_>>()?,
             table,
             fields: fields.clone(),
             columns,
@@ -51,16 +55,24 @@ impl Records for Delimited {
         let Some((line, record)) = self.table.next_record()? else {
             return Ok(None);
         };
-        let columns = &self.columns;
-        let values = record.map(|record| ColumnParts { columns, record });
+        let (columns, kept) = (&self.columns, &self.kept);
+        let values = record.map(|record| ColumnParts {
+            columns,
+            kept,
+            record,
+        });
         let mut item = self.fields.item(line, self.counted.as_mut(), values);
         // The id may stand before the defect of the record.
         if let Item::Reject(reject) = &mut item
-            && self.counted.is_none()
+            && self.fields.name(DocumentPart::Id).is_some()
             && reject.id.is_none()
         {
-            let record = self.table.sound_fields();
-            reject.id = self.fields.id(&mut ColumnParts { columns, record }).ok();
+            let mut values = ColumnParts {
+                columns,
+                kept,
+                record: self.table.sound_fields(),
+            };
+            reject.id = self.fields.id(&mut values).ok();
         }
         Ok(Some(item))
     }
@@ -73,6 +85,7 @@ impl Records for Delimited {
 /// The values of a record, by part.
 struct ColumnParts<'r> {
     columns: &'r [Option<TableColumn>],
+    kept: &'r [TableColumn],
     record: &'r TableRecord,
 }
 
@@ -88,6 +101,18 @@ impl PartValues for ColumnParts<'_> {
             (DocumentPart::Reliable, "true" | "false") => Value::Bool(value == "true"),
             _ => Value::from(value),
         })))
+    }
+
+    /// The values that are not empty.
+    fn take_kept(&mut self) -> Result<Map<String, Value>, String> {
+        let mut kept = Map::new();
+        for column in self.kept {
+            let value = column.value(self.record)?;
+            if !value.is_empty() {
+                kept.insert(column.name.clone(), value.into());
+            }
+        }
+        Ok(kept)
     }
 }
 

@@ -2,7 +2,7 @@
 //! document.
 
 use anyhow::{Result, bail};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use simdb::{DocId, Fingerprint, Timestamp};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -17,6 +17,10 @@ use super::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentFields {
     pub id: String,
+    /// `None` if documents have ids.
+    pub key: Option<String>,
+    /// The fields to keep with each document. The fields of a kept object are kept one by one.
+    pub keep: Vec<String>,
     /// `None` if texts are not read.
     pub text: Option<String>,
     /// `None` if fingerprints are made of the texts.
@@ -53,6 +57,7 @@ pub enum Textless {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DocumentPart {
     Id,
+    Key,
     Text,
     Fingerprint,
     Features,
@@ -64,8 +69,9 @@ pub enum DocumentPart {
 }
 
 impl DocumentPart {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Id,
+        Self::Key,
         Self::Text,
         Self::Fingerprint,
         Self::Features,
@@ -81,6 +87,7 @@ impl DocumentPart {
     pub fn option(self) -> Option<&'static str> {
         match self {
             Self::Id => Some("--id"),
+            Self::Key => Some("--key"),
             Self::Text => Some("--text"),
             Self::Fingerprint => Some("--fingerprint"),
             Self::Features => Some("--features"),
@@ -121,7 +128,16 @@ pub trait PartValues {
 
     /// Takes the value of a part out of the record. `None` if the record has no such field.
     fn take(&mut self, part: DocumentPart) -> Result<Option<FieldValue>, String>;
+
+    /// Takes the fields that are [kept](DocumentFields::keep) out of the record.
+    fn take_kept(&mut self) -> Result<Map<String, Value>, String> {
+        Ok(Map::new())
+    }
 }
+
+/// The longest key, and the longest fields of a document, that a database stores.
+const MAX_KEY_BYTES: usize = 1024;
+const MAX_FIELDS_BYTES: usize = 64 << 10;
 
 /// The bytes of a line that fields other than the text may take.
 const OTHER_FIELDS_BYTES: usize = 1 << 20;
@@ -130,7 +146,8 @@ impl DocumentFields {
     /// The name of the field that holds a part, or `None` if that part is not read.
     pub fn name(&self, part: DocumentPart) -> Option<&str> {
         match part {
-            DocumentPart::Id => (!self.are_counted).then_some(&self.id),
+            DocumentPart::Id => (!self.are_counted && self.key.is_none()).then_some(&self.id),
+            DocumentPart::Key => self.key.as_ref(),
             DocumentPart::Text => self.text.as_ref(),
             DocumentPart::Fingerprint => self.fingerprint.as_ref(),
             DocumentPart::Features => self.features.as_ref(),
@@ -185,6 +202,8 @@ impl DocumentFields {
             Ok(id) => id,
             Err(reason) => return Item::reject(number, None, reason),
         };
+        // simdb gives the ids of documents with keys.
+        id = id.or(self.key.as_ref().map(|_| DocId::default()));
         let content = values.and_then(|mut values| {
             if id.is_none() {
                 let own = self.id(&mut values);
@@ -237,6 +256,8 @@ impl DocumentFields {
             None => None,
         };
         Ok(DocumentContent {
+            key: self.part(values, DocumentPart::Key, key_of)?,
+            fields: fields_of(values.take_kept()?)?,
             text,
             fingerprint,
             features: self.part(values, DocumentPart::Features, features_of)?,
@@ -281,6 +302,40 @@ impl DocumentFields {
         };
         let value = values.take(part)?.ok_or_else(|| missing::<V>(name))?;
         parse(value).map(Some).map_err(in_field::<V>(name))
+    }
+}
+
+/// The key of a document: a string, or a number in its digits.
+fn key_of(value: FieldValue) -> Result<String, String> {
+    let key = match value.into_json() {
+        Value::Number(number) if !number.is_f64() => number.to_string(),
+        value => string_of(FieldValue::Json(value), "a string")?,
+    };
+    match key.len() {
+        1..=MAX_KEY_BYTES => Ok(key),
+        bytes => Err(format!(
+            "a key has 1 to {MAX_KEY_BYTES} bytes, and this one {bytes}"
+        )),
+    }
+}
+
+/// The kept fields as the text of one JSON object; `None` without fields.
+fn fields_of(kept: Map<String, Value>) -> Result<Option<String>, String> {
+    let mut fields = Map::new();
+    for (name, value) in kept {
+        match value {
+            Value::Null => {}
+            Value::Object(inner) => fields.extend(inner),
+            value => drop(fields.insert(name, value)),
+        }
+    }
+    let fields = (!fields.is_empty()).then(|| Value::Object(fields).to_string());
+    match &fields {
+        Some(fields) if fields.len() > MAX_FIELDS_BYTES => Err(format!(
+            "the fields of --keep take {} bytes; at most {MAX_FIELDS_BYTES} are kept",
+            fields.len()
+        )),
+        _ => Ok(fields),
     }
 }
 
@@ -358,6 +413,8 @@ impl DocumentFields {
     pub fn of_names(text: Option<&str>, fingerprint: Option<&str>) -> Self {
         Self {
             id: "id".to_owned(),
+            key: None,
+            keep: Vec::new(),
             text: text.map(str::to_owned),
             fingerprint: fingerprint.map(str::to_owned),
             features: None,

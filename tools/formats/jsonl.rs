@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::{
     DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::fields::{DocumentFields, DocumentPart, FieldValue, PartValues};
 use super::id_sequence::IdSequence;
@@ -52,9 +52,9 @@ impl Records for JsonLines {
     }
 }
 
-/// The values of the named fields of one object, by part.
+/// The values of the named fields of one object, by part, and the fields that are kept.
 #[derive(Debug, Default)]
-pub struct JsonParts([Option<Value>; DocumentPart::ALL.len()]);
+pub struct JsonParts([Option<Value>; DocumentPart::ALL.len()], Map<String, Value>);
 
 impl JsonParts {
     /// The named fields of the object in a line, or the reason why the line is not one object. A
@@ -72,7 +72,8 @@ impl JsonParts {
     }
 
     /// Adds the parts of another object. An error names a part that both have.
-    fn extend(&mut self, other: Self) -> Result<(), DocumentPart> {
+    fn extend(&mut self, mut other: Self) -> Result<(), DocumentPart> {
+        self.1.append(&mut other.1);
         for (part, inner) in DocumentPart::ALL.into_iter().zip(other.in_order()) {
             let value = &mut self.0[part as usize];
             if value.is_some() && inner.is_some() {
@@ -104,6 +105,10 @@ impl PartValues for JsonParts {
 
     fn take(&mut self, part: DocumentPart) -> Result<Option<FieldValue>, String> {
         Ok(self.0[part as usize].take().map(FieldValue::Json))
+    }
+
+    fn take_kept(&mut self) -> Result<Map<String, Value>, String> {
+        Ok(std::mem::take(&mut self.1))
     }
 }
 
@@ -242,11 +247,11 @@ impl ObjectVisitor<'_> {
 
     /// Returns `true` if the field of a part is within the object at this path.
     fn has_parts_within(&self, path: &str) -> bool {
-        DocumentPart::ALL.into_iter().any(|part| {
-            let rest = self
-                .fields
-                .name(part)
-                .and_then(|name| name.strip_prefix(path));
+        let parts = DocumentPart::ALL.into_iter();
+        let named = parts.filter_map(|part| self.fields.name(part));
+        let mut names = named.chain(self.fields.keep.iter().map(String::as_str));
+        names.any(|name| {
+            let rest = name.strip_prefix(path);
             rest.is_some_and(|rest| rest.starts_with('.'))
         })
     }
@@ -268,8 +273,15 @@ impl<'de> Visitor<'de> for ObjectVisitor<'_> {
                 Some(path) => Cow::from(format!("{path}{key}")),
                 None => key,
             };
+            let is_kept = self.fields.keep.iter().any(|name| *name == path);
+            let twice = |key: &str| A::Error::custom(format!("field {key:?} is there twice"));
             let Some(part) = self.part(&path) else {
-                if self.has_parts_within(&path) {
+                if is_kept {
+                    let value = map.next_value()?;
+                    if parts.1.insert(path.to_string(), value).is_some() {
+                        return Err(twice(&path));
+                    }
+                } else if self.has_parts_within(&path) {
                     let inner = Inner(ObjectVisitor {
                         fields: self.fields,
                         path: Some(format!("{path}.")),
@@ -287,12 +299,19 @@ impl<'de> Visitor<'de> for ObjectVisitor<'_> {
             let value = &mut parts.0[part as usize];
             // JSON parsers disagree about which of two equal keys counts.
             if value.is_some() {
-                return Err(A::Error::custom(format!("field {key:?} is there twice")));
+                return Err(twice(&key));
             }
-            *value = Some(map.next_value()?);
+            let read: Value = map.next_value()?;
+            if is_kept {
+                parts.1.insert(key.to_string(), read.clone());
+            }
+            *value = Some(read);
         }
         for (value, inner) in parts.0.iter_mut().zip(within.0) {
             *value = value.take().or(inner);
+        }
+        for (name, value) in within.1 {
+            parts.1.entry(name).or_insert(value);
         }
         Ok(parts)
     }

@@ -147,6 +147,10 @@ pub struct InputRecord {
 /// The parts of a document other than its id. A text, a fingerprint or features are present.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DocumentContent {
+    /// The key; the document then has no id of its own.
+    pub key: Option<String>,
+    /// The kept fields, as the text of a JSON object.
+    pub fields: Option<String>,
     pub text: Option<String>,
     /// The fingerprint, and `true` if it is reliable.
     pub fingerprint: Option<(Fingerprint, bool)>,
@@ -189,6 +193,8 @@ impl DocumentContent {
             reliable,
             arrival: self.arrival,
             text: self.text,
+            key: self.key,
+            fields: self.fields,
             ..Document::new(id, fingerprint)
         })
     }

@@ -21,6 +21,8 @@ use crate::options::RecipeOptions;
 #[derive(Debug)]
 pub struct ReportedDocument {
     pub id: DocId,
+    /// The key, in place of the id.
+    pub key: Option<String>,
     pub fingerprint: Fingerprint,
     /// `None` if texts are not reported.
     pub text: Option<String>,
@@ -30,6 +32,7 @@ impl ReportedDocument {
     pub fn new(document: &Document, text: Option<String>) -> Self {
         Self {
             id: document.id,
+            key: document.key.clone(),
             fingerprint: document.fingerprint,
             text,
         }
@@ -39,7 +42,9 @@ impl ReportedDocument {
 /// A line of the report.
 #[derive(Serialize)]
 struct DuplicateLine<'d> {
-    id: u64,
+    id: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'d str>,
     fingerprint: String,
     duplicate_of: u64,
     distance: Option<u32>,
@@ -93,7 +98,8 @@ impl DuplicateReport {
     ) -> Result<()> {
         if let Some(report) = &mut self.report {
             report.line(&DuplicateLine {
-                id: document.id.0,
+                id: document.key.is_none().then_some(document.id.0),
+                key: document.key.as_deref(),
                 fingerprint: document.fingerprint.to_string(),
                 duplicate_of: of.id.0,
                 distance: of.distance,
@@ -127,13 +133,17 @@ impl DuplicateReport {
         let shown = self.shown.len() as u64;
         let snapshot = recipe.builder()?.open_read_only(database)?.snapshot()?;
         for (document, of) in self.shown.into_values() {
-            let kept = snapshot.get(of.id)?.and_then(|document| document.text);
+            let stored = snapshot.get(of.id)?;
+            let (kept_key, kept) = stored.map_or((None, None), |stored| (stored.key, stored.text));
+            let name = |key: Option<String>, id: DocId| key.unwrap_or_else(|| id.to_string());
+            let kept_name = name(kept_key, of.id);
+            let dropped_name = name(document.key, document.id);
             let kept = kept.map(|text| one_line(&text, SHOWN_COLUMNS));
             let (kept, dropped) = where_they_differ(kept, document.text, text_columns());
             output.line(&of)?;
             let mut table = Table::new(&[Align::Left, Align::Right, Align::Left]);
-            table.row(["  kept".to_owned(), of.id.to_string(), kept]);
-            table.row(["  dropped".to_owned(), document.id.to_string(), dropped]);
+            table.row(["  kept".to_owned(), kept_name, kept]);
+            table.row(["  dropped".to_owned(), dropped_name, dropped]);
             for line in table.lines() {
                 output.line(line)?;
             }

@@ -10,7 +10,7 @@ use crate::console::parse_memory;
 use crate::console::paths::{Overwrite, is_stdout};
 use crate::console::progress::ProgressMode;
 use crate::formats::{Format, parse_id};
-use crate::options::{FieldNames, NewDatabase, OnError, UniqueOptions};
+use crate::options::{FieldNames, KeyOptions, NewDatabase, OnError, UniqueOptions};
 
 /// `--show-duplicates` holds at most 10,000 duplicates in memory.
 const MOST_SHOWN: i64 = 10_000;
@@ -51,12 +51,15 @@ pub struct Options {
     #[command(flatten)]
     pub fields: FieldNames,
 
+    #[command(flatten)]
+    pub keys: KeyOptions,
+
     /// The records have no ids, or none that are integers: the id of a record is its number,
     /// counted over all inputs
     ///
     /// Load into a new database, or continue with --first-id: a number that is taken by another
     /// document is a bad record.
-    #[arg(long, conflicts_with_all = ["id", "ids"], help_heading = "Input")]
+    #[arg(long, conflicts_with_all = ["id", "ids", "key"], help_heading = "Input")]
     pub no_id: bool,
 
     /// The first id of the formats `lines` and `npy`, or with --no-id; ids count up through all

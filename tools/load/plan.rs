@@ -69,8 +69,18 @@ impl Plan {
         let memory = MemoryBudget::new(options.memory);
         let fields = DocumentFields {
             are_counted: options.no_id,
-            ..options.fields.fields()?
+            ..options.keys.fields(options.fields.fields()?)?
         };
+        let has_keys = |input: &Input| {
+            matches!(
+                input.format,
+                Format::Jsonl | Format::Csv | Format::Tsv | Format::Parquet
+            )
+        };
+        ensure!(
+            fields.key.is_none() && fields.keep.is_empty() || inputs.iter().all(has_keys),
+            "--key and --keep name fields of JSON Lines, CSV, TSV and Parquet"
+        );
         ensure!(
             !options.no_id || inputs.iter().all(|input| input.format != Format::Raw),
             "--no-id does not go with raw pairs, which have ids"
@@ -80,6 +90,7 @@ impl Plan {
         // The settings are known only now: an existing database has its own.
         let settings = target.settings();
         options.fields.refuse_unkept(settings)?;
+        options.keys.refuse_unkept(settings)?;
         if let Some(rule) = &rule {
             rule.refuse_unkept(&options.database, settings)?;
         }
@@ -181,7 +192,8 @@ fn new_settings(
     rule: Option<DuplicateRule>,
     made_with: Option<&MadeWith>,
 ) -> Result<Settings> {
-    let mut settings = options.new.settings(&options.fields)?;
+    let settings = options.new.settings(&options.fields)?;
+    let mut settings = options.keys.settings(settings);
     settings.frozen = options.frozen;
     if let Some(made_with) = made_with {
         settings.recipe = made_with.recipe(options.new.recipe()?)?;

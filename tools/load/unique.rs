@@ -263,7 +263,7 @@ impl FilteredLoad<'_> {
                         Ok(()) => Ok((number, document)),
                         Err(reason) => Err(Reject {
                             number,
-                            id: Some(document.id),
+                            id: document.key.is_none().then_some(document.id),
                             reason,
                         }),
                     }
@@ -329,7 +329,8 @@ impl FilteredLoad<'_> {
             match outcome.unwrap_or_else(|| unreachable!("each document has an outcome")) {
                 // The load can go on without the document.
                 Err(error @ Error::ArrivalAhead { .. }) => {
-                    let (id, reason) = (Some(reported.id), error_text(&error));
+                    let id = reported.key.is_none().then_some(reported.id);
+                    let reason = error_text(&error);
                     let reject = Reject { number, id, reason };
                     self.statistics.reject(input, &reject)?;
                 }
@@ -361,7 +362,7 @@ impl FilteredLoad<'_> {
                 counts.present += 1;
             }
             (None, Outcome::Exists { stored }) => {
-                let id = document.id;
+                let id = document.key.is_none().then_some(document.id);
                 self.statistics.conflict(input, number, id, stored)?;
             }
             (None, Outcome::Expired { .. }) => counts.expired += 1,
@@ -373,6 +374,7 @@ impl FilteredLoad<'_> {
                     let of = DuplicateOf::replacing(&removed, document.id);
                     let reported = ReportedDocument {
                         id: removed.id,
+                        key: None,
                         fingerprint: removed.fingerprint,
                         text: None,
                     };

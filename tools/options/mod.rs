@@ -1,6 +1,7 @@
 //! Options of several commands: the fields of a document, the settings of a new database, the
 //! treatment of a bad record.
 
+mod keys;
 mod quotation;
 mod recipe;
 mod times;
@@ -17,6 +18,7 @@ use simdb::{Recipe, Retention, Settings};
 use crate::console::{duration, parse_duration, parse_size};
 use crate::formats::{DocumentFields, DocumentPart, MAX_TEXT_BYTES};
 
+pub use keys::KeyOptions;
 pub use quotation::QuotationOptions;
 pub use recipe::RecipeOptions;
 pub use times::TimeOptions;
@@ -107,6 +109,8 @@ impl FieldNames {
         };
         let fields = DocumentFields {
             id: self.id.clone(),
+            key: None,
+            keep: Vec::new(),
             text,
             fingerprint: self.fingerprint.clone(),
             features: self.features.clone(),

@@ -17,6 +17,7 @@ mod every_verb;
 mod fuzzing;
 mod hostile_files;
 mod inputs;
+mod keys;
 mod load;
 mod npy;
 mod pairs;

@@ -28,6 +28,8 @@ pub fn run(input: &[u8]) {
     let fingerprint = asked(4, "fingerprint");
     let fields = DocumentFields {
         id: "id".to_owned(),
+        key: None,
+        keep: Vec::new(),
         // The text or the fingerprint is always requested.
         text: asked(3, "text").or_else(|| fingerprint.is_none().then(|| "text".to_owned())),
         fingerprint,

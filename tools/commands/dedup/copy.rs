@@ -76,7 +76,7 @@ impl Copier<'_> {
         let id = record.id.0;
         if let Some(stored) = self.decisions.taken.get(&id) {
             self.statistics
-                .conflict(input, record.number, record.id, *stored)?;
+                .conflict(input, record.number, Some(record.id), *stored)?;
             return Ok(CopyDecision::Drop);
         }
         let removal = self.decisions.removed.get(&id).copied();

@@ -27,9 +27,10 @@ use crate::formats::parquet::write::ByteSink;
 /// Writes all documents, in order of their ids, in a format that simdb-load reads
 ///
 /// jsonl: objects with id, fingerprint, reliable, arrival and text; arrival and text are null if
-/// they are not kept.
+/// they are not kept; key and fields if the document has them.
 ///
-/// csv: the columns id, fingerprint and reliable, and arrival and text if the database keeps them.
+/// csv: the columns id, fingerprint and reliable, and arrival, text, key and fields if the database
+/// keeps them.
 ///
 /// raw: little-endian u64 pairs, document id and fingerprint.
 ///
@@ -37,7 +38,8 @@ use crate::formats::parquet::write::ByteSink;
 /// <u8.
 ///
 /// parquet: the columns doc_id and fingerprint, INT64, required, with the bits of the numbers, so
-/// that numbers from 2^63 on are negative; the metadata hold the recipe, which simdb-load compares.
+/// that numbers from 2^63 on are negative; in a database with keys also key, BYTE_ARRAY; the
+/// metadata hold the recipe, which simdb-load compares.
 /// -o NAME writes a folder of files part-00000.parquet and so on, of at most 16777216 documents
 /// each; -o NAME.parquet, or standard output, is one file.
 ///
@@ -61,7 +63,10 @@ Examples:
 
 Copy texts and times of arrival too, from a database that keeps both. A recipe other than ngram is
 named with --recipe:
-  simdb-cli export old.simdb | simdb-load new.simdb - --fingerprint fingerprint --text text --time arrival --keep-texts --arrivals")]
+  simdb-cli export old.simdb | simdb-load new.simdb - --fingerprint fingerprint --text text --time arrival --keep-texts --arrivals
+
+Copy keys and fields:
+  simdb-cli export old.simdb | simdb-load new.simdb - --fingerprint fingerprint --key key --keep fields")]
 pub struct Export {
     #[command(flatten)]
     database: DatabaseOptions,
@@ -176,10 +181,11 @@ impl Export {
         written
     }
 
-    fn more(&self) -> MoreColumns {
+    fn more(&self, keys: bool) -> MoreColumns {
         MoreColumns {
             reliable: self.with_unreliable || self.similar,
             similar: self.similar,
+            keys,
         }
     }
 
@@ -219,7 +225,11 @@ impl ExportedDocuments<'_> {
             self.for_each(&interrupt, &mut |document| arrays.push(document))?;
             arrays.finish()?;
         } else {
-            let mut parts = ParquetFolder::new(&folder, &self.settings.recipe, self.options.more());
+            let mut parts = ParquetFolder::new(
+                &folder,
+                &self.settings.recipe,
+                self.options.more(self.settings.keys),
+            );
             self.for_each(&interrupt, &mut |document| parts.push(document))?;
             parts.finish()?;
         }
@@ -237,7 +247,10 @@ impl ExportedDocuments<'_> {
             }
             Format::Raw => self.for_each(interrupt, &mut |document| sink(&raw_pair(document))),
             Format::Parquet => {
-                let mut file = ParquetDocuments::new(&self.settings.recipe, self.options.more())?;
+                let mut file = ParquetDocuments::new(
+                    &self.settings.recipe,
+                    self.options.more(self.settings.keys),
+                )?;
                 self.for_each(interrupt, &mut |document| file.push(document, sink))?;
                 file.finish(sink)
             }
@@ -253,8 +266,8 @@ impl ExportedDocuments<'_> {
         take: &mut dyn FnMut(&Document) -> Result<()>,
     ) -> Result<()> {
         let format = self.options.format;
-        let takes_all =
-            self.options.more().reliable || matches!(format, Format::Jsonl | Format::Csv);
+        let takes_all = self.options.more(self.settings.keys).reliable
+            || matches!(format, Format::Jsonl | Format::Csv);
         let (mut left_out, mut without_text) = (0, 0);
         for (index, document) in (0_u64..).zip((self.documents)()) {
             interrupt.check()?;

@@ -25,6 +25,8 @@ pub struct MoreColumns {
     pub reliable: bool,
     /// The text and the columns of [`SearchKeys`].
     pub similar: bool,
+    /// The column `key`.
+    pub keys: bool,
 }
 
 const SIMILAR_COLUMNS: [NewColumn; 15] = [
@@ -62,6 +64,9 @@ impl ParquetDocuments {
             columns.push(NewColumn::Boolean(RELIABLE_FIELD));
             unreliable = "marked";
         }
+        if more.keys {
+            columns.push(NewColumn::Text("key"));
+        }
         let mut keys = recipe_pairs(recipe);
         keys.push(pair(FORMAT_KEY, FORMAT));
         keys.push(pair(UNRELIABLE_KEY, unreliable));
@@ -78,6 +83,10 @@ impl ParquetDocuments {
         let mut row = vec![Value::Word(id), Value::Word(fingerprint)];
         if self.more.reliable {
             row.push(Value::Word(document.reliable.into()));
+        }
+        if self.more.keys {
+            let key = document.key.as_deref().unwrap_or_default();
+            row.push(Value::Bytes(key.as_bytes()));
         }
         if !self.more.similar {
             return self.file.push_values(row, sink);

@@ -22,6 +22,8 @@ pub fn csv_header(settings: &Settings) -> Vec<u8> {
     if settings.keep_texts {
         columns.push("text");
     }
+    columns.extend(settings.keys.then_some("key"));
+    columns.extend(settings.fields.then_some("fields"));
     csv_line(&columns)
 }
 
@@ -35,6 +37,12 @@ pub fn csv_record(document: &Document, settings: &Settings) -> Vec<u8> {
     fields.extend(arrival.as_deref());
     if settings.keep_texts {
         fields.push(document.text.as_deref().unwrap_or_default());
+    }
+    for (is_kept, value) in [
+        (settings.keys, &document.key),
+        (settings.fields, &document.fields),
+    ] {
+        fields.extend(is_kept.then(|| value.as_deref().unwrap_or_default()));
     }
     csv_line(&fields)
 }

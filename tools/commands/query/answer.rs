@@ -4,13 +4,13 @@ use std::iter::once;
 
 use anyhow::Result;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use simdb::Fingerprint;
 
 use super::search::{Answered, Matches, Searcher};
 use crate::console::Output;
 use crate::console::duplicate::{Contained, share};
-use crate::console::rows::{displayed, or_dash};
+use crate::console::rows::{displayed, fields_value, or_dash};
 use crate::console::table::Align::{Left, Right};
 use crate::console::table::{Table, columns, one_line};
 
@@ -54,6 +54,10 @@ struct QueryMatch {
     #[serde(flatten)]
     wording: Option<WordingScores>,
     text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fields: Option<Value>,
 }
 
 #[derive(Serialize)]
@@ -121,7 +125,8 @@ impl Searcher<'_> {
     }
 
     fn cells(&self, number: u64, found: QueryMatch) -> Vec<String> {
-        let mut cells = vec![or_dash(found.distance), found.id.to_string()];
+        let name = found.key.unwrap_or_else(|| found.id.to_string());
+        let mut cells = vec![or_dash(found.distance), name];
         if self.is_numbered {
             cells.insert(0, number.to_string());
         }
@@ -153,8 +158,13 @@ impl Searcher<'_> {
                 (found.id, found.fingerprint, found.distance, Some(found))
             }
         };
-        let keeps_texts = self.source.settings().keep_texts;
-        let document = keeps_texts.then(|| self.source.get(id)).transpose()?;
+        let settings = self.source.settings();
+        let is_read = settings.keep_texts || settings.keys || settings.fields;
+        let document = is_read.then(|| self.source.get(id)).transpose()?.flatten();
+        let (text, key, fields) = match document {
+            Some(document) => (document.text, document.key, document.fields),
+            None => (None, None, None),
+        };
         Ok(QueryMatch {
             id: id.0,
             fingerprint,
@@ -166,7 +176,9 @@ impl Searcher<'_> {
                 contained: similar.containment.as_deref().map(Contained::from),
                 score: similar.resemblance.score(),
             }),
-            text: document.flatten().and_then(|document| document.text),
+            text,
+            key,
+            fields: fields.as_deref().map(fields_value),
         })
     }
 }

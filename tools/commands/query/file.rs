@@ -143,6 +143,8 @@ impl QueryFile {
 fn parse(line: &str, needs_texts: bool) -> Result<QueryContent, String> {
     let mut fields = DocumentFields {
         id: "id".to_owned(),
+        key: None,
+        keep: Vec::new(),
         text: Some("text".to_owned()),
         fingerprint: Some("fingerprint".to_owned()),
         time: None,

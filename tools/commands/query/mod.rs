@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use simdb::{Decision, Fingerprint, Settings};
+use simdb::{Decision, DocRef, Fingerprint, Settings};
 
 use self::answer::print_parts;
 use self::batch::answer_all;
@@ -43,7 +43,8 @@ use crate::options::{LikenessOptions, note_without_forest};
 /// are counted from 0 without the blank lines, so query n need not be line n + 1. --json prints one
 /// line for each query, in the order of the queries, also for queries without matches:
 /// {"query":0,"fingerprint":"...","reliable":true,"matches":[{"id":1,"fingerprint":"...",
-/// "distance":2,"text":null}]}. The exit code is 1 if no query has a match.
+/// "distance":2,"text":null}]}; a match also has key and fields if they are kept. The exit code is
+/// 1 if no query has a match.
 ///
 /// With --similar and --verify the columns are distance, id, score (the larger of the next two),
 /// edit similarity (`-` for very long texts), Jaccard index and text. Each match of --json also has
@@ -123,6 +124,10 @@ struct QueryOptions {
     #[arg(long, value_name = "ID", value_parser = parse_id)]
     id: Option<u64>,
 
+    /// Query by the document with a key
+    #[arg(long)]
+    key: Option<String>,
+
     /// Query by each line of a file; `-` is standard input, .gz and .zst are decompressed
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
@@ -169,18 +174,23 @@ impl Query {
             let queries = QueryFile::open(path, self.format, way.compares_texts())?;
             return answer_all(&searcher, queries, output);
         }
-        let query = match (&self.query.text, self.query.id, self.query.fingerprint) {
+        let options = &self.query;
+        let document = match (&options.key, options.id) {
+            (Some(key), _) => Some(DocRef::from(key.as_str())),
+            (None, id) => id.map(DocRef::from),
+        };
+        let query = match (&options.text, document, options.fingerprint) {
             (Some(text), ..) => QueryContent::Text(text.clone()),
-            (_, Some(id), _) => match source.get(id.into())? {
+            (_, Some(asked), _) => match source.get(asked.clone())? {
                 Some(document) => QueryContent::Document(document),
                 None => {
-                    note_not_stored(id);
+                    note_not_stored(asked);
                     output.decide(false);
                     return Ok(());
                 }
             },
             (.., Some(fingerprint)) => QueryContent::fingerprint(fingerprint, true),
-            _ => bail!("the query is empty: give --text, --fingerprint, --id or --file"),
+            _ => bail!("the query is empty: give --text, --fingerprint, --id, --key or --file"),
         };
         let answered = searcher.search(&query)?;
         if answered.has_too_little {

@@ -3,8 +3,8 @@
 use anyhow::{Result, anyhow, bail};
 use simdb::similarity::Likeness;
 use simdb::{
-    Database, Decision, DocId, Document, Match, Settings, Similar, Snapshot, TextFingerprint,
-    TextQuery,
+    Database, Decision, DocId, DocRef, Document, Match, Settings, Similar, Snapshot,
+    TextFingerprint, TextQuery,
 };
 
 use super::file::QueryContent;
@@ -45,10 +45,13 @@ impl Source<'_> {
         }
     }
 
-    pub fn get(&self, id: DocId) -> Result<Option<Document>> {
-        match self {
-            Self::File(_, snapshot) => Ok(snapshot.get(id)?),
-            Self::Server(remote, _) => remote.get(id.0),
+    pub fn get(&self, document: impl Into<DocRef>) -> Result<Option<Document>> {
+        match (self, document.into()) {
+            (Self::File(_, snapshot), document) => Ok(snapshot.get(document)?),
+            (Self::Server(remote, _), DocRef::Id(id)) => remote.get(id.0),
+            (Self::Server(..), DocRef::Key(_)) => {
+                bail!("--key needs the file of a database, without a server")
+            }
         }
     }
 }

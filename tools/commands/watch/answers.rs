@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 
 use anyhow::{Error, Result, anyhow};
 use serde::Serialize;
-use simdb::{Fingerprint, Outcome};
+use simdb::{Database, DocId, Fingerprint, Outcome};
 
 use super::counts::VerdictCounts;
 use super::documents::{SubmittedGroup, aborted};
@@ -17,6 +17,8 @@ use crate::options::OnError;
 #[derive(Serialize)]
 struct AnswerLine<'a> {
     line: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'a str>,
     id: Option<u64>,
     fingerprint: Option<String>,
     reliable: Option<bool>,
@@ -30,6 +32,8 @@ enum LineVerdict<'a> {
     New(Extended),
     Duplicate {
         of: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        of_key: Option<String>,
         distance: Option<u32>,
         #[serde(flatten)]
         alike: Option<Alike>,
@@ -48,6 +52,7 @@ enum LineVerdict<'a> {
 
 pub(super) struct Answers<'a> {
     pub(super) output: &'a mut Output,
+    pub(super) database: &'a Database,
     pub(super) room: &'a Room,
     pub(super) on_error: OnError,
     pub(super) counts: VerdictCounts,
@@ -101,9 +106,11 @@ impl Answers<'_> {
         let len_bytes = group.lines.iter().map(|line| line.len_bytes).sum();
         self.room.give_back(group.lines.len(), len_bytes);
         let mut failed = None;
+        // Names the documents that lines repeat. A document that was removed meanwhile has no name.
+        let mut snapshot = None;
         for line in &group.lines {
             let (mut id, mut made) = (line.id, None);
-            let verdict = match &line.fingerprint {
+            let mut verdict = match &line.fingerprint {
                 Err(error) => LineVerdict::Rejected { error },
                 Ok((fingerprint, is_reliable)) => {
                     made = Some((fingerprint.to_string(), *is_reliable));
@@ -112,6 +119,14 @@ impl Answers<'_> {
                     LineVerdict::new(*fingerprint, outcome)
                 }
             };
+            if let (LineVerdict::Duplicate { of, of_key, .. }, Some(_)) = (&mut verdict, &line.key)
+            {
+                if snapshot.is_none() {
+                    snapshot = Some(self.database.snapshot()?);
+                }
+                let named = snapshot.as_ref().map(|snapshot| snapshot.key(DocId(*of)));
+                *of_key = named.transpose()?.flatten();
+            }
             *verdict.count_in(&mut self.counts) += 1;
             let is_copy = matches!(
                 verdict,
@@ -129,22 +144,24 @@ impl Answers<'_> {
             if !is_stored && line.is_assigned {
                 id = None;
             }
+            let key = line.key.as_ref().map(|key| format!("key {key:?}"));
+            let name = key.or(id.map(|id| format!("id {id}")));
             if let (
                 LineVerdict::Exists {
                     stored,
                     repeated: false,
                 },
                 OnError::Abort,
-                Some(id),
-            ) = (&verdict, self.on_error, id)
+                Some(name),
+            ) = (&verdict, self.on_error, name)
             {
-                let reason =
-                    format!("the id {id} is taken by a document with fingerprint {stored}");
+                let reason = format!("the {name} is taken by a document with fingerprint {stored}");
                 failed = failed.or(Some(aborted(line.number, &reason)));
             }
             let (fingerprint, reliable) = made.unzip();
             self.output.json(&AnswerLine {
                 line: line.number,
+                key: line.key.as_deref(),
                 id: id.map(|id| id.0),
                 fingerprint,
                 reliable,
@@ -174,6 +191,7 @@ impl LineVerdict<'_> {
             let (of, distance) = (duplicate.id.0, duplicate.distance);
             return Self::Duplicate {
                 of,
+                of_key: None,
                 distance,
                 alike: duplicate.alike,
             };

@@ -26,6 +26,8 @@ pub(super) struct PendingLine {
     pub(super) len_bytes: usize,
     pub(super) read_at: Instant,
     pub(super) id: Option<DocId>,
+    /// `None` in a database without keys.
+    pub(super) key: Option<String>,
     /// `true` if the line has no id of its own.
     pub(super) is_assigned: bool,
     /// The fingerprint, and `true` if it is reliable; or the reason why the line is no document.
@@ -109,6 +111,7 @@ impl Documents<'_> {
             len_bytes: line.len_bytes(),
             read_at: line.read_at,
             id: None,
+            key: None,
             is_assigned: false,
             fingerprint: Err(String::new()),
         };
@@ -124,7 +127,7 @@ impl Documents<'_> {
     fn document(&self, line: &mut PendingLine, bytes: &[u8]) -> Result<Document, String> {
         let mut parts = JsonParts::parse(utf8(bytes)?, &self.fields)?;
         line.is_assigned = self.ids.is_some() && parts.is_null(DocumentPart::Id);
-        if !line.is_assigned {
+        if !line.is_assigned && self.fields.key.is_none() {
             line.id = Some(self.fields.id(&mut parts)?);
         }
         let document = self
@@ -132,6 +135,7 @@ impl Documents<'_> {
             .content(parts)?
             .into_document(line.id.unwrap_or_default(), self.database.fingerprinter())
             .map_err(|error| error.to_string())?;
+        line.key = document.key.clone();
         if let Some(rule) = self.rule {
             rule.check_text(&document)?;
         }
@@ -146,7 +150,7 @@ impl Documents<'_> {
             return Ok(());
         };
         retention
-            .check_arrival(document.id, arrival, SystemTime::now().into())
+            .check_arrival(document.doc_ref(), arrival, SystemTime::now().into())
             .map_err(|refusal| error_text(&refusal))
     }
 

@@ -33,7 +33,7 @@ use crate::console::paths::refuse_special;
 use crate::console::{Output, OutputClosed, note};
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::parse_id;
-use crate::options::{DuplicateRule, FieldNames, NewDatabase, OnError, UniqueOptions};
+use crate::options::{DuplicateRule, FieldNames, KeyOptions, NewDatabase, OnError, UniqueOptions};
 
 /// Stores the documents of a stream, and prints for each if it was new
 ///
@@ -41,8 +41,9 @@ use crate::options::{DuplicateRule, FieldNames, NewDatabase, OnError, UniqueOpti
 /// each, in order, as soon as the document is durable. A single line is answered at once; many
 /// waiting lines are committed in groups. Blank lines are skipped, but counted.
 ///
-/// An answer has line (counted from 1), id, fingerprint, reliable (false for a text with too
-/// little content, which matches no other) and verdict. Unknown values are null. The verdicts:
+/// An answer has line (counted from 1), id, fingerprint, reliable (false for a text with too little
+/// content, which matches no other) and verdict. Unknown values are null. With --key, an answer has
+/// the key, no id, and beside `of` also `of_key`, the key of that document. The verdicts:
 ///
 /// new: the document is stored. With --unique similar, `extends` has the id of a stored document
 /// that the new text covers, and that stays; with --on-extended replace, `replaces` has the ids of
@@ -95,10 +96,13 @@ pub struct Watch {
     #[command(flatten)]
     fields: FieldNames,
 
+    #[command(flatten)]
+    keys: KeyOptions,
+
     /// Assign ids to lines without an id: ascending numbers above all stored ids and all ids read
     ///
     /// A null is no id. The id assigned to a duplicate is not used again, and the answer has no id.
-    #[arg(long, help_heading = "Input")]
+    #[arg(long, conflicts_with = "key", help_heading = "Input")]
     assign_ids: bool,
 
     /// The least id to assign [default: 1]
@@ -132,7 +136,7 @@ impl Watch {
             move || drop(events_in.send(Event::Woken))
         };
         let interrupt = Interrupt::listen_and(wake.clone())?;
-        let fields = self.fields.fields()?;
+        let fields = self.keys.fields(self.fields.fields()?)?;
         self.new.check()?;
         self.monitor.check(&self.database)?;
         let rule = self.unique.rule()?;
@@ -160,6 +164,7 @@ impl Watch {
         monitor::listen(monitor_in.clone())?;
         let mut answers = Answers {
             output,
+            database: &database,
             room: &room,
             on_error: self.on_error,
             counts: VerdictCounts::default(),
@@ -226,13 +231,14 @@ impl Watch {
             Ok(database) => {
                 self.new.refuse_other(path, database.settings())?;
                 self.fields.refuse_unkept(database.settings())?;
+                self.keys.refuse_unkept(database.settings())?;
                 if let Some(rule) = rule {
                     rule.refuse_unkept(path, database.settings())?;
                 }
                 Ok(database)
             }
             Err(Error::NotFound { .. }) if self.create => {
-                let mut settings = self.new.settings(&self.fields)?;
+                let mut settings = self.keys.settings(self.new.settings(&self.fields)?);
                 if let Some(rule) = rule {
                     settings = rule.settings(settings);
                 }

@@ -195,6 +195,7 @@ impl ColumnRole {
             Self::IdBits => (is_bits, "INT64"),
             Self::Part(part) => match part {
                 DocumentPart::Id => (is_integer || is_text, "integers or strings of digits"),
+                DocumentPart::Key => (is_integer || is_text, "strings or integers"),
                 DocumentPart::Text => (is_text, "strings"),
                 DocumentPart::Fingerprint => (
                     is_bits || is_text,

@@ -23,6 +23,8 @@ fn open(path: &Path) -> Result<ParquetFile> {
 fn read(path: &Path) -> Result<[usize; 2]> {
     let fields = DocumentFields {
         id: "id".to_owned(),
+        key: None,
+        keep: Vec::new(),
         text: Some("text".to_owned()),
         fingerprint: None,
         time: Some("posted".to_owned()),

@@ -1,6 +1,6 @@
 //! [`ParquetRecords`]: the rows of a file as documents.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use serde_json::{Number, Value};
 
 use super::ParquetFile;
@@ -21,6 +21,11 @@ pub struct ParquetRecords {
 impl ParquetRecords {
     /// Reads the columns that `fields` names, or the columns of simdb's own files.
     pub fn new(file: ParquetFile, fields: &DocumentFields, counted: IdSequence) -> Result<Self> {
+        ensure!(
+            fields.keep.is_empty(),
+            "{}: --keep takes fields of JSON Lines, CSV and TSV, not of Parquet",
+            file.name()
+        );
         let columns = document_columns(&file, fields)?;
         let (fields, _) = document_fields(&file, fields)?;
         Ok(Self {

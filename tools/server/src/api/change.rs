@@ -323,6 +323,8 @@ impl<'s> Parser<'s> {
     fn new(server: &'s Server, options: &'s ChangeOptions) -> Self {
         let all = DocumentFields {
             id: "id".to_owned(),
+            key: None,
+            keep: Vec::new(),
             text: Some("text".to_owned()),
             fingerprint: Some("fingerprint".to_owned()),
             features: Some("features".to_owned()),

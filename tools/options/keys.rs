@@ -1,0 +1,86 @@
+//! [`KeyOptions`]: the fields that hold the key and the kept fields of a document.
+
+use anyhow::{Result, bail, ensure};
+use clap::Args;
+use simdb::Settings;
+
+use crate::formats::DocumentFields;
+
+/// The options of documents with keys and fields.
+#[derive(Clone, Debug, Args)]
+pub struct KeyOptions {
+    /// The field or column that holds the key of a document, such as its URL, in place of an id
+    ///
+    /// A key is a string of 1 to 1,024 bytes, or an integer. A new database has keys if this option
+    /// is given, and simdb gives the ids, in ascending order. A key that is stored already is
+    /// treated as a stored id.
+    #[arg(
+        long,
+        value_name = "FIELD",
+        conflicts_with = "id",
+        help_heading = "Input"
+    )]
+    pub key: Option<String>,
+
+    /// Fields to keep with each document, separated by commas: title,meta.source
+    ///
+    /// Of a field that holds an object, as `fields` in an export, each field is kept. Nulls are not
+    /// kept, nor empty values of CSV and TSV. At most 64 KiB for each document. A new database
+    /// keeps fields if this option is given.
+    #[arg(
+        long,
+        value_name = "FIELD",
+        value_delimiter = ',',
+        help_heading = "Input"
+    )]
+    pub keep: Vec<String>,
+}
+
+impl KeyOptions {
+    /// The fields of documents with these keys and kept fields.
+    pub fn fields(&self, fields: DocumentFields) -> Result<DocumentFields> {
+        let names = [
+            &fields.text,
+            &fields.fingerprint,
+            &fields.features,
+            &fields.time,
+        ];
+        ensure!(
+            self.key.is_none() || !names.contains(&&self.key),
+            "--key, --text, --fingerprint, --features and --time must name different fields"
+        );
+        Ok(DocumentFields {
+            key: self.key.clone(),
+            keep: self.keep.clone(),
+            ..fields
+        })
+    }
+
+    /// The settings of a new database for such documents.
+    pub fn settings(&self, settings: Settings) -> Settings {
+        Settings {
+            keys: self.key.is_some(),
+            fields: !self.keep.is_empty(),
+            ..settings
+        }
+    }
+
+    /// Refuses a database with ids if keys are read, and one with keys if ids are.
+    pub fn refuse_unkept(&self, settings: &Settings) -> Result<()> {
+        match (&self.key, settings.keys) {
+            (Some(_), false) => bail!(
+                "--key needs a database whose documents have keys; load into a new database, or name \
+                 the field of the ids with --id"
+            ),
+            (None, true) => bail!(
+                "the documents of this database have keys; name the field of the keys with --key"
+            ),
+            _ => {}
+        }
+        ensure!(
+            self.keep.is_empty() || settings.fields,
+            "--keep needs a database that keeps fields; load into a new database, or leave --keep out"
+        );
+        Ok(())
+    }
+}

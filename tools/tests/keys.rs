@@ -1,0 +1,240 @@
+//! Documents with keys and fields on the command line.
+
+use serde_json::json;
+
+use crate::common::Folder;
+
+const PAGES: &str = concat!(
+    r#"{"url":"https://example.org/a","title":"Cats","n":1,"text":"Three cats sat on the mat and would not be moved."}"#,
+    "\n",
+    r#"{"url":"https://example.org/b","title":null,"n":[1,2],"text":"The ferry to the islands was cancelled because of fog."}"#,
+    "\n",
+    r#"{"url":"https://example.org/c","title":"Cats again","text":"three cats sat on the mat, and would not be moved"}"#,
+    "\n",
+);
+
+fn with_pages() -> Folder {
+    let folder = Folder::new();
+    folder.write("pages.jsonl", PAGES);
+    let load = [
+        "pages.simdb",
+        "pages.jsonl",
+        "--key",
+        "url",
+        "--keep",
+        "title,n",
+        "--keep-texts",
+    ];
+    folder.load(&load).ends(0);
+    folder
+}
+
+#[test]
+fn loaded_documents_are_found_by_key_with_their_fields() {
+    let folder = with_pages();
+    let get = [
+        "get",
+        "pages.simdb",
+        "--key",
+        "https://example.org/a",
+        "--json",
+    ];
+    let page = folder.cli(&get).ends(0).one_json();
+    assert_eq!(page["key"], "https://example.org/a");
+    assert_eq!(page["fields"], json!({"title": "Cats", "n": 1}));
+    let page = folder
+        .cli(&["get", "pages.simdb", "2", "--json"])
+        .ends(0)
+        .one_json();
+    assert_eq!(page["fields"], json!({"n": [1, 2]}));
+    let shown = folder.cli(&["get", "pages.simdb", "1"]).ends(0);
+    assert!(
+        shown.stdout.starts_with("https://example.org/a  "),
+        "{}",
+        shown.stdout
+    );
+
+    let query = [
+        "query",
+        "pages.simdb",
+        "--key",
+        "https://example.org/a",
+        "--json",
+    ];
+    let found = folder.cli(&query).ends(0).one_json();
+    assert_eq!(found["matches"][0]["key"], "https://example.org/c");
+    assert_eq!(found["matches"][0]["fields"]["title"], "Cats again");
+    folder
+        .cli(&["get", "pages.simdb", "--key", "https://example.org/z"])
+        .ends(1);
+
+    // A second load changes nothing; with --unique a copy is refused under its key.
+    let again = ["pages.simdb", "pages.jsonl", "--key", "url", "--json"];
+    let counts = folder.load(&again).ends(0).one_json();
+    assert_eq!(
+        (&counts["inserted"], &counts["present"]),
+        (&json!(0), &json!(3))
+    );
+    let stats = folder
+        .cli(&["stats", "pages.simdb", "--json"])
+        .ends(0)
+        .one_json();
+    assert_eq!(
+        (&stats["keys"], &stats["fields"]),
+        (&json!(true), &json!(true))
+    );
+}
+
+#[test]
+fn documents_are_inserted_and_removed_by_key() {
+    let folder = with_pages();
+    let key = "https://example.org/d";
+    let insert = [
+        "insert",
+        "pages.simdb",
+        "--key",
+        key,
+        "--fields",
+        r#"{"title":"New"}"#,
+        "--text",
+        "A text about something else, which no page has.",
+        "--json",
+    ];
+    let inserted = folder.cli(&insert).ends(0).one_json();
+    assert_eq!(
+        (&inserted["key"], &inserted["outcome"]),
+        (&json!(key), &json!("inserted"))
+    );
+    let get = ["get", "pages.simdb", "--key", key, "--json"];
+    assert_eq!(
+        folder.cli(&get).ends(0).one_json()["fields"]["title"],
+        "New"
+    );
+    let removed = folder
+        .cli(&["remove", "pages.simdb", "--key", key, "--json"])
+        .ends(0);
+    assert_eq!(removed.one_json()["removed"], true);
+    folder.cli(&get).ends(1);
+    folder
+        .cli(&["insert", "pages.simdb", "7", "--text", "a text"])
+        .fails(&["has no key"]);
+}
+
+#[test]
+fn watch_names_the_document_that_a_line_repeats() {
+    let folder = Folder::new();
+    let watch = [
+        "watch",
+        "pages.simdb",
+        "--create",
+        "--key",
+        "url",
+        "--keep",
+        "title",
+        "--unique",
+        "3",
+    ];
+    let answers = folder.cli_from(&watch, PAGES.as_bytes()).ends(0).json();
+    assert_eq!(answers[0]["key"], "https://example.org/a");
+    assert_eq!(answers[0]["verdict"], "new");
+    assert_eq!(answers[2]["verdict"], "duplicate");
+    assert_eq!(answers[2]["of_key"], "https://example.org/a");
+    let again = folder.cli_from(&watch, PAGES.as_bytes()).ends(0).json();
+    assert_eq!(
+        (&again[0]["verdict"], &again[0]["repeated"]),
+        (&json!("exists"), &json!(true))
+    );
+}
+
+#[test]
+fn export_is_loaded_with_keys_and_fields() {
+    let folder = with_pages();
+    for (format, name) in [("jsonl", "copy.jsonl"), ("csv", "copy.csv")] {
+        let export = ["export", "pages.simdb", "--format", format, "-o", name];
+        folder.cli(&export).ends(0);
+    }
+    let load = [
+        "copy.simdb",
+        "copy.jsonl",
+        "--key",
+        "key",
+        "--keep",
+        "fields",
+        "--fingerprint",
+        "fingerprint",
+        "--text",
+        "text",
+        "--keep-texts",
+    ];
+    folder.load(&load).ends(0);
+    let export = |name| folder.cli(&["export", name]).ends(0).stdout;
+    assert_eq!(export("copy.simdb"), export("pages.simdb"));
+    let load = [
+        "csv.simdb",
+        "copy.csv",
+        "--key",
+        "key",
+        "--keep",
+        "reliable",
+        "--fingerprint",
+        "fingerprint",
+    ];
+    folder.load(&load).ends(0);
+    let page = folder.cli(&[
+        "get",
+        "csv.simdb",
+        "--key",
+        "https://example.org/b",
+        "--json",
+    ]);
+    assert_eq!(
+        page.ends(0).one_json()["fields"],
+        json!({"reliable": "true"})
+    );
+    let parquet = [
+        "export",
+        "pages.simdb",
+        "--format",
+        "parquet",
+        "-o",
+        "copy.parquet",
+    ];
+    folder.cli(&parquet).ends(0);
+    folder
+        .load(&[
+            "parquet.simdb",
+            "copy.parquet",
+            "--key",
+            "key",
+            "--fingerprint",
+            "fingerprint",
+        ])
+        .ends(0);
+    folder
+        .cli(&["get", "parquet.simdb", "--key", "https://example.org/c"])
+        .ends(0);
+}
+
+#[test]
+fn keys_and_ids_do_not_mix() {
+    let folder = with_pages();
+    folder.write(
+        "ids.jsonl",
+        "{\"id\":1,\"text\":\"a text\"}\n{\"id\":2,\"text\":\"a text\"}\n",
+    );
+    folder.load(&["pages.simdb", "ids.jsonl"]).fails(&["--key"]);
+    folder.load(&["ids.simdb", "ids.jsonl"]).ends(0);
+    folder
+        .load(&["ids.simdb", "pages.jsonl", "--key", "url"])
+        .fails(&["--id"]);
+    folder
+        .load(&["new.simdb", "ids.jsonl", "--key", "url"])
+        .fails(&["no field \"url\""]);
+    folder.write(
+        "long.jsonl",
+        format!("{{\"url\":\"{}\",\"text\":\"a\"}}\n", "k".repeat(1025)),
+    );
+    folder
+        .load(&["new.simdb", "long.jsonl", "--key", "url"])
+        .fails(&["a key has 1 to 1024 bytes"]);
+}
