@@ -128,15 +128,19 @@ pub fn print_judged(path: &Path) {
     }
 }
 
-/// Prints the share of labelled pairs that containment finds, by kind of edit.
+/// Prints the labelled pairs that containment and likeness find, by kind of edit.
 pub fn print_kinds<'t>(pairs: impl Iterator<Item = (&'t str, &'t str, &'t str)>) {
     let normaliser = Normaliser::new();
-    let mut kinds: BTreeMap<&str, [u32; 2]> = BTreeMap::new();
+    let mut kinds: BTreeMap<&str, [u32; 3]> = BTreeMap::new();
     for (kind, a, b) in pairs {
-        let found = Containment::new(&normaliser, Weights::builtin(), a, b);
-        kinds.entry(kind).or_default()[usize::from(found.verdict.is_removable())] += 1;
+        let (found, resemblance) =
+            Containment::with_resemblance(&normaliser, Weights::builtin(), a, b);
+        let [contained, alike, all] = kinds.entry(kind).or_default();
+        *contained += u32::from(found.verdict.is_removable());
+        *alike += u32::from(resemblance.is_enough(&Likeness::default()));
+        *all += 1;
     }
-    for (kind, [kept, found]) in kinds {
-        println!("contained, {kind}: {found} of {}", kept + found);
+    for (kind, [contained, alike, all]) in kinds {
+        println!("{kind}: contained {contained}, alike {alike} of {all}");
     }
 }
