@@ -3,8 +3,8 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyInt};
-use simdb::Timestamp;
+use pyo3::types::{PyBool, PyDict, PyInt, PyString};
+use simdb::{DocRef, Timestamp};
 
 use crate::error::invalid_argument;
 use crate::fingerprint::Fingerprint;
@@ -19,11 +19,38 @@ pub fn id_of(object: &Bound<'_, PyAny>) -> PyResult<u64> {
     whole_number(object, "an id", "an id (int)")
 }
 
-/// The id of a document that may be stored; `None` for an int that is no id.
-pub fn possible_id(object: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+/// The id of a document, or its key.
+pub fn doc_ref_of(object: &Bound<'_, PyAny>) -> PyResult<DocRef> {
+    match object.cast::<PyString>() {
+        Ok(key) => Ok(DocRef::from(key.extract::<String>()?)),
+        Err(_) => id_of(object).map(DocRef::from),
+    }
+}
+
+/// The id or the key of a document that may be stored; `None` for an int that is no id.
+pub fn possible_doc_ref(object: &Bound<'_, PyAny>) -> PyResult<Option<DocRef>> {
     match object.is_instance_of::<PyInt>() && !object.is_instance_of::<PyBool>() {
-        true => Ok(object.extract().ok()),
-        false => id_of(object).map(Some),
+        true => Ok(object.extract().ok().map(|id: u64| DocRef::from(id))),
+        false => doc_ref_of(object).map(Some),
+    }
+}
+
+/// The fields of a document, a dict, as the text of a JSON object.
+pub struct Fields(pub String);
+
+impl<'py> FromPyObject<'_, 'py> for Fields {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if !object.is_instance_of::<PyDict>() {
+            return Err(unexpected(&object, "fields (dict)"));
+        }
+        let options = PyDict::new(object.py());
+        options.set_item("ensure_ascii", false)?;
+        options.set_item("allow_nan", false)?;
+        let json = object.py().import("json")?;
+        let text = json.call_method("dumps", (object,), Some(&options))?;
+        text.extract().map(Self)
     }
 }
 

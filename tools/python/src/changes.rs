@@ -1,57 +1,62 @@
 //! The Python methods that `Database` and `WriteBatch` have in common.
 
 use pyo3::prelude::*;
+use simdb::DocRef;
 
-use crate::arguments::{Arrival, id_of, radius_of};
+use crate::arguments::{Arrival, Fields, doc_ref_of, radius_of};
 use crate::database::Database;
 use crate::outcome::Outcome;
 use crate::source::SimilarOptions;
 use crate::texts::Content;
-use crate::write_batch::{Rule, WriteBatch};
+use crate::write_batch::{Parts, Rule, WriteBatch};
 
 /// Gives a class with a method `store` the methods that store documents. `store` returns `answer`.
 macro_rules! changes {
     ($class:ident, $answer:ty) => {
         #[pymethods]
         impl $class {
-            /// Stores a document under a new id. content is a text or a Fingerprint; arrival a
-            /// datetime or milliseconds since 1970.
-            #[pyo3(signature = (id, content, *, arrival=None))]
+            /// Stores a document under a new id or key. content is a text or a Fingerprint; arrival
+            /// a datetime or milliseconds since 1970; fields a dict, in a database that keeps
+            /// fields.
+            #[pyo3(signature = (id, content, *, arrival=None, fields=None))]
             fn insert(
                 &self,
                 py: Python<'_>,
-                #[pyo3(from_py_with = id_of)] id: u64,
+                #[pyo3(from_py_with = doc_ref_of)] id: DocRef,
                 content: Content,
                 arrival: Option<Arrival>,
+                fields: Option<Fields>,
             ) -> PyResult<$answer> {
-                self.store(py, Rule::Insert, id, content, arrival)
+                self.store(py, Rule::Insert, id, Parts { content, arrival, fields })
             }
 
             /// Stores a document, in place of the document with its id if there is one.
-            #[pyo3(signature = (id, content, *, arrival=None))]
+            #[pyo3(signature = (id, content, *, arrival=None, fields=None))]
             fn upsert(
                 &self,
                 py: Python<'_>,
-                #[pyo3(from_py_with = id_of)] id: u64,
+                #[pyo3(from_py_with = doc_ref_of)] id: DocRef,
                 content: Content,
                 arrival: Option<Arrival>,
+                fields: Option<Fields>,
             ) -> PyResult<$answer> {
-                self.store(py, Rule::Upsert, id, content, arrival)
+                self.store(py, Rule::Upsert, id, Parts { content, arrival, fields })
             }
 
             /// Stores a document under a new id, unless a document lies within the radius. Query
             /// and insert are one transaction: of two near-duplicates that arrive together, one is
             /// stored.
-            #[pyo3(signature = (id, content, radius=3, *, arrival=None))]
+            #[pyo3(signature = (id, content, radius=3, *, arrival=None, fields=None))]
             fn insert_unique(
                 &self,
                 py: Python<'_>,
-                #[pyo3(from_py_with = id_of)] id: u64,
+                #[pyo3(from_py_with = doc_ref_of)] id: DocRef,
                 content: Content,
                 #[pyo3(from_py_with = radius_of)] radius: u32,
                 arrival: Option<Arrival>,
+                fields: Option<Fields>,
             ) -> PyResult<$answer> {
-                self.store(py, Rule::InsertUnique { radius }, id, content, arrival)
+                self.store(py, Rule::InsertUnique { radius }, id, Parts { content, arrival, fields })
             }
 
             /// Stores a document under a new id, unless a stored text covers its text. The database
@@ -61,23 +66,24 @@ macro_rules! changes {
             /// removes the stored documents that the new document covers.
             #[pyo3(signature = (
                 id, text, *, edit_similarity=None, jaccard=None, decision="contained", replace=false,
-                arrival=None,
+                arrival=None, fields=None,
             ))]
             #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
             fn insert_unless_similar(
                 &self,
                 py: Python<'_>,
-                #[pyo3(from_py_with = id_of)] id: u64,
+                #[pyo3(from_py_with = doc_ref_of)] id: DocRef,
                 text: Content,
                 edit_similarity: Option<f64>,
                 jaccard: Option<f64>,
                 decision: &str,
                 replace: bool,
                 arrival: Option<Arrival>,
+                fields: Option<Fields>,
             ) -> PyResult<$answer> {
                 let options = SimilarOptions::new(py, edit_similarity, jaccard, decision)?;
                 let rule = Rule::unless_similar(&options, replace);
-                self.store(py, rule, id, text, arrival)
+                self.store(py, rule, id, Parts { content: text, arrival, fields })
             }
         }
     };

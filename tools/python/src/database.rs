@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use simdb::{DocId, Error};
+use simdb::{DocRef, Error};
 
-use crate::arguments::{Arrival, cache_bytes_of, id_of, memory_bytes_of};
+use crate::arguments::{Arrival, cache_bytes_of, doc_ref_of, memory_bytes_of};
 use crate::error::{Failure, invalid_argument};
 use crate::interruptible::{call, run};
 use crate::load::{BulkReport, Records, load_all};
@@ -19,8 +19,7 @@ use crate::shared_database::SharedDatabase;
 use crate::snapshot::Snapshot;
 use crate::source::Source;
 use crate::statistics;
-use crate::texts::Content;
-use crate::write_batch::{Rule, WriteBatch};
+use crate::write_batch::{Parts, Rule, WriteBatch};
 
 /// A near-duplicate database in one file. Threads can share it.
 ///
@@ -36,11 +35,13 @@ pub struct Database(pub Source);
 ///
 /// The settings are fixed at creation, and must not differ when a database is opened: recipe, a
 /// Recipe or its name; keep_texts stores the texts; similar also stores what is needed to find
-/// edited and short texts; retention, a timedelta, stores arrival times and expires documents.
+/// edited and short texts; retention, a timedelta, stores arrival times and expires documents; keys
+/// gives each document a key, a str such as a URL, in place of an id; fields stores a dict with it.
 /// cache_bytes is 1.25 GiB unless set.
 #[pyfunction]
 #[pyo3(signature = (
-    path, mode="r", *, recipe=None, keep_texts=false, similar=false, retention=None, cache_bytes=None,
+    path, mode="r", *, recipe=None, keep_texts=false, similar=false, retention=None, keys=false,
+    fields=false, cache_bytes=None,
 ))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub fn open(
@@ -51,10 +52,13 @@ pub fn open(
     keep_texts: bool,
     similar: bool,
     retention: Option<Duration>,
+    keys: bool,
+    fields: bool,
     #[pyo3(from_py_with = cache_bytes_of)] cache_bytes: Option<usize>,
 ) -> PyResult<Database> {
-    let asked = Asked::new(recipe, keep_texts, similar, retention, false)
+    let mut asked = Asked::new(recipe, keep_texts, similar, retention, false)
         .map_err(|failure| failure.into_exception(py))?;
+    (asked.keys, asked.fields) = (keys, fields);
     if !matches!(mode, "r" | "w" | "c" | "x") {
         let message = format!(
             "there is no mode '{mode}'; known are 'r' (read), 'w' (write), 'c' (create if there is \
@@ -86,8 +90,12 @@ const MAX_WAIT: Duration = Duration::from_secs(1);
 #[pymethods]
 impl Database {
     /// Removes a document.
-    fn remove(&self, py: Python<'_>, #[pyo3(from_py_with = id_of)] id: u64) -> PyResult<Outcome> {
-        let outcome = call(py, || Ok(self.0.shared.database()?.remove(DocId(id))?))?;
+    fn remove(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = doc_ref_of)] id: DocRef,
+    ) -> PyResult<Outcome> {
+        let outcome = call(py, || Ok(self.0.shared.database()?.remove(id)?))?;
         Ok(outcome.into())
     }
 
@@ -214,18 +222,10 @@ impl Database {
 }
 
 impl Database {
-    pub fn store(
-        &self,
-        py: Python<'_>,
-        rule: Rule,
-        id: u64,
-        content: Content,
-        arrival: Option<Arrival>,
-    ) -> PyResult<Outcome> {
-        let content = content.borrow();
+    pub fn store(&self, py: Python<'_>, rule: Rule, id: DocRef, parts: Parts) -> PyResult<Outcome> {
         let outcome = call(py, || {
             let database = self.0.shared.database()?;
-            Ok(database.apply_one(rule.change(database, id, content, arrival)?)?)
+            Ok(database.apply_one(rule.change(database, id, &parts)?)?)
         })?;
         Ok(outcome.into())
     }

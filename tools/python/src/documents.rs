@@ -10,7 +10,7 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType, SchemaRef, TimeUnit};
 use pyo3::prelude::*;
-use simdb::DocId;
+use simdb::{DocId, DocRef};
 
 use crate::error::Failure;
 use crate::fingerprint::Fingerprint;
@@ -32,16 +32,50 @@ pub struct Document {
     pub arrival: Option<u64>,
     /// The text; None if no texts are kept.
     pub text: Option<String>,
+    /// The key; None in a database without keys.
+    pub key: Option<String>,
+    /// The fields as JSON; None without fields.
+    pub fields_json: Option<String>,
 }
+
+type DocumentArguments = (
+    u64,
+    Fingerprint,
+    bool,
+    Option<u64>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+);
 
 /// Characters of a text in the `repr` of a document.
 const SHOWN_CHARACTERS: usize = 40;
 
 #[pymethods]
 impl Document {
-    fn __getnewargs__(&self) -> (u64, Fingerprint, bool, Option<u64>, Option<&str>) {
-        let text = self.text.as_deref();
-        (self.id, self.fingerprint, self.reliable, self.arrival, text)
+    fn __getnewargs__(&self) -> DocumentArguments {
+        let (text, key) = (self.text.clone(), self.key.clone());
+        let fields = self.fields_json.clone();
+        (
+            self.id,
+            self.fingerprint,
+            self.reliable,
+            self.arrival,
+            text,
+            key,
+            fields,
+        )
+    }
+
+    /// The fields, a dict; None without fields.
+    #[getter]
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(fields) = &self.fields_json else {
+            return Ok(None);
+        };
+        py.import("json")?
+            .call_method1("loads", (fields,))
+            .map(Some)
     }
 
     fn __repr__(&self) -> String {
@@ -52,6 +86,9 @@ impl Document {
         // To write into a string cannot fail.
         if !self.reliable {
             shown.push_str(", reliable=False");
+        }
+        if let Some(key) = &self.key {
+            write!(shown, ", key={key:?}").unwrap_or_default();
         }
         if let Some(arrival) = self.arrival {
             write!(shown, ", arrival={arrival}").unwrap_or_default();
@@ -73,6 +110,8 @@ impl From<simdb::Document> for Document {
             reliable: document.reliable,
             arrival: document.arrival.map(|arrival| arrival.0),
             text: document.text,
+            key: document.key,
+            fields_json: document.fields,
         }
     }
 }
@@ -183,8 +222,8 @@ impl Source {
         }))
     }
 
-    pub fn document(&self, py: Python<'_>, id: u64) -> PyResult<Option<Document>> {
-        let found = call(py, || Ok(self.get()?.get(DocId(id))?))?;
+    pub fn document(&self, py: Python<'_>, id: DocRef) -> PyResult<Option<Document>> {
+        let found = call(py, || Ok(self.get()?.get(id)?))?;
         Ok(found.map(Document::from))
     }
 
@@ -211,6 +250,9 @@ impl Source {
         }
         if settings.keep_texts {
             columns.push(("text", DataType::LargeUtf8, true));
+        }
+        for (is_kept, name) in [(settings.keys, "key"), (settings.fields, "fields")] {
+            columns.extend(is_kept.then_some((name, DataType::LargeUtf8, true)));
         }
         let schema = schema(&columns);
         let (source, of_batches) = (self.clone(), Arc::clone(&schema));
@@ -283,9 +325,14 @@ fn to_batch(schema: &SchemaRef, page: &[simdb::Document]) -> Result<RecordBatch,
                 let arrivals: TimestampMillisecondArray = arrivals.collect();
                 Arc::new(arrivals.with_timezone("UTC"))
             }
-            _ => Arc::new(LargeStringArray::from_iter(
-                page.iter().map(|each| each.text.as_deref()),
-            )),
+            name => Arc::new(LargeStringArray::from_iter(page.iter().map(|each| {
+                let column = match name {
+                    "key" => &each.key,
+                    "fields" => &each.fields,
+                    _ => &each.text,
+                };
+                column.as_deref()
+            }))),
         }
     });
     RecordBatch::try_new(Arc::clone(schema), columns.collect())

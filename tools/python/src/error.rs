@@ -153,6 +153,11 @@ fn class_name(error: &Error) -> &'static str {
         | Error::RetentionWindow { .. }
         | Error::ArrivalAhead { .. }
         | Error::TextTooLong { .. }
+        | Error::FieldsTooLong { .. }
+        | Error::InvalidKey { .. }
+        | Error::KeyMissing { .. }
+        | Error::KeepsNoKeys { .. }
+        | Error::UnknownKey { .. }
         | Error::InvalidRadius { .. }
         | Error::InvalidLikeness { .. }
         | Error::InvalidContainedUpTo { .. }

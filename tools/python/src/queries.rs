@@ -1,8 +1,12 @@
 //! The Python methods that `Database` and `Snapshot` have in common.
 
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
+use simdb::DocRef;
 
-use crate::arguments::{count_of, id_of, limit_of, max_pairs_of, possible_id, radius_of};
+use crate::arguments::{
+    count_of, doc_ref_of, id_of, limit_of, max_pairs_of, possible_doc_ref, radius_of,
+};
 use crate::database::Database;
 use crate::documents::{Document, DocumentIterator, IdIterator};
 use crate::matches::{Match, Similar};
@@ -75,17 +79,38 @@ macro_rules! queries {
                 self.0.similar(py, &text, &options)
             }
 
-            /// The document with an id; None if there is no such document.
+            /// The document with an id or a key; None if there is no such document.
             fn get(
                 &self,
                 py: Python<'_>,
-                #[pyo3(from_py_with = id_of)] id: u64,
+                #[pyo3(from_py_with = doc_ref_of)] id: DocRef,
             ) -> PyResult<Option<Document>> {
                 self.0.document(py, id)
             }
 
+            /// The document with an id or a key.
+            fn __getitem__(&self, id: &Bound<'_, PyAny>) -> PyResult<Document> {
+                let found = self.0.document(id.py(), doc_ref_of(id)?)?;
+                found.ok_or_else(|| PyKeyError::new_err(id.clone().unbind()))
+            }
+
+            /// The key of the document with an id; None if there is no such document, or it has no
+            /// key.
+            fn key(
+                &self,
+                py: Python<'_>,
+                #[pyo3(from_py_with = id_of)] id: u64,
+            ) -> PyResult<Option<String>> {
+                self.0.key(py, id)
+            }
+
+            /// The id of the document with a key; None if there is no such document.
+            fn id(&self, py: Python<'_>, key: &str) -> PyResult<Option<u64>> {
+                self.0.id(py, key)
+            }
+
             fn __contains__(&self, id: &Bound<'_, PyAny>) -> PyResult<bool> {
-                match possible_id(id)? {
+                match possible_doc_ref(id)? {
                     Some(possible) => self.0.contains(id.py(), possible),
                     None => Ok(false),
                 }
@@ -110,8 +135,9 @@ macro_rules! queries {
                 self.0.documents(py, first)
             }
 
-            /// All documents as a table: id, fingerprint, reliable, arrival and text if they are
-            /// kept. It is read in batches, each time as of the start of the read.
+            /// All documents as a table: id, fingerprint, reliable, arrival, text, key and fields
+            /// (JSON) if they are kept. It is read in batches, each time as of the start of the
+            /// read.
             fn to_arrow(&self, py: Python<'_>) -> PyResult<Table> {
                 self.0.to_arrow(py)
             }

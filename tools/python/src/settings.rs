@@ -26,6 +26,10 @@ pub struct Settings {
     pub arrivals: bool,
     /// The lifetime of documents, a timedelta; None if documents do not expire.
     pub retention: Option<Duration>,
+    /// True if documents have keys.
+    pub keys: bool,
+    /// True if fields are stored.
+    pub fields: bool,
 }
 
 #[pymethods]
@@ -35,12 +39,15 @@ impl Settings {
             format!("timedelta(seconds={})", window.as_secs_f64())
         });
         format!(
-            "Settings(recipe='{}', keep_texts={}, similar={}, frozen={}, arrivals={}, retention={retention})",
+            "Settings(recipe='{}', keep_texts={}, similar={}, frozen={}, arrivals={}, retention={retention}, keys={}, \
+             fields={})",
             self.recipe,
             python_bool(self.keep_texts),
             python_bool(self.similar),
             python_bool(self.frozen),
             python_bool(self.arrivals),
+            python_bool(self.keys),
+            python_bool(self.fields),
         )
     }
 }
@@ -55,6 +62,8 @@ impl From<&simdb::Settings> for Settings {
             frozen: settings.frozen,
             arrivals: settings.retention.is_some(),
             retention: window,
+            keys: settings.keys,
+            fields: settings.fields,
         }
     }
 }
@@ -66,6 +75,8 @@ pub struct Asked {
     similar: bool,
     retention: Option<Retention>,
     frozen: bool,
+    pub keys: bool,
+    pub fields: bool,
 }
 
 impl Asked {
@@ -85,6 +96,8 @@ impl Asked {
                 ..Retention::default()
             }),
             frozen,
+            keys: false,
+            fields: false,
         })
     }
 
@@ -98,6 +111,8 @@ impl Asked {
             .keep_texts(self.keep_texts)
             .similar(self.similar)
             .frozen(self.frozen)
+            .keys(self.keys)
+            .fields(self.fields)
             .on_progress(on_progress)
             .progress_interval(SIGNAL_INTERVAL);
         if let Some(recipe) = self.recipe {

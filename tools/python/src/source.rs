@@ -8,7 +8,7 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use simdb::clusters::{Clustering, ClustersEvent, Shape};
 use simdb::similarity::Likeness;
-use simdb::{Decision, DocId, Fingerprint, Snapshot, TextQuery};
+use simdb::{Decision, DocId, DocRef, Fingerprint, Snapshot, TextQuery};
 
 use crate::error::{Failure, invalid_argument};
 use crate::interruptible::{call, run};
@@ -191,8 +191,17 @@ impl Source {
         ))
     }
 
-    pub fn contains(&self, py: Python<'_>, id: u64) -> PyResult<bool> {
-        call(py, || Ok(self.get()?.contains(DocId(id))?))
+    pub fn contains(&self, py: Python<'_>, id: DocRef) -> PyResult<bool> {
+        call(py, || Ok(self.get()?.contains(id)?))
+    }
+
+    pub fn key(&self, py: Python<'_>, id: u64) -> PyResult<Option<String>> {
+        call(py, || Ok(self.get()?.key(DocId(id))?))
+    }
+
+    pub fn id(&self, py: Python<'_>, key: &str) -> PyResult<Option<u64>> {
+        let id = call(py, || Ok(self.get()?.id(key)?))?;
+        Ok(id.map(|id| id.0))
     }
 
     pub fn len(&self, py: Python<'_>) -> PyResult<usize> {

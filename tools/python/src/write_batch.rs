@@ -5,15 +5,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use rayon::prelude::*;
-use simdb::{Change, DocId, OnExtended, SimilarRule};
+use simdb::{Change, DocRef, OnExtended, SimilarRule};
 
-use crate::arguments::{Arrival, id_of};
+use crate::arguments::{Arrival, Fields, doc_ref_of};
 use crate::error::Failure;
 use crate::interruptible::{call, pool};
 use crate::outcome::Outcome;
 use crate::shared_database::SharedDatabase;
 use crate::source::SimilarOptions;
 use crate::texts::{Content, ContentRef};
+
+/// The parts of a document to be stored.
+pub struct Parts {
+    pub content: Content,
+    pub arrival: Option<Arrival>,
+    pub fields: Option<Fields>,
+}
 
 /// The rule by which a document is stored.
 #[derive(Clone, Copy)]
@@ -43,19 +50,17 @@ impl Rule {
     pub fn change(
         self,
         database: &simdb::Database,
-        id: u64,
-        content: ContentRef<'_>,
-        arrival: Option<Arrival>,
+        id: DocRef,
+        parts: &Parts,
     ) -> simdb::Result<Change> {
-        let mut document = match content {
+        let mut document = match parts.content.borrow() {
             ContentRef::Text(text) => database.document(id, text)?,
             ContentRef::Fingerprint(bits) => {
                 simdb::Document::new(id, simdb::Fingerprint::from_bits(bits))
             }
         };
-        if let Some(Arrival(arrival)) = arrival {
-            document = document.with_arrival(arrival);
-        }
+        document.arrival = parts.arrival.map(|Arrival(arrival)| arrival);
+        document.fields = parts.fields.as_ref().map(|Fields(fields)| fields.clone());
         Ok(match self {
             Self::Insert => Change::Insert(document),
             Self::Upsert => Change::Upsert(document),
@@ -88,23 +93,17 @@ struct State {
 enum Gathered {
     Store {
         rule: Rule,
-        id: u64,
-        content: Content,
-        arrival: Option<Arrival>,
+        id: DocRef,
+        parts: Parts,
     },
-    Remove(u64),
+    Remove(DocRef),
 }
 
 impl Gathered {
     fn change(&self, database: &simdb::Database) -> simdb::Result<Change> {
         match self {
-            Self::Store {
-                rule,
-                id,
-                content,
-                arrival,
-            } => rule.change(database, *id, content.borrow(), *arrival),
-            Self::Remove(id) => Ok(Change::Remove(DocId(*id))),
+            Self::Store { rule, id, parts } => rule.change(database, id.clone(), parts),
+            Self::Remove(id) => Ok(Change::remove(id.clone())),
         }
     }
 }
@@ -122,20 +121,9 @@ impl WriteBatch {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn store(
-        &self,
-        _py: Python<'_>,
-        rule: Rule,
-        id: u64,
-        content: Content,
-        arrival: Option<Arrival>,
-    ) -> PyResult<()> {
-        self.state().changes.push(Gathered::Store {
-            rule,
-            id,
-            content,
-            arrival,
-        });
+    pub fn store(&self, _py: Python<'_>, rule: Rule, id: DocRef, parts: Parts) -> PyResult<()> {
+        let change = Gathered::Store { rule, id, parts };
+        self.state().changes.push(change);
         Ok(())
     }
 }
@@ -143,7 +131,7 @@ impl WriteBatch {
 #[pymethods]
 impl WriteBatch {
     /// Adds the removal of a document.
-    fn remove(&self, #[pyo3(from_py_with = id_of)] id: u64) {
+    fn remove(&self, #[pyo3(from_py_with = doc_ref_of)] id: DocRef) {
         self.state().changes.push(Gathered::Remove(id));
     }
 

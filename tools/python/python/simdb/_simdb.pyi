@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import (
     Any,
     Callable,
+    Dict,
     Generic,
     Iterable,
     Iterator,
@@ -47,6 +48,8 @@ __version__: str
 _Arrow = Union[_ArrowStream, _ArrowArray]
 _Path = Union[str, os.PathLike[str]]
 _Content = Union[str, Fingerprint]
+_Id = Union[int, str]
+_Fields = Dict[str, Any]
 _Arrival = Union[int, datetime]
 _Texts = Union[Iterable[str], NDArray[Any], _Arrow]
 _Fingerprints = Union[NDArray[np.uint64], Iterable[Union[Fingerprint, int]], _Arrow]
@@ -186,7 +189,15 @@ class Document:
         reliable: bool,
         arrival: Optional[int],
         text: Optional[str],
+        key: Optional[str],
+        fields_json: Optional[str],
     ) -> Document: ...
+    @property
+    def key(self) -> Optional[str]: ...
+    @property
+    def fields_json(self) -> Optional[str]: ...
+    @property
+    def fields(self) -> Optional[_Fields]: ...
     @property
     def id(self) -> int: ...
     @property
@@ -252,6 +263,10 @@ class Settings:
     def arrivals(self) -> bool: ...
     @property
     def retention(self) -> Optional[timedelta]: ...
+    @property
+    def keys(self) -> bool: ...
+    @property
+    def fields(self) -> bool: ...
 
 @final
 class Recipe:
@@ -348,8 +363,11 @@ class _Reader:
         jaccard: Optional[float] = None,
         decision: _Decision = "contained",
     ) -> list[Similar]: ...
-    def get(self, id: int) -> Optional[Document]: ...
-    def __contains__(self, id: int, /) -> bool: ...
+    def get(self, id: _Id) -> Optional[Document]: ...
+    def __getitem__(self, id: _Id, /) -> Document: ...
+    def key(self, id: int) -> Optional[str]: ...
+    def id(self, key: str) -> Optional[int]: ...
+    def __contains__(self, id: _Id, /) -> bool: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> IdIterator: ...
     def documents(self, first: int = 0) -> DocumentIterator: ...
@@ -386,22 +404,33 @@ class Snapshot(_Reader):
 
 class _Writer(Generic[_Written]):
     def insert(
-        self, id: int, content: _Content, *, arrival: Optional[_Arrival] = None
+        self,
+        id: _Id,
+        content: _Content,
+        *,
+        arrival: Optional[_Arrival] = None,
+        fields: Optional[_Fields] = None,
     ) -> _Written: ...
     def upsert(
-        self, id: int, content: _Content, *, arrival: Optional[_Arrival] = None
+        self,
+        id: _Id,
+        content: _Content,
+        *,
+        arrival: Optional[_Arrival] = None,
+        fields: Optional[_Fields] = None,
     ) -> _Written: ...
     def insert_unique(
         self,
-        id: int,
+        id: _Id,
         content: _Content,
         radius: int = 3,
         *,
         arrival: Optional[_Arrival] = None,
+        fields: Optional[_Fields] = None,
     ) -> _Written: ...
     def insert_unless_similar(
         self,
-        id: int,
+        id: _Id,
         text: str,
         *,
         edit_similarity: Optional[float] = None,
@@ -409,8 +438,9 @@ class _Writer(Generic[_Written]):
         decision: _Decision = "contained",
         replace: bool = False,
         arrival: Optional[_Arrival] = None,
+        fields: Optional[_Fields] = None,
     ) -> _Written: ...
-    def remove(self, id: int) -> _Written: ...
+    def remove(self, id: _Id) -> _Written: ...
 
 @final
 class Database(_Reader, _Writer[Outcome]):
@@ -475,6 +505,8 @@ def open(
     keep_texts: bool = False,
     similar: bool = False,
     retention: Optional[timedelta] = None,
+    keys: bool = False,
+    fields: bool = False,
     cache_bytes: Optional[int] = None,
 ) -> Database: ...
 def bulk_load(

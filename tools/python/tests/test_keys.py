@@ -1,0 +1,50 @@
+"""Documents with keys and fields."""
+
+import pickle
+
+import pytest
+import simdb
+
+CATS = "Three cats sat on the mat and would not be moved by anyone."
+FERRY = "The ferry to the islands was cancelled because of fog."
+URL = "https://example.org/cats"
+
+
+def test_documents_are_stored_and_found_by_key(tmp_path):
+    path = tmp_path / "pages.simdb"
+    with simdb.open(path, "x", keys=True, fields=True, keep_texts=True) as db:
+        assert db.settings.keys and db.settings.fields
+        fields = {"title": "Katzen 猫", "n": [1, 2.5, None]}
+        assert db.insert_unique(URL, CATS, fields=fields).inserted
+        refused = db.insert_unique("https://example.org/copy", CATS.lower())
+        assert refused.kind == "duplicate" and db.key(refused.of.id) == URL
+        assert db.insert(URL, FERRY).kind == "exists"
+        with db.write_batch() as batch:
+            batch.insert("ferry", FERRY)
+            batch.upsert(URL, CATS, fields={"title": "new"})
+            batch.remove("unknown")
+        assert [outcome.kind for outcome in batch.outcomes] == ["inserted", "replaced", "missing"]
+    with simdb.open(path) as db:
+        page = db[URL]
+        assert (page.key, page.text, page.fields) == (URL, CATS, {"title": "new"})
+        assert pickle.loads(pickle.dumps(page)) == page
+        assert db.id("ferry") == 2 and db.get("ferry").fields is None
+        assert URL in db and "unknown" not in db and db.get("unknown") is None
+        with pytest.raises(KeyError, match="unknown"):
+            db["unknown"]
+        table = db.to_arrow()
+        assert [document.key for document in db.documents()] == [URL, "ferry"]
+        assert table is not None
+
+
+def test_keys_and_ids_do_not_mix(tmp_path):
+    with simdb.open(tmp_path / "keys.simdb", "x", keys=True) as db:
+        with pytest.raises(simdb.InvalidArgumentError, match="has no key"):
+            db.insert(1, CATS)
+        with pytest.raises(simdb.InvalidArgumentError, match="1 to 1,024 bytes"):
+            db.insert("", CATS)
+    with simdb.open(tmp_path / "ids.simdb", "x") as db:
+        with pytest.raises(simdb.InvalidArgumentError, match="keeps no keys"):
+            db.insert("key", CATS)
+        with pytest.raises(TypeError, match="fields"):
+            db.insert(1, CATS, fields="title")
