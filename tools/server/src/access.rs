@@ -177,8 +177,18 @@ fn is_equal(given: &str, token: &str) -> bool {
 /// Refuses a request that a page of another site has made. A browser adds `Origin` to each request
 /// that is not a plain `GET` of its own page.
 fn check_origin(method: &Method, headers: &HeaderMap) -> Result<(), ApiError> {
+    let foreign = || {
+        ApiError::forbidden(
+            "foreign_origin",
+            format!("a page of another site has sent this {method}"),
+        )
+    };
     let Some(origin) = headers.get(ORIGIN) else {
-        return Ok(());
+        // A picture or a frame of another site has no `Origin`, and may ask for groups, which take
+        // all cores. A link that a person follows is a document.
+        let is = |name: &str, value: &str| headers.get(name).is_some_and(|found| found == value);
+        let is_foreign = is("sec-fetch-site", "cross-site") && !is("sec-fetch-dest", "document");
+        return if is_foreign { Err(foreign()) } else { Ok(()) };
     };
     // A proxy with TLS turns https into http, so the scheme is not compared.
     let authority = origin
@@ -191,10 +201,7 @@ fn check_origin(method: &Method, headers: &HeaderMap) -> Result<(), ApiError> {
     });
     match is_own {
         true => Ok(()),
-        false => Err(ApiError::forbidden(
-            "foreign_origin",
-            format!("a page of another site has sent this {method}"),
-        )),
+        false => Err(foreign()),
     }
 }
 
@@ -296,6 +303,21 @@ mod tests {
                 kind(&any, &[host, ("origin", origin)], Right::Open),
                 "foreign_origin"
             );
+        }
+    }
+
+    #[test]
+    fn picture_or_frame_of_another_site_is_refused_and_a_link_is_not() {
+        let any = access(HostRule::Any);
+        for (site, dest, expected) in [
+            ("cross-site", "image", "foreign_origin"),
+            ("cross-site", "iframe", "foreign_origin"),
+            ("cross-site", "document", ""),
+            ("same-origin", "image", ""),
+            ("none", "document", ""),
+        ] {
+            let headers = [("sec-fetch-site", site), ("sec-fetch-dest", dest)];
+            assert_eq!(kind(&any, &headers, Right::Open), expected, "{site} {dest}");
         }
     }
 

@@ -69,12 +69,10 @@ impl Listener {
                 ))
             }
             ListenAddress::Unix(path) => {
-                let failed = || format!("cannot listen at unix:{}", path.display());
                 remove_stale(path)?;
-                let listener = UnixListener::bind(path).with_context(failed)?;
+                let listener = bind_private(path)
+                    .with_context(|| format!("cannot listen at unix:{}", path.display()))?;
                 let file = SocketFile(path.clone());
-                fs::set_permissions(path, fs::Permissions::from_mode(0o600))
-                    .with_context(failed)?;
                 Ok(Self::Unix(listener, file))
             }
         }
@@ -87,6 +85,23 @@ impl Listener {
             Self::Unix(_, file) => ListenAddress::Unix(file.0.clone()),
         })
     }
+}
+
+/// Binds a socket that only this user can open. It gets its name when it has its mode: no other
+/// user connects before.
+fn bind_private(path: &Path) -> io::Result<UnixListener> {
+    let folder = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let private = tempfile::Builder::new()
+        .prefix(".simdb-")
+        .tempdir_in(folder)?;
+    let bound = private.path().join("s");
+    let listener = UnixListener::bind(&bound)?;
+    fs::set_permissions(&bound, fs::Permissions::from_mode(0o600))?;
+    fs::rename(&bound, path)?;
+    Ok(listener)
 }
 
 /// Removes the socket of a server that has ended without doing so. A file of another kind, or a

@@ -148,6 +148,11 @@ fn check(served: &Served, database: &Database, step: &Step) {
                 Some(document) => {
                     let mut expected = serde_json::to_value(document).unwrap();
                     expected["id"] = id.to_string().into();
+                    // A document without a key or fields has none in its answer.
+                    let fields = expected.as_object_mut().unwrap();
+                    fields.retain(|name, value| {
+                        !["key", "fields"].contains(&name.as_str()) || !value.is_null()
+                    });
                     assert_eq!(answer.with(200), expected);
                 }
             }
