@@ -38,6 +38,7 @@
 //! | answer a batch of queries | [`Snapshot::within_batch`] |
 //! | find similar texts, edited or short | [`Builder::similar`], then [`Database::similar_text`] |
 //! | load millions of documents | [`Builder::bulk_create`], [`Database::bulk_load`]; without near-duplicates [`bulk::BulkLoad::unique`] |
+//! | know documents by a URL or another string, with fields | [`Builder::keys`], [`Builder::fields`] |
 //! | let documents expire by age | [`Builder::retention`]; by hand [`Database::prune`] |
 //! | undo a bad arrival time | [`Database::reset_clock`] |
 //! | export all documents | [`Snapshot::documents`] |

@@ -27,6 +27,8 @@ pub mod durability {}
 pub mod file_format {}
 #[doc = include_str!("from_other_packages.md")]
 pub mod from_other_packages {}
+#[doc = include_str!("keys_and_fields.md")]
+pub mod keys_and_fields {}
 #[doc = include_str!("matching.md")]
 pub mod matching {}
 #[doc = include_str!("operations.md")]

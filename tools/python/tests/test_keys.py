@@ -1,6 +1,9 @@
 """Documents with keys and fields."""
 
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import simdb
@@ -10,14 +13,14 @@ FERRY = "The ferry to the islands was cancelled because of fog."
 URL = "https://example.org/cats"
 
 
-def test_documents_are_stored_and_found_by_key(tmp_path):
+def test_documents_are_stored_and_found_by_key(tmp_path: Path) -> None:
     path = tmp_path / "pages.simdb"
     with simdb.open(path, "x", keys=True, fields=True, keep_texts=True) as db:
         assert db.settings.keys and db.settings.fields
         fields = {"title": "Katzen 猫", "n": [1, 2.5, None]}
         assert db.insert_unique(URL, CATS, fields=fields).inserted
         refused = db.insert_unique("https://example.org/copy", CATS.lower())
-        assert refused.kind == "duplicate" and db.key(refused.of.id) == URL
+        assert isinstance(refused.of, simdb.Match) and db.key(refused.of.id) == URL
         assert db.insert(URL, FERRY).kind == "exists"
         with db.write_batch() as batch:
             batch.insert("ferry", FERRY)
@@ -28,7 +31,7 @@ def test_documents_are_stored_and_found_by_key(tmp_path):
         page = db[URL]
         assert (page.key, page.text, page.fields) == (URL, CATS, {"title": "new"})
         assert pickle.loads(pickle.dumps(page)) == page
-        assert db.id("ferry") == 2 and db.get("ferry").fields is None
+        assert db.id("ferry") == 2 and db["ferry"].fields is None
         assert URL in db and "unknown" not in db and db.get("unknown") is None
         with pytest.raises(KeyError, match="unknown"):
             db["unknown"]
@@ -37,7 +40,7 @@ def test_documents_are_stored_and_found_by_key(tmp_path):
         assert table is not None
 
 
-def test_keys_and_ids_do_not_mix(tmp_path):
+def test_keys_and_ids_do_not_mix(tmp_path: Path) -> None:
     with simdb.open(tmp_path / "keys.simdb", "x", keys=True) as db:
         with pytest.raises(simdb.InvalidArgumentError, match="has no key"):
             db.insert(1, CATS)
@@ -47,4 +50,12 @@ def test_keys_and_ids_do_not_mix(tmp_path):
         with pytest.raises(simdb.InvalidArgumentError, match="keeps no keys"):
             db.insert("key", CATS)
         with pytest.raises(TypeError, match="fields"):
-            db.insert(1, CATS, fields="title")
+            db.insert(1, CATS, fields="title")  # type: ignore[arg-type]
+
+
+def test_feed_goes_on_after_a_restart() -> None:
+    python = Path(__file__).parents[1]
+    corpus = python.parents[1] / "tests" / "data" / "quotes_and_news.jsonl"
+    command = [sys.executable, str(python / "examples" / "feed.py"), str(corpus)]
+    shown = subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8")
+    assert "950 articles stored, 48 live" in shown.stdout
