@@ -290,9 +290,12 @@ impl Client {
     fn insert(&mut self, id: u64, bits: u64) -> Option<(u64, u32)> {
         let body = format!("{{\"id\":\"{id}\",\"fingerprint\":\"{bits:016x}\"}}");
         let answer = self.post("/v1/documents?mode=insert_unique&radius=3", &body);
+        // The client shares the cores with the server: most answers are read without a parser.
+        if answer.ends_with("\"outcome\":\"inserted\"}") {
+            return None;
+        }
         let answer: Value = serde_json::from_str(&answer).expect("JSON");
         match answer["outcome"].as_str() {
-            Some("inserted") => None,
             Some("duplicate") => {
                 let found = &answer["match"];
                 let id = found["id"].as_str().and_then(|id| id.parse().ok());

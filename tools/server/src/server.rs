@@ -9,6 +9,7 @@ use simdb::{Change, Database, Error, Outcome};
 use tokio::sync::watch;
 
 use crate::access::Access;
+use crate::api::change::DocumentForms;
 use crate::body::BodyBudget;
 use crate::error::ApiError;
 use crate::history::History;
@@ -35,6 +36,9 @@ pub struct Server {
     pub bodies: BodyBudget,
     pub metrics: Arc<Metrics>,
     pub limits: Limits,
+    pub forms: DocumentForms,
+    /// `true` if the database is open for reading only.
+    pub is_read_only: bool,
     /// The pairs to judge; `None` without a file for the answers.
     pub reviews: Option<Arc<Reviews>>,
     pub history: History,
@@ -80,6 +84,8 @@ impl Server {
             },
             reviews: reviews.transpose()?,
             history: History::default(),
+            forms: DocumentForms::new(options.max_text),
+            is_read_only: options.read_only,
             backups: options.backups.clone(),
             stop,
             has_failed: AtomicBool::new(false),

@@ -35,6 +35,11 @@ const MAX_DOCUMENTS: usize = 10_000;
 /// From this many documents on, fingerprints are made on all cores.
 const MIN_PARALLEL: usize = 8;
 
+/// A body of at most 512 bytes is prepared on a thread of the runtime, in a database without a
+/// forest. Its fingerprint takes some tens of microseconds, and waking a thread of the pool for it
+/// takes longer.
+const INLINE_BYTES: usize = 512;
+
 /// The most groups of a stream that are submitted and not answered.
 const MAX_GROUPS: usize = 4;
 
@@ -132,7 +137,7 @@ pub async fn change(
 ) -> Result<Response, ApiError> {
     let Query(options) = options.map_err(|error| ApiError::bad_request(error.body_text()))?;
     options.check()?;
-    refuse_read_only(&server)?;
+    refuse_unchangeable(&server)?;
     let media_type = headers
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok());
@@ -147,12 +152,15 @@ pub async fn change(
         return Ok(change_lines(server, options, body));
     }
     let body = WholeBody::read(body, server.limits.body_bytes, &server.bodies).await?;
-    let shared = Arc::clone(&server);
-    let prepared = server
-        .writes
-        .run(move || prepare_body(&shared, &options, &body))
-        .await?;
-    let (group, is_one) = prepared?;
+    let is_light = body.bytes.len() <= INLINE_BYTES && !server.database.settings().similar;
+    let (group, is_one) = match is_light {
+        true => prepare_body(&server, &options, &body)?,
+        false => {
+            let shared = Arc::clone(&server);
+            let prepare = move || prepare_body(&shared, &options, &body);
+            server.writes.run(prepare).await??
+        }
+    };
     let answers = group.answers(&server).await?;
     if !is_one {
         return Ok(json_response(&answers));
@@ -172,10 +180,8 @@ pub async fn remove(
     Path(id): Path<String>,
 ) -> Result<Response, ApiError> {
     let id = id_of_digits(&id).map_err(ApiError::bad_request)?;
-    refuse_read_only(&server)?;
-    let shared = Arc::clone(&server);
-    let submit = move || shared.submit(vec![Change::Remove(id)]);
-    let committed = server.writes.run(submit).await??;
+    refuse_unchangeable(&server)?;
+    let committed = server.submit(vec![Change::Remove(id)])?;
     let outcome = server.outcomes(committed).await?.into_iter().next();
     let outcome = outcome.ok_or_else(|| ApiError::internal("a change has no outcome"))?;
     let status = match outcome {
@@ -192,14 +198,19 @@ pub async fn remove(
     Ok((status, json_response(&answer)).into_response())
 }
 
-/// Refuses changes of a database that is open for reading only: before a body is read.
-fn refuse_read_only(server: &Server) -> Result<(), ApiError> {
-    // A submission of no change is refused as any other.
-    server
-        .database
-        .try_submit([])
-        .map(drop)
-        .map_err(ApiError::from)
+/// Refuses changes of a database that takes none, before a body is read.
+fn refuse_unchangeable(server: &Server) -> Result<(), ApiError> {
+    if server.is_read_only {
+        let message = "the server was started with --read-only";
+        return Err(ApiError::forbidden("read_only", message));
+    }
+    if server.database.settings().frozen {
+        return Err(ApiError::forbidden(
+            "frozen",
+            "the database is frozen: it cannot be changed",
+        ));
+    }
+    Ok(())
 }
 
 /// Changes that are submitted together.
@@ -297,7 +308,7 @@ fn prepare(
     options: &ChangeOptions,
     texts: Vec<NumberedText<'_>>,
 ) -> (Vec<PreparedLine>, Vec<Change>) {
-    let parser = Parser::new(server, options);
+    let parser = Parser { server, options };
     let parsed: Vec<(PreparedLine, Option<Change>)> = match texts.len() < MIN_PARALLEL {
         true => texts.into_iter().map(|text| parser.parse(text)).collect(),
         false => texts
@@ -312,15 +323,18 @@ fn prepare(
 struct Parser<'s> {
     server: &'s Server,
     options: &'s ChangeOptions,
-    /// The fields of all documents, and of documents with features, a fingerprint, or a text only.
+}
+
+/// The fields of all documents, and of documents with features, a fingerprint, or a text only.
+pub struct DocumentForms {
     all: DocumentFields,
     with_features: DocumentFields,
     with_fingerprint: DocumentFields,
     with_text: DocumentFields,
 }
 
-impl<'s> Parser<'s> {
-    fn new(server: &'s Server, options: &'s ChangeOptions) -> Self {
+impl DocumentForms {
+    pub fn new(max_text_bytes: usize) -> Self {
         let all = DocumentFields {
             id: "id".to_owned(),
             key: None,
@@ -336,31 +350,29 @@ impl<'s> Parser<'s> {
             score: None,
             group: None,
             are_counted: false,
-            max_text_bytes: server.limits.text_bytes,
+            max_text_bytes,
             textless: Default::default(),
         };
-        let fingerprint = None;
-        let features = None;
         Self {
-            server,
-            options,
             with_features: DocumentFields {
-                fingerprint: fingerprint.clone(),
+                fingerprint: None,
                 ..all.clone()
             },
             with_fingerprint: DocumentFields {
-                features: features.clone(),
+                features: None,
                 ..all.clone()
             },
             with_text: DocumentFields {
-                fingerprint,
-                features,
+                fingerprint: None,
+                features: None,
                 ..all.clone()
             },
             all,
         }
     }
+}
 
+impl Parser<'_> {
     fn parse(&self, (line, text): NumberedText<'_>) -> (PreparedLine, Option<Change>) {
         let mut id = None;
         let made = text.and_then(|text| self.document(text, &mut id));
@@ -379,9 +391,9 @@ impl<'s> Parser<'s> {
     }
 
     fn document(&self, text: &str, id: &mut Option<DocId>) -> Result<Document, ApiError> {
-        let bad = ApiError::bad_document;
-        let mut parts = JsonParts::parse(text, &self.all).map_err(bad)?;
-        let own = self.all.id(&mut parts).map_err(bad)?;
+        let (bad, forms) = (ApiError::bad_document, &self.server.forms);
+        let mut parts = JsonParts::parse(text, &forms.all).map_err(bad)?;
+        let own = forms.all.id(&mut parts).map_err(bad)?;
         *id = Some(own);
         if self.options.mode == Mode::Remove {
             return Ok(Document::new(own, Fingerprint::from_bits(0)));
@@ -390,9 +402,9 @@ impl<'s> Parser<'s> {
             parts.is_null(DocumentPart::Fingerprint),
             parts.is_null(DocumentPart::Features),
         ) {
-            (true, true) => &self.with_text,
-            (false, true) => &self.with_fingerprint,
-            (true, false) => &self.with_features,
+            (true, true) => &forms.with_text,
+            (false, true) => &forms.with_fingerprint,
+            (true, false) => &forms.with_features,
             (false, false) => {
                 return Err(bad(
                     "it has a fingerprint and features; send one of them".to_owned()
