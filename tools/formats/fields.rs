@@ -212,6 +212,8 @@ impl DocumentFields {
             self.content(values)
         });
         match (id, content) {
+            // No document has the id before simdb gives it.
+            (_, Err(reason)) if self.key.is_some() => Item::reject(number, None, reason),
             (Some(id), content) => Item::new(number, id, content),
             (None, Err(reason)) => Item::reject(number, None, reason),
             (None, Ok(_)) => unreachable!("content is read after the id"),

@@ -229,7 +229,7 @@ fn keys_and_ids_do_not_mix() {
         .fails(&["--id"]);
     folder
         .load(&["new.simdb", "ids.jsonl", "--key", "url"])
-        .fails(&["no field \"url\""]);
+        .fails(&["no field \"url\"; nothing was changed"]);
     folder.write(
         "long.jsonl",
         format!("{{\"url\":\"{}\",\"text\":\"a\"}}\n", "k".repeat(1025)),

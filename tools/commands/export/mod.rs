@@ -60,13 +60,11 @@ Examples:
   simdb-cli export news.simdb --format parquet -o news-parquet
   simdb-cli export news.simdb --format parquet --similar -o news-similar
   simdb-cli export old.simdb | simdb-load new.simdb - --fingerprint fingerprint
+  simdb-cli export pages.simdb | simdb-load new.simdb - --fingerprint fingerprint --key key --keep fields
 
 Copy texts and times of arrival too, from a database that keeps both. A recipe other than ngram is
 named with --recipe:
-  simdb-cli export old.simdb | simdb-load new.simdb - --fingerprint fingerprint --text text --time arrival --keep-texts --arrivals
-
-Copy keys and fields:
-  simdb-cli export old.simdb | simdb-load new.simdb - --fingerprint fingerprint --key key --keep fields")]
+  simdb-cli export old.simdb | simdb-load new.simdb - --fingerprint fingerprint --text text --time arrival --keep-texts --arrivals")]
 pub struct Export {
     #[command(flatten)]
     database: DatabaseOptions,
