@@ -69,8 +69,9 @@ impl Snapshot {
         &self.view
     }
 
-    /// Every [reliable](Document::reliable) document whose fingerprint differs in at most `radius`
-    /// bits, nearest first, then smallest id. Exact: equal to a comparison with every document.
+    /// Every [reliable](crate::Document::reliable) document whose fingerprint differs in at most
+    /// `radius` bits, nearest first, then smallest id. Exact: equal to a comparison with every
+    /// document.
     ///
     /// # Errors
     /// [`Error::InvalidRadius`] if the radius is above 64; [`Error::Corrupt`] if a page that the
