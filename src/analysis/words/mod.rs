@@ -7,13 +7,14 @@
 //! | `tokens` | gives each piece its class and its key: `names`, `english` |
 //! | `lexicon` | the words that a comparison treats in a particular way |
 //! | `weights` | the information of a word |
-//! | `vocabulary` | the words of many texts, each word once |
+//! | `vocabulary` | the words of many texts, each word once: `spellings` |
 
 pub(crate) mod english;
 pub(crate) mod lexicon;
 mod names;
 mod number;
 pub(crate) mod scanner;
+mod spellings;
 mod stamps;
 pub(crate) mod tokens;
 pub(crate) mod vocabulary;

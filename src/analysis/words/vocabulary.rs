@@ -7,6 +7,7 @@ use foldhash::fast::FixedState;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Words;
+use super::spellings::Spellings;
 use super::tokens::Token;
 
 /// A word is compared with at most 16 words of the same hash. More words with one hash were made to
@@ -22,6 +23,7 @@ pub(crate) struct Vocabulary {
     key_hashes: Vec<u32>,
     /// The last word with each hash.
     by_hash: HashMap<u64, u32, FixedState>,
+    spellings: Spellings,
     /// The bytes of all words and keys.
     text_bytes: usize,
 }
@@ -33,6 +35,13 @@ struct Word {
 }
 
 impl Vocabulary {
+    /// The words of one text.
+    pub(crate) fn of(text: &Words<'_>) -> Self {
+        let mut vocabulary = Self::default();
+        vocabulary.numbers(text);
+        vocabulary
+    }
+
     /// The number of each word of a text.
     pub(crate) fn numbers(&mut self, text: &Words<'_>) -> Vec<u32> {
         text.tokens.iter().map(|token| self.number(token)).collect()
@@ -49,6 +58,7 @@ impl Vocabulary {
         let number = self.words.len() as u32;
         self.text_bytes += token.text.len() + token.key.len();
         self.key_hashes.push(key_hash(&token.key));
+        self.spellings.push(&token.text, number);
         self.words.push(Word {
             token: token.owned(),
             previous: last,
@@ -87,13 +97,32 @@ impl Vocabulary {
         })
     }
 
+    /// The words that may be an ASCII word with at most two wrong letters.
+    pub(crate) fn near(&self, word: &str) -> impl Iterator<Item = &Token<'static>> {
+        let numbers = self.spellings.near(word);
+        numbers.map(|number| &self.words[number as usize].token)
+    }
+
+    /// Returns `true` if a word without its accents may be this ASCII word.
+    pub(crate) fn has_accented(&self, word: &str) -> bool {
+        self.spellings.has_accented(word)
+    }
+
+    /// The hashes of the keys of the words with these letters.
+    pub(crate) fn keys_of(&self, word: &str) -> impl Iterator<Item = u32> {
+        let last = self.by_hash.get(&xxh3_64(word.as_bytes())).copied();
+        let of_hash = std::iter::successors(last, |number| self.words[*number as usize].previous);
+        of_hash.map(|number| self.key_hashes[number as usize])
+    }
+
     /// The bytes of memory.
     pub(crate) fn len_bytes(&self) -> usize {
         // A place of the hash table has 16 bytes and a byte of control, and one in eight stays
         // empty.
         let by_hash = self.by_hash.capacity() * 8 / 7 * 17;
         let key_hashes = self.key_hashes.capacity() * size_of::<u32>();
-        self.words.capacity() * size_of::<Word>() + key_hashes + by_hash + self.text_bytes
+        let words = self.words.capacity() * size_of::<Word>() + self.text_bytes;
+        words + key_hashes + by_hash + self.spellings.len_bytes()
     }
 }
 

@@ -278,6 +278,7 @@ impl SimilarIndex {
             text,
             sought,
             heavy_words: OnceCell::new(),
+            own_words: OnceCell::new(),
             stored: StoredWords::default(),
             visitor: &mut visitor,
         };

@@ -5,9 +5,9 @@ use std::ops::{ControlFlow, Range};
 
 use super::{SimilarIndex, SimilarText};
 use crate::analysis::Analysed;
-use crate::analysis::words::Words;
+use crate::analysis::words::{Vocabulary, Words};
 use crate::measure::Resemblance;
-use crate::measure::containment::{Containment, HeavyWords, Verdict};
+use crate::measure::containment::{Containment, HeavyWords, Weights, is_lost};
 
 /// The texts of an index that a search visits, among the texts that are like the text of the
 /// search.
@@ -19,12 +19,22 @@ pub(crate) struct Sought<'s> {
     pub(crate) only_containers: bool,
 }
 
+/// The decision about a text of an index.
+#[derive(PartialEq)]
+enum Decided {
+    NotSought,
+    ByThresholds,
+    ByWords(Box<Containment>),
+}
+
 /// A search for texts that are like a text.
 pub(super) struct SlotSearch<'s, V> {
     pub(super) index: &'s SimilarIndex,
     pub(super) text: &'s Analysed,
     pub(super) sought: &'s Sought<'s>,
     pub(super) heavy_words: OnceCell<HeavyWords>,
+    /// The words of the text.
+    pub(super) own_words: OnceCell<Vocabulary>,
     /// The words of the variant that was read last.
     pub(super) stored: StoredWords<'s>,
     pub(super) visitor: &'s mut V,
@@ -67,31 +77,28 @@ impl<V> SlotSearch<'_, V> {
         V: FnMut(SimilarText) -> ControlFlow<B>,
     {
         let wordings = &self.index.wordings;
-        // The test of the words takes a fraction of the time of an edit distance of long texts, and
-        // longer than a comparison of short ones.
+        // The words of long texts take a fraction of the time of their edit distance, and the words
+        // of short texts take longer.
         let words_first = self.text.is_long();
         let mut of_slot = None;
         for variant in wordings.variants(slot) {
             let copies = wordings.positions(variant, &self.sought.positions);
             let mut copies = copies.filter(|at| (self.sought.accepts)(*at)).peekable();
-            if copies.peek().is_none() || words_first && self.certainly_loses_to(variant) {
+            if copies.peek().is_none() {
+                continue;
+            }
+            let first = words_first.then(|| self.decide(variant));
+            if first == Some(Decided::NotSought) {
                 continue;
             }
             let Some(resemblance) = of_slot.or_else(&resemblance) else {
                 return ControlFlow::Continue(());
             };
             of_slot = Some(resemblance);
-            if !words_first && self.certainly_loses_to(variant) {
-                continue;
-            }
-            let containment = match self.index.decision.compares_words() {
-                false => None,
-                true => {
-                    let Some(found) = self.containment(variant) else {
-                        continue;
-                    };
-                    Some(Box::new(found))
-                }
+            let containment = match first.unwrap_or_else(|| self.decide(variant)) {
+                Decided::NotSought => continue,
+                Decided::ByThresholds => None,
+                Decided::ByWords(found) => Some(found),
             };
             for position in copies {
                 (self.visitor)(SimilarText {
@@ -104,30 +111,50 @@ impl<V> SlotSearch<'_, V> {
         ControlFlow::Continue(())
     }
 
-    /// Returns `true` only if a variant certainly lacks a word of the text, and is to cover it.
-    fn certainly_loses_to(&mut self, variant: u32) -> bool {
-        let (decision, words) = (self.index.decision, self.text.words());
-        let weights = decision.weights();
+    /// Decides about a variant by its words.
+    fn decide(&mut self, variant: u32) -> Decided {
+        let decision = self.index.decision;
+        let (weights, words) = (decision.weights(), self.text.words());
+        if !decision.compares_words() {
+            return Decided::ByThresholds;
+        }
+        if self.are_certainly_apart(weights, words, variant) {
+            return Decided::NotSought;
+        }
+        let stored = self.stored.of(self.index, variant);
+        let found = Containment::between(weights, words, stored);
+        let is_sought = match self.sought.only_containers {
+            true => found.verdict.is_a_in_b(),
+            false => found.verdict.is_removable(),
+        };
+        match is_sought {
+            true => Decided::ByWords(Box::new(found)),
+            false => Decided::NotSought,
+        }
+    }
+
+    /// Returns `true` only if a variant certainly does not cover the text, and the text certainly
+    /// does not cover the variant either, where that is sought.
+    fn are_certainly_apart(&mut self, weights: &Weights, words: &Words<'_>, variant: u32) -> bool {
         // A word before or after the body may be lost.
-        let may_lose = !decision.compares_words() || weights.are_ends_free;
-        if !self.sought.only_containers || may_lose {
+        if weights.are_ends_free {
             return false;
         }
         let heavy = self.heavy_words.get_or_init(|| HeavyWords::new(words));
         let key_hashes = self.index.wordings.key_hashes(variant);
-        heavy.are_lost(weights, words, key_hashes, || {
+        let vocabulary = Some(self.index.wordings.vocabulary());
+        let is_text_lost = heavy.are_lost(weights, words, vocabulary, key_hashes, || {
             self.stored.of(self.index, variant)
-        })
-    }
-
-    /// The containment of the text and of a variant; `None` if it is not sought.
-    fn containment(&mut self, variant: u32) -> Option<Containment> {
-        let weights = self.index.decision.weights();
-        let stored = self.stored.of(self.index, variant);
-        match self.sought.only_containers {
-            true => Some(Containment::between(weights, self.text.words(), stored))
-                .filter(|found| Verdict::is_a_in_b(found.verdict)),
-            false => Containment::of_removable(weights, self.text.words(), stored),
+        });
+        if self.sought.only_containers || !is_text_lost {
+            return is_text_lost;
         }
+        let own = self.own_words.get_or_init(|| Vocabulary::of(words));
+        is_lost(
+            weights,
+            self.stored.of(self.index, variant),
+            words,
+            Some(own),
+        )
     }
 }

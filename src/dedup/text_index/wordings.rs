@@ -192,6 +192,11 @@ impl Wordings {
         str::from_utf8(bytes.unwrap_or_default()).unwrap_or_default()
     }
 
+    /// All words of the texts.
+    pub(super) fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
+    }
+
     /// Replaces the words of a text by the words of a variant; none if the texts decide no search.
     pub(super) fn read_words<'w>(&'w self, variant: u32, text: &mut Words<'w>) {
         self.vocabulary.fill(text, self.numbers(variant));

@@ -1,38 +1,40 @@
 //! A quick test that rejects most pairs of texts of one template, without an alignment.
 
+use std::cell::OnceCell;
+use std::ops::Range;
+
 use super::forgive::{MAX_GLUED, forgiven, is_glued};
-use crate::analysis::words::Words;
 use crate::analysis::words::tokens::Token;
 use crate::analysis::words::vocabulary::key_hash;
 use crate::analysis::words::weights::Weights;
+use crate::analysis::words::{Vocabulary, Words};
 
-/// The most tokens of a short text. A test of all words of a longer text would take as long as an
-/// alignment.
+/// The most tokens of a short text.
 const MAX_TOKENS: usize = 256;
 
-/// The bits of a set of hashes for each token, so one of 16 hashes that a text does not have is in
-/// its set.
-const BITS_PER_TOKEN: usize = 16;
+/// The counters of hashes for each token, so one of four hashes that a text does not have is
+/// counted.
+const COUNTERS_PER_TOKEN: usize = 4;
 
 /// The most missing words of a long text that are searched in other letters. Each search reads the
 /// other text.
 const MAX_SEARCHED: usize = 8;
 
-/// Returns `true` only if neither of two texts is contained in the other.
+/// Returns `true` only if neither of two texts covers the other.
 pub(super) fn are_apart(weights: &Weights, a: &Words<'_>, b: &Words<'_>) -> bool {
-    a.tokens.len().max(b.tokens.len()) <= MAX_TOKENS
-        && certainly_loses(weights, &a.tokens, &b.tokens)
-        && certainly_loses(weights, &b.tokens, &a.tokens)
+    is_lost(weights, a, b, None) && is_lost(weights, b, a, None)
 }
 
-/// Returns `true` only if a text has one word that may not be absent, and no rule finds it in the
+/// Returns `true` only if another text does not cover a text. A vocabulary has all words of the
 /// other text.
-fn certainly_loses(weights: &Weights, text: &[Token<'_>], other: &[Token<'_>]) -> bool {
-    (0..text.len()).any(|at| {
-        !text[at].is_light()
-            && other.iter().all(|each| each.key != text[at].key)
-            && !may_be_forgiven(weights, text, at, other)
-    })
+pub(crate) fn is_lost(
+    weights: &Weights,
+    text: &Words<'_>,
+    other: &Words<'_>,
+    vocabulary: Option<&Vocabulary>,
+) -> bool {
+    let key_hashes = other.tokens.iter().map(|token| key_hash(&token.key));
+    HeavyWords::new(text).are_lost(weights, text, vocabulary, key_hashes, || other)
 }
 
 /// Returns `true` if a rule may match a token without an equal key in the other text.
@@ -49,6 +51,15 @@ pub(crate) struct HeavyWords(Vec<HeavyWord>);
 struct HeavyWord {
     at: usize,
     key_hash: u32,
+    matches: OnceCell<Matches>,
+}
+
+/// The words of a vocabulary that a rule may match with a word, beside the words with its key.
+enum Matches {
+    /// Words with these hashes of their keys; perhaps also others.
+    Keys(Vec<u32>),
+    /// Any word.
+    Any,
 }
 
 impl HeavyWords {
@@ -58,61 +69,153 @@ impl HeavyWords {
         let heavy = heavy.map(|(at, token)| HeavyWord {
             at,
             key_hash: key_hash(&token.key),
+            matches: OnceCell::new(),
         });
         Self(heavy.collect())
     }
 
-    /// Returns `true` only if the text of these words is not contained in another text, with these
-    /// hashes of its keys.
+    /// Returns `true` only if another text, with these hashes of its keys, does not cover the text of
+    /// these words. A vocabulary has all words of the other text, and is the same in all calls.
     pub(crate) fn are_lost<'o, 't: 'o>(
         &self,
         weights: &Weights,
         text: &Words<'_>,
+        vocabulary: Option<&Vocabulary>,
         key_hashes: impl ExactSizeIterator<Item = u32>,
         other: impl FnOnce() -> &'o Words<'t>,
     ) -> bool {
         if self.0.is_empty() {
             return false;
         }
-        // The set may have more hashes than the other text. A lost word that it has is lost in the
-        // alignment.
-        let (mut short, mut long) = ([0; MAX_TOKENS * BITS_PER_TOKEN / 64], Vec::new());
         let is_short = key_hashes.len() <= MAX_TOKENS;
-        let set = match is_short {
-            true => &mut short[..],
-            false => {
-                let bits = key_hashes.len().next_power_of_two() * BITS_PER_TOKEN;
-                long.resize(bits / 64, 0);
-                &mut long[..]
+        let mut counters = Counters::new(key_hashes);
+        let most = if is_short { usize::MAX } else { MAX_SEARCHED };
+        let missing = self.0.iter().filter(|word| !counters.take(word.key_hash));
+        let missing: Vec<u32> = missing.map(|word| word.key_hash).take(most).collect();
+        // Of several equal words, the alignment may match any.
+        let equal = |hash| self.0.iter().filter(move |word| word.key_hash == hash);
+        // The words of a short text are compared sooner than looked up.
+        if let Some(vocabulary) = vocabulary.filter(|_| !is_short) {
+            let mut has_no_match = |word: &HeavyWord| {
+                let matches = || Matches::new(weights, &text.tokens, word.at, vocabulary);
+                match word.matches.get_or_init(matches) {
+                    Matches::Keys(keys) => !keys.iter().any(|key| counters.has(*key)),
+                    Matches::Any => false,
+                }
+            };
+            if missing
+                .iter()
+                .any(|hash| equal(*hash).all(&mut has_no_match))
+            {
+                return true;
             }
-        };
-        let mask = set.len() - 1;
-        let place = |hash: u32| (hash as usize / 64) & mask;
-        for hash in key_hashes {
-            set[place(hash)] |= bit(hash);
         }
-        let is_in_set = |word: &&HeavyWord| set[place(word.key_hash)] & bit(word.key_hash) != 0;
-        let mut missing = self.0.iter().filter(|word| !is_in_set(word)).peekable();
-        if missing.peek().is_none() {
+        if missing.is_empty() {
             return false;
         }
-        let most = if is_short { usize::MAX } else { MAX_SEARCHED };
         let other = other();
-        let mut missing = missing.take(most);
-        missing.any(|word| !may_be_forgiven(weights, &text.tokens, word.at, &other.tokens))
+        missing.into_iter().any(|hash| {
+            equal(hash).all(|word| !may_be_forgiven(weights, &text.tokens, word.at, &other.tokens))
+        })
     }
 }
 
-fn bit(hash: u32) -> u64 {
-    1 << (hash % 64)
+impl Matches {
+    fn new(weights: &Weights, text: &[Token<'_>], at: usize, vocabulary: &Vocabulary) -> Self {
+        let (token, word) = (&text[at], &*text[at].text);
+        if !word.is_ascii() || vocabulary.has_accented(word) {
+            return Self::Any;
+        }
+        let is_forgiven = |other: &&Token<'_>| forgiven(weights, token, other).is_some();
+        let near = vocabulary.near(word).filter(is_forgiven);
+        let near = near.map(|other| key_hash(&other.key));
+        // The first of the words that are written as one.
+        let firsts = (1..word.len()).flat_map(|end| vocabulary.keys_of(&word[..end]));
+        let wholes = runs_with(text, at).flat_map(|run| {
+            let parts: Vec<&str> = text[run].iter().map(|part| &*part.text).collect();
+            vocabulary.keys_of(&parts.concat()).collect::<Vec<_>>()
+        });
+        Self::Keys(near.chain(firsts).chain(wholes).collect())
+    }
+}
+
+/// The number of tokens of a text with each hash; more where hashes share a counter. A token that
+/// is lost in spite of it is lost in the alignment.
+struct Counters {
+    short: [u8; MAX_TOKENS * COUNTERS_PER_TOKEN],
+    long: Vec<u8>,
+}
+
+/// The bit of a counter whose hash the text has, beside the number of tokens that are not taken.
+const HAS: u8 = 1 << 7;
+
+impl Counters {
+    fn new(hashes: impl ExactSizeIterator<Item = u32>) -> Self {
+        let mut counters = Self {
+            short: [0; MAX_TOKENS * COUNTERS_PER_TOKEN],
+            long: Vec::new(),
+        };
+        if hashes.len() > MAX_TOKENS {
+            let counters_of_all = hashes.len().next_power_of_two() * COUNTERS_PER_TOKEN;
+            counters.long.resize(counters_of_all, 0);
+        }
+        for hash in hashes {
+            let counter = counters.of(hash);
+            *counter = (*counter | HAS).saturating_add(1);
+        }
+        counters
+    }
+
+    fn of(&mut self, hash: u32) -> &mut u8 {
+        let counters = match self.long.is_empty() {
+            true => &mut self.short[..],
+            false => &mut self.long[..],
+        };
+        let mask = counters.len() - 1;
+        &mut counters[hash as usize & mask]
+    }
+
+    /// Takes a token. Returns `false` if the text has no more tokens with this hash.
+    fn take(&mut self, hash: u32) -> bool {
+        let counter = self.of(hash);
+        let is_there = *counter > HAS;
+        // A full counter may have lost some of its tokens.
+        if is_there && *counter != u8::MAX {
+            *counter -= 1;
+        }
+        is_there
+    }
+
+    fn has(&mut self, hash: u32) -> bool {
+        *self.of(hash) != 0
+    }
+}
+
+/// The runs of tokens with a token that another text may write as one.
+fn runs_with(text: &[Token<'_>], at: usize) -> impl Iterator<Item = Range<usize>> {
+    let len = text.len();
+    let firsts = (at + 1).saturating_sub(MAX_GLUED)..=at;
+    firsts.flat_map(move |from| {
+        let ends = at.max(from + 1)..(from + MAX_GLUED).min(len);
+        ends.map(move |last| from..last + 1)
+    })
 }
 
 /// Returns `true` if a token may be several tokens of the other text, or a part of one.
 fn is_written_otherwise(text: &[Token<'_>], at: usize, other: &[Token<'_>]) -> bool {
-    let begins_whole = |whole: &Token<'_>, parts: &[Token<'_>]| {
-        (2..=MAX_GLUED.min(parts.len())).any(|count| is_glued(whole, &parts[..count]))
+    let whole = &*text[at].text;
+    let begins_here = |from: usize| {
+        let first = &*other[from].text;
+        first.len() < whole.len() && whole.starts_with(first) && {
+            let most = MAX_GLUED.min(other.len() - from);
+            (2..=most).any(|count| is_glued(&text[at], &other[from..from + count]))
+        }
     };
-    let first = (at + 1).saturating_sub(MAX_GLUED);
-    (0..other.len()).any(|from| begins_whole(&text[at], &other[from..]))
-        || (first..=at).any(|from| other.iter().any(|whole| begins_whole(whole, &text[from..])))
+    let is_part_of = |parts: &[Token<'_>]| {
+        let length: usize = parts.iter().map(|part| part.text.len()).sum();
+        let mut wholes = other.iter().filter(|whole| whole.text.len() == length);
+        wholes.any(|whole| is_glued(whole, parts))
+    };
+    let mut runs = runs_with(text, at);
+    (0..other.len()).any(begins_here) || runs.any(|run| is_part_of(&text[run]))
 }

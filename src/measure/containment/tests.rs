@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
-use crate::analysis::words::vocabulary::key_hash;
+use crate::analysis::words::vocabulary::{Vocabulary, key_hash};
 use crate::text::table_lines;
 
 thread_local! {
@@ -132,10 +132,17 @@ fn is_rejected(a: &Words<'_>, b: &Words<'_>) -> bool {
 }
 
 fn loses_heavy_word(a: &Words<'_>, b: &Words<'_>) -> bool {
-    let weights = Weights::builtin();
-    let key_hashes = b.tokens.iter();
-    let key_hashes = key_hashes.map(|token| key_hash(&token.key));
-    HeavyWords::new(a).are_lost(weights, a, key_hashes, || b)
+    // The vocabulary of an index has the words of both texts.
+    let mut both = Vocabulary::of(b);
+    both.numbers(a);
+    let loses = |vocabulary: Option<&Vocabulary>| {
+        let key_hashes = b.tokens.iter().map(|token| key_hash(&token.key));
+        let heavy = HeavyWords::new(a);
+        heavy.are_lost(Weights::builtin(), a, vocabulary, key_hashes, || b)
+    };
+    let found = loses(None);
+    assert!(loses(Some(&both)) || !found);
+    loses(Some(&Vocabulary::of(b)))
 }
 
 #[test]
@@ -192,7 +199,7 @@ fn text() -> impl Strategy<Value = String> {
         prop::sample::select(vec![
             "the", "not", "ferry", "ferries", "harbour", "5", "6", "to", "simple", "library",
             "tool", "港", "口", "不", "三", "的", "website", "web", "site", "open", "close",
-            "stop",
+            "stop", "separate", "seperate", "café", "cafe", "2", "2web",
         ])
         .prop_map(str::to_owned),
     ];
