@@ -102,7 +102,11 @@ fn text_is_refused_only_if_a_stored_text_says_it() {
         };
         let missing = &of.containment.as_ref().unwrap().missing_in_b;
         let words: Vec<_> = missing.iter().map(|missing| &missing.word[..]).collect();
-        assert_eq!((of.id.0, words), (1, vec!["lifted", "7:30"]), "{way}");
+        assert_eq!(
+            (of.id.0, words),
+            (1, vec!["it", "lifted", "at", "7:30"]),
+            "{way}"
+        );
         assert!(outcomes[4].is_inserted());
         assert_eq!(database.len().unwrap(), 3, "{way}");
     }

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use foldhash::fast::FixedState;
 
+use super::english::English;
 use crate::text::table_lines;
 
 const WORDS: &str = include_str!("words.txt");
@@ -66,9 +67,10 @@ impl Lexicon {
                 match class {
                     // A word that is light in one language turns a sentence of another.
                     "light" if entry.class.is_none() => entry.class = Some(Class::Light),
-                    "turn" | "not" => {
+                    "turn" | "not" | "foreign" => {
                         entry.class = Some(Class::Turn);
-                        entry.negates |= class == "not";
+                        let is_foreign = || class == "foreign" && !English::builtin().has(word);
+                        entry.negates |= class == "not" || is_foreign();
                     }
                     "equal" if entry.canonical.is_none() => {
                         entry.canonical = Some(*canonical.get_or_insert(word));

@@ -59,7 +59,7 @@ impl Words<'_> {
         Names::of(text).mark(&mut tokens);
         let in_frame = |(_, range): &(_, &Range<usize>)| stamps.is_in_frame(range.start);
         for (token, _) in tokens.iter_mut().zip(&ranges).filter(in_frame) {
-            token.class = Class::Light;
+            token.is_in_frame = true;
             token.is_name = false;
         }
         if let Some(last) = tokens.last_mut().filter(|_| stamps.is_truncated) {

@@ -28,6 +28,13 @@ pub(crate) fn end(text: &str, at: usize) -> Option<usize> {
         if !text[end..].starts_with(is_digit) {
             return None;
         }
+    } else if first == '.' && rest[1..].starts_with(is_digit) {
+        // .5
+        let before = text[..at].chars().next_back();
+        if before.is_some_and(|c| is_letter_or_digit(c) || c == '.' || c == '/') {
+            return None;
+        }
+        end += 1;
     } else if fraction(first).is_some() {
         return Some(at + first.len_utf8());
     } else if !is_digit(first) {
@@ -59,7 +66,22 @@ pub(crate) fn end(text: &str, at: usize) -> Option<usize> {
 }
 
 fn is_digit(c: char) -> bool {
-    c.is_ascii_digit() || matches!(c, '０'..='９')
+    digit_of(c).is_some()
+}
+
+/// The zero of each script with decimal digits.
+const ZEROS: [char; 20] = [
+    '0', '٠', '۰', '߀', '०', '০', '੦', '૦', '୦', '௦', '౦', '೦', '൦', '๐', '໐', '༠', '၀', '០', '᠐',
+    '０',
+];
+
+/// The ASCII digit of a digit of any script.
+fn digit_of(c: char) -> Option<char> {
+    if c.is_ascii() {
+        return c.is_ascii_digit().then_some(c);
+    }
+    let zero = ZEROS.into_iter().rev().find(|zero| *zero <= c)?;
+    char::from_digit(c as u32 - zero as u32, 10)
 }
 
 fn is_sign(c: char) -> bool {
@@ -88,6 +110,8 @@ fn is_separator(c: char) -> bool {
             | '\''
             | '’'
             | '⁄'
+            | '٫'
+            | '٬'
             | '×'
     )
 }
@@ -155,6 +179,9 @@ pub(crate) fn canonical(piece: &str) -> String {
         }
         _ => "",
     };
+    if text.starts_with('.') {
+        text.insert(0, '0');
+    }
     let mut text = value(&text).into_owned();
     if !exponent.is_empty() {
         text.push('^');
@@ -166,7 +193,6 @@ pub(crate) fn canonical(piece: &str) -> String {
 
 fn plain(c: char) -> char {
     match c {
-        '０'..='９' => char::from(b'0' + (c as u32 - '０' as u32) as u8),
         '−' | '–' | '－' | '~' | '～' | '—' => '-',
         '＋' => '+',
         '．' => '.',
@@ -174,7 +200,9 @@ fn plain(c: char) -> char {
         '⁄' => '/',
         '’' => '\'',
         '\u{202f}' | '\u{2009}' => '\u{a0}',
-        c => c,
+        '٫' => '.',
+        '٬' => ',',
+        c => digit_of(c).unwrap_or(c),
     }
 }
 
@@ -272,12 +300,25 @@ pub(crate) fn of_cjk(run: &str) -> Option<String> {
             .map(|at| at as u64 + 1),
     };
     if run.chars().all(|c| digit(c).is_some()) {
-        let digits = run.chars().filter_map(digit);
-        return Some(digits.map(|digit| digit.to_string()).collect());
+        let digits: Vec<u64> = run.chars().filter_map(digit).collect();
+        // 七八 is seven or eight.
+        let between = match digits[..] {
+            [first, second] if first > 0 && second == first + 1 => "~",
+            _ => "",
+        };
+        let digits: Vec<String> = digits.iter().map(u64::to_string).collect();
+        return Some(digits.join(between));
     }
     // The sections below 亿 and below 万, and the digit that waits for its magnitude.
     let (mut total, mut section, mut waiting) = (0_u64, 0_u64, None);
+    // The value of a digit behind a magnitude: 两千五 is 2500, and 两千零五 2005.
+    let mut behind = 1;
     for c in run.chars() {
+        behind = match (magnitude(c), digit(c)) {
+            (Some(power), _) => 10_u64.pow(power) / 10,
+            (None, Some(0)) => 1,
+            _ => behind,
+        };
         match magnitude(c) {
             None => {
                 if waiting
@@ -312,7 +353,7 @@ pub(crate) fn of_cjk(run: &str) -> Option<String> {
     }
     let value = total
         .checked_add(section)?
-        .checked_add(waiting.unwrap_or(0))?;
+        .checked_add(waiting.unwrap_or(0).checked_mul(behind)?)?;
     Some(value.to_string())
 }
 
@@ -374,6 +415,10 @@ mod tests {
             ("1\u{202f}000", "1000"),
             ("3.10", "3.10"),
             ("12,", "12"),
+            (".5", "0.5"),
+            ("٣٫٥", "3.5"),
+            ("-๕", "-5"),
+            ("१२", "12"),
             ("007", "007"),
         ] {
             assert_eq!(number(text), expected, "{text}");
@@ -396,6 +441,10 @@ mod tests {
             ("三千五百", Some("3500")),
             ("十二", Some("12")),
             ("一百零五", Some("105")),
+            ("两千五", Some("2500")),
+            ("十五", Some("15")),
+            ("七八", Some("7~8")),
+            ("九八", Some("98")),
             ("两亿三千万", Some("230000000")),
             ("一二十", None),
         ] {

@@ -70,6 +70,18 @@ pub(crate) struct Lexeme {
     pub before: Break,
     /// `true` if no space is between the piece and the piece before it, as in `gnuplot-mode`.
     pub is_joined: bool,
+    /// The mark behind the piece, if it ends a sentence.
+    pub end: End,
+}
+
+/// The mark that ends a sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum End {
+    /// No sentence ends, or it ends without a mark.
+    #[default]
+    None,
+    Statement,
+    Question,
 }
 
 /// The lexemes of a text, in text order. No lexeme is empty.
@@ -133,7 +145,7 @@ impl Scanner<'_> {
         let last = self.lexemes.last();
         let is_joined = last.is_some_and(|last| {
             let between = &self.text[last.range.end..range.start];
-            !between.contains(char::is_whitespace) && between.len() <= 2
+            !between.contains(char::is_whitespace) && between.len() <= 3
         });
         self.lexemes.push(Lexeme {
             range,
@@ -141,6 +153,7 @@ impl Scanner<'_> {
             kind,
             before: std::mem::take(&mut self.before),
             is_joined,
+            end: End::None,
         });
     }
 
@@ -237,6 +250,16 @@ impl Scanner<'_> {
             '-' | '–' if after.is_whitespace() && self.is_after_space() => Break::Clause,
             _ => Break::None,
         };
+        let mark = match c {
+            _ if found != Break::Sentence => End::None,
+            '?' | '？' | '؟' | ';' => End::Question,
+            _ => End::Statement,
+        };
+        if let Some(last) = self.lexemes.last_mut().filter(|last| last.end == End::None)
+            && self.before < Break::Line
+        {
+            last.end = mark;
+        }
         self.before = self.before.max(found);
         self.at = end;
     }
@@ -338,6 +361,8 @@ impl Scanner<'_> {
             '￥' => Some("¥"),
             '￡' => Some("£"),
             '＄' => Some("$"),
+            '٪' => Some("%"),
+            '‰' | '§' | '¶' | '′' | '″' | '‖' => return Some((c.to_string(), end)),
             _ => None,
         };
         if let Some(wide) = wide {
@@ -369,6 +394,28 @@ impl Scanner<'_> {
         Some((symbol, end))
     }
 
+    /// A face, a box, an empty cell, or the sign before a currency; `None` for other marks.
+    fn mark_of_ascii(&self, c: char) -> Option<&'static str> {
+        if !matches!(c, ':' | ';' | '[' | ',' | '-' | '|') {
+            return None;
+        }
+        let rest = self.rest();
+        let before = self.text[..self.at].chars().next_back().unwrap_or(' ');
+        let is_apart = before.is_whitespace() || c == ',' || c == '[';
+        if c == '-' {
+            let mut next = rest[1..].chars();
+            let is_price =
+                next.next().is_some_and(is_currency) && next.next().is_some_and(char::is_numeric);
+            return (is_price && is_apart).then_some("-");
+        }
+        if c == '|' {
+            let after = rest[1..].trim_start_matches([' ', '\t']);
+            return (after.starts_with('|') && after.len() + 1 < rest.len()).then_some("|");
+        }
+        let mut marks = ASCII_MARKS.into_iter();
+        marks.find(|mark| is_apart && rest.starts_with(mark))
+    }
+
     /// An operator of ASCII characters, a percent or a currency sign; `None` for bullets, rules and
     /// marks of formatted text.
     fn operator(&self, c: char) -> Option<(String, usize)> {
@@ -378,10 +425,13 @@ impl Scanner<'_> {
                 .starts_with(|c: char| c.is_numeric());
             return is_price.then(|| ("$".to_owned(), self.at + 1));
         }
+        let rest = self.rest();
+        if let Some(symbol) = self.mark_of_ascii(c) {
+            return Some((symbol.to_owned(), self.at + symbol.len()));
+        }
         if !OPERATORS.contains(c) {
             return None;
         }
-        let rest = self.rest();
         let length = self.run_of_operators();
         let run = &rest[..length];
         let before = self.text[..self.at].chars().next_back().unwrap_or('\n');
@@ -392,6 +442,13 @@ impl Scanner<'_> {
             "%" => before.is_alphanumeric() || before.is_whitespace(),
             "&" => true,
             // Operators of arithmetic and of code, unlike bullets, emphasis and columns of a table.
+            "*" if !begins_line
+                && (is_operand(before) && is_operand(after)
+                    || before == ' ' && after.is_whitespace()) =>
+            {
+                true
+            }
+            "/" if !begins_line && before == ' ' && after == ' ' => true,
             "*" | "/" | "-" | "|" | "||" | "**" => {
                 before == ' ' && after == ' ' && self.is_formula() && !begins_line
             }
@@ -399,7 +456,9 @@ impl Scanner<'_> {
             "!" => is_letter_or_digit(after) && !is_letter_or_digit(before),
             "~" => after.is_numeric(),
             ">" | "+" | "<" => {
-                !begins_line && before.is_whitespace() && after.is_whitespace()
+                !begins_line
+                    && before.is_whitespace()
+                    && (after.is_whitespace() || run != "+" && after.is_numeric())
                     || is_operand(before) && is_operand(after)
             }
             _ if run.starts_with("!") && !run.contains('=') => false,
@@ -410,6 +469,11 @@ impl Scanner<'_> {
         is_symbol.then(|| (run.to_owned(), end))
     }
 }
+
+/// Faces of ASCII characters, and boxes of a list.
+const ASCII_MARKS: [&str; 12] = [
+    ":)", ":(", ":-)", ":-(", ";)", ";-)", ":D", ":P", "[x]", "[X]", "[ ]", ",,",
+];
 
 /// Returns `true` unless most letters with a case are capitals.
 pub(crate) fn has_small_letters(text: &str) -> bool {
@@ -422,6 +486,10 @@ fn is_operand(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '(' | ')' | '_')
 }
 
+fn is_currency(c: char) -> bool {
+    c.general_category() == GeneralCategory::CurrencySymbol
+}
+
 fn is_flag(c: char) -> bool {
     matches!(c, '\u{1f1e6}'..='\u{1f1ff}')
 }
@@ -431,7 +499,7 @@ fn is_decoration(c: char) -> bool {
     matches!(
         c,
         '©' | '®' | '™' | '¦' | '´' | '¨' | '¯' | '¸' | '`' | '\u{2500}'..='\u{259f}' | '■' | '□' | '▪' | '▫'
-            | '●' | '～' | '〜' | '＊' | '＃' | '＾' | '｀' | '｜' | '○' | '◆' | '◇' | '◦' | '▶' | '►' | '◀' | '★' | '☆' | '\u{fffc}' | '\u{fffd}' | '˂'..='˿'
+            | '●' | '～' | '〜' | '＊' | '＃' | '＾' | '｀' | '｜' | '○' | '◆' | '◇' | '◦' | '\u{fffc}' | '\u{fffd}' | '˂'..='˿'
     )
 }
 

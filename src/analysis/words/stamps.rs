@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 
 use foldhash::fast::FixedState;
 
+use super::lexicon::{Class, Lexicon};
 use crate::text::{is_cjk, table_lines};
 
 const TABLE: &str = include_str!("stamps.txt");
@@ -31,6 +32,9 @@ const MAX_UNIT_BYTES: usize = 512;
 /// The letters of the names in a credit.
 const MAX_CREDIT_LETTERS: usize = 24;
 
+/// The titles in credits without a colon: （记者张华）.
+const REPORTERS: [&str; 5] = ["记者", "記者", "摄影", "通讯员", "责编"];
+
 /// A longer line is a sentence.
 const MAX_STAMP_WORDS: usize = 16;
 
@@ -47,6 +51,9 @@ struct Wording {
     frames: Vec<&'static str>,
     notices: Vec<&'static str>,
     lines: HashSet<&'static str, FixedState>,
+    units: Vec<&'static str>,
+    wires: HashSet<&'static str, FixedState>,
+    sites: HashSet<&'static str, FixedState>,
 }
 
 impl Wording {
@@ -71,6 +78,9 @@ impl Wording {
                 "frame" => wording.frames.extend(entries),
                 "notice" => wording.notices.extend(entries),
                 "line" => wording.lines.extend(entries),
+                "unit" => wording.units.extend(entries),
+                "wire" => wording.wires.extend(entries),
+                "site" => wording.sites.extend(entries),
                 _ => {}
             }
         }
@@ -128,7 +138,7 @@ impl Stamps {
         let line = head.find('\n').map_or(0, |end| end + 1);
         let sentence = end_of_first_sentence(head);
         let unit = [line, sentence].into_iter().filter(|end| *end > 0).min();
-        let frame = unit.filter(|end| is_frame(&head[..*end]));
+        let frame = unit.filter(|end| is_frame(&head[..*end], *end == line));
         let stamp = || (line > 0 && is_stamp(&head[..line])).then_some(line);
         let marks = || repost(head).or(dateline(head)).or(agency_line(head));
         let length = frame.or_else(stamp).or_else(marks).unwrap_or(0);
@@ -151,7 +161,7 @@ impl Stamps {
         let tail = body.text();
         let line = tail.rfind('\n').map_or(0, |at| at + 1);
         let unit = line.max(start_of_last_sentence(tail));
-        let frame = (unit > 0 && is_frame(&tail[unit..])).then_some(unit);
+        let frame = (unit > 0 && is_frame(&tail[unit..], unit == line)).then_some(unit);
         let stamp = || (line > 0 && is_stamp(&tail[line..])).then_some(line);
         let start = match frame.or_else(stamp) {
             Some(at) => at,
@@ -194,13 +204,22 @@ impl<'t> Body<'t> {
 }
 
 /// Returns `true` for a short line or sentence with a phrase of the frame of a page.
-fn is_frame(unit: &str) -> bool {
+///
+/// A sentence within a line begins with the phrase, or half of it is the phrase.
+fn is_frame(unit: &str, is_line: bool) -> bool {
     let words = unit.split_whitespace().count() + unit.chars().filter(|c| is_cjk(*c)).count() / 2;
     if unit.len() > MAX_UNIT_BYTES || words > MAX_NOTICE_WORDS {
         return false;
     }
     let lower = unit.to_lowercase().replace('’', "'");
-    let has_phrase = || (Wording::builtin().frames.iter()).any(|phrase| lower.contains(phrase));
+    let sentence = lower.trim();
+    let has_phrase = || {
+        let mut phrases = Wording::builtin().frames.iter();
+        phrases.any(|phrase| {
+            let is_most = is_line || 2 * phrase.len() >= sentence.len();
+            sentence.starts_with(phrase) || is_most && sentence.contains(phrase)
+        })
+    };
     words <= MAX_FRAME_WORDS && (has_phrase() || is_trail(&lower))
         || Wording::builtin().lines.contains(lower.trim())
         || (Wording::builtin().notices.iter()).any(|notice| lower.trim_start().starts_with(notice))
@@ -210,7 +229,9 @@ fn is_frame(unit: &str) -> bool {
 fn is_trail(unit: &str) -> bool {
     let pages = || unit.split(['>', '»', '›']);
     let has_words = |page: &str| page.contains(char::is_alphabetic);
+    let first = pages().next().unwrap_or_default().trim();
     pages().count() >= 3
+        && Wording::builtin().sites.contains(first)
         && pages().all(has_words)
         && unit.split_whitespace().count() <= MAX_TRAIL_WORDS
         && !unit.contains(|c: char| c.is_numeric() || matches!(c, '=' | '<' | '(' | '.'))
@@ -262,7 +283,15 @@ fn credit(tail: &str) -> Option<usize> {
         (brackets.into_iter()).find_map(|(open, close)| Some((tail.strip_suffix(close)?, open)))?;
     let at = inner.rfind(open)?;
     let inner = &inner[at + open.len_utf8()..];
-    let has_key = || (Wording::builtin().credits.iter()).any(|key| inner.contains(key));
+    // Names behind a title, and no sentence: （编辑已否认）.
+    let lexicon = Lexicon::builtin();
+    let is_word = |c: char| lexicon.class(c.encode_utf8(&mut [0; 4])) == Class::Turn;
+    let has_key = || {
+        let mut keys = Wording::builtin().credits.iter();
+        let is_titled = inner.contains([':', '：', ' ']);
+        keys.any(|key| inner.contains(key) && (is_titled || REPORTERS.contains(key)))
+            && !inner.contains(is_word)
+    };
     (inner.chars().count() <= MAX_CREDIT_LETTERS && has_key()).then_some(at)
 }
 
@@ -271,6 +300,8 @@ fn agency_line(head: &str) -> Option<usize> {
     if let Some(inner) = head.strip_prefix('【')
         && let Some((line, _)) = inner.split_once('】')
         && line.ends_with(['讯', '訊', '电', '電'])
+        && line.contains('日')
+        && line.contains(char::is_numeric)
         && line.chars().count() <= MAX_CREDIT_LETTERS
     {
         return Some('【'.len_utf8() + line.len() + '】'.len_utf8());
@@ -304,8 +335,8 @@ fn dateline(head: &str) -> Option<usize> {
     let is_city = !city.is_empty()
         && place.len() <= 40
         && (city.chars()).all(|c| c.is_ascii_uppercase() || matches!(c, ' ' | '.' | '/' | '-'));
-    let mut agency = head[open + 2..close].chars();
-    let is_agency = agency.all(|c| c.is_ascii_alphabetic() || matches!(c, ' ' | '/'));
+    let agency = head.get(open + 2..close)?;
+    let is_agency = Wording::builtin().wires.contains(&*agency.to_lowercase());
     let rest = &head[close + 1..];
     let dash = rest.trim_start().chars().next();
     let dash = dash.filter(|c| is_city && is_agency && matches!(c, '-' | '–' | '—'))?;
@@ -360,9 +391,12 @@ fn is_stamp(line: &str) -> bool {
         } else if let Some(phrase) =
             (wording.phrases.iter()).find(|phrase| rest.starts_with(**phrase))
         {
-            keys += usize::from(phrase.chars().count() > 1);
+            keys += 1;
             words += 1;
             rest = &rest[phrase.len()..];
+        } else if let Some(unit) = wording.units.iter().find(|unit| rest.starts_with(**unit)) {
+            words += 1;
+            rest = &rest[unit.len()..];
         } else if c.is_numeric() {
             let end = rest
                 .find(|c: char| !c.is_numeric() && !matches!(c, '.' | ',' | ':' | '-' | '/'))

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::english::English;
 use super::lexicon::{Class, Lexicon};
 use super::number;
-use super::scanner::{Break, Kind, Lexeme, has_small_letters};
+use super::scanner::{Break, End, Kind, Lexeme, has_small_letters};
 use crate::text::{is_cjk, is_mark};
 
 /// A word, a number, a symbol, or a CJK character or listed word of CJK characters.
@@ -25,6 +25,16 @@ pub(crate) struct Token<'t> {
     pub is_name: bool,
     /// `true` for the last token of a text that is cut short.
     pub is_cut: bool,
+    /// The mark behind the token, if it ends a sentence.
+    pub end: End,
+    /// `true` in a text of mostly English words.
+    pub is_english: bool,
+    /// `true` in a text that writes accents.
+    pub has_accents: bool,
+    /// `true` if the token begins with a capital letter.
+    pub is_capital: bool,
+    /// `true` in a line or a sentence about the page. It may be absent as a whole.
+    pub is_in_frame: bool,
     /// `true` in a text with traditional characters, where words of Taiwan are expected.
     pub is_traditional: bool,
 }
@@ -39,6 +49,11 @@ impl Token<'_> {
             before: Break::Sentence,
             is_name: false,
             is_cut: false,
+            end: End::None,
+            is_english: false,
+            has_accents: false,
+            is_capital: false,
+            is_in_frame: false,
             is_traditional: false,
         }
     }
@@ -54,7 +69,7 @@ impl Token<'_> {
 
     /// Returns `true` for a token that may be absent.
     pub fn is_light(&self) -> bool {
-        self.class == Class::Light
+        self.class == Class::Light || self.is_in_frame
     }
 
     pub fn is_turn(&self) -> bool {
@@ -68,7 +83,10 @@ impl Token<'_> {
     /// Returns `true` if two tokens with one key are equal. The forms of a name are other names:
     /// Robert, Roberts.
     pub fn is_equal_form(&self, other: &Token<'_>) -> bool {
-        !(self.is_name || other.is_name) || self.text == other.text || self.class == Class::Number
+        let is_plain = !(self.is_name || other.is_name) || self.class == Class::Number;
+        // "attacked" and "attacking" are two sides.
+        let is_of_one_side = self.text.ends_with("ing") == other.text.ends_with("ing");
+        self.text == other.text || is_plain && is_of_one_side
     }
 }
 
@@ -78,6 +96,9 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token<'static>, R
         lexicon: Lexicon::builtin(),
         has_small_letters: has_small_letters(text),
         is_traditional: lexemes.iter().any(|lexeme| is_traditional(lexeme, text)),
+        words: 0,
+        english: 0,
+        has_accents: false,
         tokens: Vec::with_capacity(lexemes.len() + 8),
     };
     for (at, lexeme) in lexemes.iter().enumerate() {
@@ -88,9 +109,52 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token<'static>, R
             Kind::Number => cutter.number(lexeme),
             Kind::Symbol => cutter.push(lexeme, Class::Symbol, lexeme.text.clone()),
         }
+        if let Some((last, _)) = cutter.tokens.last_mut().filter(|_| lexeme.end != End::None) {
+            last.end = lexeme.end;
+        }
+    }
+    let is_english = 2 * cutter.english > cutter.words;
+    for (token, range) in &mut cutter.tokens {
+        token.is_english = is_english;
+        token.has_accents = cutter.has_accents;
+        token.is_capital = text[range.clone()].starts_with(char::is_uppercase);
     }
     cutter.tokens
 }
+
+/// A longer run of Chinese numerals is no number.
+const MAX_NUMERALS: usize = 32;
+
+/// The letters that writers of a script exchange, or leave out: Arabic alef, ta marbuta, tatweel
+/// and vowels, Persian ye and kaf, ё, Greek accents.
+fn folded(text: String) -> String {
+    if text.is_ascii() || text.starts_with(is_cjk) {
+        return text;
+    }
+    let fold = |c: char| match c {
+        '\u{640}' | '\u{64b}'..='\u{652}' | '\u{670}' => None,
+        'أ' | 'إ' | 'آ' | 'ٱ' => Some('ا'),
+        'ة' => Some('ه'),
+        'ى' | 'ی' => Some('ي'),
+        'ک' => Some('ك'),
+        'ё' => Some('е'),
+        'ά' => Some('α'),
+        'έ' => Some('ε'),
+        'ή' => Some('η'),
+        'ί' | 'ϊ' | 'ΐ' => Some('ι'),
+        'ό' => Some('ο'),
+        'ύ' | 'ϋ' | 'ΰ' => Some('υ'),
+        'ώ' => Some('ω'),
+        c => Some(c),
+    };
+    text.chars().filter_map(fold).collect()
+}
+
+/// The things that Roman numerals count at the start of a sentence.
+const NUMBERED: [&str; 12] = [
+    "chapter", "part", "volume", "book", "article", "section", "act", "phase", "type", "appendix",
+    "table", "title",
+];
 
 /// Apostrophes, and the quotation marks that replace them.
 const APOSTROPHES: [char; 7] = ['\'', '’', '‘', '“', '”', '`', '´'];
@@ -108,6 +172,11 @@ struct Cutter {
     lexicon: &'static Lexicon,
     has_small_letters: bool,
     is_traditional: bool,
+    /// The number of words of letters, and of English words among them.
+    words: usize,
+    english: usize,
+    /// `true` if a word has an accent.
+    has_accents: bool,
     tokens: Vec<(Token<'static>, Range<usize>)>,
 }
 
@@ -117,6 +186,7 @@ impl Cutter {
     }
 
     fn push_part(&mut self, range: Range<usize>, class: Class, text: String, before: Break) {
+        let text = folded(text);
         let entry = self.lexicon.entry(&text);
         let key = match entry.and_then(|entry| entry.canonical) {
             Some(canonical) => canonical.into(),
@@ -130,6 +200,11 @@ impl Cutter {
                 before,
                 is_name: false,
                 is_cut: false,
+                end: End::None,
+                is_english: false,
+                has_accents: false,
+                is_capital: false,
+                is_in_frame: false,
                 is_traditional: self.is_traditional,
             },
             range,
@@ -194,8 +269,19 @@ impl Cutter {
                         return;
                     }
                 }
-                "s" | "re" | "ve" | "m" | "d" | "ll" => {
+                "s" => {
                     self.push(lexeme, Class::Light, word.clone());
+                    return;
+                }
+                "re" | "ve" | "m" | "d" | "ll" => {
+                    let verb = match &**word {
+                        "re" => "are",
+                        "ve" => "have",
+                        "m" => "am",
+                        "d" => "would",
+                        _ => "will",
+                    };
+                    self.push(lexeme, self.lexicon.class(verb), verb.to_owned());
                     return;
                 }
                 _ => {}
@@ -207,7 +293,8 @@ impl Cutter {
                 self.push(lexeme, Class::Turn, "not".to_owned());
                 return;
             }
-            "dont" | "doesnt" | "didnt" | "isnt" | "arent" | "wasnt" | "werent" | "wont" => {
+            "dont" | "doesnt" | "didnt" | "isnt" | "arent" | "wasnt" | "werent" | "wont"
+            | "couldnt" | "wouldnt" | "shouldnt" | "hasnt" | "havent" | "hadnt" => {
                 let verb = word.trim_end_matches("nt").to_owned();
                 let class = self.lexicon.class(&verb);
                 self.push(lexeme, class, verb);
@@ -216,7 +303,19 @@ impl Cutter {
             }
             _ => {}
         }
-        if let Some(value) = number::of_roman(piece).filter(|_| self.has_small_letters) {
+        let is_behind_name = || {
+            let last = self.tokens.last();
+            last.is_some_and(|(token, range)| {
+                token.class == Class::Word
+                    && text[range.clone()].starts_with(char::is_uppercase)
+                    && (!token.before.ends_unit() || NUMBERED.contains(&&*token.text))
+            })
+        };
+        if let Some(value) = number::of_roman(piece)
+            && self.has_small_letters
+            && lexeme.before == Break::None
+            && is_behind_name()
+        {
             self.push(lexeme, Class::Number, value);
             return;
         }
@@ -236,6 +335,15 @@ impl Cutter {
             None => Class::Word,
         };
         let is_english = word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_lowercase());
+        self.words += usize::from(word.len() > 2);
+        self.english += usize::from(is_english && English::builtin().has(word));
+        self.has_accents |= !word.is_ascii();
+        // "few" and "a few" are two quantities.
+        if matches!(&**word, "few" | "little" | "bit")
+            && let Some((last, _)) = self.tokens.last_mut().filter(|(last, _)| last.text == "a")
+        {
+            last.class = Class::Turn;
+        }
         self.push(lexeme, class, word.clone());
         if let Some((token, _)) = self.tokens.last_mut() {
             token.is_name = is_capital || is_short;
@@ -300,6 +408,7 @@ impl Cutter {
             let rest = &run[at..];
             let numerals: usize = rest
                 .chars()
+                .take(MAX_NUMERALS)
                 .take_while(|c| number::is_cjk_numeral(*c))
                 .map(char::len_utf8)
                 .sum();

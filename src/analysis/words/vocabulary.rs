@@ -140,6 +140,11 @@ impl Word {
             && own.class == token.class
             && own.is_name == token.is_name
             && own.is_cut == token.is_cut
+            && own.end == token.end
+            && own.is_english == token.is_english
+            && own.has_accents == token.has_accents
+            && own.is_capital == token.is_capital
+            && own.is_in_frame == token.is_in_frame
             && own.is_traditional == token.is_traditional
             && own.before == token.before
     }

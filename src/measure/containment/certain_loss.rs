@@ -74,8 +74,8 @@ impl HeavyWords {
         Self(heavy.collect())
     }
 
-    /// Returns `true` only if another text, with these hashes of its keys, does not cover the text of
-    /// these words. A vocabulary has all words of the other text, and is the same in all calls.
+    /// Returns `true` only if another text, with these hashes of its keys, does not cover the text
+    /// of these words. A vocabulary has all words of the other text, and is the same in all calls.
     pub(crate) fn are_lost<'o, 't: 'o>(
         &self,
         weights: &Weights,

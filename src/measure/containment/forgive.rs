@@ -51,7 +51,9 @@ fn without_accents(a: &Token<'_>, b: &Token<'_>) -> bool {
         (false, true) => (b, a),
         _ => return false,
     };
-    if accented.is_cjk()
+    // The accents of a text that writes them carry sense: más, mas.
+    if plain.has_accents
+        || accented.is_cjk()
         || accented.is_turn()
         || plain.is_turn()
         || plain.text.len() < MIN_PART_LETTERS
@@ -72,6 +74,7 @@ fn without_accents(a: &Token<'_>, b: &Token<'_>) -> bool {
 pub(super) fn is_misspelling(weights: &Weights, a: &Token<'_>, b: &Token<'_>) -> bool {
     let can_be = |token: &Token<'_>| {
         matches!(token.class, Class::Word | Class::Number)
+            && token.is_english
             && !token.is_name
             && token.text.len() >= MIN_MISSPELLED_LETTERS
             && token
@@ -90,6 +93,10 @@ pub(super) fn is_misspelling(weights: &Weights, a: &Token<'_>, b: &Token<'_>) ->
         (false, true) => (a, b),
         _ => return false,
     };
+    // A capital letter at the start of a sentence may begin a name.
+    if wrong.is_capital {
+        return false;
+    }
     if wrong.class == Class::Number {
         return is_misread(&wrong.text, &right.text);
     }

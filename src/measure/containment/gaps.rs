@@ -5,7 +5,8 @@ use std::ops::Range;
 use super::MIN_REPLACED;
 use super::cover::{Sides, half_words, is_conjunction};
 use super::matching::MAX_ITEM_TOKENS;
-use crate::analysis::words::scanner::Break;
+use crate::analysis::words::lexicon::{Class, Lexicon};
+use crate::analysis::words::scanner::{Break, End};
 use crate::analysis::words::tokens::Token;
 
 /// An insertion of at most three content words into a clause names another thing: "queue" and
@@ -21,19 +22,100 @@ const DISPLACED: usize = 6;
 /// The fewest content words of a sentence. A shorter clause is taken for a title.
 const MIN_SENTENCE_WORDS: usize = 5;
 
+/// The place of a run of tokens without a counterpart.
+struct Gap {
+    /// `true` if the other text has one to three other tokens in the place.
+    has_others: bool,
+    /// The tokens that follow the token before the run, where the other text has another token.
+    after: Range<usize>,
+    /// The tokens that precede the token behind the run, where the other text has another token.
+    before: Range<usize>,
+}
+
+impl Gap {
+    /// Returns `true` if the other text has another word in the place of a light word.
+    fn is_exchanged(&self, at: usize) -> bool {
+        self.has_others || self.after.contains(&at) || self.before.contains(&at)
+    }
+}
+
 impl Sides<'_, '_> {
     /// Weighs the tokens of a text that the other text does not have.
     pub(super) fn weigh_missing(&mut self, side: usize) {
         for run in self.runs(side) {
+            let gap = self.gap(side, &run);
             for at in run.clone() {
                 let token = &self.tokens[side][at];
                 if !token.is_light()
-                    || self.is_exchanged(side, &run, at)
+                    || gap.is_exchanged(at)
+                    || token.is_in_frame && self.is_of_common_sentence(side, at)
                     || self.is_displaced(side, &run, at)
                 {
                     self.losses[side][at] = self.weights.of_token(token).max(MIN_REPLACED);
                 }
             }
+        }
+        self.weigh_questions(side);
+    }
+
+    /// Weighs the last words of questions that are statements in the other text, and of statements
+    /// that are questions.
+    fn weigh_questions(&mut self, side: usize) {
+        for at in 0..self.tokens[side].len() {
+            let end = self.tokens[side][at].end;
+            let Some(place) = self.counterpart(side, at).filter(|_| end != End::None) else {
+                continue;
+            };
+            let other = self.tokens[1 - side][place].end;
+            if other != End::None && other != end {
+                self.losses[side][at] = MIN_REPLACED;
+            }
+        }
+    }
+
+    /// Returns `true` for a word of a sentence about the page that the other text has too, with
+    /// other words.
+    fn is_of_common_sentence(&self, side: usize, at: usize) -> bool {
+        let tokens = self.tokens[side];
+        let is_heavy = |at: &usize| tokens[*at].class != Class::Light;
+        let mut sentence = self.sentence(side, at).filter(is_heavy);
+        is_heavy(&at) && sentence.any(|at| !self.is_open(side, at))
+    }
+
+    /// The place of a run in the other text.
+    fn gap(&self, side: usize, run: &Range<usize>) -> Gap {
+        let (tokens, others) = (self.tokens[side], self.tokens[1 - side]);
+        let (from, to) = self.neighbours(side, run);
+        let opposite = self.opposite(side, run);
+        let mut breaks = run.clone().filter(|at| tokens[*at].before != Break::None);
+        let first_break = breaks.next();
+        let last_break = breaks.next_back().or(first_break);
+        let is_open_after = from
+            .and_then(|from| self.counterpart(side, from))
+            .is_some_and(|place| {
+                let next = others.get(place + 1);
+                next.is_some_and(|token| token.before == Break::None)
+                    && self.is_open(1 - side, place + 1)
+            });
+        let joins_next = to.is_some_and(|to| tokens[to].before == Break::None);
+        let before = to
+            .filter(|_| joins_next)
+            .and_then(|to| self.counterpart(side, to));
+        let is_open_before = before.is_some_and(|place| {
+            place > 0 && others[place].before == Break::None && self.is_open(1 - side, place - 1)
+        });
+        Gap {
+            has_others: opposite.is_some_and(|other| (1..=MAX_ITEM_TOKENS).contains(&other.len())),
+            after: run.start..if is_open_after {
+                first_break.unwrap_or(run.end)
+            } else {
+                run.start
+            },
+            before: if is_open_before {
+                last_break.unwrap_or(run.start)
+            } else {
+                run.end
+            }..run.end,
         }
     }
 
@@ -57,37 +139,6 @@ impl Sides<'_, '_> {
         })
     }
 
-    /// Returns `true` if the other text has another word in the place of a light word.
-    fn is_exchanged(&self, side: usize, run: &Range<usize>, at: usize) -> bool {
-        if self
-            .opposite(side, run)
-            .is_some_and(|other| (1..=MAX_ITEM_TOKENS).contains(&other.len()))
-        {
-            return true;
-        }
-        let (tokens, others) = (self.tokens[side], self.tokens[1 - side]);
-        let (from, to) = self.neighbours(side, run);
-        let follows = (run.start..=at).all(|at| tokens[at].before == Break::None);
-        let after = from
-            .filter(|_| follows)
-            .and_then(|from| self.counterpart(side, from));
-        let is_after = after.is_some_and(|place| {
-            others
-                .get(place + 1)
-                .is_some_and(|token| token.before == Break::None)
-                && self.is_open(1 - side, place + 1)
-        });
-        let precedes =
-            to.is_some_and(|to| (at + 1..=to).all(|at| tokens[at].before == Break::None));
-        let before = to
-            .filter(|_| precedes)
-            .and_then(|to| self.counterpart(side, to));
-        let is_before = before.is_some_and(|place| {
-            place > 0 && others[place].before == Break::None && self.is_open(1 - side, place - 1)
-        });
-        is_after || is_before
-    }
-
     /// Finds clauses of a text into which the other text inserts words that turn the clause or name
     /// another thing.
     pub(super) fn find_insertions(&mut self, side: usize) {
@@ -105,6 +156,9 @@ impl Sides<'_, '_> {
             let tail = to
                 .filter(|_| joins_next)
                 .map(|to| (to, last_break.unwrap_or(run.start)..run.end));
+            if to.is_some_and(|to| !tokens[to].before.ends_unit()) {
+                self.find_added_clause(other, &run, true);
+            }
             for (is_tail, (neighbour, segment)) in
                 [head.map(|s| (false, s)), tail.map(|s| (true, s))]
                     .into_iter()
@@ -119,11 +173,35 @@ impl Sides<'_, '_> {
                     continue;
                 }
                 let is_sentence = ends_clause && self.is_sentence(side, place);
+                self.find_added_clause(other, &run, is_tail);
                 if self.alters(other, segment.clone(), ends_clause, is_sentence) {
                     self.insertions[other].push(segment.start);
                 }
             }
         }
+    }
+
+    /// Finds a word that negates a sentence in the clauses that a run adds to the sentence: "If it
+    /// rains, ...", 除外. Behind a comma, a bracket or a dash, also a few words name another thing:
+    /// "a library (documentation)".
+    fn find_added_clause(&mut self, other: usize, run: &Range<usize>, is_tail: bool) {
+        let (tokens, lexicon) = (self.tokens[other], Lexicon::builtin());
+        let mut ends = run.clone().filter(|at| tokens[*at].before.ends_unit());
+        let added = match is_tail {
+            true => ends.next_back().unwrap_or(run.start)..run.end,
+            false => run.start..ends.next().unwrap_or(run.end),
+        };
+        let halves = half_words(&tokens[added.clone()]);
+        let is_name = !is_tail
+            && !added.is_empty()
+            && tokens[added.start].before == Break::Clause
+            && (1..=2 * MAX_QUALIFIER_WORDS).contains(&halves);
+        let negates = |at: &usize| lexicon.negates(&tokens[*at].text);
+        let found = added
+            .clone()
+            .find(negates)
+            .or(is_name.then_some(added.start));
+        self.insertions[other].extend(found);
     }
 
     /// Weighs the words of a clause that the other text has in several sentences, or in another
@@ -165,7 +243,10 @@ impl Sides<'_, '_> {
     /// title, whose last word names a thing.
     fn is_sentence(&self, side: usize, at: usize) -> bool {
         let start = self.sentence(side, at).start;
-        half_words(&self.tokens[side][start..=at]) >= 2 * MIN_SENTENCE_WORDS
+        let token = &self.tokens[side][at];
+        // Of other languages, the words that turn a sentence at its end are not all known.
+        (token.is_english || token.is_cjk())
+            && half_words(&self.tokens[side][start..=at]) >= 2 * MIN_SENTENCE_WORDS
     }
 
     /// Returns `true` if inserted tokens turn a clause or name another thing.
@@ -177,10 +258,14 @@ impl Sides<'_, '_> {
         is_sentence: bool,
     ) -> bool {
         let tokens = &self.tokens[side][segment];
-        if tokens.iter().any(Token::is_turn) {
+        let halves = half_words(tokens);
+        // A noun behind 的 is another thing: 市长去世, 市长去世的传闻.
+        let is_noun = tokens
+            .first()
+            .is_some_and(|token| matches!(&*token.text, "的" | "之"));
+        if is_noun && ends_clause && halves > 0 || tokens.iter().any(Token::is_turn) {
             return true;
         }
-        let halves = half_words(tokens);
         let is_phrase = is_sentence || ends_clause && tokens.first().is_some_and(Token::is_light);
         halves > 0 && halves.div_ceil(2) <= MAX_QUALIFIER_WORDS && !is_phrase
     }

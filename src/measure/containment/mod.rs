@@ -20,8 +20,8 @@
 //! 5. A symbol with a meaning is a token: `==` and `!=`, emoji, currencies.
 //! 6. Whole sentences, lines and list items may stand elsewhere. Words within a clause may not. A
 //!    token matches once.
-//! 7. At most three content words inserted into a clause name another thing: "queue" and "priority
-//!    queue".
+//! 7. At most three content words inserted into a clause, or behind a comma, a bracket or a dash,
+//!    name another thing: "queue" and "priority queue".
 //! 8. A text without content covers nothing, and nothing covers it, except a copy of its bytes.
 //!
 //! Passages without information are left out: stamps and counters on a line of their own at the
