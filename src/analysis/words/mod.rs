@@ -2,7 +2,7 @@
 //!
 //! | file | responsibility |
 //! |---|---|
-//! | `scanner` | cuts a text into words, numbers and symbols, with the ends of clauses: `number` |
+//! | `scanner` | cuts a text into words, numbers and symbols: `number`, `pieces`, `symbols` |
 //! | `stamps` | finds passages without information: stamps, credits, marks of truncation |
 //! | `tokens` | gives each piece its class and its key: `names`, `english` |
 //! | `lexicon` | the words that a comparison treats in a particular way |
@@ -13,9 +13,11 @@ pub(crate) mod english;
 pub(crate) mod lexicon;
 mod names;
 mod number;
+mod pieces;
 pub(crate) mod scanner;
 mod spellings;
 mod stamps;
+mod symbols;
 pub(crate) mod tokens;
 pub(crate) mod vocabulary;
 pub(crate) mod weights;

@@ -230,92 +230,17 @@ impl Cutter {
     fn word(&mut self, lexeme: &Lexeme, text: &str, is_followed: bool) {
         let piece = &text[lexeme.range.clone()];
         let word = &lexeme.text;
-        // The magnitude of the number before: 1.5 million.
-        let power = match &**word {
-            "hundred" => Some(2),
-            "thousand" => Some(3),
-            "million" | "millions" | "millionen" => Some(6),
-            "billion" | "billions" | "milliarden" => Some(9),
-            "trillion" => Some(12),
-            _ => None,
-        };
-        if let Some(power) = power
-            && lexeme.before == Break::None
-            && self.scale_last(power, lexeme)
-        {
+        if self.magnitude(lexeme) {
             return;
         }
         let after_apostrophe = lexeme.range.start > 0
             && text[..lexeme.range.start].ends_with(APOSTROPHES)
             && lexeme.is_joined;
-        if after_apostrophe {
-            match &**word {
-                // `don't`: the word before has lost its n.
-                "t" => {
-                    if let Some((last, _)) = self.tokens.last_mut()
-                        && let Some(verb) = last.text.strip_suffix('n')
-                    {
-                        let verb = match verb {
-                            "ca" => "can",
-                            "wo" => "will",
-                            "sha" => "shall",
-                            verb => verb,
-                        };
-                        let verb = verb.to_owned();
-                        last.class = self.lexicon.class(&verb);
-                        last.key = verb.clone().into();
-                        last.text = verb.into();
-                        self.push(lexeme, Class::Turn, "not".to_owned());
-                        return;
-                    }
-                }
-                "s" => {
-                    self.push(lexeme, Class::Light, word.clone());
-                    return;
-                }
-                "re" | "ve" | "m" | "d" | "ll" => {
-                    let verb = match &**word {
-                        "re" => "are",
-                        "ve" => "have",
-                        "m" => "am",
-                        "d" => "would",
-                        _ => "will",
-                    };
-                    self.push(lexeme, self.lexicon.class(verb), verb.to_owned());
-                    return;
-                }
-                _ => {}
-            }
+        if after_apostrophe && self.contraction(lexeme) || self.denial(lexeme) {
+            return;
         }
-        match &**word {
-            "cannot" => {
-                self.push(lexeme, Class::Turn, "can".to_owned());
-                self.push(lexeme, Class::Turn, "not".to_owned());
-                return;
-            }
-            "dont" | "doesnt" | "didnt" | "isnt" | "arent" | "wasnt" | "werent" | "wont"
-            | "couldnt" | "wouldnt" | "shouldnt" | "hasnt" | "havent" | "hadnt" => {
-                let verb = word.trim_end_matches("nt").to_owned();
-                let class = self.lexicon.class(&verb);
-                self.push(lexeme, class, verb);
-                self.push(lexeme, Class::Turn, "not".to_owned());
-                return;
-            }
-            _ => {}
-        }
-        let is_behind_name = || {
-            let last = self.tokens.last();
-            last.is_some_and(|(token, range)| {
-                token.class == Class::Word
-                    && text[range.clone()].starts_with(char::is_uppercase)
-                    && (!token.before.ends_unit() || NUMBERED.contains(&&*token.text))
-            })
-        };
-        if let Some(value) = number::of_roman(piece)
-            && self.has_small_letters
-            && lexeme.before == Break::None
-            && is_behind_name()
-        {
+        let value = number::of_roman(piece).filter(|_| self.may_be_counted(lexeme, text));
+        if let Some(value) = value {
             self.push(lexeme, Class::Number, value);
             return;
         }
@@ -359,6 +284,90 @@ impl Cutter {
                 };
             }
         }
+    }
+
+    /// Multiplies the number before by a magnitude: 1.5 million. `false` for other words.
+    fn magnitude(&mut self, lexeme: &Lexeme) -> bool {
+        let power = match &*lexeme.text {
+            "hundred" => 2,
+            "thousand" => 3,
+            "million" | "millions" | "millionen" => 6,
+            "billion" | "billions" | "milliarden" => 9,
+            "trillion" => 12,
+            _ => return false,
+        };
+        lexeme.before == Break::None && self.scale_last(power, lexeme)
+    }
+
+    /// Pushes the verb of a contraction, from behind the apostrophe on. `false` for other words.
+    fn contraction(&mut self, lexeme: &Lexeme) -> bool {
+        let verb = match &*lexeme.text {
+            "s" => {
+                self.push(lexeme, Class::Light, lexeme.text.clone());
+                return true;
+            }
+            "re" => "are",
+            "ve" => "have",
+            "m" => "am",
+            "d" => "would",
+            "ll" => "will",
+            "t" => return self.denied_verb(lexeme),
+            _ => return false,
+        };
+        self.push(lexeme, self.lexicon.class(verb), verb.to_owned());
+        true
+    }
+
+    /// Gives the verb before its letters, and pushes the negation: `don't`. `false` behind other
+    /// words.
+    fn denied_verb(&mut self, lexeme: &Lexeme) -> bool {
+        let Some((last, _)) = self.tokens.last_mut() else {
+            return false;
+        };
+        let Some(verb) = last.text.strip_suffix('n') else {
+            return false;
+        };
+        let verb = match verb {
+            "ca" => "can",
+            "wo" => "will",
+            "sha" => "shall",
+            verb => verb,
+        };
+        let verb = verb.to_owned();
+        last.class = self.lexicon.class(&verb);
+        last.key = verb.clone().into();
+        last.text = verb.into();
+        self.push(lexeme, Class::Turn, "not".to_owned());
+        true
+    }
+
+    /// Pushes the verb and the negation of a word that is written without an apostrophe. `false`
+    /// for other words.
+    fn denial(&mut self, lexeme: &Lexeme) -> bool {
+        let (verb, class) = match &*lexeme.text {
+            "cannot" => ("can", Class::Turn),
+            "dont" | "doesnt" | "didnt" | "isnt" | "arent" | "wasnt" | "werent" | "wont"
+            | "couldnt" | "wouldnt" | "shouldnt" | "hasnt" | "havent" | "hadnt" => {
+                let verb = lexeme.text.trim_end_matches("nt");
+                (verb, self.lexicon.class(verb))
+            }
+            _ => return false,
+        };
+        self.push(lexeme, class, verb.to_owned());
+        self.push(lexeme, Class::Turn, "not".to_owned());
+        true
+    }
+
+    /// Returns `true` for a Roman numeral behind a name, or behind a thing that is counted.
+    fn may_be_counted(&self, lexeme: &Lexeme, text: &str) -> bool {
+        let is_counted = |(token, range): &(Token<'_>, Range<usize>)| {
+            token.class == Class::Word
+                && text[range.clone()].starts_with(char::is_uppercase)
+                && (!token.before.ends_unit() || NUMBERED.contains(&&*token.text))
+        };
+        self.has_small_letters
+            && lexeme.before == Break::None
+            && self.tokens.last().is_some_and(is_counted)
     }
 
     /// Returns `true` for a single letter that is a word, such as the article in "A ferry", but not

@@ -1,0 +1,106 @@
+//! The ends of words, identifiers and web addresses.
+
+use super::scanner::is_part;
+use crate::text::is_cjk;
+
+/// The end of a word: a run of letters and digits, with connecting characters between two of them.
+pub(super) fn end_of_word(text: &str) -> usize {
+    let mut end = 0;
+    loop {
+        let rest = &text[end..];
+        let is_own = |c: char| is_part(c) && !is_cjk(c);
+        end += rest.find(|c| !is_own(c)).unwrap_or(rest.len());
+        let rest = &text[end..];
+        let mut next = rest.chars();
+        let connector = next.next();
+        let after = next.next().unwrap_or(' ');
+        let goes_on = match connector {
+            Some('_' | '@' | '\\') => is_own(after),
+            Some('.') => is_own(after) && is_within(&text[..end], &rest[1..]),
+            Some(':') if after == ':' => {
+                rest[2..].starts_with(is_own) && {
+                    end += 1;
+                    true
+                }
+            }
+            Some('&') => {
+                is_own(after) && text[..end].ends_with(char::is_uppercase) && after.is_uppercase()
+            }
+            _ => false,
+        };
+        if !goes_on {
+            break;
+        }
+        end += 1;
+    }
+    let rest = &text[end..];
+    // The last point of `U.S.`.
+    if rest.starts_with('.')
+        && text[..end].contains('.')
+        && text[..end].split('.').all(|part| part.chars().count() == 1)
+    {
+        return end + 1;
+    }
+    let signs = rest
+        .find(|c| c != '+' && c != '#')
+        .unwrap_or(rest.len())
+        .min(2);
+    let after = rest[signs..].chars().next().unwrap_or(' ');
+    if is_part(after) || matches!(after, '=' | '+' | '#') {
+        end
+    } else {
+        end + signs
+    }
+}
+
+/// Returns `true` for a point within a version or between the letters of an abbreviation. A point
+/// between two words separates them: `example.com`, "the end.Next".
+fn is_within(before: &str, after: &str) -> bool {
+    let is_digit = |c: Option<char>| c.is_some_and(char::is_numeric);
+    if is_digit(before.chars().next_back()) || is_digit(after.chars().next()) {
+        return true;
+    }
+    let is_part = |c: char| is_part(c) && !is_cjk(c);
+    let last = before.rsplit('.').next().unwrap_or(before);
+    let next = after.find(|c| !is_part(c)).unwrap_or(after.len());
+    last.chars().count() == 1 && after[..next].chars().count() == 1
+}
+
+/// The length of the web address that begins here.
+pub(super) fn end_of_address(text: &str) -> Option<usize> {
+    let begins = |start: &str| {
+        text.as_bytes()
+            .get(..start.len())
+            .is_some_and(|bytes| bytes.eq_ignore_ascii_case(start.as_bytes()))
+    };
+    if !["http://", "https://", "ftp://", "www."]
+        .into_iter()
+        .any(begins)
+    {
+        return None;
+    }
+    let is_end = |c: char| {
+        c.is_whitespace() || is_cjk(c) || matches!(c, '"' | '<' | '>' | '，' | '。' | '）' | '」')
+    };
+    let length = text.find(is_end).unwrap_or(text.len());
+    let trimmed =
+        text[..length].trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '}', '\'', '*']);
+    Some(trimmed.len())
+}
+
+/// An address without scheme and without parameters of a campaign.
+pub(super) fn address(text: &str) -> String {
+    let lower = text.to_lowercase();
+    let rest = lower.split_once("://").map_or(&*lower, |(_, rest)| rest);
+    let rest = rest.strip_prefix("www.").unwrap_or(rest);
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let kept: Vec<_> = query
+        .split('&')
+        .filter(|part| !part.is_empty() && !part.starts_with("utm_"))
+        .collect();
+    let path = path.trim_end_matches('/');
+    match kept.is_empty() {
+        true => path.to_owned(),
+        false => format!("{path}?{}", kept.join("&")),
+    }
+}

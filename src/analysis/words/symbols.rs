@@ -1,0 +1,238 @@
+//! The symbols of a text: operators, currencies, faces, emoji.
+
+use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
+
+use super::scanner::Scanner;
+use crate::text::{floor_char_boundary, is_letter_or_digit};
+
+/// The characters of operators.
+pub(super) const OPERATORS: &str = "=<>!+-*/%&|^~";
+
+/// A longer run of operators is a rule.
+pub(super) const MAX_OPERATOR_BYTES: usize = 3;
+
+/// A formula in brackets is at most this long.
+const MAX_FORMULA_BYTES: usize = 64;
+
+/// In a longer line no operator is looked for.
+const MAX_LINE_BYTES: usize = 1 << 12;
+
+/// Faces of ASCII characters, and boxes of a list.
+const ASCII_MARKS: [&str; 12] = [
+    ":)", ":(", ":-)", ":-(", ";)", ";-)", ":D", ":P", "[x]", "[X]", "[ ]", ",,",
+];
+
+impl Scanner<'_> {
+    /// The canonical form of the symbol that begins here, and its end; `None` for punctuation.
+    pub(super) fn symbol(&self, c: char) -> Option<(String, usize)> {
+        if matches!(c, '(' | ')') {
+            return self.is_arithmetic().then(|| (c.to_string(), self.at + 1));
+        }
+        if c.is_ascii() {
+            return self.operator(c);
+        }
+        let end = self.at + c.len_utf8();
+        let wide = match c {
+            '％' => Some("%"),
+            '＝' => Some("="),
+            '＜' => Some("<"),
+            '＞' => Some(">"),
+            '＋' => Some("+"),
+            '≠' => Some("!="),
+            '≤' | '≦' => Some("<="),
+            '≥' | '≧' => Some(">="),
+            '→' | '⇒' => Some("->"),
+            '←' => Some("<-"),
+            '℃' => Some("°c"),
+            '￥' => Some("¥"),
+            '￡' => Some("£"),
+            '＄' => Some("$"),
+            '٪' => Some("%"),
+            '‰' | '§' | '¶' | '′' | '″' | '‖' => return Some((c.to_string(), end)),
+            _ => None,
+        };
+        if let Some(wide) = wide {
+            return Some((wide.to_owned(), end));
+        }
+        if c.general_category_group() != GeneralCategoryGroup::Symbol || is_decoration(c) {
+            return None;
+        }
+        if c.general_category() != GeneralCategory::OtherSymbol {
+            return Some((c.to_string(), end));
+        }
+        // An emoji with its modifiers: colours of skin, joined emoji, flags.
+        let mut end = end;
+        let mut symbol = c.to_string();
+        let mut is_glued = is_flag(c);
+        for next in self.text[end..].chars() {
+            let is_modifier = matches!(next, '\u{1f3fb}'..='\u{1f3ff}' | '\u{200d}' | '\u{20e3}');
+            let is_variation = matches!(next, '\u{fe0e}' | '\u{fe0f}');
+            let goes_on = is_glued && next.general_category_group() == GeneralCategoryGroup::Symbol;
+            if !is_modifier && !is_variation && !goes_on {
+                break;
+            }
+            is_glued = next == '\u{200d}';
+            if !is_variation {
+                symbol.push(next);
+            }
+            end += next.len_utf8();
+        }
+        Some((symbol, end))
+    }
+
+    /// A face, a box, an empty cell, or the sign before a currency; `None` for other marks.
+    fn mark_of_ascii(&self, c: char) -> Option<&'static str> {
+        if !matches!(c, ':' | ';' | '[' | ',' | '-' | '|') {
+            return None;
+        }
+        let rest = self.rest();
+        let before = self.text[..self.at].chars().next_back().unwrap_or(' ');
+        let is_apart = before.is_whitespace() || c == ',' || c == '[';
+        if c == '-' {
+            let mut next = rest[1..].chars();
+            let is_price =
+                next.next().is_some_and(is_currency) && next.next().is_some_and(char::is_numeric);
+            return (is_price && is_apart).then_some("-");
+        }
+        if c == '|' {
+            let after = rest[1..].trim_start_matches([' ', '\t']);
+            return (after.starts_with('|') && after.len() + 1 < rest.len()).then_some("|");
+        }
+        let mut marks = ASCII_MARKS.into_iter();
+        marks.find(|mark| is_apart && rest.starts_with(mark))
+    }
+
+    /// An operator of ASCII characters, a percent or a currency sign; `None` for bullets, rules and
+    /// marks of formatted text.
+    fn operator(&self, c: char) -> Option<(String, usize)> {
+        if c == '$' {
+            let is_price = self.text[self.at + 1..]
+                .trim_start()
+                .starts_with(|c: char| c.is_numeric());
+            return is_price.then(|| ("$".to_owned(), self.at + 1));
+        }
+        let rest = self.rest();
+        if let Some(symbol) = self.mark_of_ascii(c) {
+            return Some((symbol.to_owned(), self.at + symbol.len()));
+        }
+        if !OPERATORS.contains(c) {
+            return None;
+        }
+        let length = self.run_of_operators();
+        let run = &rest[..length];
+        let before = self.text[..self.at].chars().next_back().unwrap_or('\n');
+        let after = rest[length..].chars().next().unwrap_or('\n');
+        let end = self.at + length;
+        let begins_line = self.text[self.line..self.at].trim_start().is_empty();
+        let is_symbol = match run {
+            "%" => before.is_alphanumeric() || before.is_whitespace(),
+            "&" => true,
+            // Operators of arithmetic and of code, unlike bullets, emphasis and columns of a table.
+            "*" if !begins_line
+                && (is_operand(before) && is_operand(after)
+                    || before == ' ' && after.is_whitespace()) =>
+            {
+                true
+            }
+            "/" if !begins_line && before == ' ' && after == ' ' => true,
+            "*" | "/" | "-" | "|" | "||" | "**" => {
+                before == ' ' && after == ' ' && self.is_formula() && !begins_line
+            }
+            "--" | "---" | "~~" => false,
+            "!" => is_letter_or_digit(after) && !is_letter_or_digit(before),
+            "~" => after.is_numeric(),
+            ">" | "+" | "<" => {
+                !begins_line
+                    && before.is_whitespace()
+                    && (after.is_whitespace() || run != "+" && after.is_numeric())
+                    || is_operand(before) && is_operand(after)
+            }
+            _ if run.starts_with("!") && !run.contains('=') => false,
+            // Rules, arrows of decoration.
+            _ if length > MAX_OPERATOR_BYTES => false,
+            _ => !begins_line && after != '\n' && run.contains(['=', '<', '>', '^', '&', '+']),
+        };
+        is_symbol.then(|| (run.to_owned(), end))
+    }
+
+    /// The length of the run of operators that begins here.
+    pub(super) fn run_of_operators(&self) -> usize {
+        let rest = self.rest();
+        rest.find(|c| !OPERATORS.contains(c)).unwrap_or(rest.len())
+    }
+
+    /// Returns `true` for a bracket of a formula: "(3 + 5) * 2".
+    fn is_arithmetic(&self) -> bool {
+        const OPERATORS: [char; 6] = ['+', '-', '*', '/', '×', '÷'];
+        let to = floor_char_boundary(self.text, self.at + 2 + MAX_FORMULA_BYTES);
+        let from = self.at.saturating_sub(1 + MAX_FORMULA_BYTES);
+        let from = floor_char_boundary(self.text, from);
+        let inner = match self.rest().starts_with('(') {
+            true => self.text[self.at + 1..to]
+                .split_once(')')
+                .map(|(inner, _)| inner),
+            false => self.text[from..self.at]
+                .rsplit_once('(')
+                .map(|(_, inner)| inner),
+        };
+        inner.is_some_and(|inner| {
+            let is_part = |c: char| {
+                c.is_ascii_alphanumeric() || OPERATORS.contains(&c) || matches!(c, ' ' | '.' | '^')
+            };
+            inner.len() <= MAX_FORMULA_BYTES
+                && inner.contains(OPERATORS)
+                && inner.contains(' ')
+                && inner.contains(|c: char| c.is_ascii_digit())
+                && inner.chars().all(is_part)
+        })
+    }
+
+    /// Returns `true` between two operands: digits, brackets, names of one letter.
+    fn is_formula(&self) -> bool {
+        let from = self.line;
+        if self.at - from > MAX_LINE_BYTES {
+            return false;
+        }
+        let to = floor_char_boundary(self.text, from + MAX_LINE_BYTES + 1);
+        let line = self.text[from..to].split('\n').next().unwrap_or_default();
+        let side = |text: Option<&str>| {
+            text.is_some_and(|word| {
+                word.ends_with(|c: char| c.is_ascii_digit() || matches!(c, ')' | '(' | ';'))
+                    || word.starts_with(|c: char| c.is_ascii_digit() || c == '(')
+                    || word.chars().count() == 1 && word.starts_with(char::is_alphabetic)
+            })
+        };
+        line.len() <= MAX_LINE_BYTES
+            && side(self.text[from..self.at].split_whitespace().next_back())
+            && side(self.text[self.at..].split_whitespace().nth(1))
+            && line.matches(" | ").count() < 2
+    }
+
+    pub(super) fn is_after_space(&self) -> bool {
+        self.text[..self.at]
+            .chars()
+            .next_back()
+            .is_none_or(char::is_whitespace)
+    }
+}
+
+fn is_operand(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '(' | ')' | '_')
+}
+
+fn is_currency(c: char) -> bool {
+    c.general_category() == GeneralCategory::CurrencySymbol
+}
+
+fn is_flag(c: char) -> bool {
+    matches!(c, '\u{1f1e6}'..='\u{1f1ff}')
+}
+
+/// Bullets and ornaments, trade marks, modifiers alone.
+fn is_decoration(c: char) -> bool {
+    matches!(
+        c,
+        '©' | '®' | '™' | '¦' | '´' | '¨' | '¯' | '¸' | '`' | '\u{2500}'..='\u{259f}' | '■' | '□' | '▪' | '▫'
+            | '●' | '～' | '〜' | '＊' | '＃' | '＾' | '｀' | '｜' | '○' | '◆' | '◇' | '◦' | '\u{fffc}' | '\u{fffd}' | '˂'..='˿'
+    )
+}
