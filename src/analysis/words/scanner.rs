@@ -62,6 +62,8 @@ pub(crate) struct Lexeme {
     pub is_joined: bool,
     /// The mark behind the piece, if it ends a sentence.
     pub end: End,
+    /// `true` before a colon, as a speaker and a heading are.
+    pub is_label: bool,
 }
 
 /// The mark that ends a sentence.
@@ -144,6 +146,7 @@ impl Scanner<'_> {
             before: std::mem::take(&mut self.before),
             is_joined,
             end: End::None,
+            is_label: false,
         });
     }
 
@@ -227,6 +230,15 @@ impl Scanner<'_> {
             self.line = end;
         }
         let after = self.text[end..].chars().next().unwrap_or('\n');
+        if matches!(c, ':' | '：')
+            && (c == '：' || after.is_whitespace())
+            && let Some(last) = self
+                .lexemes
+                .last_mut()
+                .filter(|last| last.range.end == self.at)
+        {
+            last.is_label = true;
+        }
         let found = match c {
             '\n' | '\r' => self.end_of_line(),
             '.' | '!' | '?' | '…' if !is_letter_or_digit(after) => Break::Sentence,

@@ -80,9 +80,10 @@ impl Scanner<'_> {
         Some((symbol, end))
     }
 
-    /// A face, a box, an empty cell, or the sign before a currency; `None` for other marks.
+    /// A face, a box, an empty cell, the sign before a currency or a number, the start of an
+    /// escape; `None` for other marks.
     fn mark_of_ascii(&self, c: char) -> Option<&'static str> {
-        if !matches!(c, ':' | ';' | '[' | ',' | '-' | '|') {
+        if !matches!(c, ':' | ';' | '[' | ',' | '-' | '|' | '#' | '\\') {
             return None;
         }
         let rest = self.rest();
@@ -93,6 +94,14 @@ impl Scanner<'_> {
             let is_price =
                 next.next().is_some_and(is_currency) && next.next().is_some_and(char::is_numeric);
             return (is_price && is_apart).then_some("-");
+        }
+        if c == '#' || c == '\\' {
+            let next = rest[1..].chars().next().unwrap_or(' ');
+            let is_mark = match c {
+                '#' => next.is_numeric() && is_apart,
+                _ => next.is_alphabetic(),
+            };
+            return is_mark.then_some(if c == '#' { "#" } else { "\\" });
         }
         if c == '|' {
             let after = rest[1..].trim_start_matches([' ', '\t']);
@@ -134,7 +143,7 @@ impl Scanner<'_> {
             {
                 true
             }
-            "/" if !begins_line && before == ' ' && after == ' ' => true,
+            "/" if !begins_line && before == ' ' && after.is_whitespace() => true,
             "*" | "/" | "-" | "|" | "||" | "**" => {
                 before == ' ' && after == ' ' && self.is_formula() && !begins_line
             }

@@ -27,6 +27,8 @@ pub(crate) struct Token<'t> {
     pub is_cut: bool,
     /// The mark behind the token, if it ends a sentence.
     pub end: End,
+    /// `true` before a colon.
+    pub is_label: bool,
     /// `true` in a text of mostly English words.
     pub is_english: bool,
     /// `true` in a text that writes accents.
@@ -50,6 +52,7 @@ impl Token<'_> {
             is_name: false,
             is_cut: false,
             end: End::None,
+            is_label: false,
             is_english: false,
             has_accents: false,
             is_capital: false,
@@ -109,8 +112,13 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token<'static>, R
             Kind::Number => cutter.number(lexeme),
             Kind::Symbol => cutter.push(lexeme, Class::Symbol, lexeme.text.clone()),
         }
-        if let Some((last, _)) = cutter.tokens.last_mut().filter(|_| lexeme.end != End::None) {
-            last.end = lexeme.end;
+        if let Some((last, _)) = cutter.tokens.last_mut() {
+            last.end = if lexeme.end == End::None {
+                last.end
+            } else {
+                lexeme.end
+            };
+            last.is_label |= lexeme.is_label;
         }
     }
     let is_english = 2 * cutter.english > cutter.words;
@@ -149,6 +157,11 @@ fn folded(text: String) -> String {
     };
     text.chars().filter_map(fold).collect()
 }
+
+/// Verbs that are also the past form of another verb.
+const HOMOGRAPHS: [&str; 8] = [
+    "found", "saw", "wound", "bound", "ground", "fell", "lay", "felt",
+];
 
 /// The things that Roman numerals count at the start of a sentence.
 const NUMBERED: [&str; 12] = [
@@ -201,6 +214,7 @@ impl Cutter {
                 is_name: false,
                 is_cut: false,
                 end: End::None,
+                is_label: false,
                 is_english: false,
                 has_accents: false,
                 is_capital: false,
@@ -277,6 +291,11 @@ impl Cutter {
                 && class == Class::Word
             {
                 let lemma = English::builtin().lemma(word);
+                // A past form of another verb: found and founded.
+                let lemma = match HOMOGRAPHS.contains(&&*lemma) {
+                    true => word.into(),
+                    false => lemma,
+                };
                 let canonical = self.lexicon.entry(&lemma).and_then(|entry| entry.canonical);
                 token.key = match canonical {
                     Some(canonical) => canonical.into(),

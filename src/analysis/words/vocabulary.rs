@@ -141,6 +141,7 @@ impl Word {
             && own.is_name == token.is_name
             && own.is_cut == token.is_cut
             && own.end == token.end
+            && own.is_label == token.is_label
             && own.is_english == token.is_english
             && own.has_accents == token.has_accents
             && own.is_capital == token.is_capital

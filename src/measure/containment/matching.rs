@@ -24,6 +24,9 @@ const MIN_ITEM_WORDS: usize = 2;
 /// as answers and rows of numbers, have their meaning by their place.
 const MIN_MOVED_WORDS: usize = 3;
 
+/// A label has at most four tokens.
+const MAX_LABEL_TOKENS: usize = 4;
+
 /// The most tokens of an item of an enumeration.
 pub(super) const MAX_ITEM_TOKENS: usize = 3;
 
@@ -36,7 +39,7 @@ impl Sides<'_, '_> {
         let mut others: HashMap<Vec<u32>, Vec<Range<usize>>, FixedState> = HashMap::default();
         let units = [0, 1].map(|side| self.units(side, Break::Line));
         // Texts of one sentence, and most texts of one line, have nothing to move.
-        if units[0].len().min(units[1].len()) < 2 {
+        if units[0].len().min(units[1].len()) < 2 || self.has_labels() {
             return;
         }
         for unit in units[1].iter().rev() {
@@ -57,6 +60,24 @@ impl Sides<'_, '_> {
                 self.match_units(unit, &other);
             }
         }
+    }
+
+    /// Returns `true` if sentences belong to speakers, questions or headings: each text has two of
+    /// them, before a colon at the start of a line or of a sentence.
+    fn has_labels(&self) -> bool {
+        [0, 1].into_iter().all(|side| {
+            let labels = (0..self.tokens[side].len()).filter(|at| self.tokens[side][*at].is_label);
+            let mut labels =
+                labels.filter(|at| at - self.sentence_start(side, *at) < MAX_LABEL_TOKENS);
+            labels.nth(1).is_some()
+        })
+    }
+
+    /// The start of the sentence of a token, if it is near.
+    fn sentence_start(&self, side: usize, at: usize) -> usize {
+        let from = at.saturating_sub(MAX_LABEL_TOKENS);
+        let is_start = |at: &usize| *at == 0 || self.tokens[side][*at].before.ends_unit();
+        (from..=at).rev().find(is_start).unwrap_or(from)
     }
 
     /// Matches the common tokens of the rest in text order.
@@ -86,6 +107,9 @@ impl Sides<'_, '_> {
 
     /// Matches sentences, or list items, that stand elsewhere in the other text.
     pub(super) fn match_moved(&mut self, level: Break) {
+        if self.has_labels() {
+            return;
+        }
         let is_missed = |sides: &Self, side: usize, unit: &Range<usize>| {
             sides.content(side, unit).any(|at| sides.is_open(side, at))
         };
