@@ -20,12 +20,12 @@ from conftest import sentences
 
 
 def edited(text: str, chosen: random.Random) -> str:
-    """A text with a word more, a word less, or only other case and punctuation."""
+    """A text with a sentence more, a word less, or only other case and punctuation."""
     words = text.split()
     kind = chosen.randrange(3)
     if kind == 0:
-        words.insert(chosen.randrange(len(words)), "zeppelin")
-    elif kind == 1:
+        return f"{text}. A zeppelin lands"
+    if kind == 1:
         del words[chosen.randrange(len(words))]
     return ", ".join(words).title()
 

@@ -27,9 +27,9 @@ def change(target: Union[simdb.Database, simdb.WriteBatch], chosen: random.Rando
     if kind == 2:
         return target.insert_unique(id, text.upper(), chosen.randrange(4))
     if kind == 3:
-        return target.insert_unless_similar(id, text + " zeppelin", decision="alike")
+        return target.insert_unless_similar(id, text + ". A zeppelin lands", decision="alike")
     if kind == 4:
-        return target.insert_unless_similar(id, text + " zeppelin", replace=True)
+        return target.insert_unless_similar(id, text + ". A zeppelin lands", replace=True)
     return target.remove(id)
 
 
