@@ -166,7 +166,7 @@ mod tests {
             &document,
             json!({
                 "id": 1, "fingerprint": "00000000000000ab", "reliable": false,
-                "arrival": "1970-01-01T00:00:00.000Z", "text": "text"
+                "arrival": "1970-01-01T00:00:00.000Z", "text": "text", "key": null, "fields": null
             }),
         );
     }
