@@ -94,7 +94,7 @@ const FEW_CANDIDATES: usize = 64;
 /// assert_eq!(said_before[0].0, 4);
 ///
 /// // All matches of a text, the best first. The third text is too long to be alike.
-/// let answer = index.similar(&PreparedText::new("Ferry to the islands canceled because of fog"));
+/// let answer = index.similar(&PreparedText::new("Ferries to islands was canceled because of fog"));
 /// assert_eq!(answer.len(), 2);
 /// # Ok::<(), simdb::Error>(())
 /// ```
