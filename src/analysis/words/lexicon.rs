@@ -13,7 +13,7 @@ const WORDS: &str = include_str!("words.txt");
 const REGIONAL: &str = include_str!("taiwan.txt");
 
 /// The part that a token plays in a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Class {
     /// Grammar. May be absent, never exchanged.
     Light,
@@ -25,6 +25,7 @@ pub(crate) enum Class {
     /// A symbol with a meaning. Treated as [`Class::Turn`].
     Symbol,
     /// Any other word or character.
+    #[default]
     Word,
 }
 

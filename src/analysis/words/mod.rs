@@ -15,7 +15,7 @@ mod names;
 mod number;
 mod pieces;
 pub(crate) mod scanner;
-mod spellings;
+pub(crate) mod spellings;
 mod stamps;
 mod symbols;
 pub(crate) mod tokens;

@@ -1,7 +1,17 @@
 //! The ends of words, identifiers and web addresses.
 
-use super::scanner::is_part;
-use crate::text::is_cjk;
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
+
+use crate::text::{is_cjk, is_letter_or_digit, is_mark};
+
+/// Letters, digits, marks, and the format characters that normalisation removes.
+pub(super) fn is_part(c: char) -> bool {
+    is_letter_or_digit(c) || is_mark(c) || is_format(c)
+}
+
+pub(super) fn is_format(c: char) -> bool {
+    !c.is_ascii() && c.general_category() == GeneralCategory::Format
+}
 
 /// The end of a word: a run of letters and digits, with connecting characters between two of them.
 pub(super) fn end_of_word(text: &str) -> usize {

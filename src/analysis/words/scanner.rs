@@ -5,11 +5,8 @@
 
 use std::ops::Range;
 
-use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
-
 use super::number;
-use super::pieces::{address, end_of_address, end_of_word};
-use super::symbols::{MAX_OPERATOR_BYTES, OPERATORS};
+use super::pieces::{address, end_of_address, end_of_word, is_format, is_part};
 use crate::text::{Normaliser, is_cjk, is_letter_or_digit, is_mark};
 
 /// At most 4 bytes of spaces are typography between two CJK characters.
@@ -74,6 +71,16 @@ pub(crate) enum End {
     None,
     Statement,
     Question,
+}
+
+impl End {
+    /// Another mark, if there is one, and this mark otherwise.
+    pub fn or(self, other: Self) -> Self {
+        match other {
+            Self::None => self,
+            other => other,
+        }
+    }
 }
 
 /// The lexemes of a text, in text order. No lexeme is empty.
@@ -216,16 +223,7 @@ impl Scanner<'_> {
             self.push(end, symbol, Kind::Symbol);
             return;
         }
-        let mut end = self.at + c.len_utf8();
-        if OPERATORS.contains(c) {
-            // A rule of many characters is skipped at once.
-            let run = self.run_of_operators();
-            end = if run > MAX_OPERATOR_BYTES {
-                self.at + run
-            } else {
-                end
-            };
-        }
+        let end = self.end_of_mark(c);
         if c == '\n' {
             self.line = end;
         }
@@ -285,15 +283,6 @@ pub(crate) fn has_small_letters(text: &str) -> bool {
     let small = text.chars().filter(|c| c.is_lowercase()).count();
     let capital = text.chars().filter(|c| c.is_uppercase()).count();
     small >= capital
-}
-
-/// Letters, digits, marks, and the format characters that normalisation removes.
-pub(super) fn is_part(c: char) -> bool {
-    is_letter_or_digit(c) || is_mark(c) || is_format(c)
-}
-
-fn is_format(c: char) -> bool {
-    !c.is_ascii() && c.general_category() == GeneralCategory::Format
 }
 
 fn is_plain(word: &str) -> bool {

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::text::is_mark;
 
 /// A misspelling has at most two wrong letters, and two letters may differ for each.
-const MAX_WRONG_LETTERS: usize = 2;
+pub(crate) const MAX_WRONG_LETTERS: usize = 2;
 
 /// Numbers of words by the first letter and the length of the word.
 #[derive(Default)]

@@ -6,10 +6,10 @@ use super::scanner::Scanner;
 use crate::text::{floor_char_boundary, is_letter_or_digit};
 
 /// The characters of operators.
-pub(super) const OPERATORS: &str = "=<>!+-*/%&|^~";
+const OPERATORS: &str = "=<>!+-*/%&|^~";
 
 /// A longer run of operators is a rule.
-pub(super) const MAX_OPERATOR_BYTES: usize = 3;
+const MAX_OPERATOR_BYTES: usize = 3;
 
 /// A formula in brackets is at most this long.
 const MAX_FORMULA_BYTES: usize = 64;
@@ -164,8 +164,20 @@ impl Scanner<'_> {
         is_symbol.then(|| (run.to_owned(), end))
     }
 
+    /// The end of the mark that begins here. A rule of many characters is one mark.
+    pub(super) fn end_of_mark(&self, c: char) -> usize {
+        let run = match OPERATORS.contains(c) {
+            true => self.run_of_operators(),
+            false => 0,
+        };
+        match run > MAX_OPERATOR_BYTES {
+            true => self.at + run,
+            false => self.at + c.len_utf8(),
+        }
+    }
+
     /// The length of the run of operators that begins here.
-    pub(super) fn run_of_operators(&self) -> usize {
+    fn run_of_operators(&self) -> usize {
         let rest = self.rest();
         rest.find(|c| !OPERATORS.contains(c)).unwrap_or(rest.len())
     }

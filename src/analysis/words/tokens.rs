@@ -10,7 +10,7 @@ use super::scanner::{Break, End, Kind, Lexeme, has_small_letters};
 use crate::text::{is_cjk, is_mark};
 
 /// A word, a number, a symbol, or a CJK character or listed word of CJK characters.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Token<'t> {
     /// The token, normalised.
     pub text: Cow<'t, str>,
@@ -49,15 +49,7 @@ impl Token<'_> {
             key: text.to_owned().into(),
             class: Class::Symbol,
             before: Break::Sentence,
-            is_name: false,
-            is_cut: false,
-            end: End::None,
-            is_label: false,
-            is_english: false,
-            has_accents: false,
-            is_capital: false,
-            is_in_frame: false,
-            is_traditional: false,
+            ..Token::default()
         }
     }
 
@@ -113,11 +105,7 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token<'static>, R
             Kind::Symbol => cutter.push(lexeme, Class::Symbol, lexeme.text.clone()),
         }
         if let Some((last, _)) = cutter.tokens.last_mut() {
-            last.end = if lexeme.end == End::None {
-                last.end
-            } else {
-                lexeme.end
-            };
+            last.end = last.end.or(lexeme.end);
             last.is_label |= lexeme.is_label;
         }
     }
@@ -211,15 +199,8 @@ impl Cutter {
                 key,
                 class,
                 before,
-                is_name: false,
-                is_cut: false,
-                end: End::None,
-                is_label: false,
-                is_english: false,
-                has_accents: false,
-                is_capital: false,
-                is_in_frame: false,
                 is_traditional: self.is_traditional,
+                ..Token::default()
             },
             range,
         ));

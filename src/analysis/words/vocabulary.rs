@@ -52,7 +52,7 @@ impl Vocabulary {
         let last = self.by_hash.get(&hash).copied();
         let of_hash = std::iter::successors(last, |number| self.words[*number as usize].previous);
         let mut compared = of_hash.take(MAX_COMPARED_WORDS);
-        if let Some(number) = compared.find(|number| self.words[*number as usize].is(token)) {
+        if let Some(number) = compared.find(|number| self.words[*number as usize].token == *token) {
             return number;
         }
         let number = self.words.len() as u32;
@@ -129,26 +129,6 @@ impl Vocabulary {
 /// The hash by which words with one key are found. Words with one hash may have different keys.
 pub(crate) fn key_hash(key: &str) -> u32 {
     xxh3_64(key.as_bytes()) as u32
-}
-
-impl Word {
-    /// Returns `true` if a token is this word.
-    fn is(&self, token: &Token<'_>) -> bool {
-        let own = &self.token;
-        own.text == token.text
-            && own.key == token.key
-            && own.class == token.class
-            && own.is_name == token.is_name
-            && own.is_cut == token.is_cut
-            && own.end == token.end
-            && own.is_label == token.is_label
-            && own.is_english == token.is_english
-            && own.has_accents == token.has_accents
-            && own.is_capital == token.is_capital
-            && own.is_in_frame == token.is_in_frame
-            && own.is_traditional == token.is_traditional
-            && own.before == token.before
-    }
 }
 
 impl Token<'static> {

@@ -94,7 +94,7 @@ impl Weights {
     /// - If the body has at least 32 content words, a headline on a line of its own may be
     ///   replaced, and passages may have facts: 16 content words in all, or a twelfth of the body.
     ///
-    /// What is lost by it: the fact that such a passage adds to an equal body.
+    /// The fact that such a passage adds to an equal body is lost.
     pub fn news() -> &'static Self {
         static WEIGHTS: OnceLock<Weights> = OnceLock::new();
         WEIGHTS.get_or_init(|| Self {

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use super::ends::{Addition, Passage};
 use crate::analysis::words::scanner::Break;
 use crate::analysis::words::tokens::Token;
 use crate::analysis::words::weights::Weights;
@@ -16,6 +15,24 @@ pub(super) enum State {
     At(usize),
     /// The counterpart is a token that is written as one with the tokens beside this one.
     Part,
+}
+
+/// The addition of a difference to a body.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Addition {
+    /// A sentence without a fact.
+    Plain,
+    /// A headline, or facts around the body.
+    Facts,
+    /// Edited words of the body.
+    Edit,
+}
+
+/// A difference that is forgiven.
+#[derive(Debug, Clone)]
+pub(super) struct Passage {
+    pub tokens: Range<usize>,
+    pub addition: Addition,
 }
 
 /// Two texts, side by side. Indexes of arrays of two are 0 for the first text, 1 for the second.

@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::slice;
 
-use super::cover::{Sides, half_words};
+use super::cover::{Addition, Passage, Sides, half_words};
 use crate::analysis::words::lexicon::{Class, Lexicon};
 use crate::analysis::words::scanner::Break;
 use crate::analysis::words::tokens::Token;
@@ -66,24 +66,6 @@ const CONTEXT: usize = 6;
 
 /// The most function words of a menu: one token in five.
 const TOKENS_OF_A_FUNCTION_WORD: usize = 5;
-
-/// What a difference adds to a body.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Addition {
-    /// Nothing: see [`MAX_ADDITION_WORDS`].
-    Plain,
-    /// A headline, or facts around the body.
-    Facts,
-    /// Edited words of the body.
-    Edit,
-}
-
-/// A difference that is forgiven.
-#[derive(Debug, Clone)]
-pub(super) struct Passage {
-    pub tokens: Range<usize>,
-    pub addition: Addition,
-}
 
 /// Tokens that the other text lacks.
 struct Difference {
@@ -218,7 +200,7 @@ impl Sides<'_, '_> {
         found
     }
 
-    /// What a difference adds to the body; `None` if it is not forgiven.
+    /// The addition of a difference to the body; `None` if the difference is not forgiven.
     fn addition(
         &self,
         place: Place,

@@ -1,4 +1,5 @@
-//! What a comparison reports: the words of both texts, the missing words, the forgiven differences.
+//! The findings of a comparison: the words of both texts, the missing words, the forgiven
+//! differences.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -7,6 +7,7 @@ use unicode_normalization::UnicodeNormalization;
 use super::Equality;
 use crate::analysis::words::english::English;
 use crate::analysis::words::lexicon::{Class, Lexicon};
+use crate::analysis::words::spellings::MAX_WRONG_LETTERS;
 use crate::analysis::words::tokens::Token;
 use crate::analysis::words::weights::Weights;
 use crate::text::is_mark;
@@ -16,8 +17,6 @@ const MIN_MISSPELLED_LETTERS: usize = 5;
 
 /// Words of at least this number of letters may have two wrong letters.
 const MIN_LETTERS_OF_TWO: usize = 9;
-
-const MAX_WRONG_LETTERS: usize = 2;
 
 /// At most three tokens are written as one.
 pub(super) const MAX_GLUED: usize = 3;

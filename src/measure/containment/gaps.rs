@@ -104,18 +104,18 @@ impl Sides<'_, '_> {
         let is_open_before = before.is_some_and(|place| {
             place > 0 && others[place].before == Break::None && self.is_open(1 - side, place - 1)
         });
+        let after = match is_open_after {
+            true => first_break.unwrap_or(run.end),
+            false => run.start,
+        };
+        let before = match is_open_before {
+            true => last_break.unwrap_or(run.start),
+            false => run.end,
+        };
         Gap {
             has_others: opposite.is_some_and(|other| (1..=MAX_ITEM_TOKENS).contains(&other.len())),
-            after: run.start..if is_open_after {
-                first_break.unwrap_or(run.end)
-            } else {
-                run.start
-            },
-            before: if is_open_before {
-                last_break.unwrap_or(run.start)
-            } else {
-                run.end
-            }..run.end,
+            after: run.start..after,
+            before: before..run.end,
         }
     }
 
@@ -173,7 +173,9 @@ impl Sides<'_, '_> {
                     continue;
                 }
                 let is_sentence = ends_clause && self.is_sentence(side, place);
-                self.find_added_clause(other, &run, is_tail);
+                if !is_tail {
+                    self.find_added_clause(other, &run, false);
+                }
                 if self.alters(other, segment.clone(), ends_clause, is_sentence) {
                     self.insertions[other].push(segment.start);
                 }
