@@ -93,7 +93,7 @@ pub fn print_judged(path: &Path) {
             let is_alike = resemblance.is_enough(&Likeness::default());
             rules.alike.add(is_removable, is_alike);
         }
-        // Two readers who agree write the same label twice.
+        // A label by itself stands for two equal labels.
         let label = pair["labels"].as_str().map_or_else(
             || {
                 pair["labels"][0]

@@ -151,8 +151,8 @@ impl Head {
     }
 }
 
-/// Of 64 bits, 40 are enough: of ten million look-ups among ten million keys, ninety meet another
-/// key of the same hash, which costs a comparison. An entry takes three bytes less.
+/// The bits of a hash. Among ten million keys, ninety of ten million look-ups meet another key of
+/// the same hash, which costs a comparison. With 64 bits an entry would take three bytes more.
 const HASH_BITS: u32 = 40;
 
 /// The hash by which a table finds the document of a key.

@@ -78,7 +78,7 @@ fn beside_this_program() -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-/// Replaces this process by a program, so that signals and the exit code are those of the program.
+/// Replaces this process by a program: the program receives the signals, and gives the exit code.
 /// Returns only an error.
 #[cfg(unix)]
 fn replace_by(command: &mut Command) -> anyhow::Error {

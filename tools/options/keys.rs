@@ -24,9 +24,9 @@ pub struct KeyOptions {
 
     /// Fields to keep with each document, separated by commas: title,meta.source
     ///
-    /// Of a field that holds an object, as `fields` in an export, each field is kept. Nulls are not
-    /// kept, nor empty values of CSV and TSV. At most 64 KiB for each document. A new database
-    /// keeps fields if this option is given.
+    /// A field may hold an object, as `fields` in an export: each field of the object is kept.
+    /// Nulls are not kept, nor empty values of CSV and TSV. At most 64 KiB for each document. A new
+    /// database keeps fields if this option is given.
     #[arg(
         long,
         value_name = "FIELD",

@@ -206,7 +206,7 @@ impl Connections {
             // Beyond this number, a connection is closed without a word.
             if let Ok(place) = Arc::clone(&self.refused).try_acquire_owned() {
                 tokio::spawn(async move {
-                    // A failure is that of a client which is gone.
+                    // A failure means that the client is gone.
                     let _ = timeout(REFUSAL_TIME, refuse(stream)).await;
                     drop(place);
                 });

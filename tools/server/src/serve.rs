@@ -59,7 +59,7 @@ async fn serve_database(options: &Options, output: &mut Output) -> Result<()> {
     // Waits for submitted changes, and merges the journal into the tables.
     match tokio::task::block_in_place(|| server.database.close()) {
         // A report that still runs holds a snapshot. All changes are in the file nevertheless, and
-        // errors of changes were answered to those who sent them.
+        // each request has the errors of its changes.
         Ok(()) | Err(Error::SnapshotHeld { .. } | Error::NotAllWritten { .. }) => {}
         Err(error) => return Err(error.into()),
     }

@@ -133,7 +133,7 @@ pub struct ChangeAnswer {
     pub outcome: WireOutcome,
 }
 
-/// The outcome of a change. The names are those of the library.
+/// The outcome of a change, by the names of [`Outcome`].
 #[derive(Serialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum WireOutcome {

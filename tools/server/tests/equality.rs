@@ -63,7 +63,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What the outcome is called, and the id of the document that it names.
+/// The name of an outcome, and the id of the document that it names.
 fn named(outcome: &Outcome) -> (&'static str, Option<String>) {
     let id = |id: DocId| Some(id.to_string());
     match outcome {

@@ -50,7 +50,7 @@ const NDJSON: [&str; 3] = [
     "application/jsonl",
 ];
 
-/// The change that is made of a document. The names are those of the library.
+/// The change that is made of a document, by the names of [`Change`](simdb::Change).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Mode {

@@ -27,7 +27,7 @@ const MAX_LIMIT: usize = 10_000;
 const MAX_QUERIES: usize = 1000;
 const MAX_ALL_MATCHES: usize = 1_000_000;
 
-/// What is searched for. One of the fields is given.
+/// The query: one of the fields is given.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sought {

@@ -130,7 +130,7 @@ fn page(words: &Words, section: Section, body: Result<Markup, ApiError>) -> Resp
     }
 }
 
-/// What is shown in place of a result.
+/// A refusal, in place of a result.
 fn refusal(words: &Words, error: &ApiError) -> Markup {
     html! {
         h1 { (words.failed) }

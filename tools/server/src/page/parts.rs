@@ -1,4 +1,4 @@
-//! What several sections show: a document, bits, missing words, a plot.
+//! The parts of several sections: a document, bits, missing words, a plot.
 
 use maud::{Markup, html};
 use simdb::containment::{Missing, Verdict};

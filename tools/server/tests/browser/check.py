@@ -82,7 +82,7 @@ class Browser:
         options.add_experimental_option("prefs", preferences)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         self.driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
-        # The window has borders, and the width that is meant is that of the page.
+        # The width of the page is meant, and the window has borders.
         metrics = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         self.screenshots = screenshots
