@@ -12,7 +12,7 @@
 //! - `report`: the page as one file
 //! - `server`: the database, and what all handlers share
 //! - `pool`, `writer`: bounded threads for work that blocks, and for commits
-//! - `body`, `wire`, `error`, `metrics`: requests and answers
+//! - `body`, `wire`, `document_forms`, `error`, `metrics`: requests and answers
 //!
 //! A handler never blocks a thread of the runtime: a query and a fingerprint are made on a bounded
 //! pool, and a commit is waited for by one thread. Whatever waits is bounded, and a request beyond
@@ -22,6 +22,7 @@ mod access;
 mod api;
 mod body;
 mod connections;
+mod document_forms;
 mod error;
 mod history;
 mod metrics;

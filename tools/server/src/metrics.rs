@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::routes::ROUTES;
-
 /// The upper bounds of the buckets of times, in seconds.
 const SECONDS: [f64; 13] = [
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5, 10.0,
@@ -36,6 +34,8 @@ pub struct Metrics {
 
 #[derive(Default)]
 struct RouteCounts {
+    method: &'static str,
+    path: &'static str,
     /// Answers by the first digit of their status, from 2 to 5.
     by_status: [AtomicU64; 4],
     seconds: TimeHistogram,
@@ -113,17 +113,22 @@ impl<const BUCKETS: usize> Histogram<BUCKETS> {
 }
 
 impl Metrics {
-    pub fn new() -> Self {
-        let routes = (0..=ROUTES.len()).map(|_| RouteCounts::default()).collect();
+    /// Counts for routes, each a method and a path.
+    pub fn new(routes: impl IntoIterator<Item = (&'static str, &'static str)>) -> Self {
+        let counts = routes.into_iter().map(|(method, path)| RouteCounts {
+            method,
+            path,
+            ..RouteCounts::default()
+        });
         Self {
-            routes,
+            routes: counts.chain([RouteCounts::default()]).collect(),
             ..Self::default()
         }
     }
 
-    /// Counts an answer. `route` is an index of [`ROUTES`], or `None` without a route.
+    /// Counts an answer. `route` is the number of the route, or `None` without a route.
     pub fn answered(&self, route: Option<usize>, status: u16, time: Duration) {
-        let counts = &self.routes[route.unwrap_or(ROUTES.len())];
+        let counts = &self.routes[route.unwrap_or(self.routes.len() - 1)];
         let class = usize::from(status / 100).clamp(2, 5) - 2;
         counts.by_status[class].fetch_add(1, Ordering::Relaxed);
         counts.seconds.record(time);
@@ -206,18 +211,16 @@ impl Metrics {
     }
 
     fn write_routes(&self, text: &mut String) {
-        let labels = |index: usize| match ROUTES.get(index) {
-            Some(route) => format!("method=\"{}\",path=\"{}\"", route.method, route.path),
-            None => "method=\"\",path=\"\"".to_owned(),
-        };
+        let labels =
+            |counts: &RouteCounts| format!("method=\"{}\",path=\"{}\"", counts.method, counts.path);
         let name = "simdb_answers_total";
         let _ = writeln!(
             text,
             "# HELP {name} Answers by address and status.\n# TYPE {name} counter"
         );
-        for (index, counts) in self.routes.iter().enumerate() {
+        for counts in &self.routes {
             for (class, count) in counts.by_status.iter().enumerate() {
-                let (labels, count) = (labels(index), count.load(Ordering::Relaxed));
+                let (labels, count) = (labels(counts), count.load(Ordering::Relaxed));
                 if count > 0 {
                     let _ = writeln!(
                         text,
@@ -230,7 +233,7 @@ impl Metrics {
         let name = "simdb_answer_seconds";
         let help = "From the head of a request to the head of its answer.";
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} histogram");
-        for (index, counts) in self.routes.iter().enumerate() {
+        for counts in &self.routes {
             if counts
                 .by_status
                 .iter()
@@ -239,7 +242,7 @@ impl Metrics {
                 counts
                     .seconds
                     .0
-                    .write(text, name, &labels(index), &SECONDS, 1e-6);
+                    .write(text, name, &labels(counts), &SECONDS, 1e-6);
             }
         }
     }
@@ -251,7 +254,7 @@ mod tests {
 
     #[test]
     fn histogram_counts_each_value_in_all_buckets_above_it() {
-        let metrics = Metrics::new();
+        let metrics = Metrics::new([("get", "/healthz")]);
         for changes in [1, 3, 64, 100_000] {
             metrics.committed(changes);
         }

@@ -8,12 +8,14 @@ use simdb::Error;
 use simdb_tools::console::{Output, note};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval};
 
 use crate::access::Access;
-use crate::connections::{Listener, serve};
-use crate::history;
+use crate::connections::{Listener, serve, stopped};
+use crate::history::{BETWEEN, Moment};
+use crate::metrics::Metrics;
 use crate::options::{ListenAddress, Options};
-use crate::routes::router;
+use crate::routes::{ROUTES, router};
 use crate::server::{Server, most_blocking_threads};
 
 /// The time for open requests after SIGTERM.
@@ -44,9 +46,17 @@ async fn serve_database(options: &Options, output: &mut Output) -> Result<()> {
     announce(options, &address, &access, output)?;
     let (stop_in, stop) = watch::channel(false);
     stop_at_signals(stop_in)?;
-    let server = Arc::new(Server::new(database, access, options, stop.clone())?);
-    tokio::spawn(history::record(Arc::clone(&server)));
-    let metrics = Arc::clone(&server.metrics);
+    let routes = ROUTES.iter().map(|route| (route.method, route.path));
+    let metrics = Arc::new(Metrics::new(routes));
+    let server = Server::new(
+        database,
+        access,
+        options,
+        Arc::clone(&metrics),
+        stop.clone(),
+    )?;
+    let server = Arc::new(server);
+    tokio::spawn(record_history(Arc::clone(&server)));
     serve(
         listener,
         router(Arc::clone(&server)),
@@ -65,6 +75,40 @@ async fn serve_database(options: &Options, output: &mut Output) -> Result<()> {
     }
     note("the database is closed");
     Ok(())
+}
+
+/// Counts, for the plots of the page, until the server ends.
+async fn record_history(server: Arc<Server>) {
+    let mut stop = server.stop.clone();
+    let mut ticks = interval(BETWEEN);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut before = (0, 0.0);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = stopped(&mut stop) => break,
+        }
+        let shared = Arc::clone(&server);
+        let snapshot = server
+            .queries
+            .run_in_turn(move || shared.database.snapshot())
+            .await;
+        let (count, seconds) = server.metrics.commit_seconds.count_and_sum();
+        let (commits, taken) = (count - before.0, seconds - before.1);
+        before = (count, seconds);
+        // A database that cannot be read has no point in the plot.
+        if let Ok(Ok(snapshot)) = snapshot {
+            server.history.push(Moment {
+                documents: snapshot.stored_len(),
+                unmerged: snapshot.unmerged_changes(),
+                commit_ms: if commits > 0 {
+                    taken * 1000.0 / commits as f64
+                } else {
+                    0.0
+                },
+            });
+        }
+    }
 }
 
 /// Prints the address, with the token if it was made for this run.

@@ -9,8 +9,8 @@ use simdb::{Change, Database, Error, Outcome};
 use tokio::sync::watch;
 
 use crate::access::Access;
-use crate::api::change::DocumentForms;
 use crate::body::BodyBudget;
+use crate::document_forms::DocumentForms;
 use crate::error::ApiError;
 use crate::history::History;
 use crate::metrics::Metrics;
@@ -61,9 +61,9 @@ impl Server {
         database: Database,
         access: Access,
         options: &Options,
+        metrics: Arc<Metrics>,
         stop: watch::Receiver<bool>,
     ) -> Result<Self> {
-        let metrics = Arc::new(Metrics::new());
         let threads = threads();
         let reviews = options
             .review

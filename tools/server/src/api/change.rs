@@ -18,8 +18,8 @@ use serde_json::value::RawValue;
 use simdb::similarity::Likeness;
 use simdb::{Change, Decision, DocId, Document, Fingerprint, OnExtended, Outcome, SimilarRule};
 use simdb_tools::formats::jsonl::JsonParts;
-use simdb_tools::formats::time::TimeRules;
-use simdb_tools::formats::{DocumentFields, DocumentPart, id_of_digits};
+
+use simdb_tools::formats::id_of_digits;
 use tokio::sync::mpsc;
 
 use crate::api::lines::{Line, LineGroups};
@@ -325,53 +325,6 @@ struct Parser<'s> {
     options: &'s ChangeOptions,
 }
 
-/// The fields of all documents, and of documents with features, a fingerprint, or a text only.
-pub struct DocumentForms {
-    all: DocumentFields,
-    with_features: DocumentFields,
-    with_fingerprint: DocumentFields,
-    with_text: DocumentFields,
-}
-
-impl DocumentForms {
-    pub fn new(max_text_bytes: usize) -> Self {
-        let all = DocumentFields {
-            id: "id".to_owned(),
-            key: None,
-            keep: Vec::new(),
-            text: Some("text".to_owned()),
-            fingerprint: Some("fingerprint".to_owned()),
-            features: Some("features".to_owned()),
-            time: Some("arrival".to_owned()),
-            time_rules: TimeRules {
-                or_now: true,
-                ..TimeRules::default()
-            },
-            score: None,
-            group: None,
-            are_counted: false,
-            max_text_bytes,
-            textless: Default::default(),
-        };
-        Self {
-            with_features: DocumentFields {
-                fingerprint: None,
-                ..all.clone()
-            },
-            with_fingerprint: DocumentFields {
-                features: None,
-                ..all.clone()
-            },
-            with_text: DocumentFields {
-                fingerprint: None,
-                features: None,
-                ..all.clone()
-            },
-            all,
-        }
-    }
-}
-
 impl Parser<'_> {
     fn parse(&self, (line, text): NumberedText<'_>) -> (PreparedLine, Option<Change>) {
         let mut id = None;
@@ -392,25 +345,13 @@ impl Parser<'_> {
 
     fn document(&self, text: &str, id: &mut Option<DocId>) -> Result<Document, ApiError> {
         let (bad, forms) = (ApiError::bad_document, &self.server.forms);
-        let mut parts = JsonParts::parse(text, &forms.all).map_err(bad)?;
-        let own = forms.all.id(&mut parts).map_err(bad)?;
+        let mut parts = JsonParts::parse(text, forms.all()).map_err(bad)?;
+        let own = forms.all().id(&mut parts).map_err(bad)?;
         *id = Some(own);
         if self.options.mode == Mode::Remove {
             return Ok(Document::new(own, Fingerprint::from_bits(0)));
         }
-        let fields = match (
-            parts.is_null(DocumentPart::Fingerprint),
-            parts.is_null(DocumentPart::Features),
-        ) {
-            (true, true) => &forms.with_text,
-            (false, true) => &forms.with_fingerprint,
-            (true, false) => &forms.with_features,
-            (false, false) => {
-                return Err(bad(
-                    "it has a fingerprint and features; send one of them".to_owned()
-                ));
-            }
-        };
+        let fields = forms.of(&parts).map_err(bad)?;
         let database = &self.server.database;
         let content = fields.content(parts).map_err(bad)?;
         let mut document = content
