@@ -136,7 +136,7 @@ impl Cut {
         };
         let inputs = self.copy.input.inputs()?;
         let format = self.copy.check_inputs(&inputs, &fields, None)?;
-        let outputs = self.copy.check_outputs(&inputs, format, &[])?;
+        let outputs = self.copy.check_outputs(&inputs, format, &[], &None)?;
         let interrupt = Interrupt::listen()?;
         let text = self.copy.input.text_field();
         let mut corpus = CorpusOutput::create(outputs.corpus, format, &inputs, None, text)?;

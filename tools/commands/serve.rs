@@ -1,14 +1,15 @@
-//! `simdb-cli serve` and `report`: run the program `simdb-serve`.
+//! `simdb-cli serve`, `report` and the page of `dedup --report-html`: run `simdb-serve`.
 
 use std::ffi::OsString;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 
 use crate::console::Output;
+use crate::console::file::OutputFile;
 
 /// Serves a database over HTTP to many processes, with a page for people
 ///
@@ -66,9 +67,40 @@ impl Report {
 
 fn run_program(verb: &[&str], arguments: &[OsString], output: &mut Output) -> Result<()> {
     output.flush()?;
-    let beside = beside_this_program();
-    let mut command = Command::new(beside.unwrap_or_else(|| PROGRAM.into()));
-    Err(replace_by(command.args(verb).args(arguments)))
+    Err(replace_by(program().args(verb).args(arguments)))
+}
+
+/// Refuses to begin work for [`removals_page`] if the program that makes the page is missing.
+pub fn check_program() -> Result<()> {
+    let mut command = program();
+    command.arg("--version").stdout(Stdio::null());
+    let status = command.status().map_err(not_run)?;
+    ensure!(status.success(), "{PROGRAM} --version failed: {status}");
+    Ok(())
+}
+
+/// Writes a sample of removals as a page of HTML, which the program makes.
+pub fn removals_page(sample: &[u8], mut page: OutputFile) -> Result<()> {
+    let mut command = program();
+    command
+        .arg("removals")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut child = command.spawn().map_err(not_run)?;
+    // The program reads all of the sample before it writes. If it fails, its status says so.
+    let sent = child.stdin.take().map(|mut input| input.write_all(sample));
+    let made = child.wait_with_output()?;
+    ensure!(
+        made.status.success() && matches!(sent, Some(Ok(()))),
+        "{PROGRAM} cannot make the page of the removals: {}",
+        made.status
+    );
+    page.write_all(&made.stdout)?;
+    Ok(page.publish()?)
+}
+
+fn program() -> Command {
+    Command::new(beside_this_program().unwrap_or_else(|| PROGRAM.into()))
 }
 
 /// The path of `simdb-serve` in the folder of this program, if it is there.
@@ -84,7 +116,15 @@ fn beside_this_program() -> Option<PathBuf> {
 fn replace_by(command: &mut Command) -> anyhow::Error {
     use std::os::unix::process::CommandExt;
 
-    let error = command.exec();
+    not_run(command.exec())
+}
+
+#[cfg(not(unix))]
+fn replace_by(_: &mut Command) -> anyhow::Error {
+    anyhow!("{PROGRAM} needs Unix")
+}
+
+fn not_run(error: io::Error) -> anyhow::Error {
     if error.kind() == ErrorKind::NotFound {
         return anyhow!(
             "{PROGRAM} is not installed: build it with `cargo build --release -p simdb-server`, or \
@@ -92,12 +132,5 @@ fn replace_by(command: &mut Command) -> anyhow::Error {
              of PATH"
         );
     }
-    Err::<(), _>(error)
-        .with_context(|| format!("cannot run {PROGRAM}"))
-        .unwrap_err()
-}
-
-#[cfg(not(unix))]
-fn replace_by(_: &mut Command) -> anyhow::Error {
-    anyhow!("{PROGRAM} needs Unix")
+    anyhow::Error::new(error).context(format!("cannot run {PROGRAM}"))
 }

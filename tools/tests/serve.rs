@@ -75,3 +75,91 @@ fn program_beside_simdb_cli_gets_all_arguments_and_decides_the_exit_code() {
     );
     assert_eq!(run(), (Some(3), format!("beside {arguments}")));
 }
+
+#[test]
+fn dedup_sends_removals_of_each_size_of_loss_to_the_program_of_the_page() {
+    let folder = Folder::new();
+    let text = "The harbour office in Tallinn was closed on Monday after the storm.";
+    let mut corpus = String::new();
+    for id in 0..30 {
+        corpus += &format!("{{\"id\":{id},\"text\":\"{text}\"}}\n");
+    }
+    corpus += &format!(
+        "{{\"id\":30,\"text\":\"{}\"}}\n",
+        text.replace("harbour", "harbor")
+    );
+    corpus += "{\"id\":31,\"text\":\"An unrelated sentence about the weather in Oslo.\"}\n";
+    folder.write("a.jsonl", &corpus);
+    let dedup = |arguments: &[&str]| {
+        let mut command = cli_in(&folder);
+        command
+            .args(["dedup", "a.jsonl", "-o", "b.jsonl"])
+            .args(arguments);
+        let ran = command.output().expect("it runs");
+        (
+            ran.status.code(),
+            String::from_utf8_lossy(&ran.stderr).into_owned(),
+        )
+    };
+    let (code, text) = dedup(&["--report-html", "c.html"]);
+    assert!(
+        code == Some(2) && text.contains("cargo install --path tools/server"),
+        "{text}"
+    );
+    assert!(!folder.file("b.jsonl").exists());
+    fs::create_dir(folder.file("bin")).expect("a folder");
+    let program = "#!/bin/sh\n[ $1 = removals ] && /bin/cat > sample.json && echo page\nexit 0\n";
+    write_program(&folder, "bin/simdb-serve", program);
+    let (code, text) = dedup(&["--report-html", "a.jsonl"]);
+    assert!(code == Some(2) && text.contains("--report-html"), "{text}");
+    let (code, text) = dedup(&["--report-html", "c.html"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert_eq!(
+        fs::read_to_string(folder.file("c.html")).expect("a page"),
+        "page\n"
+    );
+    let sample = fs::read(folder.file("sample.json")).expect("a sample");
+    let sample: serde_json::Value = serde_json::from_slice(&sample).expect("JSON");
+    assert_eq!(sample["removed"], 30);
+    let strata = sample["strata"].as_array().expect("strata");
+    let of = |index: usize| {
+        let stratum: &serde_json::Value = &strata[index];
+        let shown = stratum["removals"].as_array().map_or(0, Vec::len);
+        (
+            stratum["label"].as_str().unwrap_or_default(),
+            stratum["count"].as_u64(),
+            shown,
+        )
+    };
+    assert_eq!(of(0), ("no word lost, 1 difference forgiven", Some(1), 1));
+    assert_eq!(of(1), ("identical", Some(29), 20));
+    let removal = &strata[0]["removals"][0];
+    assert_eq!(
+        (&removal["id"], &removal["keeper"]),
+        (&30.into(), &0.into())
+    );
+    assert!(
+        removal["text"]
+            .as_str()
+            .is_some_and(|text| text.contains("harbor office"))
+    );
+    assert!(
+        removal["keeper_text"]
+            .as_str()
+            .is_some_and(|text| text.contains("harbour"))
+    );
+    write_program(
+        &folder,
+        "bin/simdb-serve",
+        "#!/bin/sh\n[ $1 = --version ]\n",
+    );
+    let (code, text) = dedup(&["--report-html", "c.html", "--force"]);
+    assert!(
+        code == Some(2) && text.contains("cannot make the page"),
+        "{text}"
+    );
+    assert_eq!(
+        fs::read_to_string(folder.file("c.html")).expect("a page"),
+        "page\n"
+    );
+}

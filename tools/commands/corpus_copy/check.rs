@@ -149,6 +149,7 @@ impl CopyOptions {
         inputs: &[Input],
         format: Format,
         reserved: &[(&Path, &'static str)],
+        page: &Option<PathBuf>,
     ) -> Result<CopyOutputs> {
         let mut paths = OutputPaths::new(self.overwrite);
         reserve_inputs(&mut paths, inputs);
@@ -173,6 +174,7 @@ impl CopyOptions {
             corpus,
             rejects: report("--rejects", &self.rejects)?,
             report: report("--report", &self.report)?,
+            page: report("--report-html", page)?,
         })
     }
 }
@@ -205,4 +207,6 @@ pub struct CopyOutputs {
     pub corpus: OutputPath,
     pub rejects: Option<OutputPath>,
     pub report: Option<OutputPath>,
+    /// The page of HTML of `dedup`.
+    pub page: Option<OutputPath>,
 }

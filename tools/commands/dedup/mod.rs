@@ -6,7 +6,7 @@
 //! - [`mod@checkpoint`]: the decisions of an interrupted run
 //! - [`restore`]: the documents that stay for a paragraph that was not compared
 //! - [`mod@copy`]: the second pass, which copies the records to keep
-//! - [`removals`]: the report of removed documents
+//! - [`removals`], [`sample`]: the report of removed documents, and its page
 //! - [`summary`]: the counts
 
 mod checkpoint;
@@ -17,6 +17,7 @@ mod load;
 mod options;
 mod removals;
 mod restore;
+mod sample;
 mod summary;
 
 use std::path::Path;
@@ -33,9 +34,11 @@ use self::decisions::Decisions;
 use self::load::LoadedCorpus;
 pub use self::options::Dedup;
 use self::removals::RemovalReport;
+use self::sample::RemovalSample;
 use super::corpus_copy::check_unchanged;
 use super::corpus_copy::output::CorpusOutput;
 use super::given_clusters::GivenClusters;
+use super::serve::check_program;
 use crate::console::interrupt::Interrupt;
 use crate::console::paths::refuse_special;
 use crate::console::{Output, counted, note};
@@ -66,7 +69,9 @@ impl Dedup {
                 .map(|path| (path, "the file of --clusters")),
         );
         reserved.extend(self.against.as_deref().map(|path| (path, "the database")));
-        let outputs = self.copy.check_outputs(&inputs, format, &reserved)?;
+        let page = &self.report_html;
+        let outputs = self.copy.check_outputs(&inputs, format, &reserved, page)?;
+        page.as_ref().map_or(Ok(()), |_| check_program())?;
         let interrupt = Interrupt::listen()?;
         let clusters = (self.clusters.as_deref())
             .map(|path| GivenClusters::read(path, self.copy.progress, &interrupt))
@@ -81,8 +86,9 @@ impl Dedup {
         let mut corpus = CorpusOutput::create(outputs.corpus, format, &inputs, marks, text)?;
         let report = outputs.report.map(RecordReport::create).transpose()?;
         let decision = self.clustering.decision();
-        let mut report =
-            report.map(|report| RemovalReport::new(report, self.ignored_blocks(), decision));
+        let sample = outputs.page.map(RemovalSample::create).transpose()?;
+        let mut report = (report.is_some() || sample.is_some())
+            .then(|| RemovalReport::new(report, sample, self.ignored_blocks(), decision));
         let folder = self.copy.temporary_folder()?;
         let inputs = copies_of_streams(inputs, folder.path(), &interrupt)?;
         let mut statistics = Statistics::new(inputs, self.copy.on_error, outputs.rejects)?;
@@ -311,7 +317,10 @@ impl Dedup {
     /// Returns `true` if texts are compared or measured, or certified by the report.
     fn needs_texts(&self) -> bool {
         let measures = self.clustering.verify || self.keep.measures_texts();
-        self.compares_texts() || measures || self.copy.report.is_some()
+        self.compares_texts()
+            || measures
+            || self.copy.report.is_some()
+            || self.report_html.is_some()
     }
 
     pub(super) fn builder_of(&self, settings: &Settings) -> Builder {

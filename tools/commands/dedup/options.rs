@@ -81,6 +81,7 @@ use crate::options::{OnBadRecord, RecipeOptions};
 Examples:
   simdb-cli dedup news.jsonl.gz -o kept.jsonl.zst --report removed.jsonl
   simdb-cli dedup a.csv b.csv -o marked.csv --mark --keep longest
+  simdb-cli dedup news.jsonl -o kept.jsonl --report-html removed.html
   simdb-cli dedup posts.jsonl -o best.jsonl --score votes --no-id
   simdb-cli dedup pages.jsonl -o kept.jsonl --radius 3
   simdb-cli dedup mails.csv -o kept.csv --within tenant
@@ -199,6 +200,14 @@ pub struct Dedup {
         help_heading = "Output"
     )]
     pub(super) mark: Option<[String; 2]>,
+
+    /// Write a page of HTML with removed documents beside their keepers, their differences marked
+    ///
+    /// At most 20 removals are shown for each size of loss, so that a person can look before the
+    /// documents are deleted. The page needs nothing beside itself, and has texts of the inputs.
+    /// The program simdb-serve makes it: see `simdb-cli serve --help`.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) report_html: Option<PathBuf>,
 
     /// The memory for loading, at least 64MiB
     #[arg(

@@ -13,6 +13,7 @@ use simdb::Decision;
 use tempfile::SpooledTempFile;
 
 use super::decisions::Removal;
+use super::sample::RemovalSample;
 use crate::commands::certificate::Certifier;
 use crate::commands::corpus_copy::insert_place;
 use crate::corpus::inputs::{Input, Location};
@@ -27,7 +28,9 @@ const BATCH_REMOVALS: usize = 4096;
 const BATCH_BYTES: usize = 16 << 20;
 
 pub struct RemovalReport {
-    report: RecordReport,
+    /// `None` if a page is made alone.
+    report: Option<RecordReport>,
+    sample: Option<RemovalSample>,
     ignored: Option<BlockRule>,
     /// `true` if documents are numbered by their place in the inputs.
     pub is_by_place: bool,
@@ -48,9 +51,15 @@ struct PendingRemoval {
 
 impl RemovalReport {
     /// `ignored` is the rule of the blocks that are not compared.
-    pub fn new(report: RecordReport, ignored: Option<BlockRule>, decision: Decision) -> Self {
+    pub fn new(
+        report: Option<RecordReport>,
+        sample: Option<RemovalSample>,
+        ignored: Option<BlockRule>,
+        decision: Decision,
+    ) -> Self {
         Self {
             report,
+            sample,
             ignored,
             is_by_place: false,
             certifier: Certifier::new(decision),
@@ -103,7 +112,7 @@ impl RemovalReport {
     fn certify(&mut self) -> Result<()> {
         let certifier = &self.certifier;
         let batch = std::mem::take(&mut self.batch).into_par_iter();
-        let lines: Result<Vec<Vec<u8>>> = batch
+        let removals: Result<Vec<PendingRemoval>> = batch
             .map(|PendingRemoval { mut line, texts }| {
                 let certificate = match &texts {
                     Some([text, keeper]) => {
@@ -112,20 +121,33 @@ impl RemovalReport {
                     None => json!({"verdict": null}),
                 };
                 line.extend(certificate.as_object().cloned().unwrap_or_default());
-                Ok(serde_json::to_vec(&line)?)
+                Ok(PendingRemoval { line, texts })
             })
             .collect();
-        for line in lines? {
-            self.spool.write_all(&line)?;
-            self.spool.write_all(b"\n")?;
+        for PendingRemoval { line, texts } in removals? {
+            if self.report.is_some() {
+                serde_json::to_writer(&mut self.spool, &line)?;
+                self.spool.write_all(b"\n")?;
+            }
+            if let Some(sample) = &mut self.sample {
+                sample.offer(&line, texts);
+            }
         }
         self.batch_bytes = 0;
         Ok(())
     }
 
-    /// Writes all lines, with the places of the keepers, and publishes the report.
+    /// Writes all lines, with the places of the keepers, and publishes the report and the page.
     pub fn publish(mut self, inputs: &[Input]) -> Result<()> {
         self.certify()?;
+        let shown = self.sample.take().map_or(Ok(()), RemovalSample::publish);
+        self.publish_lines(inputs).and(shown)
+    }
+
+    fn publish_lines(self, inputs: &[Input]) -> Result<()> {
+        let Some(mut report) = self.report else {
+            return Ok(());
+        };
         let cannot = "cannot read the temporary file of the report";
         let mut spool = self.spool.into_inner().context(cannot)?;
         spool.rewind().context(cannot)?;
@@ -137,8 +159,8 @@ impl RemovalReport {
             let place = place.filter(|_| !is_against);
             let location = place.map(|(input, number)| inputs[*input].location(*number));
             insert_place(&mut line, "keeper_", location);
-            self.report.line(&line)?;
+            report.line(&line)?;
         }
-        self.report.publish()
+        report.publish()
     }
 }

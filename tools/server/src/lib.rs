@@ -9,7 +9,7 @@
 //! - `api`: the handlers of the API
 //! - `page`: the handlers of the page, and its templates
 //! - `review`, `history`: pairs to judge, and the counts of the last hour
-//! - `report`: the page as one file
+//! - `report`, `removals`: a database, and what `dedup` removes, as one file
 //! - `server`: the database, and what all handlers share
 //! - `pool`, `writer`: bounded threads for work that blocks, and for commits
 //! - `body`, `wire`, `document_forms`, `error`, `metrics`: requests and answers
@@ -29,6 +29,7 @@ mod metrics;
 mod options;
 mod page;
 mod pool;
+mod removals;
 mod report;
 mod review;
 mod routes;
@@ -41,14 +42,18 @@ use std::process::ExitCode;
 
 /// Runs `simdb-serve` on the arguments of the process.
 pub fn simdb_serve() -> ExitCode {
-    // A verb of its own, since it shares no option with the server. A database of this name is
+    // Verbs of their own, since they share no option with the server. A database of this name is
     // `./report`.
     let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().is_some_and(|first| first == "report") {
+    let verb = arguments.next().unwrap_or_default();
+    if verb == "report" {
         let arguments = std::iter::once("simdb-serve report".into()).chain(arguments);
         let options = simdb_tools::parse_from::<report::ReportOptions>(arguments);
         options.verbosity.start_logging();
         return simdb_tools::console::run(|output| options.run(output));
+    }
+    if verb == "removals" {
+        return simdb_tools::console::run(removals::run);
     }
     let options = simdb_tools::parse::<options::Options>();
     options.verbosity.start_logging();

@@ -1,5 +1,8 @@
 //! `simdb-serve report`.
 
+use std::io::Write;
+use std::process::Stdio;
+
 use crate::common::program;
 
 #[test]
@@ -67,4 +70,49 @@ fn report_is_one_file_that_loads_nothing() {
     );
     let (code, _) = run(&["a.simdb", "--force"]);
     assert_eq!(code, Some(2));
+}
+
+#[test]
+fn removals_are_shown_beside_their_keepers() {
+    let run = |sample: &str| {
+        let mut command = program();
+        command.arg("removals").stdin(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it runs");
+        let mut input = child.stdin.take().expect("a pipe");
+        input.write_all(sample.as_bytes()).expect("it reads");
+        drop(input);
+        let ran = child.wait_with_output().expect("it ends");
+        let text = [ran.stdout, ran.stderr].concat();
+        (
+            ran.status.code(),
+            String::from_utf8_lossy(&text).into_owned(),
+        )
+    };
+    let sample = r#"{"removed":1234,"unknown":2,"strata":[{"label":"nothing lost","count":40,"removals":[
+        {"id":18446744073709551615,"keeper":7,"verdict":"a_in_b","missing":[["harbor",8.5]],
+         "forgiven":[["harbor","harbour","spelling"]],"text":"The harbor <script>","keeper_text":"The harbour"}]}]}"#;
+    let (code, page) = run(sample);
+    assert_eq!(code, Some(0), "{page}");
+    for part in [
+        "1,234 documents were removed",
+        "2 of them cannot be shown",
+        "<h2>nothing lost</h2>",
+        "40 removed, 1 shown",
+        "removed 18446744073709551615",
+        "<del>harbor",
+        "<ins>harbour",
+        "&lt;script&gt;",
+        "spelling",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(
+        !page.contains("<script") && !page.contains("src="),
+        "{page}"
+    );
+    for bad in ["", "{}", "[1]"] {
+        let (code, text) = run(bad);
+        assert!(code == Some(2) && text.contains("not a sample"), "{text}");
+    }
 }

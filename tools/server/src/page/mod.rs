@@ -12,7 +12,7 @@
 pub mod browse;
 pub mod groups;
 pub mod health;
-mod marks;
+pub mod marks;
 pub mod parts;
 pub mod review;
 pub mod search;
