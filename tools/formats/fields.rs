@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use simdb::{DocId, Fingerprint, Timestamp};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::html::text_of_html;
 use super::id_sequence::IdSequence;
 use super::score::Score;
 use super::time::{TimeRules, time_of_ms};
@@ -38,6 +39,8 @@ pub struct DocumentFields {
     pub are_counted: bool,
     /// The longest text that is read.
     pub max_text_bytes: usize,
+    /// `true` if texts are HTML, and are read without their tags.
+    pub strips_html: bool,
     pub textless: Textless,
 }
 
@@ -244,7 +247,11 @@ impl DocumentFields {
                 None => return Err(missing::<V>(name)),
                 Some(value) => {
                     let text = string_of(value, "a string").map_err(in_field::<V>(name))?;
-                    Some(text_of(text, self.max_text_bytes)?)
+                    let text = text_of(text, self.max_text_bytes)?;
+                    Some(match self.strips_html {
+                        true => text_of_html(&text),
+                        false => text,
+                    })
                 }
             },
         };
@@ -426,6 +433,7 @@ impl DocumentFields {
             group: None,
             are_counted: false,
             max_text_bytes: super::MAX_TEXT_BYTES,
+            strips_html: false,
             textless: Textless::Bad,
         }
     }

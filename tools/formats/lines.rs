@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 
+use super::html::text_of_html;
 use super::id_sequence::IdSequence;
 use super::input::{InputStream, LineReader};
 use super::{DocumentContent, Item, Records, utf8};
@@ -11,13 +12,20 @@ pub struct TextLines {
     lines: LineReader,
     /// The ids of the next lines.
     counted: IdSequence,
+    strips_html: bool,
 }
 
 impl TextLines {
-    pub fn new(input: InputStream, counted: IdSequence, max_text_bytes: usize) -> Result<Self> {
+    pub fn new(
+        input: InputStream,
+        counted: IdSequence,
+        max_text_bytes: usize,
+        strips_html: bool,
+    ) -> Result<Self> {
         Ok(Self {
             lines: LineReader::new(input, max_text_bytes)?,
             counted,
+            strips_html,
         })
     }
 }
@@ -31,7 +39,10 @@ impl Records for TextLines {
                 continue;
             }
             let content = text.map(|text| DocumentContent {
-                text: Some(text.to_owned()),
+                text: Some(match self.strips_html {
+                    true => text_of_html(text),
+                    false => text.to_owned(),
+                }),
                 ..DocumentContent::default()
             });
             return Ok(Some(Item::with_id(number, id, content)));
@@ -51,7 +62,7 @@ mod tests {
     #[test]
     fn id_of_line_is_its_number_after_blank_lines() {
         let input = InputStream::of_bytes("test", b"one\n\n \r\nfour\r\n\xff\nsix");
-        let mut lines = TextLines::new(input, IdSequence::new(101), 100).unwrap();
+        let mut lines = TextLines::new(input, IdSequence::new(101), 100, false).unwrap();
         let mut read = Vec::new();
         while let Some(item) = lines.next().unwrap() {
             read.push(match item {
@@ -74,7 +85,7 @@ mod tests {
     #[test]
     fn line_after_last_id_is_rejected_unless_blank() {
         let input = InputStream::of_bytes("test", b"last\n\nbeyond\n");
-        let mut lines = TextLines::new(input, IdSequence::new(u64::MAX), 100).unwrap();
+        let mut lines = TextLines::new(input, IdSequence::new(u64::MAX), 100, false).unwrap();
         assert!(matches!(lines.next(), Ok(Some(Item::Record(_)))));
         let Ok(Some(Item::Reject(reject))) = lines.next() else {
             panic!("accepted")

@@ -8,6 +8,7 @@ mod catch_panics;
 pub mod copy;
 pub mod delimited;
 mod fields;
+mod html;
 pub mod id_sequence;
 pub mod input;
 pub mod jsonl;
@@ -289,6 +290,7 @@ pub fn reader(
             open()?,
             counted,
             fields.max_text_bytes,
+            fields.strips_html,
         )?),
         Format::Raw => Box::new(raw::RawPairs::new(open()?)),
         Format::Npy => {

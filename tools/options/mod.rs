@@ -77,6 +77,14 @@ pub struct FieldNames {
     #[command(flatten)]
     pub times: TimeOptions,
 
+    /// Read the texts as HTML, without tags, comments, scripts and styles
+    ///
+    /// Character references are resolved, and lines end where a browser ends them. Fingerprints are
+    /// made of the text that is left, which alone is compared and stored; a copy of a corpus has
+    /// its records whole.
+    #[arg(long, help_heading = "Input")]
+    pub strip_html: bool,
+
     /// The longest text to read, at most 128MiB
     ///
     /// A longer text is a bad record. So is a line, or a record of CSV, longer than twice this
@@ -120,6 +128,7 @@ impl FieldNames {
             group: None,
             are_counted: false,
             max_text_bytes: self.max_text,
+            strips_html: self.strip_html,
             textless: Default::default(),
         };
         let parts = [

@@ -16,6 +16,7 @@ mod doctor;
 mod every_verb;
 mod fuzzing;
 mod hostile_files;
+mod html;
 mod inputs;
 mod keys;
 mod load;

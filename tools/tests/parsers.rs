@@ -40,6 +40,7 @@ pub fn run(input: &[u8]) {
         group: None,
         are_counted: packing & 0x40 != 0,
         max_text_bytes: if packing & 0x80 == 0 { 1 << 20 } else { 20 },
+        strips_html: packing & 0x20 != 0,
         textless: Default::default(),
     };
     let wanted = Wanted {

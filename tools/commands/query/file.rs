@@ -154,6 +154,7 @@ fn parse(line: &str, needs_texts: bool) -> Result<QueryContent, String> {
         group: None,
         are_counted: false,
         max_text_bytes: MAX_TEXT_BYTES,
+        strips_html: false,
         textless: Default::default(),
     };
     let parts = JsonParts::parse(line, &fields)?;

@@ -34,6 +34,7 @@ fn read(path: &Path) -> Result<[usize; 2]> {
         group: None,
         are_counted: false,
         max_text_bytes: MAX_TEXT_BYTES,
+        strips_html: false,
         textless: Default::default(),
     };
     let mut records = ParquetRecords::new(open(path)?, &fields, IdSequence::new(1))?;

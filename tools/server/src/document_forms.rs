@@ -30,6 +30,7 @@ impl DocumentForms {
             group: None,
             are_counted: false,
             max_text_bytes,
+            strips_html: false,
             textless: Default::default(),
         };
         Self {
