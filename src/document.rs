@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::copies::Copies;
 use crate::ids::{DocId, DocRef, Fingerprint, TextFingerprint, Timestamp};
 use crate::record::Record;
 
@@ -43,6 +44,12 @@ pub struct Document {
     /// that keeps [fields](crate::Builder::fields).
     #[cfg_attr(feature = "serde", serde(default))]
     pub fields: Option<String>,
+    /// The documents that were refused as copies of the document. Stored only in a database that
+    /// keeps [copies](crate::Builder::copies); `None` without a copy. A document that is inserted
+    /// or loaded with copies, as from an export, keeps the copies; an upsert without copies keeps
+    /// the stored copies.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub copies: Option<Copies>,
 }
 
 /// A deserialised document without the field `reliable` is reliable, as one from [`Document::new`].
@@ -71,6 +78,7 @@ impl Document {
             text: None,
             key,
             fields: None,
+            copies: None,
         }
     }
 
@@ -95,11 +103,12 @@ impl Document {
         self
     }
 
-    /// Sets text, key and fields to the parts of a record.
+    /// Sets text, key, fields and copies to the parts of a record.
     pub(crate) fn with_record(mut self, record: Option<Record>) -> Self {
         if let Some(record) = record {
             self.key = record.key().map(str::to_owned);
             self.fields = record.fields().map(str::to_owned);
+            self.copies = record.copies();
             self.text = record.into_text();
         }
         self

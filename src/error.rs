@@ -455,6 +455,20 @@ pub enum Error {
         key: String,
     },
 
+    /// Copies were asked for in a database that records none.
+    #[error("{} records no copies; create a database with `copies` to count them", path.display())]
+    KeepsNoCopies {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// A database was to store too many or no copies of a document.
+    #[error("{newest} copies of a document cannot be stored; store 1 to 1,000")]
+    CopiesLimit {
+        /// The number asked for.
+        newest: u16,
+    },
+
     /// No document has the key from which documents were asked for.
     #[error("no document of {} has the key {key:?}", path.display())]
     UnknownKey {

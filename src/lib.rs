@@ -83,6 +83,7 @@
 
 #![warn(missing_docs, missing_debug_implementations)]
 
+mod copies;
 mod document;
 mod ids;
 
@@ -128,6 +129,7 @@ pub use api::builder::Builder;
 pub use api::database::{Database, Settings};
 pub use api::snapshot::Snapshot;
 pub use api::transaction::Transaction;
+pub use copies::{Copies, Sighting, SightingKind};
 pub use dedup::text_index::{SimilarIndex, SimilarText};
 pub use document::{Document, Match};
 pub use error::{Error, Result};

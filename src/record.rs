@@ -4,6 +4,9 @@ use std::fmt;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::copies::Copies;
+use crate::ids::DocRef;
+
 /// The most bytes of a key; a key has at least one byte.
 pub(crate) const KEY_LIMIT_BYTES: usize = 1024;
 /// The most bytes of fields.
@@ -15,16 +18,23 @@ const DIGIT_BITS: u32 = 7;
 const KEY_DIGITS: usize = 2;
 const HEAD_DIGITS: usize = KEY_DIGITS + 1;
 const FIELDS_DIGITS: usize = 3;
+const COPIES_DIGITS: usize = 3;
 
-/// A plain text; or, in a database with keys or fields, one string of key, fields and text.
+// The bits of the third digit.
+const HAS_TEXT: u8 = 1;
+const HAS_COPIES: u8 = 2;
+
+/// A plain text; or, in a database with keys, fields or copies, one string of key, fields, copies
+/// and text.
 ///
 /// | part of the string | content |
 /// |---|---|
 /// | 2 digits | bytes of the key; 0 without a key |
-/// | 1 digit | 1 if the document has a text, else 0 |
+/// | 1 digit | 1 if the document has a text, plus 2 if it has copies |
 /// | key | UTF-8 |
 /// | 3 digits | bytes of the fields; 0 without fields |
 /// | fields | UTF-8 |
+/// | 3 digits and [`Copies::encode`] | the copies with their bytes in front; absent without copies |
 /// | the rest | the text |
 ///
 /// The parts travel as one string, so journal, memtable, flush, bulk load and copies of a database
@@ -37,14 +47,25 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    pub(crate) fn new(key: Option<&str>, fields: Option<&str>, text: Option<&str>) -> Self {
+    pub(crate) fn new(
+        key: Option<&str>,
+        fields: Option<&str>,
+        copies: Option<&Copies>,
+        text: Option<&str>,
+    ) -> Self {
         let (key, fields) = (key.unwrap_or_default(), fields.unwrap_or_default());
         let mut content = String::new();
         push_length::<KEY_DIGITS>(&mut content, key.len());
-        push_length::<1>(&mut content, usize::from(text.is_some()));
+        let flags = flags(text.is_some(), copies.is_some());
+        push_length::<1>(&mut content, usize::from(flags));
         content.push_str(key);
         push_length::<FIELDS_DIGITS>(&mut content, fields.len());
         content.push_str(fields);
+        if let Some(copies) = copies {
+            let copies = copies.encode();
+            push_length::<COPIES_DIGITS>(&mut content, copies.len());
+            content.push_str(&copies);
+        }
         let text_from = content.len() as u32;
         content.push_str(text.unwrap_or_default());
         Self {
@@ -57,12 +78,18 @@ impl Record {
     pub(crate) fn parse(content: impl Into<Box<str>>) -> Option<Self> {
         let content = content.into();
         let head = Head::parse(content.as_bytes())?;
-        let fields_from = head.end + FIELDS_DIGITS;
         let fields = length::<FIELDS_DIGITS>(content.get(head.end..)?.as_bytes())?;
-        let text = content.get(fields_from + fields..)?;
+        let mut text_from = head.end + FIELDS_DIGITS + fields;
+        if head.has_copies {
+            let copies = length::<COPIES_DIGITS>(content.get(text_from..)?.as_bytes())?;
+            let copies_from = text_from + COPIES_DIGITS;
+            text_from = copies_from + copies;
+            Copies::parse(content.get(copies_from..text_from)?)?;
+        }
+        let text = content.get(text_from..)?;
         (head.has_text || text.is_empty()).then_some(())?;
         Some(Self {
-            text_from: u32::try_from(fields_from + fields).ok()?,
+            text_from: u32::try_from(text_from).ok()?,
             content,
         })
     }
@@ -100,9 +127,34 @@ impl Record {
     }
 
     pub(crate) fn fields(&self) -> Option<&str> {
-        let from = self.head()?.end + FIELDS_DIGITS;
-        let fields = &self.content[from..self.text_from as usize];
+        let fields = self.split_fields()?.0;
         (!fields.is_empty()).then_some(fields)
+    }
+
+    /// The copies of the document; `None` without a copy.
+    pub(crate) fn copies(&self) -> Option<Copies> {
+        self.has_copies().then_some(())?;
+        Copies::parse(self.split_fields()?.1.get(COPIES_DIGITS..)?)
+    }
+
+    pub(crate) fn has_copies(&self) -> bool {
+        self.head().is_some_and(|head| head.has_copies)
+    }
+
+    /// The record with other copies.
+    pub(crate) fn with_copies(&self, copies: Option<&Copies>) -> Self {
+        let text = self.has_text().then(|| self.text());
+        Self::new(self.key(), self.fields(), copies, text)
+    }
+
+    /// The fields, and the copies with their length in front.
+    fn split_fields(&self) -> Option<(&str, &str)> {
+        let from = self.head()?.end;
+        let fields = length::<FIELDS_DIGITS>(self.content.get(from..)?.as_bytes())?;
+        let rest = self
+            .content
+            .get(from + FIELDS_DIGITS..self.text_from as usize)?;
+        rest.split_at_checked(fields)
     }
 
     /// The content behind the key, as it is in table `texts`; the whole content of a plain text.
@@ -111,17 +163,22 @@ impl Record {
     }
 
     /// The record of content [without a key](Self::without_key); `None` for damaged content.
-    pub(crate) fn parse_without_key(content: &str, has_text: bool) -> Option<Self> {
+    pub(crate) fn parse_without_key(
+        content: &str,
+        has_text: bool,
+        has_copies: bool,
+    ) -> Option<Self> {
         let mut whole = String::with_capacity(HEAD_DIGITS + content.len());
         push_length::<KEY_DIGITS>(&mut whole, 0);
-        push_length::<1>(&mut whole, usize::from(has_text));
+        push_length::<1>(&mut whole, usize::from(flags(has_text, has_copies)));
         whole.push_str(content);
         Self::parse(whole)
     }
 
-    /// Returns `true` if table `texts` has a row for the document: it has a text or fields.
+    /// Returns `true` if table `texts` has a row for the document: it has a text, fields
+    /// or copies.
     pub(crate) fn has_row(&self) -> bool {
-        self.has_text() || self.fields().is_some()
+        self.has_text() || self.fields().is_some() || self.has_copies()
     }
 
     fn head(&self) -> Option<Head> {
@@ -135,6 +192,7 @@ impl Record {
 /// The first parts of the content of a record, up to the end of the key.
 struct Head {
     has_text: bool,
+    has_copies: bool,
     /// The end of the head.
     end: usize,
 }
@@ -143,12 +201,18 @@ impl Head {
     /// `None` for damaged content.
     fn parse(content: &[u8]) -> Option<Self> {
         let end = HEAD_DIGITS + length::<KEY_DIGITS>(content)?;
-        let has_text = *content.get(KEY_DIGITS)?;
-        (has_text <= 1 && end <= content.len()).then_some(Self {
-            has_text: has_text == 1,
+        let flags = *content.get(KEY_DIGITS)?;
+        let is_known = flags & !(HAS_TEXT | HAS_COPIES) == 0;
+        (is_known && end <= content.len()).then_some(Self {
+            has_text: flags & HAS_TEXT != 0,
+            has_copies: flags & HAS_COPIES != 0,
             end,
         })
     }
+}
+
+fn flags(has_text: bool, has_copies: bool) -> u8 {
+    u8::from(has_text) * HAS_TEXT + u8::from(has_copies) * HAS_COPIES
 }
 
 /// The bits of a hash. Among ten million keys, ninety of ten million look-ups meet another key of
@@ -158,6 +222,14 @@ const HASH_BITS: u32 = 40;
 /// The hash by which a table finds the document of a key.
 pub(crate) fn key_hash(key: &str) -> u64 {
     xxh3_64(key.as_bytes()) >> (u64::BITS - HASH_BITS)
+}
+
+/// The hash by which a refused document is known: of the key, or the id itself.
+pub(crate) fn refused_hash(document: &DocRef) -> u64 {
+    match document {
+        DocRef::Key(key) => xxh3_64(key.as_bytes()),
+        DocRef::Id(id) => id.0,
+    }
 }
 
 pub(crate) fn push_length<const DIGITS: usize>(content: &mut String, length: usize) {
@@ -192,6 +264,17 @@ impl fmt::Debug for Record {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::copies::{Sighting, SightingKind};
+    use crate::ids::Timestamp;
+
+    fn copies(key: &str) -> Copies {
+        let sighting = Sighting {
+            document: key.into(),
+            seen: Timestamp(7),
+            kind: SightingKind::Same,
+        };
+        Copies::with(None, sighting, 1)
+    }
 
     #[test]
     fn record_has_the_parts_that_it_was_made_of() {
@@ -200,12 +283,19 @@ mod tests {
         for key in [None, Some("k"), Some(long.as_str())] {
             for fields in [None, Some("{\"t\":1}"), Some(fields.as_str())] {
                 for text in [None, Some(""), Some("text\0短")] {
-                    let record = Record::new(key, fields, text);
-                    let parsed = Record::parse(record.content()).unwrap();
-                    assert_eq!(parsed, record);
-                    assert_eq!((parsed.key(), parsed.fields()), (key, fields));
-                    assert_eq!(parsed.text(), text.unwrap_or_default());
-                    assert_eq!(parsed.into_text().as_deref(), text);
+                    for copies in [None, Some(copies("短")), Some(copies(&long))] {
+                        let record = Record::new(key, fields, copies.as_ref(), text);
+                        let parsed = Record::parse(record.content()).unwrap();
+                        assert_eq!(parsed, record);
+                        assert_eq!((parsed.key(), parsed.fields()), (key, fields));
+                        assert_eq!(parsed.text(), text.unwrap_or_default());
+                        assert_eq!(parsed.copies(), copies);
+                        assert_eq!(
+                            parsed.with_copies(None),
+                            Record::new(key, fields, None, text)
+                        );
+                        assert_eq!(parsed.into_text().as_deref(), text);
+                    }
                 }
             }
         }
@@ -215,7 +305,8 @@ mod tests {
 
     #[test]
     fn cut_record_is_damaged() {
-        let record = Record::new(Some("key"), Some("fields"), None);
+        let copies = copies("copy");
+        let record = Record::new(Some("key"), Some("fields"), Some(&copies), None);
         for end in 0..record.content().len() {
             assert_eq!(Record::parse(&record.content()[..end]), None, "{end}");
         }

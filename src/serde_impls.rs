@@ -191,6 +191,7 @@ mod tests {
             frozen: false,
             keys: true,
             fields: false,
+            copies: Some(16),
         };
         round_trip(&settings, serde_json::to_value(&settings).unwrap());
     }

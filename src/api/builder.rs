@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::advice::Advice;
 use crate::api::database::{Database, Settings, recipe_of};
+use crate::copies::MAX_NEWEST;
 use crate::error::{Error, Result};
 use crate::forest;
 use crate::ingest::group_commit::QueueLimits;
@@ -47,6 +48,7 @@ pub struct Builder {
     frozen: bool,
     keys: bool,
     fields: bool,
+    copies: Option<u16>,
     limits: Limits,
     queue_limits: QueueLimits,
     disk: Option<Arc<dyn Disk>>,
@@ -130,6 +132,7 @@ impl Builder {
             frozen,
             keys,
             fields,
+            copies,
         } = settings;
         Self {
             recipe: Some(recipe.clone()),
@@ -139,6 +142,7 @@ impl Builder {
             frozen: *frozen,
             keys: *keys,
             fields: *fields,
+            copies: *copies,
             ..self
         }
     }
@@ -172,6 +176,40 @@ impl Builder {
     /// format 6. Fields are compressed together with the text.
     pub fn fields(mut self, fields: bool) -> Self {
         self.fields = fields;
+        self
+    }
+
+    /// Records the copies of each document: the documents that
+    /// [`insert_unique`](Database::insert_unique) and
+    /// [`insert_unless_similar`](Database::insert_unless_similar) refuse because of the document;
+    /// off unless set. The number of copies is exact, and the `newest` copies are stored with key
+    /// or id, time and kind, from 1 to 1,000. [`Snapshot::copies`](crate::Snapshot::copies) and
+    /// [`Snapshot::most_copied`](crate::Snapshot::most_copied) read them. The file has format 6.
+    ///
+    /// A refused key or id is known from then on: the document is
+    /// [`Outcome::Seen`](crate::Outcome::Seen) if it comes again. In a database with a
+    /// [window](Retention::window), the key or id is known until the refused document itself would
+    /// have expired, also after the document that it repeats; in other databases, as long as that
+    /// document is stored.
+    ///
+    /// ```
+    /// use simdb::{Database, Outcome};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let db = Database::builder().copies(16).create(folder.path().join("docs.simdb"))?;
+    /// let insert = |id| db.insert_unique(db.document(id, "Three cats sat on the mat.")?, 3);
+    /// assert!(insert(1)?.is_inserted());
+    /// assert!(matches!(insert(2)?, Outcome::Duplicate(_)));
+    /// assert!(matches!(insert(3)?, Outcome::Duplicate(_)));
+    /// assert_eq!(insert(2)?, Outcome::Seen);
+    ///
+    /// let copies = db.snapshot()?.copies(1)?.unwrap();
+    /// assert_eq!(copies.count, 2);
+    /// assert_eq!(copies.newest[0].document, 3.into());
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn copies(mut self, newest: u16) -> Self {
+        self.copies = Some(newest);
         self
     }
 
@@ -420,6 +458,11 @@ impl Builder {
         if let Some(retention) = &self.retention {
             retention.window_ms()?;
         }
+        if let Some(newest) = self.copies
+            && !(1..=MAX_NEWEST).contains(&usize::from(newest))
+        {
+            return Err(Error::CopiesLimit { newest });
+        }
         Ok(Header {
             recipe: self.recipe.clone().unwrap_or_default().description(),
             // Candidates of the forest are compared by their texts, so a forest needs the texts.
@@ -430,6 +473,7 @@ impl Builder {
             retention: self.retention,
             keys: self.keys,
             fields: self.fields,
+            copies: self.copies.unwrap_or(0),
         })
     }
 
@@ -457,6 +501,7 @@ impl Builder {
             ("frozen", self.frozen && !has.frozen),
             ("keys", self.keys && !has.keys),
             ("fields", self.fields && !has.fields),
+            ("copies", self.copies.is_some() && self.copies != has.copies),
         ];
         match asked.iter().find(|(_, is_missing)| *is_missing) {
             Some((setting, _)) => Err(Error::SettingsMismatch {

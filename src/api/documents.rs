@@ -73,7 +73,7 @@ impl Snapshot {
     }
 
     /// The id that a reference names; `None` for an unknown key.
-    fn resolve(&self, document: DocRef) -> Result<Option<DocId>> {
+    pub(crate) fn resolve(&self, document: DocRef) -> Result<Option<DocId>> {
         match document {
             DocRef::Id(id) => Ok(Some(id)),
             DocRef::Key(key) => self.id(&key),

@@ -3,8 +3,9 @@
 pub(crate) mod builder;
 pub(crate) mod bulk_load;
 pub(crate) mod clusters;
+pub(crate) mod copies;
 pub(crate) mod database;
-pub(crate) mod documents;
+mod documents;
 pub(crate) mod pairs;
 pub(crate) mod similar_join;
 pub(crate) mod snapshot;

@@ -463,7 +463,7 @@ impl Snapshot {
 
 /// Refuses a query for at most 0 documents: such a limit is a mistake, and an empty answer would
 /// say that no document matches.
-fn check_limit(limit: usize) -> Result<()> {
+pub(crate) fn check_limit(limit: usize) -> Result<()> {
     if limit == 0 {
         return Err(Error::ZeroLimit);
     }

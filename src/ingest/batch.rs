@@ -2,16 +2,21 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 use super::prefetch::{PrefetchCache, PrefetchedAnswer, PrefetchedDocument};
 use super::{Change, Outcome, PreparedChange};
+use crate::copies::{Copies, Sighting, SightingKind};
 use crate::document::{Document, Match};
 use crate::error::Result;
 use crate::ids::{DocId, Fingerprint, Timestamp};
+use crate::measure::containment::Verdict;
 use crate::measure::decision::{Resolution, SimilarRule};
 use crate::query::{self, Similar, TextQuery};
+use crate::record::{Record, refused_hash};
 use crate::store::{
-    DocumentEdit, Limits, SnapshotAccess, StoredDocument, TextEdit, View, ViewAccess,
+    CopiesEdit, DocumentEdit, Limits, Refused, SnapshotAccess, StoredDocument, TextEdit, View,
+    ViewAccess, refused_of,
 };
 
 /// Changes that are decided and not committed yet.
@@ -29,6 +34,8 @@ pub(crate) struct Batch<A: ViewAccess = SnapshotAccess> {
     prefetch_cache: PrefetchCache,
     /// The documents that the batch has put with a key.
     keys: HashMap<String, DocId>,
+    /// The documents that the batch has refused, as entries of table `refused`.
+    refused: HashMap<u64, u64>,
     /// The id of the next new document with a key, once it is needed.
     next_id: Option<DocId>,
     /// The latest arrival among the stored documents and the refreshed ones.
@@ -64,6 +71,7 @@ impl<A: ViewAccess> Batch<A> {
             pending: Vec::new(),
             prefetch_cache: PrefetchCache::default(),
             keys: HashMap::new(),
+            refused: HashMap::new(),
             next_id: None,
             latest_arrival: None,
             decided: 0,
@@ -188,7 +196,12 @@ impl<A: ViewAccess> Batch<A> {
                 if let Some(outcome) = self.expired_outcome(prepared) {
                     return Ok(outcome);
                 }
-                self.put(id, document, prepared);
+                // A corrected document is the same document, and has the same copies.
+                let copies = match stored {
+                    Some(_) if self.view.keeps_copies() => self.copies_of(id)?,
+                    _ => None,
+                };
+                self.put(id, document, prepared, copies);
                 Ok(match stored {
                     Some(stored) => Outcome::Replaced { stored },
                     None => inserted(document),
@@ -205,12 +218,18 @@ impl<A: ViewAccess> Batch<A> {
                 if let Some(outcome) = self.expired_outcome(prepared) {
                     return Ok(outcome);
                 }
+                if self.was_refused(prepared)? {
+                    return Ok(Outcome::Seen);
+                }
                 let found = self.duplicate_of(prepared)?;
-                if let Some((duplicate, Outcome::Duplicate(_) | Outcome::Similar(_))) = &found {
+                if let Some((duplicate, outcome)) = &found
+                    && let Some(kind) = kind_of(outcome)
+                {
+                    self.add_copy(*duplicate, kind, prepared)?;
                     // With sliding retention a document lives as long as duplicates arrive.
                     self.refresh(*duplicate, document.arrival)?;
                 } else {
-                    self.put(id, document, prepared);
+                    self.put(id, document, prepared, None);
                 }
                 Ok(found.map_or(inserted(document), |(_, outcome)| outcome))
             }
@@ -279,6 +298,7 @@ impl<A: ViewAccess> Batch<A> {
                     before: stored,
                     after: stored,
                     text: TextEdit::Keep,
+                    copies: None,
                 });
                 stored
             }
@@ -336,7 +356,14 @@ impl<A: ViewAccess> Batch<A> {
         Ok(self.next_id)
     }
 
-    fn put(&mut self, id: DocId, document: &Document, prepared: &PreparedChange) {
+    /// Puts a document with the copies that it brings, or else with these.
+    fn put(
+        &mut self,
+        id: DocId,
+        document: &Document,
+        prepared: &PreparedChange,
+        copies: Option<Arc<Copies>>,
+    ) {
         if let Some(key) = &prepared.key {
             self.keys.insert(key.clone(), id);
             // Saturating: `View::next_id` refuses a database whose ids are used up.
@@ -349,6 +376,15 @@ impl<A: ViewAccess> Batch<A> {
             arrival: document.arrival,
         };
         self.edit(id, Some(state), prepared.text.clone());
+        let own = prepared.text.record().and_then(Record::copies);
+        if own.is_none() && copies.is_none() {
+            return;
+        }
+        let refused = own
+            .as_ref()
+            .map_or(Vec::new(), |own| refused_of(own, id, self.has_window()));
+        let copies = copies.filter(|_| own.is_none());
+        self.set_copies(id, copies, refused);
     }
 
     fn remove(&mut self, id: DocId) {
@@ -370,7 +406,83 @@ impl<A: ViewAccess> Batch<A> {
             text => text,
         };
         edit.after = after;
+        // The copies of a document that is removed or put are gone.
+        let refused = edit.refused().to_vec();
+        edit.copies = CopiesEdit::new(None, refused);
         self.pending.push(id);
+    }
+
+    /// Returns `true` if a change was refused before as a copy, within the window, or of a document
+    /// that is still stored.
+    fn was_refused(&mut self, prepared: &PreparedChange) -> Result<bool> {
+        if !self.view.keeps_copies() || !prepared.change.searches() {
+            return Ok(false);
+        }
+        let hash = refused_hash(&prepared.doc_ref());
+        let value = match self.refused.get(&hash) {
+            Some(value) => Some(*value),
+            None => self.view.refused(hash)?,
+        };
+        match value {
+            None => Ok(false),
+            Some(time) if self.has_window() => Ok(self
+                .view
+                .expiry()
+                .cutoff()
+                .is_none_or(|cutoff| time >= cutoff.0)),
+            Some(id) => Ok(self.look_up(DocId(id))?.is_some()),
+        }
+    }
+
+    fn has_window(&self) -> bool {
+        let retention = self.view.retention();
+        retention.is_some_and(|retention| retention.window.is_some())
+    }
+
+    /// Adds a refused document to the copies of a document.
+    fn add_copy(&mut self, id: DocId, kind: SightingKind, prepared: &PreparedChange) -> Result<()> {
+        let Some(seen) = prepared.seen else {
+            return Ok(());
+        };
+        self.look_up(id)?;
+        let document = prepared.doc_ref();
+        let hash = refused_hash(&document);
+        let sighting = Sighting {
+            document,
+            seen,
+            kind,
+        };
+        let before = self.copies_of(id)?;
+        let copies = Copies::with(before.as_deref(), sighting, self.view.newest_copies());
+        let value = if self.has_window() { seen.0 } else { id.0 };
+        self.refused.insert(hash, value);
+        self.text_bytes += copies.len_bytes();
+        self.set_copies(id, Some(Arc::new(copies)), vec![Refused { hash, value }]);
+        Ok(())
+    }
+
+    /// The copies of a document that was looked up.
+    fn copies_of(&self, id: DocId) -> Result<Option<Arc<Copies>>> {
+        let Some(edit) = self.edits.get(&id) else {
+            return self.view.copies(id);
+        };
+        match (edit.new_copies(), &edit.text) {
+            (Some(copies), _) => Ok(Some(Arc::clone(copies))),
+            (None, TextEdit::Put(text)) => Ok(text.record().copies().map(Arc::new)),
+            (None, TextEdit::Remove) => Ok(None),
+            (None, TextEdit::Keep) => self.view.copies(id),
+        }
+    }
+
+    /// Sets the copies of a document that was looked up, unless they are `None`, and adds refused
+    /// documents.
+    fn set_copies(&mut self, id: DocId, copies: Option<Arc<Copies>>, refused: Vec<Refused>) {
+        if let Some(edit) = self.edits.get_mut(&id) {
+            let mut edited = edit.copies.take().unwrap_or_default();
+            edited.state = copies.or(edited.state);
+            edited.refused.extend(refused);
+            edit.copies = Some(edited);
+        }
     }
 
     fn apply_pending_edits(&mut self) {
@@ -441,6 +553,22 @@ impl<A: ViewAccess> Batch<A> {
             }
         }
         Ok(answer.is_complete.then_some(None))
+    }
+}
+
+/// The kind of a copy; `None` if the outcome refuses no copy.
+fn kind_of(outcome: &Outcome) -> Option<SightingKind> {
+    match outcome {
+        Outcome::Duplicate(found) => Some(SightingKind::Duplicate {
+            distance: found.distance,
+        }),
+        Outcome::Similar(found) => Some(match found.verdict() {
+            Some(Verdict::AInB) => SightingKind::AInB,
+            Some(Verdict::SameBody) => SightingKind::SameBody,
+            Some(_) => SightingKind::Same,
+            None => SightingKind::Alike,
+        }),
+        _ => None,
     }
 }
 

@@ -161,6 +161,11 @@ pub enum Outcome {
     /// The document is new and stored, and says more than these documents, which were removed. From
     /// [`Change::InsertUnlessSimilar`] with [`OnExtended::Replace`](crate::OnExtended::Replace).
     Supersedes(Vec<Similar>),
+    /// The document was not stored: its key or id is known as the key or id of a copy that was
+    /// refused before, in a database with [copies](crate::Builder::copies). Nothing changed, and
+    /// the copy is not counted again. From [`Change::InsertUnique`] and
+    /// [`Change::InsertUnlessSimilar`].
+    Seen,
     /// The document was not stored: it arrived before the retention window. An upsert leaves the
     /// stored document as it is.
     Expired {
@@ -210,6 +215,7 @@ impl fmt::Display for Outcome {
                 let mut ids = removed.iter().map(|removed| removed.id);
                 ids.try_for_each(|id| write!(f, " {id}"))
             }
+            Self::Seen => f.write_str("refused before as a copy"),
             Self::Expired { cutoff } => write!(f, "expired, arrived before {cutoff}"),
             Self::Replaced { stored } => write!(f, "replaced fingerprint {stored}"),
             Self::Removed { stored } => write!(f, "removed, fingerprint {stored}"),

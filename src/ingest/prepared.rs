@@ -17,6 +17,8 @@ pub(crate) struct PreparedChange {
     /// The change, without text, key and fields of its document. The id of a document with a key is
     /// the hash of the key.
     pub(super) change: Change,
+    /// The time of a copy, if the document is refused; `None` in a database without copies.
+    pub(super) seen: Option<Timestamp>,
     /// The arrival of the document; `None` if the database keeps no arrivals.
     pub(super) arrival: Option<Timestamp>,
     /// The edit of the stored text.
@@ -43,6 +45,7 @@ impl PreparedChange {
                     _ => None,
                 },
                 change,
+                seen: None,
                 arrival: None,
                 text: TextEdit::Remove,
                 query: None,
@@ -50,6 +53,7 @@ impl PreparedChange {
         };
         // Refused before the change is queued: the other changes of a group must not fail with it.
         refuse_unstorable(document, header, store.path())?;
+        let seen = (header.copies > 0).then(|| document.arrival.unwrap_or_else(Timestamp::now));
         // The time of the call, not of the commit: the change may wait in the queue.
         document.arrival = match header.retention {
             Some(_) => document.arrival.or_else(|| Some(Timestamp::now())),
@@ -57,6 +61,7 @@ impl PreparedChange {
         };
         let text = document.text.take().filter(|_| header.keep_texts);
         let fields = document.fields.take().filter(|_| header.fields);
+        let copies = document.copies.take().filter(|_| header.copies > 0);
         let arrival = document.arrival;
         // The fingerprint of the document may not be the fingerprint of its text, if it was made
         // elsewhere.
@@ -98,6 +103,7 @@ impl PreparedChange {
             true => Some(Record::new(
                 key.as_deref(),
                 fields.as_deref(),
+                copies.as_ref(),
                 text.as_deref(),
             )),
             false => text.map(Record::from),
@@ -116,6 +122,7 @@ impl PreparedChange {
         Ok(Self {
             key,
             change,
+            seen,
             arrival,
             text,
             query,

@@ -72,6 +72,7 @@ fn create(folder: &TempDir, keep_texts: bool) -> Store {
         retention: None,
         keys: false,
         fields: false,
+        copies: 0,
     };
     let db_path = DbPath::on_system_disk(&folder.path().join("store"));
     Store::create(&db_path, header, 64 << 20, Limits::small()).unwrap()
@@ -95,6 +96,7 @@ pub(super) fn inserts(fingerprints: impl Iterator<Item = Fingerprint>) -> Vec<Do
                 arrival: None,
             }),
             text: TextEdit::Keep,
+            copies: None,
         })
         .collect()
 }

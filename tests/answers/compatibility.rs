@@ -1,13 +1,17 @@
 //! Databases of formats 5 and 6 that an earlier version wrote open and answer. The fixtures in
 //! `tests/data` were written once, by the version that introduced the format, and are never
-//! rewritten. A database without keys and fields has format 5, with keys or fields format 6.
+//! rewritten. A database with keys, fields or copies has format 6, any other format 5.
+//! `format-6-copies` has copies.
 //!
 //! Each fixture is a compressed database with a listing of its documents: `closed` was closed,
 //! `crashed` has some documents in its journal only.
 
 use std::path::{Path, PathBuf};
 
-use simdb::{Builder, Change, DocId, Document, Fingerprint, Retention, Timestamp};
+use simdb::{
+    Builder, Change, DocId, Document, Fingerprint, Outcome, Retention, SightingKind, Snapshot,
+    Timestamp,
+};
 use test_support::{
     Model, assert_holds, assert_sound, builder, copy_open, documents, folder, journal, with_key,
 };
@@ -221,5 +225,128 @@ fn write_fixtures() {
         let journal = std::fs::read(journal(&copy, number)).unwrap();
         write(&format!("crashed.journal-{number}.zst"), journal);
     }
+    list("crashed.tsv");
+}
+
+/// One line per document with copies: key, count, first and last time, and document, time and kind
+/// of each sighting.
+fn copies_listing(snapshot: &Snapshot) -> String {
+    let line = |document: Document| {
+        let copies = document.copies?;
+        let newest = copies.newest.iter().map(|one| {
+            let kind = match one.kind {
+                SightingKind::Duplicate { distance } => distance.to_string(),
+                kind => format!("{kind:?}"),
+            };
+            format!("\t{}\t{}\t{kind}", one.document, one.seen.0)
+        });
+        Some(format!(
+            "{}\t{}\t{}\t{}{}\n",
+            document.key.unwrap(),
+            copies.count,
+            copies.first_seen.0,
+            copies.last_seen.0,
+            newest.collect::<String>()
+        ))
+    };
+    snapshot
+        .documents()
+        .filter_map(|document| line(document.unwrap()))
+        .collect()
+}
+
+fn copies_fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data/format-6-copies")
+        .join(name)
+}
+
+#[test]
+fn fixtures_with_copies_have_their_listed_copies() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let unpack = |name: &str, path: &Path| {
+        let packed = std::fs::read(copies_fixture(name)).unwrap();
+        std::fs::write(path, zstd::decode_all(packed.as_slice()).unwrap()).unwrap();
+    };
+    for name in ["closed", "crashed"] {
+        unpack(&format!("{name}.simdb.zst"), &path);
+        if name == "crashed" {
+            unpack("crashed.journal-1.zst", &journal(&path, 1));
+        }
+        let listed = std::fs::read_to_string(copies_fixture(&format!("{name}.tsv"))).unwrap();
+        let mut database = builder().open(&path).unwrap();
+        assert_eq!(copies_listing(&database.snapshot().unwrap()), listed);
+        assert_sound(&mut database);
+        // A refused key is known.
+        let again = Document::new("copy 2 of 1", Fingerprint::from_bits(9));
+        let again = again.with_arrival(1_700_000_000_000 + 2_000);
+        let seen = database.insert_unique(again, 0).unwrap();
+        assert_eq!(seen, Outcome::Seen);
+    }
+}
+
+#[test]
+#[ignore = "writes the files anew: only when the format changes, into another folder"]
+fn write_fixtures_with_copies() {
+    let target = copies_fixture("");
+    std::fs::create_dir_all(&target).unwrap();
+    assert!(
+        !target.join("closed.tsv").exists(),
+        "files are never written again"
+    );
+    let folder = folder();
+    let (path, copy) = (
+        folder.path().join("docs.simdb"),
+        folder.path().join("copy.simdb"),
+    );
+    let two_days = test_support::window(std::time::Duration::from_secs(48 * 60 * 60));
+    let database = builder().similar(true).keys(true).retention(two_days);
+    let database = database.copies(3).create(&path).unwrap();
+    let texts = [
+        "The quick brown fox jumps over the lazy dog near the river bank.",
+        "今天天气很好，我们一起去公园散步吧。",
+    ];
+    let insert = |number: u64, key: String, is_similar: bool| {
+        let text = texts[number as usize % texts.len()];
+        let document = database.document(key, &format!("{text} {number}")).unwrap();
+        let document = document.with_arrival(1_700_000_000_000 + number * 1_000);
+        let outcome = match is_similar {
+            true => database.insert_unless_similar(document, simdb::SimilarRule::default()),
+            false => database.insert_unique(document, 3),
+        };
+        outcome.unwrap()
+    };
+    let copies_of = |number: u64, copies: std::ops::Range<u64>| {
+        for copy in copies {
+            let key = format!("copy {copy} of {number}");
+            let refused = insert(number, key, copy % 2 == 0);
+            assert!(!refused.is_inserted(), "{refused}");
+        }
+    };
+    for number in 0..40 {
+        let _ = insert(number, format!("https://example.org/{number}"), true);
+        copies_of(number, 0..number % 6);
+    }
+    copies_of(1, 1..3);
+    let write = |name: &str, bytes: Vec<u8>| {
+        let packed = zstd::encode_all(bytes.as_slice(), 19).unwrap();
+        std::fs::write(target.join(name), packed).unwrap();
+    };
+    let list = |name: &str| {
+        let listing = copies_listing(&database.snapshot().unwrap());
+        std::fs::write(target.join(name), listing).unwrap();
+    };
+    let backup = folder.path().join("closed.simdb");
+    database.backup(&backup).unwrap();
+    write("closed.simdb.zst", std::fs::read(&backup).unwrap());
+    list("closed.tsv");
+    copies_of(3, 10..13);
+    copy_open(&path, &copy);
+    write("crashed.simdb.zst", std::fs::read(&copy).unwrap());
+    write(
+        "crashed.journal-1.zst",
+        std::fs::read(journal(&copy, 1)).unwrap(),
+    );
     list("crashed.tsv");
 }

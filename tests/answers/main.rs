@@ -10,6 +10,7 @@ mod arrivals;
 mod batch;
 mod clusters;
 mod compatibility;
+mod copies;
 mod decision;
 mod expiry;
 mod golden;

@@ -3,13 +3,14 @@
 //!
 //! `SIMDB_TEST_KILLS` sets the number of processes that each kill test kills.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use simdb::bulk::BulkLoad;
-use simdb::{Change, Database, DocId, DocRef, Document, Error, Fingerprint, Progress};
+use simdb::{Change, Database, DocId, DocRef, Document, Error, Fingerprint, Outcome, Progress};
 use test_support::children::{child_task, kill_rounds, kills, report, reports, spawn};
 use test_support::engine::pages_of;
 use test_support::{
@@ -463,6 +464,115 @@ fn kill_batch_writers(seed: u64, kills: u64, name: &str) {
         "{in_flight_whole} whole"
     );
     assert_opened_soon(reopened);
+}
+
+/// A batch of copies of three stories, and of new stories. Each copy has an id of its own.
+fn batch_of_copies(number: u64) -> Vec<Change> {
+    let mut sequence = SplitMix(number);
+    let change = |place| {
+        let story = match sequence.below(4) {
+            0 => number << 16 | place,
+            story => story,
+        };
+        Change::InsertUnique {
+            document: document(number << 16 | place, SplitMix(story).next())
+                .with_arrival(1_700_000_000_000 + number),
+            radius: 3,
+        }
+    };
+    (0..1 + number % 40).map(change).collect()
+}
+
+#[test]
+#[ignore = "runs in a process of its own, which a test kills"]
+fn child_refuses_copies_until_it_is_killed() {
+    let Some((path, first)) = child_task() else {
+        return;
+    };
+    let builder = builder().copies(4).merge_after_changes(200);
+    let database = builder.open_or_create(path).unwrap();
+    for number in first.. {
+        database.apply(batch_of_copies(number)).unwrap();
+        report(number);
+    }
+}
+
+/// Processes that are killed while they refuse copies, by default.
+const DEFAULT_COPY_KILLS: u64 = 10;
+
+#[test]
+fn count_of_copies_equals_acknowledged_refusals_after_kill() {
+    for (seed, kills) in kill_rounds(DEFAULT_COPY_KILLS) {
+        kill_refusing_writers(2026 + seed, kills);
+    }
+}
+
+fn kill_refusing_writers(seed: u64, kills: u64) {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let mut sequence = SplitMix(seed);
+    let (mut model, mut next) = (Model::default(), 1);
+    // The number of refusals and the last refused document by the document that is repeated.
+    let mut counts = BTreeMap::<DocId, (u64, DocId)>::new();
+    let apply = |model: &mut Model, counts: &mut BTreeMap<_, _>, number| {
+        for change in batch_of_copies(number) {
+            let DocRef::Id(id) = change.doc_ref() else {
+                unreachable!("no key was given")
+            };
+            if let Outcome::Duplicate(of) = model.apply(change) {
+                let (count, last) = counts.entry(of.id).or_insert((0, id));
+                (*count, *last) = (*count + 1, id);
+            }
+        }
+    };
+    for _ in 0..kills {
+        let function = "durability::child_refuses_copies_until_it_is_killed";
+        let mut child = spawn(function, &path, next);
+        let mut acknowledged = reports(&mut child);
+        let mut last = None;
+        for _ in 0..sequence.below(40) {
+            last = acknowledged.next();
+        }
+        std::thread::sleep(Duration::from_micros(sequence.below(20_000)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        last = acknowledged.last().or(last);
+        while last.is_some_and(|last| next <= last) {
+            apply(&mut model, &mut counts, next);
+            next += 1;
+        }
+        if last.is_none() && !path.exists() {
+            continue;
+        }
+        let mut database = builder().open(&path).unwrap();
+        let snapshot = database.snapshot().unwrap();
+        let stored: BTreeMap<_, _> = snapshot
+            .most_copied(usize::MAX, None)
+            .unwrap()
+            .into_iter()
+            .map(|(id, copies)| {
+                let DocRef::Id(last) = copies.newest[0].document else {
+                    panic!("a copy has a key");
+                };
+                (id, (copies.count, last))
+            })
+            .collect();
+        // The batch in flight is there whole, or not at all.
+        let (mut with_next, mut next_counts) = (model.clone(), counts.clone());
+        apply(&mut with_next, &mut next_counts, next);
+        if stored != counts {
+            assert_eq!(stored, next_counts, "after batch {}", next - 1);
+            (model, counts, next) = (with_next, next_counts, next + 1);
+        } else if snapshot.len().unwrap() == with_next.documents.len() as u64 && with_next != model
+        {
+            (model, counts, next) = (with_next, next_counts, next + 1);
+        }
+        assert_eq!(snapshot.len().unwrap(), model.documents.len() as u64);
+        drop(snapshot);
+        assert_sound(&mut database);
+    }
+    let refusals: u64 = counts.values().map(|(count, _)| count).sum();
+    assert!(refusals > 10 * kills, "only {refusals} copies were refused");
 }
 
 /// Asserts a short median: on a busy machine the maximum is noise. Thousands of parallel kills say

@@ -20,10 +20,11 @@ use crate::remote::Remote;
 /// near-duplicate in the database is not inserted, and the exit code is 1; so is a document that
 /// arrives outside the retention window. Use simdb-load for many documents.
 ///
-/// --json prints id, fingerprint and outcome (inserted, present, replaced, duplicate, expired); for
-/// a duplicate duplicate_of and distance; with --unique similar edit_similarity, jaccard,
-/// containment (same or a_in_b), missing_in_b and missing_in_a, where B is the stored text; for an
-/// inserted document that covers stored documents extends, or with --on-extended replace replaces.
+/// --json prints id, fingerprint and outcome (inserted, present, replaced, duplicate, seen,
+/// expired); for a duplicate duplicate_of and distance; with --unique similar edit_similarity,
+/// jaccard, containment (same or a_in_b), missing_in_b and missing_in_a, where B is the stored
+/// text; for an inserted document that covers stored documents extends, or with --on-extended
+/// replace replaces.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -176,11 +177,12 @@ impl Insert {
             ),
             _ if duplicate.is_some() => "duplicate",
             Outcome::Replaced { .. } => "replaced",
+            Outcome::Seen => "seen",
             Outcome::Expired { .. } => "expired",
             _ => "inserted",
         };
         // A script asks by the exit code if the document is stored.
-        output.decide(duplicate.is_none() && name != "expired");
+        output.decide(duplicate.is_none() && !["expired", "seen"].contains(&name));
         let distance = duplicate.as_ref().and_then(|duplicate| duplicate.distance);
         let duplicate_of = duplicate.as_ref().map(|duplicate| duplicate.id);
         let alike = duplicate.and_then(|duplicate| duplicate.alike);

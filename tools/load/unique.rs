@@ -365,6 +365,7 @@ impl FilteredLoad<'_> {
                 let id = document.key.is_none().then_some(document.id);
                 self.statistics.conflict(input, number, id, stored)?;
             }
+            (None, Outcome::Seen) => counts.present += 1,
             (None, Outcome::Expired { .. }) => counts.expired += 1,
             (None, Outcome::Supersedes(removed)) => {
                 counts.inserted += 1;

@@ -214,6 +214,18 @@ pub struct NewDatabase {
         help_heading = "New database"
     )]
     pub max_ahead: Option<Duration>,
+
+    /// Count the copies of each document, and store the newest N of them, 1 to 1,000
+    ///
+    /// A copy is a document that is refused because of a stored document. A key or id that was
+    /// refused is known from then on, and is not counted again.
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u16).range(1..=1000),
+        help_heading = "New database"
+    )]
+    pub copies: Option<u16>,
 }
 
 impl NewDatabase {
@@ -242,6 +254,7 @@ impl NewDatabase {
             frozen: false,
             keys: false,
             fields: false,
+            copies: self.copies,
         })
     }
 
@@ -277,6 +290,9 @@ impl NewDatabase {
         let max_ahead = self.max_ahead.map_or(String::new(), |max_ahead| {
             format!("--max-ahead {}", duration(max_ahead))
         });
+        let copies = self
+            .copies
+            .map_or(String::new(), |newest| format!("--copies {newest}"));
         let is_other = |asked: Retention| kept.is_none_or(|kept| kept.window != asked.window);
         for (option, is_missing) in [
             ("--keep-texts", self.keep_texts && !settings.keep_texts),
@@ -290,6 +306,10 @@ impl NewDatabase {
                 &max_ahead,
                 self.max_ahead.is_some()
                     && kept.is_none_or(|kept| kept.max_ahead != self.max_ahead),
+            ),
+            (
+                &copies,
+                self.copies.is_some() && self.copies != settings.copies,
             ),
         ] {
             if is_missing {

@@ -736,7 +736,7 @@ fn signals_print_counts_and_make_backups() {
         ("new", json!(1)),
         (
             "refused",
-            json!({"duplicate": 1, "exists": 0, "expired": 0}),
+            json!({"duplicate": 1, "exists": 0, "seen": 0, "expired": 0}),
         ),
         ("rejected", json!(0)),
         ("copies", json!(1)),

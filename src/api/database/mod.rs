@@ -41,6 +41,10 @@ pub struct Settings {
     /// `true` if fields are stored: see [`Builder::fields`](crate::Builder::fields).
     #[cfg_attr(feature = "serde", serde(default))]
     pub fields: bool,
+    /// The number of copies of a document that are stored; `None` if copies are not recorded: see
+    /// [`Builder::copies`](crate::Builder::copies).
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub copies: Option<u16>,
 }
 
 /// A near-duplicate database in one file. `Send` and `Sync`: threads share it in an
@@ -114,6 +118,7 @@ impl Database {
             retention,
             keys,
             fields,
+            copies,
         } = store.header();
         let recipe = recipe_of(stored, asked, store.path())?;
         let settings = Settings {
@@ -124,6 +129,7 @@ impl Database {
             frozen: *frozen,
             keys: *keys,
             fields: *fields,
+            copies: (*copies > 0).then_some(*copies),
         };
         Ok(Self {
             path: store.path().to_path_buf(),

@@ -284,6 +284,7 @@ mod tests {
                 before: list.get(id as usize).copied().map(stored),
                 after: bits.map(stored),
                 text: TextEdit::Keep,
+                copies: None,
             })
             .collect();
         let mut write_guard = store.lock_writes().unwrap();

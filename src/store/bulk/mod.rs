@@ -257,6 +257,7 @@ impl Load {
             text,
             key,
             fields,
+            copies,
         } = document;
         let keeps = self.header.keeps();
         let id = match keeps.keys && id == DocId::default() {
@@ -266,10 +267,12 @@ impl Load {
         self.next_id = self.next_id.max(DocId(id.0.saturating_add(1)));
         let text = text.filter(|_| keeps.texts);
         let fields = fields.filter(|_| keeps.fields);
+        let copies = copies.filter(|_| keeps.copies());
         let record = match keeps.records() {
             true => Some(Record::new(
                 key.as_deref(),
                 fields.as_deref(),
+                copies.as_ref(),
                 text.as_deref(),
             )),
             false => text.map(Record::from),

@@ -73,6 +73,11 @@ impl TextWriter {
         let keys = new_only.iter();
         transaction.add_keys(keys.filter_map(|(id, record)| Some((*id, record.key()?))))?;
         new_only.retain(|(_, record)| record.has_row());
+        let copies: Vec<_> = new_only
+            .iter()
+            .filter_map(|(id, record)| Some((*id, record.copies()?)))
+            .collect();
+        transaction.add_copies(copies.iter().map(|(id, copies)| (*id, copies)))?;
         for texts in new_only.chunks(TEXTS_ENCODED_AT_ONCE) {
             let encoded = self.encode(texts)?;
             transaction.add_texts(encoded.iter().map(|text| (text.id, text.bytes.as_slice())))?;

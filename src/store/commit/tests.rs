@@ -35,6 +35,7 @@ fn commit(store: &Store, stored: &mut Stored, changes: impl Iterator<Item = (u64
             before: before.map(state),
             after: bits.map(state),
             text: TextEdit::Keep,
+            copies: None,
         }
     });
     let edits = edits.collect();
@@ -62,6 +63,7 @@ fn create(path: &Path) -> Store {
         retention: None,
         keys: false,
         fields: false,
+        copies: 0,
     };
     Store::create(
         &DbPath::on_system_disk(path),
@@ -88,6 +90,7 @@ fn without_second_journal_memtable_stays_bounded_and_commit_fails() {
         before: None,
         after: Some(state(id << 32)),
         text: TextEdit::Keep,
+        copies: None,
     };
     let mut failed = None;
     for round in 1..100_u64 {
@@ -130,6 +133,7 @@ fn panic_within_commit_poisons_writes() {
         before: None,
         after: Some(state(1)),
         text: TextEdit::Keep,
+        copies: None,
     };
     let refused = store.commit(&mut store.lock_writes().unwrap(), vec![next], None);
     assert!(

@@ -68,6 +68,7 @@ fn header(retention: Option<Retention>, frozen: bool) -> Header {
         retention,
         keys: false,
         fields: false,
+        copies: 0,
     }
 }
 
@@ -207,6 +208,7 @@ impl CheckedStore {
                     before: state(before),
                     after: state(after),
                     text: edit,
+                    copies: None,
                 },
             );
             match after {

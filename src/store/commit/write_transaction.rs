@@ -1,14 +1,17 @@
 //! [`WriteTransaction`]: a redb write transaction that turns edits of documents into sorted changes
 //! of every table.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use redb::ReadableTable;
 
 use crate::block::BLOCKS;
+use crate::copies::Copies;
 use crate::error::Result;
 use crate::ids::{DocId, Timestamp};
 use crate::record::{Record, key_hash};
+use crate::retention::{Expiry, Retention};
 use crate::store::cache::changes::Changes;
 use crate::store::commit::table_changes::{block0_changes, rotated_changes, table_changes};
 use crate::store::commit::write_lock::WriteGuard;
@@ -16,12 +19,13 @@ use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
 use crate::store::pager::abort_on_drop::AbortOnDrop;
 use crate::store::tables::WriteTables;
+use crate::store::tables::copies::CopiesChanges;
 use crate::store::tables::edit::{Counts, DocumentEdit, TextEdit};
 use crate::store::tables::packed::entry::{Entry, pair, swapped};
 use crate::store::tables::packed::{ApplyCounts, Op};
 use crate::store::tables::schema::{
-    self, ARRIVALS, BLOCK0, Counters, FINGERPRINTS, Header, JournalMark, KEYS, Keeps, ROTATED,
-    TEXT_KEYS, TIMES, UNRELIABLE,
+    self, ARRIVALS, BLOCK0, COPIED, Counters, FINGERPRINTS, Header, JournalMark, KEYS, Keeps,
+    REFUSED, ROTATED, TEXT_KEYS, TIMES, UNRELIABLE,
 };
 use crate::store::tables::text_keys::{self, TextKeyChanges};
 use crate::store::tables::{keys, texts};
@@ -34,6 +38,7 @@ pub(crate) struct WriteTransaction {
     transaction: AbortOnDrop,
     db_path: DbPath,
     keeps: Keeps,
+    retention: Option<Retention>,
     counters: Counters,
     /// `true` if a table or a counter was changed.
     is_changed: bool,
@@ -72,6 +77,7 @@ impl WriteTransaction {
             transaction,
             db_path: db_path.clone(),
             keeps: header.keeps(),
+            retention: header.retention,
             counters,
             is_changed: false,
             changes: Changes::default(),
@@ -143,6 +149,7 @@ impl WriteTransaction {
                 before: tables.document(id)?,
                 after: None,
                 text: TextEdit::Remove,
+                copies: None,
             })
         };
         let edits = ids.map(edit).collect::<Result<Vec<_>>>()?;
@@ -267,6 +274,7 @@ impl WriteTransaction {
         let fingerprints = tables.apply(FINGERPRINTS, fingerprints)?;
         let unreliable = tables.apply(UNRELIABLE, unreliable)?;
         drop(tables);
+        self.apply_copies(edits)?;
         let texts = self.apply_texts(edits)?;
         add_to_counter(&mut self.counters.documents, fingerprints);
         add_to_counter(&mut self.counters.unreliable, unreliable);
@@ -323,6 +331,52 @@ impl WriteTransaction {
         Ok(())
     }
 
+    /// Applies edits to the tables of copies.
+    fn apply_copies(&mut self, edits: &[DocumentEdit]) -> Result<()> {
+        if !self.keeps.copies() {
+            return Ok(());
+        }
+        let retention = self.retention;
+        let by_clock = retention.is_some_and(|retention| retention.by_clock);
+        let latest = self.counters.counts().latest_arrival;
+        let now = latest.max(by_clock.then(Timestamp::now));
+        let cutoff = Expiry::new(retention, now).cutoff();
+        let tables = self.tables()?;
+        let changes = tables.copies_changes(edits, self.has_window(), cutoff)?;
+        drop(tables);
+        self.apply_copies_changes(changes)
+    }
+
+    /// Applies the copies that new documents bring, by ascending ids.
+    pub(crate) fn add_copies<'c>(
+        &mut self,
+        documents: impl Iterator<Item = (DocId, &'c Copies)>,
+    ) -> Result<()> {
+        if !self.keeps.copies() {
+            return Ok(());
+        }
+        let tables = self.tables()?;
+        let changes = tables.new_copies_changes(documents, self.has_window())?;
+        drop(tables);
+        self.apply_copies_changes(changes)
+    }
+
+    fn apply_copies_changes(&mut self, changes: CopiesChanges) -> Result<()> {
+        let CopiesChanges { copied, refused } = changes;
+        let mut tables = self.tables()?;
+        let copied = tables.apply(COPIED, copied)?;
+        let refused = tables.apply(REFUSED, refused)?;
+        drop(tables);
+        self.is_changed |= copied != ApplyCounts::default() || refused != ApplyCounts::default();
+        Ok(())
+    }
+
+    /// Returns `true` if documents expire.
+    fn has_window(&self) -> bool {
+        self.retention
+            .is_some_and(|retention| retention.window.is_some())
+    }
+
     fn apply_texts<'e>(&mut self, edits: &'e [DocumentEdit]) -> Result<ApplyCounts> {
         let mut applied = ApplyCounts::default();
         if !self.keeps.has_texts_table() {
@@ -334,20 +388,35 @@ impl WriteTransaction {
         };
         let mut table = self.open_texts()?;
         for edit in edits {
-            match &edit.text {
-                TextEdit::Keep => {}
-                TextEdit::Put(keyed) if keyed.record().has_row() => {
-                    let bytes = encoder.encode(edit.id, keyed.record(), keyed.sketch())?;
-                    let old = table
+            let row = match (&edit.text, edit.new_copies()) {
+                (TextEdit::Keep, None) => continue,
+                (TextEdit::Remove, _) => None,
+                (TextEdit::Put(keyed), None) => {
+                    Some((Cow::Borrowed(keyed.record()), keyed.sketch()))
+                }
+                (TextEdit::Put(keyed), Some(copies)) => {
+                    let record = keyed.record().with_copies(Some(copies));
+                    Some((Cow::Owned(record), keyed.sketch()))
+                }
+                // The row is written again, with its text.
+                (TextEdit::Keep, Some(copies)) => {
+                    let row = texts::get_with_sketch(&table, edit.id, &self.db_path)?;
+                    let no_row = || (Record::new(None, None, None, None), None);
+                    let (record, sketch) = row.unwrap_or_else(no_row);
+                    Some((Cow::Owned(record.with_copies(Some(copies))), sketch))
+                }
+            };
+            let old = match row.filter(|(record, _)| record.has_row()) {
+                Some((record, sketch)) => {
+                    let bytes = encoder.encode(edit.id, &record, sketch)?;
+                    applied.added += u64::from(record.has_text());
+                    table
                         .insert(edit.id.0, bytes.as_slice())
-                        .writing(&self.db_path)?;
-                    applied.added += u64::from(keyed.record().has_text());
-                    applied.removed += had_text(old);
+                        .writing(&self.db_path)?
                 }
-                TextEdit::Put(_) | TextEdit::Remove => {
-                    applied.removed += had_text(table.remove(edit.id.0).writing(&self.db_path)?);
-                }
-            }
+                None => table.remove(edit.id.0).writing(&self.db_path)?,
+            };
+            applied.removed += had_text(old);
         }
         if self.keeps.keys {
             let changed = edits.iter().filter(|edit| edit.text != TextEdit::Keep);
@@ -418,6 +487,11 @@ impl WriteTransaction {
                 let id = id?;
                 if self.keeps.keys {
                     is_changed |= keys::apply(&mut table, [(DocId(id), None)], &self.db_path)?;
+                }
+                if self.keeps.copies() {
+                    let mut tables = self.tables()?;
+                    let changes = tables.removed_copies_changes(DocId(id))?;
+                    tables.apply(COPIED, changes.copied)?;
                 }
                 let old = table.remove(id).writing(&self.db_path)?;
                 let Some(old) = old else {

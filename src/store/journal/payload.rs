@@ -19,14 +19,23 @@
 //! | 1, 4 | its fingerprint is reliable: before, after |
 //! | 2, 5 | it has an arrival: before, after |
 //! | 6 | a text is put |
-//! | 7 | the text is removed; never with bit 6 |
+//! | 7 | the text is removed |
+//!
+//! With bits 6 and 7, a byte follows the flags, and says what changes: 1 if a text is put or 2 if
+//! the text is removed, plus 4 if copies are put, plus 8 if documents were refused. The copies
+//! follow the text: their length in four bytes, and the copies. The refused documents come last:
+//! their number in four bytes, and hash and value of each.
 
 use std::io::{Result, Write};
+use std::sync::Arc;
 
 use super::frame::Fields;
+use crate::copies::Copies;
 use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::record::Record;
-use crate::store::tables::edit::{Counts, DocumentEdit, StoredDocument, TextEdit};
+use crate::store::tables::edit::{
+    CopiesEdit, Counts, DocumentEdit, Refused, StoredDocument, TextEdit,
+};
 
 /// Bytes of the totals.
 const COUNTS_BYTES: u64 = 17;
@@ -42,8 +51,17 @@ const AFTER_SHIFT: u32 = 3;
 
 const PUT_TEXT: u8 = 1 << 6;
 const REMOVE_TEXT: u8 = 1 << 7;
-/// No change has both flags.
-const BOTH_TEXT: u8 = PUT_TEXT | REMOVE_TEXT;
+/// A byte with the parts of the change follows.
+const HAS_PARTS: u8 = PUT_TEXT | REMOVE_TEXT;
+
+// The bits of the parts of a change.
+const TEXT_PART: u8 = 1;
+const REMOVED_PART: u8 = 2;
+const COPIES_PART: u8 = 4;
+const REFUSED_PART: u8 = 8;
+
+/// Bytes of a refused document.
+const REFUSED_BYTES: usize = 16;
 
 /// The bit of the length that marks a record. A text has at most 256 MiB.
 const RECORD: u32 = 1 << 31;
@@ -61,7 +79,21 @@ fn edit_bytes(edit: &DocumentEdit) -> u64 {
         TextEdit::Put(_) => 4 + edit.text.len_bytes() as u64,
         TextEdit::Keep | TextEdit::Remove => 0,
     };
-    MIN_EDIT_BYTES as u64 + state_bytes(edit.before) + state_bytes(edit.after) + text_bytes
+    let copies_bytes = edit.copies.as_ref().map_or(0, |_| {
+        let state = edit
+            .new_copies()
+            .map_or(0, |copies| 4 + copies.encode().len());
+        let refused = match edit.refused().len() {
+            0 => 0,
+            len => 4 + len * REFUSED_BYTES,
+        };
+        1 + (state + refused) as u64
+    });
+    MIN_EDIT_BYTES as u64
+        + state_bytes(edit.before)
+        + state_bytes(edit.after)
+        + text_bytes
+        + copies_bytes
 }
 
 /// Writes the payload of a record. The caller limits a payload to 4 GiB, so every length fits in
@@ -80,9 +112,12 @@ fn encode_edit(out: &mut impl Write, edit: &DocumentEdit) -> Result<()> {
         TextEdit::Put(_) => PUT_TEXT,
         TextEdit::Remove => REMOVE_TEXT,
     };
-    let flags = flags_of(edit.before) | flags_of(edit.after) << AFTER_SHIFT | text_flag;
+    let states = flags_of(edit.before) | flags_of(edit.after) << AFTER_SHIFT;
     out.write_all(&edit.id.0.to_le_bytes())?;
-    out.write_all(&[flags])?;
+    match parts_of(edit) {
+        None => out.write_all(&[states | text_flag])?,
+        Some(parts) => out.write_all(&[states | HAS_PARTS, parts])?,
+    }
     for state in [edit.before, edit.after].into_iter().flatten() {
         out.write_all(&state.fingerprint.bits().to_le_bytes())?;
         if let Some(Timestamp(time)) = state.arrival {
@@ -94,7 +129,32 @@ fn encode_edit(out: &mut impl Write, edit: &DocumentEdit) -> Result<()> {
         out.write_all(&(record.content().len() as u32 | kind).to_le_bytes())?;
         out.write_all(record.content().as_bytes())?;
     }
+    if let Some(copies) = edit.new_copies() {
+        let content = copies.encode();
+        out.write_all(&(content.len() as u32).to_le_bytes())?;
+        out.write_all(content.as_bytes())?;
+    }
+    if !edit.refused().is_empty() {
+        out.write_all(&(edit.refused().len() as u32).to_le_bytes())?;
+    }
+    for Refused { hash, value } in edit.refused() {
+        out.write_all(&hash.to_le_bytes())?;
+        out.write_all(&value.to_le_bytes())?;
+    }
     Ok(())
+}
+
+/// The parts of a change of copies; `None` for any other change.
+fn parts_of(edit: &DocumentEdit) -> Option<u8> {
+    edit.copies.as_ref()?;
+    let text = match &edit.text {
+        TextEdit::Keep => 0,
+        TextEdit::Put(_) => TEXT_PART,
+        TextEdit::Remove => REMOVED_PART,
+    };
+    let copies = u8::from(edit.new_copies().is_some()) * COPIES_PART;
+    let refused = u8::from(!edit.refused().is_empty()) * REFUSED_PART;
+    Some(text | copies | refused)
 }
 
 fn flags_of(state: Option<StoredDocument>) -> u8 {
@@ -128,17 +188,57 @@ pub(super) fn decode(payload: &[u8], edits: u32) -> Option<(Vec<DocumentEdit>, C
 fn decode_edit(fields: &mut Fields<'_>) -> Option<DocumentEdit> {
     let id = DocId(fields.u64()?);
     let flags = fields.u8()?;
+    let parts = match flags & HAS_PARTS {
+        PUT_TEXT => TEXT_PART,
+        REMOVE_TEXT => REMOVED_PART,
+        HAS_PARTS => fields.u8().filter(|parts| {
+            let changes_copies = parts & (COPIES_PART | REFUSED_PART) != 0;
+            changes_copies && *parts <= TEXT_PART | REMOVED_PART | COPIES_PART | REFUSED_PART
+        })?,
+        _ => 0,
+    };
     Some(DocumentEdit {
         id,
         before: decode_state(fields, flags)?,
         after: decode_state(fields, flags >> AFTER_SHIFT)?,
-        text: match flags & BOTH_TEXT {
-            PUT_TEXT => TextEdit::put_without_keys(decode_record(fields)?),
-            REMOVE_TEXT => TextEdit::Remove,
-            BOTH_TEXT => return None,
-            _ => TextEdit::Keep,
+        text: match parts & (TEXT_PART | REMOVED_PART) {
+            0 => TextEdit::Keep,
+            TEXT_PART => TextEdit::put_without_keys(decode_record(fields)?),
+            REMOVED_PART => TextEdit::Remove,
+            _ => return None,
         },
+        copies: CopiesEdit::new(
+            match parts & COPIES_PART {
+                0 => None,
+                _ => Some(Arc::new(decode_copies(fields)?)),
+            },
+            match parts & REFUSED_PART {
+                0 => Vec::new(),
+                _ => decode_refused(fields)?,
+            },
+        ),
     })
+}
+
+fn decode_copies(fields: &mut Fields<'_>) -> Option<Copies> {
+    let length = fields.u32()?;
+    let bytes = fields.bytes(usize::try_from(length).ok()?)?;
+    Copies::parse(std::str::from_utf8(bytes).ok()?)
+}
+
+/// At least one refused document.
+fn decode_refused(fields: &mut Fields<'_>) -> Option<Vec<Refused>> {
+    let len = usize::try_from(fields.u32()?).ok()?;
+    let bytes = fields.bytes(len.checked_mul(REFUSED_BYTES)?)?;
+    let mut fields = Fields(bytes);
+    let mut refused = Vec::with_capacity(len);
+    while !fields.0.is_empty() {
+        refused.push(Refused {
+            hash: fields.u64()?,
+            value: fields.u64()?,
+        });
+    }
+    (len > 0).then_some(refused)
 }
 
 /// The state that the lowest three flags announce; `Some(None)` if the document is not stored.
@@ -176,6 +276,7 @@ pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::copies::{Sighting, SightingKind};
 
     fn state() -> impl Strategy<Value = Option<StoredDocument>> {
         let state = (any::<u64>(), any::<bool>(), any::<Option<u64>>());
@@ -193,22 +294,39 @@ pub(super) mod tests {
             "\\PC{0,40}".prop_map(TextEdit::put_without_keys),
             ("\\PC{1,40}", any::<Option<bool>>()).prop_map(|(key, text)| {
                 let text = text.map(|is_empty| if is_empty { "" } else { &key });
-                TextEdit::put_without_keys(Record::new(Some(&key), None, text))
+                TextEdit::put_without_keys(Record::new(Some(&key), None, None, text))
             }),
         ]
     }
 
+    fn copies() -> impl Strategy<Value = Option<Box<CopiesEdit>>> {
+        let state = proptest::option::of("\\PC{1,9}".prop_map(|key| {
+            let sighting = Sighting {
+                document: key.as_str().into(),
+                seen: Timestamp(9),
+                kind: SightingKind::Alike,
+            };
+            Arc::new(Copies::with(None, sighting, 1))
+        }));
+        let refused = vec(any::<(u64, u64)>(), 0..3);
+        (state, refused).prop_map(|(state, refused)| {
+            let refused = refused.into_iter();
+            let refused = refused.map(|(hash, value)| Refused { hash, value });
+            CopiesEdit::new(state, refused.collect())
+        })
+    }
+
     /// Any change of a document.
     pub(in crate::store::journal) fn edit() -> impl Strategy<Value = DocumentEdit> {
-        (any::<u64>(), state(), state(), text()).prop_map(|(id, before, after, text)| {
-            let id = DocId(id);
-            DocumentEdit {
-                id,
+        (any::<u64>(), state(), state(), text(), copies()).prop_map(
+            |(id, before, after, text, copies)| DocumentEdit {
+                id: DocId(id),
                 before,
                 after,
                 text,
-            }
-        })
+                copies,
+            },
+        )
     }
 
     fn counts() -> impl Strategy<Value = Counts> {
@@ -220,14 +338,18 @@ pub(super) mod tests {
 
     #[test]
     fn text_that_is_put_and_removed_is_refused() {
-        let payload = |text_flags| {
+        let payload = |flags: &[u8]| {
             let mut bytes = vec![0; COUNTS_BYTES as usize + 8];
-            bytes.push(text_flags);
+            bytes.extend(flags);
             bytes.extend(4_u32.to_le_bytes().iter().chain(b"text"));
+            bytes.extend(1_u32.to_le_bytes().iter().chain(&[0; REFUSED_BYTES]));
             decode(&bytes, 1)
         };
-        assert!(payload(PUT_TEXT).is_some());
-        assert_eq!(payload(BOTH_TEXT), None);
+        let with_parts = |parts| payload(&[HAS_PARTS, parts]);
+        assert!(with_parts(TEXT_PART | REFUSED_PART).is_some());
+        assert_eq!(with_parts(TEXT_PART | REMOVED_PART | REFUSED_PART), None);
+        assert_eq!(with_parts(TEXT_PART), None);
+        assert_eq!(with_parts(16 | TEXT_PART | REFUSED_PART), None);
     }
 
     proptest! {

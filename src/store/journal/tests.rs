@@ -99,6 +99,7 @@ fn insertion(id: u64, text: &str) -> DocumentEdit {
             arrival: None,
         }),
         text: TextEdit::put_without_keys(text),
+        copies: None,
     }
 }
 
@@ -199,6 +200,7 @@ fn every_kind_of_change_is_replayed_in_order() {
                 before,
                 after,
                 text: text.clone(),
+                copies: None,
             });
             batches.push((edits.collect(), counts(3)));
         }

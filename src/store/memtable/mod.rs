@@ -29,14 +29,16 @@ mod view;
 
 use std::collections::HashMap;
 use std::iter::zip;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
 use crate::analysis::Sketch;
+use crate::copies::Copies;
 use crate::forest::ForestSearch;
 use crate::ids::{DocId, Fingerprint};
-use crate::store::tables::edit::{DocumentEdit, StoredDocument, TextEdit};
+use crate::store::tables::edit::{CopiesEdit, DocumentEdit, Refused, StoredDocument, TextEdit};
 use fingerprints::FingerprintIndex;
 use forest::MemtableForest;
 use postings::{Posted, Postings};
@@ -56,6 +58,8 @@ pub(crate) struct Memtable {
     forest: MemtableForest,
     /// The documents that were put with each key, by the hash of the key.
     keys: Shards<Postings>,
+    /// The last value of each refused key or id, by its hash. Only a writer reads them.
+    refused: Mutex<HashMap<u64, u64>>,
     /// By the seqno of the first version of each document; set by the first search that finds the
     /// document.
     sketches: SeqnoLog<FirstSketch>,
@@ -94,6 +98,9 @@ struct Version {
     after: Option<StoredDocument>,
     /// The change of the text by this and all earlier versions together.
     text: TextEdit,
+    /// The copies that this and all earlier versions together set, and the documents that this
+    /// edit refused.
+    copies: Option<Box<CopiesEdit>>,
     /// The seqnos of the previous and the next version of the document, or [`NO_SEQNO`].
     previous: u32,
     next: AtomicU32,
@@ -168,6 +175,7 @@ impl Memtable {
             postings: Shards::new(shards, Postings::new),
             forest: MemtableForest::new(shards),
             keys: Shards::new(shards, Postings::new),
+            refused: Mutex::default(),
             sketches: SeqnoLog::new(),
             fingerprints: FingerprintIndex::new(max_list_len),
             min_grouped_edits,
@@ -214,6 +222,11 @@ impl Memtable {
             self.last_id.fetch_max(edit.id.0, Ordering::Relaxed);
             appender.memory.text_bytes += edit.text.len_bytes() + edit.text.packed_bytes();
             appender.memory.text_keys += edit.text.keys().len();
+            appender.memory.text_bytes += edit.copies_bytes();
+            if !edit.refused().is_empty() {
+                let refused = edit.refused().iter().map(|one| (one.hash, one.value));
+                self.refused.lock().extend(refused);
+            }
         }
         // Seqnos fit in 32 bits: a flush is due long before `u32::MAX` edits.
         let visible = from + edits.len() as u32;
@@ -351,6 +364,12 @@ impl Memtable {
             (TextEdit::Keep, Some(replaced)) => replaced.text.clone(),
             (text, _) => text.clone(),
         };
+        let state = match (edit.new_copies(), &edit.text, replaced) {
+            (Some(state), ..) => Some(state),
+            (None, TextEdit::Keep, Some(replaced)) => replaced.new_copies(),
+            (None, ..) => None,
+        };
+        let copies = CopiesEdit::new(state.cloned(), edit.refused().to_vec());
         let first = replaced.map_or(seqno, |replaced| replaced.first);
         // Without keys the document is in no forest, and no search reads its sketch.
         if let Some(replaced) = replaced
@@ -371,6 +390,7 @@ impl Memtable {
                 first,
                 after: edit.after,
                 text,
+                copies,
                 previous: previous.unwrap_or(NO_SEQNO),
                 next: AtomicU32::new(NO_SEQNO),
             },
@@ -447,10 +467,31 @@ impl Memtable {
                 before: before.map(|(_, before)| *before),
                 after: latest.after,
                 text: latest.text.clone(),
+                copies: CopiesEdit::new(latest.new_copies().cloned(), self.refused_by(latest)),
             });
         }
         edits.sort_unstable_by_key(|edit| edit.id);
         edits
+    }
+}
+
+impl Memtable {
+    /// The documents that a version and the versions before refused, in order.
+    fn refused_by(&self, latest: &Version) -> Vec<Refused> {
+        let mut refused = Vec::new();
+        let mut version = Some(latest);
+        while let Some(one) = version {
+            let own = one.copies.iter().flat_map(|copies| &copies.refused);
+            refused.extend(own.rev());
+            version = self.versions.get(one.previous);
+        }
+        refused.reverse();
+        refused
+    }
+
+    /// The last value of a refused key or id.
+    fn refused(&self, hash: u64) -> Option<u64> {
+        self.refused.lock().get(&hash).copied()
     }
 }
 
@@ -471,6 +512,10 @@ impl FirstSketch {
 }
 
 impl Version {
+    fn new_copies(&self) -> Option<&Arc<Copies>> {
+        self.copies.as_ref()?.state.as_ref()
+    }
+
     /// Returns `true` if the next version is not visible.
     fn is_latest(&self, visible: u32) -> bool {
         self.next.load(Ordering::Relaxed) >= visible

@@ -34,6 +34,7 @@ fn insertion(id: u64, bits: u64) -> DocumentEdit {
         before: None,
         after: Some(state(bits)),
         text: TextEdit::Keep,
+        copies: None,
     }
 }
 
@@ -84,6 +85,7 @@ impl Model {
             before,
             after,
             text: text.clone(),
+            copies: None,
         }
     }
 
@@ -249,6 +251,7 @@ proptest! {
                     before: before.get(id).copied(),
                     after: after.stored.get(id).copied(),
                     text: text.clone(),
+                    copies: None,
                 })
                 .collect();
             prop_assert_eq!(memtable.coalesced_edits(memtable.len()), expected);

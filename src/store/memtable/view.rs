@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::{Memtable, TextEdit, Version, indexed_fingerprint};
 use crate::analysis::Analysed;
+use crate::copies::Copies;
 use crate::document::Match;
 use crate::error::Result;
 use crate::forest::ForestSearch;
@@ -91,6 +92,24 @@ impl MemtableView {
             state: latest.after,
             text: text.clone(),
         })
+    }
+
+    /// The copies of a document that the memtables have edited; `None` if the tables have them.
+    pub(crate) fn copies(&self, id: DocId) -> Option<Option<Arc<Copies>>> {
+        for version in self.parts.iter().filter_map(|part| part.version(id)) {
+            match (version.new_copies(), &version.text) {
+                (Some(copies), _) => return Some(Some(Arc::clone(copies))),
+                (None, TextEdit::Put(text)) => return Some(text.record().copies().map(Arc::new)),
+                (None, TextEdit::Remove) => return Some(None),
+                (None, TextEdit::Keep) => {}
+            }
+        }
+        None
+    }
+
+    /// The last value of a refused key or id, also of an edit that is not visible.
+    pub(crate) fn refused(&self, hash: u64) -> Option<u64> {
+        (self.parts.iter()).find_map(|part| part.memtable.refused(hash))
     }
 
     /// The largest id of a document that was edited, even if the edit is not visible or removed the

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::analysis::{Analysed, Sketch};
+use crate::copies::Copies;
 use crate::ids::Timestamp;
 use crate::ids::{DocId, Fingerprint};
 use crate::record::{Record, key_hash};
@@ -25,9 +26,46 @@ pub(crate) struct DocumentEdit {
     /// The state after the change, or `None` if the document is removed.
     pub(crate) after: Option<StoredDocument>,
     pub(crate) text: TextEdit,
+    /// `None` unless the batch refused copies of the document, or put it with its copies.
+    pub(crate) copies: Option<Box<CopiesEdit>>,
 }
 
-/// The change of the stored text of a document; in a database with keys or fields, of its record.
+/// The change of the copies of a document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CopiesEdit {
+    /// The copies after the change. With `None`, a kept text keeps its copies, and a new record has
+    /// its own.
+    pub(crate) state: Option<Arc<Copies>>,
+    /// The documents that were refused.
+    pub(crate) refused: Vec<Refused>,
+}
+
+/// An entry of table `refused`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    /// The [hash](crate::record::refused_hash) of the refused key or id.
+    pub(crate) hash: u64,
+    /// In a database with a window, the time of the refused document in ms. In other databases, the
+    /// id of the document that it repeats.
+    pub(crate) value: u64,
+}
+
+impl CopiesEdit {
+    /// `None` for an edit that changes nothing.
+    pub(crate) fn new(state: Option<Arc<Copies>>, refused: Vec<Refused>) -> Option<Box<Self>> {
+        let is_empty = state.is_none() && refused.is_empty();
+        (!is_empty).then(|| Box::new(Self { state, refused }))
+    }
+
+    /// Bytes in memory.
+    fn len_bytes(&self) -> usize {
+        let state = self.state.as_ref().map_or(0, |copies| copies.len_bytes());
+        size_of::<Self>() + size_of_val(self.refused.as_slice()) + state
+    }
+}
+
+/// The change of the stored text of a document; in a database with keys, fields or copies, of its
+/// record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TextEdit {
     Keep,
@@ -92,7 +130,22 @@ impl TextEdit {
 impl DocumentEdit {
     /// Returns `false` if the edit leaves the document as it is.
     pub(crate) fn changes_something(&self) -> bool {
-        self.before != self.after || self.text != TextEdit::Keep
+        self.before != self.after || self.text != TextEdit::Keep || self.copies.is_some()
+    }
+
+    /// The copies after the edit, if the edit sets them.
+    pub(crate) fn new_copies(&self) -> Option<&Arc<Copies>> {
+        self.copies.as_ref()?.state.as_ref()
+    }
+
+    /// The documents that were refused as copies of the document.
+    pub(crate) fn refused(&self) -> &[Refused] {
+        self.copies.as_ref().map_or(&[], |copies| &copies.refused)
+    }
+
+    /// Bytes in memory of the copies.
+    pub(crate) fn copies_bytes(&self) -> usize {
+        self.copies.as_ref().map_or(0, |copies| copies.len_bytes())
     }
 }
 

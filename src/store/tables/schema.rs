@@ -10,7 +10,9 @@
 //! | `times` | packed pairs | document id, arrival time in ms: every document, if times are kept |
 //! | `forest` | packed pairs | forest key, document id: each distinct key of each text in `texts`, if the file is made for similar texts |
 //! | `keys` | packed pairs | hash of the key, document id: every document, if keys are kept |
-//! | `texts` | plain | document id → crc32, compressed text; with keys or fields, each record |
+//! | `copied` | packed pairs | document id, time of the last copy and number of copies: every document with a copy, if copies are kept |
+//! | `refused` | packed pairs | hash of a refused key or id, time or document: every refused document, if copies are kept |
+//! | `texts` | plain | document id → crc32, compressed text; with keys, fields or copies, each record |
 //! | `meta` | plain | name → crc32, value: recipe, settings, `max_ahead` if not the default, options if any, description of the forest, counters, identity, journal mark |
 
 use std::hash::{BuildHasher, RandomState};
@@ -47,7 +49,7 @@ pub(crate) enum ByEntry<P, S> {
 /// Every packed table, each at the index of its number.
 // The number is in the header of each chunk, so the number of a table never changes, and the number
 // of a table that goes is not used again.
-pub(crate) const TABLES: [ByEntry<TableSpec<u128>, TableSpec<u64>>; 10] = [
+pub(crate) const TABLES: [ByEntry<TableSpec<u128>, TableSpec<u64>>; 12] = [
     ByEntry::Pairs(FINGERPRINTS),
     ByEntry::Pairs(BLOCK0),
     ByEntry::Singles(ROTATED[0]),
@@ -58,6 +60,8 @@ pub(crate) const TABLES: [ByEntry<TableSpec<u128>, TableSpec<u64>>; 10] = [
     ByEntry::Pairs(TIMES),
     ByEntry::Pairs(TEXT_KEYS),
     ByEntry::Pairs(KEYS),
+    ByEntry::Pairs(COPIED),
+    ByEntry::Pairs(REFUSED),
 ];
 
 pub(crate) const FINGERPRINTS: TableSpec<u128> = TableSpec::new("fingerprints", 0, |_| true);
@@ -72,6 +76,8 @@ pub(crate) const ARRIVALS: TableSpec<u128> = TableSpec::new("arrivals", 6, |keep
 pub(crate) const TIMES: TableSpec<u128> = TableSpec::new("times", 7, |keeps| keeps.arrivals);
 pub(crate) const TEXT_KEYS: TableSpec<u128> = TableSpec::new("forest", 8, |keeps| keeps.text_keys);
 pub(crate) const KEYS: TableSpec<u128> = TableSpec::new("keys", 9, |keeps| keeps.keys);
+pub(crate) const COPIED: TableSpec<u128> = TableSpec::new("copied", 10, Keeps::copies);
+pub(crate) const REFUSED: TableSpec<u128> = TableSpec::new("refused", 11, Keeps::copies);
 
 impl<E> TableSpec<E> {
     const fn new(name: &'static str, number: u8, is_kept: fn(Keeps) -> bool) -> Self {
@@ -114,7 +120,10 @@ const OPTIONS_FLAG: u8 = 128;
 // The bits of the value `options`.
 const KEYS_OPTION: u64 = 1;
 const FIELDS_OPTION: u64 = 2;
-const OPTIONS: u64 = KEYS_OPTION | FIELDS_OPTION;
+/// The number of sightings of a document that are stored is in the bits from here on; 0 without
+/// copies.
+const COPIES_SHIFT: u32 = 32;
+const OPTIONS: u64 = KEYS_OPTION | FIELDS_OPTION | (u16::MAX as u64) << COPIES_SHIFT;
 
 /// The settings that are fixed when a file is created.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,6 +141,8 @@ pub(crate) struct Header {
     pub(crate) keys: bool,
     /// Documents may have fields.
     pub(crate) fields: bool,
+    /// The number of sightings of a document that are stored; 0 in a database without copies.
+    pub(crate) copies: u16,
 }
 
 impl Header {
@@ -141,7 +152,9 @@ impl Header {
     }
 
     fn options(&self) -> u64 {
-        u64::from(self.keys) * KEYS_OPTION + u64::from(self.fields) * FIELDS_OPTION
+        u64::from(self.keys) * KEYS_OPTION
+            + u64::from(self.fields) * FIELDS_OPTION
+            + (u64::from(self.copies) << COPIES_SHIFT)
     }
 
     /// The parts of a document that the database keeps.
@@ -152,6 +165,7 @@ impl Header {
             arrivals: self.retention.is_some(),
             keys: self.keys,
             fields: self.fields,
+            newest_copies: self.copies,
         }
     }
 
@@ -178,12 +192,18 @@ pub(crate) struct Keeps {
     pub(crate) arrivals: bool,
     pub(crate) keys: bool,
     pub(crate) fields: bool,
+    /// The number of sightings of a document that are stored; 0 without copies.
+    pub(crate) newest_copies: u16,
 }
 
 impl Keeps {
     /// Returns `true` if table `texts` has the record of every document.
     pub(crate) fn records(self) -> bool {
-        self.keys || self.fields
+        self.keys || self.fields || self.copies()
+    }
+
+    pub(crate) fn copies(self) -> bool {
+        self.newest_copies > 0
     }
 
     pub(crate) fn has_texts_table(self) -> bool {
@@ -325,6 +345,7 @@ pub(crate) fn read_header(values: &impl MetaValues, db_path: &DbPath) -> Result<
         retention: keeps_arrivals.then_some(retention),
         keys: options & KEYS_OPTION != 0,
         fields: options & FIELDS_OPTION != 0,
+        copies: (options >> COPIES_SHIFT) as u16,
     })
 }
 

@@ -1,6 +1,6 @@
 //! Table `texts`: the text of each document, compressed if that is shorter, behind its sketch, with
-//! a checksum. In a database with keys or fields, the [`Record`] of each document that has a text
-//! or fields. [`keys`](super::keys) has the rows of the keys.
+//! a checksum. In a database with keys, fields or copies, the [`Record`] of each document that has
+//! a text, fields or copies. [`keys`](super::keys) has the rows of the keys.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -8,6 +8,7 @@ use std::path::Path;
 use redb::ReadableTable;
 
 use crate::analysis::Sketch;
+use crate::copies::Copies;
 use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::ids::{DocId, DocRef};
@@ -33,6 +34,8 @@ const HAS_SKETCH: u8 = 0x10;
 const IS_RECORD: u8 = 0x20;
 /// Bit of the format byte of a record without a text.
 const HAS_NO_TEXT: u8 = 0x40;
+/// Bit of the format byte of a record with copies.
+const HAS_COPIES: u8 = 0x80;
 /// The compression level: level 3 takes little time beside the fingerprint of the text.
 const ZSTANDARD_LEVEL: i32 = 3;
 
@@ -60,6 +63,9 @@ pub(crate) fn refuse_unstorable(document: &Document, header: &Header, path: &Pat
         }
         _ => {}
     }
+    if let Some(copies) = document.copies.as_ref().filter(|_| header.copies > 0) {
+        refuse_long_keys(copies)?;
+    }
     if let Some(fields) = document.fields.as_ref().filter(|_| header.fields)
         && fields.len() > FIELDS_LIMIT_BYTES
     {
@@ -73,6 +79,19 @@ pub(crate) fn refuse_unstorable(document: &Document, header: &Header, path: &Pat
         Some(text) => refuse_too_long(text, id),
         None => Ok(()),
     }
+}
+
+/// Returns [`Error::InvalidKey`] for copies with a key that no document can have.
+fn refuse_long_keys(copies: &Copies) -> Result<()> {
+    for sighting in &copies.newest {
+        if let DocRef::Key(key) = &sighting.document
+            && !(1..=KEY_LIMIT_BYTES).contains(&key.len())
+        {
+            let len_bytes = key.len();
+            return Err(Error::InvalidKey { len_bytes });
+        }
+    }
+    Ok(())
 }
 
 /// Returns [`Error::TextTooLong`] for a text of more than [`TEXT_LIMIT_BYTES`].
@@ -114,6 +133,7 @@ impl Encoder {
         let mut flags = if sketch.is_some() { HAS_SKETCH } else { 0 };
         flags |= if record.is_plain() { 0 } else { IS_RECORD };
         flags |= if record.has_text() { 0 } else { HAS_NO_TEXT };
+        flags |= if record.has_copies() { HAS_COPIES } else { 0 };
         let mut payload = vec![format | flags];
         payload.extend(sketch.iter().flatten().flatten());
         payload.extend_from_slice(content);
@@ -140,9 +160,8 @@ pub(crate) fn decode(id: DocId, bytes: &[u8], db_path: &DbPath) -> Result<Record
     let content = String::from_utf8(content).map_err(|_| damaged("is not UTF-8"))?;
     match row.is_record {
         false => Ok(content.into()),
-        true => {
-            Record::parse_without_key(&content, row.has_text).ok_or_else(|| damaged("is no record"))
-        }
+        true => Record::parse_without_key(&content, row.has_text, row.has_copies)
+            .ok_or_else(|| damaged("is no record")),
     }
 }
 
@@ -164,6 +183,7 @@ struct Row<'b> {
     sketch: Option<Sketch>,
     is_record: bool,
     has_text: bool,
+    has_copies: bool,
     content: &'b [u8],
 }
 
@@ -184,12 +204,13 @@ impl<'b> Row<'b> {
                 (Some(Sketch::from_words(words)), content)
             }
         };
-        match flags & !(HAS_SKETCH | IS_RECORD | HAS_NO_TEXT) {
+        match flags & !(HAS_SKETCH | IS_RECORD | HAS_NO_TEXT | HAS_COPIES) {
             format @ (PLAIN | ZSTANDARD) => Ok(Self {
                 format,
                 sketch,
                 is_record: flags & IS_RECORD != 0,
                 has_text: flags & HAS_NO_TEXT == 0,
+                has_copies: flags & HAS_COPIES != 0,
                 content,
             }),
             _ => Err(unknown()),
@@ -382,15 +403,23 @@ pub(crate) fn rows(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::copies::{Sighting, SightingKind};
+    use crate::ids::Timestamp;
 
     #[test]
     fn texts_decode_to_themselves_and_damage_is_detected() {
         let db_path = DbPath::on_system_disk(std::path::Path::new("texts.simdb"));
         let mut encoder = Encoder::default();
         let sketches = [None, Some(Sketch::from_words([7, 1 << 40]))];
+        let sighting = Sighting {
+            document: 9.into(),
+            seen: Timestamp(1 << 40),
+            kind: SightingKind::Duplicate { distance: 3 },
+        };
+        let copies = Copies::with(None, sighting, 1);
         let long = "the cat sat on the mat. ".repeat(500);
-        let fields = Record::new(None, Some("{}"), Some(&long));
-        let no_text = Record::new(None, Some("{}"), None);
+        let fields = Record::new(None, Some("{}"), None, Some(&long));
+        let no_text = Record::new(None, Some("{}"), Some(&copies), None);
         for record in [
             Record::from(""),
             "短".into(),

@@ -1,6 +1,7 @@
 //! The documents of a view by id, its totals and its unflushed changes.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::View;
 use crate::document::Document;
@@ -44,10 +45,13 @@ impl View {
         self.with_record(without_text(id, state)).map(Some)
     }
 
-    /// A document with its text, its key and its fields.
+    /// A document with its text, its key, its fields and its copies.
     pub(crate) fn with_record(&self, document: Document) -> Result<Document> {
         let (record, key) = (self.record(document.id)?, self.key(document.id)?);
-        let document = document.with_record(record);
+        let mut document = document.with_record(record);
+        if let Some(copies) = self.edited_copies(document.id) {
+            document.copies = copies.map(Arc::unwrap_or_clone);
+        }
         Ok(Document { key, ..document })
     }
 

@@ -9,6 +9,7 @@
 //! This folder uses the tables, the pager, the memtables and the caches, and writes nothing.
 
 pub(crate) mod access;
+mod copies;
 mod documents;
 mod keys;
 mod lookup;
@@ -102,7 +103,8 @@ impl<A: ViewAccess> View<A> {
         Ok(self.record(id)?.and_then(Record::into_text))
     }
 
-    /// The text with the key and the fields of its document; `None` if no record is stored.
+    /// The text with the key and the fields of its document; `None` if no record is stored. The
+    /// record may have earlier [copies](Self::copies).
     pub(crate) fn record(&self, id: DocId) -> Result<Option<Record>> {
         match self.memtables.latest(id).map(|latest| latest.text) {
             Some(TextEdit::Put(keyed)) => Ok(Some(keyed.record().clone())),

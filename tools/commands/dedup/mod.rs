@@ -311,6 +311,7 @@ impl Dedup {
             frozen: false,
             keys: false,
             fields: false,
+            copies: None,
         })
     }
 

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 
 use anyhow::{Error, Result, anyhow};
 use serde::Serialize;
-use simdb::{Database, DocId, Fingerprint, Outcome};
+use simdb::{Copies, Database, DocId, Fingerprint, Outcome};
 
 use super::counts::VerdictCounts;
 use super::documents::{SubmittedGroup, aborted};
@@ -36,8 +36,11 @@ enum LineVerdict<'a> {
         of_key: Option<String>,
         distance: Option<u32>,
         #[serde(flatten)]
-        alike: Option<Alike>,
+        alike: Option<Box<Alike>>,
+        #[serde(flatten)]
+        copies: Option<CopiesSoFar>,
     },
+    Seen,
     Exists {
         stored: String,
         repeated: bool,
@@ -48,6 +51,22 @@ enum LineVerdict<'a> {
     Rejected {
         error: &'a str,
     },
+}
+
+/// The copies of the document that a line repeats, with this line and the lines of its group.
+#[derive(Serialize)]
+struct CopiesSoFar {
+    copies: u64,
+    first_seen: String,
+}
+
+impl CopiesSoFar {
+    fn new(copies: &Copies) -> Self {
+        Self {
+            copies: copies.count,
+            first_seen: copies.first_seen.to_string(),
+        }
+    }
 }
 
 pub(super) struct Answers<'a> {
@@ -119,13 +138,20 @@ impl Answers<'_> {
                     LineVerdict::new(*fingerprint, outcome)
                 }
             };
-            if let (LineVerdict::Duplicate { of, of_key, .. }, Some(_)) = (&mut verdict, &line.key)
+            let settings = self.database.settings();
+            if let LineVerdict::Duplicate {
+                of, of_key, copies, ..
+            } = &mut verdict
+                && (settings.keys || settings.copies.is_some())
             {
-                if snapshot.is_none() {
-                    snapshot = Some(self.database.snapshot()?);
+                let snapshot = match &mut snapshot {
+                    Some(snapshot) => snapshot,
+                    none => none.insert(self.database.snapshot()?),
+                };
+                *of_key = snapshot.key(DocId(*of))?;
+                if settings.copies.is_some() {
+                    *copies = snapshot.copies(DocId(*of))?.as_ref().map(CopiesSoFar::new);
                 }
-                let named = snapshot.as_ref().map(|snapshot| snapshot.key(DocId(*of)));
-                *of_key = named.transpose()?.flatten();
             }
             *verdict.count_in(&mut self.counts) += 1;
             let is_copy = matches!(
@@ -139,7 +165,7 @@ impl Answers<'_> {
             // The id assigned to a document that is not stored belongs to no document.
             let is_stored = !matches!(
                 verdict,
-                LineVerdict::Duplicate { .. } | LineVerdict::Expired { .. }
+                LineVerdict::Duplicate { .. } | LineVerdict::Seen | LineVerdict::Expired { .. }
             );
             if !is_stored && line.is_assigned {
                 id = None;
@@ -181,6 +207,7 @@ impl LineVerdict<'_> {
             Self::New(_) => &mut counts.new,
             Self::Duplicate { .. } => &mut counts.duplicates,
             Self::Exists { .. } => &mut counts.exist,
+            Self::Seen => &mut counts.seen,
             Self::Expired { .. } => &mut counts.expired,
             Self::Rejected { .. } => &mut counts.rejected,
         }
@@ -193,7 +220,8 @@ impl LineVerdict<'_> {
                 of,
                 of_key: None,
                 distance,
-                alike: duplicate.alike,
+                alike: duplicate.alike.map(Box::new),
+                copies: None,
             };
         }
         match outcome {
@@ -204,6 +232,7 @@ impl LineVerdict<'_> {
                     repeated,
                 }
             }
+            Outcome::Seen => Self::Seen,
             Outcome::Expired { cutoff } => Self::Expired {
                 cutoff: cutoff.to_string(),
             },

@@ -12,6 +12,8 @@ pub(super) struct VerdictCounts {
     pub(super) new: u64,
     pub(super) duplicates: u64,
     pub(super) exist: u64,
+    /// Documents that were refused before as copies.
+    pub(super) seen: u64,
     pub(super) expired: u64,
     pub(super) rejected: u64,
 }
@@ -43,10 +45,11 @@ impl VerdictCounts {
             new,
             duplicates,
             exist,
+            seen,
             expired,
             rejected,
         } = self;
-        new + duplicates + exist + expired + rejected
+        new + duplicates + exist + seen + expired + rejected
     }
 
     pub(super) fn summary(self, started: Instant) -> String {
@@ -54,14 +57,21 @@ impl VerdictCounts {
             new,
             duplicates,
             exist,
+            seen,
             expired,
             rejected,
         } = self;
         let lines = self.lines();
         let seconds = started.elapsed().as_secs_f64();
         let per_second = lines as f64 / seconds.max(f64::MIN_POSITIVE);
+        // Only a database that records copies knows documents that are not stored.
+        let seen = match seen {
+            0 => String::new(),
+            _ => format!("{} seen before, ", grouped(seen)),
+        };
         format!(
-            "{} in {seconds:.1} s, {} a second: {} new, {}, {} there already, {} expired, {} rejected",
+            "{} in {seconds:.1} s, {} a second: {} new, {}, {} there already, {seen}{} expired, \
+             {} rejected",
             counted(lines, "line"),
             grouped(per_second as u64),
             grouped(new),

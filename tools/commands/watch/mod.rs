@@ -52,6 +52,11 @@ use crate::options::{DuplicateRule, FieldNames, KeyOptions, NewDatabase, OnError
 /// duplicate: with --unique, document `of` lies at this `distance`, or with --unique similar has
 /// this `edit_similarity` and `jaccard`, the same words or more (`containment`: same or a_in_b),
 /// and `missing_in_b` and `missing_in_a`, where B is the stored text. The document is not stored.
+/// In a database with --copies, `copies` has the number of copies of document `of` so far, and
+/// `first_seen` the time of the first; lines of one commit have the same number.
+///
+/// seen: in a database with --copies, the key or id is the key or id of a copy that was refused
+/// before. The document is not compared, not counted again and not stored.
 ///
 /// exists: the id is taken, and the document is not stored. `stored` is the fingerprint of the
 /// stored document; `repeated` is true if both fingerprints are equal.

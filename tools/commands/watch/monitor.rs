@@ -24,10 +24,10 @@ pub struct MonitorOptions {
     /// Print the counts on standard error this often, as one line of JSON: `10s`, `5m`
     ///
     /// SIGUSR1 prints them at once. The counts are since the start: seconds, read, answered, new,
-    /// refused (duplicate, exists, expired), rejected, copies (duplicates with the fingerprint of
-    /// the stored document), documents and latest_arrival of the database, backups and
-    /// failed_backups; latency_ms has the mean and the maximum, from the reading of a line to its
-    /// answer, since the last print.
+    /// refused (duplicate, exists, seen, expired), rejected, copies (duplicates with the
+    /// fingerprint of the stored document), documents and latest_arrival of the database, backups
+    /// and failed_backups; latency_ms has the mean and the maximum, from the reading of a line to
+    /// its answer, since the last print.
     #[arg(long, value_name = "DURATION", value_parser = parse_interval)]
     stats_every: Option<Duration>,
 
@@ -213,6 +213,7 @@ impl Monitor {
             new,
             duplicates,
             exist,
+            seen,
             expired,
             rejected,
         } = answered.counts;
@@ -221,7 +222,7 @@ impl Monitor {
             "read": self.read.load(Ordering::Relaxed),
             "answered": answered.counts.lines(),
             "new": new,
-            "refused": {"duplicate": duplicates, "exists": exist, "expired": expired},
+            "refused": {"duplicate": duplicates, "exists": exist, "seen": seen, "expired": expired},
             "rejected": rejected,
             "copies": answered.copies,
             "latency_ms": latency.map(|[mean, most]| json!({"mean": mean, "max": most})),
@@ -270,6 +271,7 @@ impl Monitor {
             ("{verdict=\"new\"}", counts.new as f64),
             ("{verdict=\"duplicate\"}", counts.duplicates as f64),
             ("{verdict=\"exists\"}", counts.exist as f64),
+            ("{verdict=\"seen\"}", counts.seen as f64),
             ("{verdict=\"expired\"}", counts.expired as f64),
             ("{verdict=\"rejected\"}", counts.rejected as f64),
         ];

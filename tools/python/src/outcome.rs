@@ -18,7 +18,7 @@ impl From<simdb::Outcome> for Outcome {
 
 #[pymethods]
 impl Outcome {
-    /// "inserted", "exists", "duplicate", "similar", "extends", "supersedes", "expired",
+    /// "inserted", "exists", "duplicate", "similar", "extends", "supersedes", "seen", "expired",
     /// "replaced", "removed" or "missing".
     #[getter]
     fn kind(&self) -> &'static str {
@@ -30,6 +30,7 @@ impl Outcome {
             Similar(_) => "similar",
             Extends(_) => "extends",
             Supersedes(_) => "supersedes",
+            Seen => "seen",
             Expired { .. } => "expired",
             Replaced { .. } => "replaced",
             Removed { .. } => "removed",

@@ -5,7 +5,7 @@ use serde::de::{Deserializer, Error as _};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use simdb::{DocId, Document, Fingerprint, Match, Outcome, Similar, Timestamp};
+use simdb::{Copies, DocId, Document, Fingerprint, Match, Outcome, Similar, Timestamp};
 use simdb_tools::formats::id_of;
 
 use crate::error::ApiError;
@@ -39,6 +39,8 @@ pub struct WireDocument {
     key: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fields: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    copies: Option<Value>,
 }
 
 impl From<Document> for WireDocument {
@@ -51,6 +53,7 @@ impl From<Document> for WireDocument {
             text,
             key,
             fields,
+            copies,
         } = document;
         let object = |fields: String| {
             serde_json::from_str(&fields).unwrap_or_else(|_| Value::String(fields.clone()))
@@ -63,6 +66,7 @@ impl From<Document> for WireDocument {
             text,
             key,
             fields: fields.map(object),
+            copies: copies.as_ref().map(copies_value),
         }
     }
 }
@@ -91,6 +95,22 @@ impl From<Match> for WireMatch {
             text: None,
         }
     }
+}
+
+/// The copies of a document, as the library serialises them, with strings as ids.
+pub fn copies_value(copies: &Copies) -> Value {
+    let mut value = serde_json::to_value(copies).unwrap_or_default();
+    let newest = value.get_mut("newest").and_then(Value::as_array_mut);
+    for document in newest
+        .into_iter()
+        .flatten()
+        .filter_map(|one| one.get_mut("document"))
+    {
+        if document.is_u64() {
+            *document = Value::String(document.to_string());
+        }
+    }
+    value
 }
 
 /// A document with a similar text, as the library serialises it, with a string as id.
@@ -158,6 +178,8 @@ pub enum WireOutcome {
     Supersedes {
         matches: Vec<Value>,
     },
+    /// The document was refused before as a copy.
+    Seen,
     Expired {
         cutoff: Timestamp,
     },
@@ -193,6 +215,7 @@ impl WireOutcome {
             Outcome::Supersedes(removed) => Self::Supersedes {
                 matches: removed.iter().map(similar_value).collect(),
             },
+            Outcome::Seen => Self::Seen,
             Outcome::Expired { cutoff } => Self::Expired { cutoff },
             Outcome::Replaced { stored } => Self::Replaced { stored },
             Outcome::Removed { stored } => Self::Removed { stored },

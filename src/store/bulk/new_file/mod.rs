@@ -384,6 +384,7 @@ mod tests {
                 retention: keeps.then(crate::Retention::default),
                 keys: keeps,
                 fields: keeps,
+                copies: u16::from(keeps),
             };
             let file = NewFile::create(&target, &header, 1 << 20, None).unwrap();
             assert_eq!(file.file.len().unwrap(), 257 * PAGE_BYTES as u64);

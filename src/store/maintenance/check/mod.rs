@@ -5,6 +5,7 @@
 //! order-independent 128-bit sums. Only if sums differ is each entry looked up, to name those that
 //! differ.
 
+mod copies;
 mod documents;
 mod entry_sum;
 mod keys;

@@ -9,6 +9,7 @@ use crate::analysis::{Analysed, Sketch};
 use crate::error::Result;
 use crate::ids::DocId;
 use crate::record::{Record, key_hash};
+use crate::store::tables::copies::copied_entry;
 use crate::store::tables::keys::{self, FIRST_GROUP};
 use crate::store::tables::packed::damaged_ranges::{Part, split_damage};
 use crate::store::tables::packed::entry::pair;
@@ -26,6 +27,14 @@ struct StoredText {
     sketch: Option<Sketch>,
 }
 
+/// The entries of other tables that the rows make.
+#[derive(Clone, Copy, Default)]
+struct MadeSums {
+    forest: EntrySum,
+    keys: EntrySum,
+    copied: EntrySum,
+}
+
 /// A batch, whose forest keys are made on all cores, ends after 4,096 texts or 16 MiB of text.
 const TEXTS_PER_BATCH: usize = 4096;
 const BYTES_PER_BATCH: usize = 16 << 20;
@@ -36,22 +45,25 @@ impl TableCheck {
             return Ok(());
         };
         let made = self.stored_texts(tables, table)?;
-        let (made, keys) = made.unzip();
         if let Some(forest) = tables.kept(TEXT_KEYS) {
-            self.forest(tables, table, forest, made)?;
+            self.forest(tables, table, forest, made.map(|made| made.forest))?;
         }
-        self.keys(tables, keys)
+        self.keys(tables, made.map(|made| made.keys))?;
+        self.copies(tables, made.map(|made| made.copied))
     }
 
-    /// Reads every text and looks up its document. Returns the sums of all forest keys and of all
-    /// keys, or `None` if a text cannot be read.
+    /// Reads every text and looks up its document. Returns `None` if a text cannot be read.
     fn stored_texts(
         &mut self,
         tables: &SnapshotTables,
         table: &TextsTable,
-    ) -> Result<Option<(EntrySum, EntrySum)>> {
+    ) -> Result<Option<MadeSums>> {
         let (mut count, mut is_whole) = (0, true);
-        let (mut forest, mut document_keys) = (EntrySum::default(), EntrySum::default());
+        let MadeSums {
+            mut forest,
+            keys: mut document_keys,
+            mut copied,
+        } = MadeSums::default();
         let (mut batch, mut batch_bytes) = (Vec::new(), 0);
         let keeps_keys = tables.kept(TEXT_KEYS).is_some();
         for part in texts::parts(table, 0, &tables.db_path) {
@@ -82,6 +94,11 @@ impl TableCheck {
             let has_text = stored
                 .as_ref()
                 .is_none_or(|stored| stored.record.has_text());
+            if let Some(stored) = &stored
+                && let Some(copies) = stored.record.copies()
+            {
+                copied.add(copied_entry(id, &copies));
+            }
             match stored {
                 Some(stored) if keeps_keys => {
                     batch_bytes += stored.record.content().len();
@@ -120,7 +137,11 @@ impl TableCheck {
                 document_keys.count
             ));
         }
-        Ok(is_whole.then_some((forest, document_keys)))
+        Ok(is_whole.then_some(MadeSums {
+            forest,
+            keys: document_keys,
+            copied,
+        }))
     }
 
     /// Reads `forest` and compares its entries with `made`, the entries of the texts.

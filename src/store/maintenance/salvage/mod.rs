@@ -2,8 +2,8 @@
 //!
 //! Most facts are in two tables, each the *twin* of the other: a reliable fingerprint in
 //! `fingerprints` and `block0`, an arrival time in `times` and `arrivals`. The recipe makes a lost
-//! fingerprint again from the text. Keys and fields are in table `texts`. All other tables are
-//! derived, and not read.
+//! fingerprint again from the text. Keys, fields and copies are in table `texts`. All other tables
+//! are derived, and not read.
 //!
 //! [`tables`] reads the tables, or [`pages`] every page if redb cannot open the file; [`join`]
 //! brings the facts of each document together, and [`wal_overlay`] replaces the documents that the
@@ -18,6 +18,7 @@ mod tables;
 mod wal_overlay;
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use crate::document::Document;
 use crate::error::Result;
@@ -154,6 +155,8 @@ impl DamagedFile {
             };
             let mut document = document.with_record(record);
             document.key = document.key.or(journaled.kept_key);
+            let copies = journaled.copies.map(Arc::unwrap_or_clone);
+            document.copies = copies.or(document.copies);
             if salvage.has_key(&document, keeps) {
                 load.push(document)?;
             }

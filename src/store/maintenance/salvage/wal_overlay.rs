@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::journals::owners;
 use super::source::DamagedFile;
+use crate::copies::Copies;
 use crate::record::Record;
 use crate::store::disk::path::message_without_path;
 use crate::store::journal::{Identity, Journal, Lookup};
@@ -17,6 +19,8 @@ pub(super) struct JournaledDocument {
     /// `None` if the document is removed.
     pub(super) state: Option<StoredDocument>,
     pub(super) text: TextEdit,
+    /// The copies, if an edit sets them.
+    pub(super) copies: Option<Arc<Copies>>,
     /// The text or the record in the tables, if `text` keeps that.
     pub(super) kept_text: Option<Record>,
     /// The key in the tables, if `text` keeps the record.
@@ -105,11 +109,15 @@ fn add(overlay: &mut WalOverlay, edit: DocumentEdit) {
     let document = overlay.entry(edit.id.0).or_insert(JournaledDocument {
         state: None,
         text: TextEdit::Keep,
+        copies: None,
         kept_text: None,
         kept_key: None,
     });
     document.state = edit.after;
+    let copies = edit.new_copies().cloned();
     if edit.text != TextEdit::Keep {
         document.text = edit.text;
+        document.copies = None;
     }
+    document.copies = copies.or(document.copies.take());
 }

@@ -1,0 +1,276 @@
+//! [`Copies`]: the documents that were refused as copies of a document.
+
+use crate::ids::{DocId, DocRef, Timestamp};
+
+/// At most 1,000 sightings of a document are stored, one MiB with the longest keys.
+pub(crate) const MAX_NEWEST: usize = 1000;
+
+/// The copies of a document: documents that [`insert_unique`](crate::Database::insert_unique) or
+/// [`insert_unless_similar`](crate::Database::insert_unless_similar) refused because of the
+/// document. Stored in a database with [`Builder::copies`](crate::Builder::copies).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Copies {
+    /// The number of refused documents. A document that is refused again under its key or id
+    /// ([`Outcome::Seen`](crate::Outcome::Seen)) is not counted again.
+    pub count: u64,
+    /// The earliest time of a copy.
+    pub first_seen: Timestamp,
+    /// The latest time of a copy.
+    pub last_seen: Timestamp,
+    /// The copies that were refused last, the last first.
+    pub newest: Vec<Sighting>,
+}
+
+/// A document that was refused as a copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Sighting {
+    /// The key of the refused document, or the id in a database without keys.
+    pub document: DocRef,
+    /// The arrival of the refused document, or the time of the insert.
+    pub seen: Timestamp,
+    /// The reason of the refusal.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub kind: SightingKind,
+}
+
+/// The reason for which a document was refused as a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "snake_case"))]
+pub enum SightingKind {
+    /// The fingerprints lie within the radius.
+    Duplicate {
+        /// The Hamming distance.
+        distance: u32,
+    },
+    /// Each text covers the other.
+    Same,
+    /// The stored text covers the refused text, and has more.
+    AInB,
+    /// Each text covers the body of the other.
+    SameBody,
+    /// The texts are alike by thresholds.
+    Alike,
+}
+
+impl SightingKind {
+    /// The largest code is the largest distance plus 4.
+    const SIMILAR: [Self; 4] = [Self::Same, Self::AInB, Self::SameBody, Self::Alike];
+    const MAX_DISTANCE: u64 = 64;
+
+    fn code(self) -> u64 {
+        match self {
+            Self::Duplicate { distance } => u64::from(distance),
+            Self::Same => Self::MAX_DISTANCE + 1,
+            Self::AInB => Self::MAX_DISTANCE + 2,
+            Self::SameBody => Self::MAX_DISTANCE + 3,
+            Self::Alike => Self::MAX_DISTANCE + 4,
+        }
+    }
+
+    fn of_code(code: u64) -> Option<Self> {
+        match code.checked_sub(Self::MAX_DISTANCE + 1) {
+            None => Some(Self::Duplicate {
+                distance: code as u32,
+            }),
+            Some(similar) => Self::SIMILAR.get(usize::try_from(similar).ok()?).copied(),
+        }
+    }
+}
+
+impl Copies {
+    /// Adds a sighting to the copies so far, and leaves the newest `newest` sightings.
+    pub(crate) fn with(before: Option<&Self>, sighting: Sighting, newest: usize) -> Self {
+        let seen = sighting.seen;
+        let mut copies = before.cloned().unwrap_or(Self {
+            count: 0,
+            first_seen: seen,
+            last_seen: seen,
+            newest: Vec::new(),
+        });
+        copies.count = copies.count.saturating_add(1);
+        copies.first_seen = copies.first_seen.min(seen);
+        copies.last_seen = copies.last_seen.max(seen);
+        copies.newest.truncate(newest.saturating_sub(1));
+        copies.newest.insert(0, sighting);
+        copies
+    }
+
+    /// The copies as a string of numbers and keys: count, first time, time from the first to the
+    /// last, number of sightings; for each sighting the time back from the one before, the first
+    /// from the last time, the code of its kind, and the length of its key with the key, or 0 with
+    /// the id.
+    pub(crate) fn encode(&self) -> String {
+        let mut content = String::new();
+        let mut push = |number| push_number(&mut content, number);
+        push(self.count);
+        push(self.first_seen.0);
+        push(self.last_seen.0.wrapping_sub(self.first_seen.0));
+        push(self.newest.len() as u64);
+        let mut time = self.last_seen.0;
+        for Sighting {
+            document,
+            seen,
+            kind,
+        } in &self.newest
+        {
+            push_number(&mut content, zigzag(time.wrapping_sub(seen.0)));
+            push_number(&mut content, kind.code());
+            time = seen.0;
+            match document {
+                DocRef::Key(key) => {
+                    push_number(&mut content, key.len() as u64);
+                    content.push_str(key);
+                }
+                DocRef::Id(id) => {
+                    push_number(&mut content, 0);
+                    push_number(&mut content, id.0);
+                }
+            }
+        }
+        content
+    }
+
+    /// The copies that [`encode`](Self::encode) wrote; `None` for damaged content.
+    pub(crate) fn parse(content: &str) -> Option<Self> {
+        let mut rest = content;
+        let count = number(&mut rest)?;
+        let first_seen = Timestamp(number(&mut rest)?);
+        let last_seen = Timestamp(first_seen.0.wrapping_add(number(&mut rest)?));
+        let len = usize::try_from(number(&mut rest)?).ok()?;
+        (len <= MAX_NEWEST && len as u64 <= count).then_some(())?;
+        let mut newest = Vec::with_capacity(len);
+        let mut time = last_seen.0;
+        for _ in 0..len {
+            time = time.wrapping_sub(unzigzag(number(&mut rest)?));
+            let kind = SightingKind::of_code(number(&mut rest)?)?;
+            let document = match usize::try_from(number(&mut rest)?).ok()? {
+                0 => DocRef::Id(DocId(number(&mut rest)?)),
+                len => {
+                    let key = rest.get(..len)?;
+                    rest = rest.get(len..)?;
+                    DocRef::Key(key.to_owned())
+                }
+            };
+            newest.push(Sighting {
+                document,
+                seen: Timestamp(time),
+                kind,
+            });
+        }
+        rest.is_empty().then_some(Self {
+            count,
+            first_seen,
+            last_seen,
+            newest,
+        })
+    }
+
+    /// Bytes in memory, estimated.
+    pub(crate) fn len_bytes(&self) -> usize {
+        let key_bytes = |sighting: &Sighting| match &sighting.document {
+            DocRef::Key(key) => key.len(),
+            DocRef::Id(_) => 0,
+        };
+        let keys: usize = self.newest.iter().map(key_bytes).sum();
+        size_of::<Self>() + self.newest.len() * size_of::<Sighting>() + keys
+    }
+}
+
+/// A number is written in digits of 6 bits, the least significant first, each in a byte below 128,
+/// so that copies are UTF-8. All digits but the last have this bit.
+const HAS_NEXT: u8 = 0x40;
+const DIGIT_BITS: u32 = 6;
+
+fn push_number(content: &mut String, mut number: u64) {
+    loop {
+        let digit = (number as u8) & (HAS_NEXT - 1);
+        number >>= DIGIT_BITS;
+        if number == 0 {
+            content.push(char::from(digit));
+            return;
+        }
+        content.push(char::from(digit | HAS_NEXT));
+    }
+}
+
+/// Takes a number from the front; `None` unless [`push_number`] writes the same digits.
+fn number(rest: &mut &str) -> Option<u64> {
+    let (mut number, mut shift) = (0_u64, 0);
+    loop {
+        let byte = *rest.as_bytes().first()?;
+        byte.is_ascii().then_some(())?;
+        *rest = &rest[1..];
+        let digit = u64::from(byte & (HAS_NEXT - 1));
+        let shifted = digit.checked_shl(shift)?;
+        (shifted >> shift == digit).then_some(())?;
+        number |= shifted;
+        if byte & HAS_NEXT == 0 {
+            return (digit > 0 || shift == 0).then_some(number);
+        }
+        shift += DIGIT_BITS;
+    }
+}
+
+/// Small numbers for small differences in both directions.
+fn zigzag(difference: u64) -> u64 {
+    let signed = difference as i64;
+    ((signed << 1) ^ (signed >> 63)) as u64
+}
+
+fn unzigzag(number: u64) -> u64 {
+    (number >> 1) ^ (number & 1).wrapping_neg()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sighting() -> impl Strategy<Value = Sighting> {
+        let document = prop_oneof![
+            "\\PC{1,40}".prop_map(DocRef::Key),
+            any::<u64>().prop_map(DocRef::from),
+        ];
+        let kind = (0..=68_u64).prop_map(|code| SightingKind::of_code(code).unwrap());
+        (document, any::<u64>(), kind).prop_map(|(document, seen, kind)| Sighting {
+            document,
+            seen: Timestamp(seen),
+            kind,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn copies_decode_from_exactly_their_bytes(sightings in vec(sighting(), 1..6), n in 1..8_usize) {
+            let mut copies = None;
+            for sighting in &sightings {
+                copies = Some(Copies::with(copies.as_ref(), sighting.clone(), n));
+            }
+            let copies = copies.unwrap();
+            prop_assert_eq!(copies.count, sightings.len() as u64);
+            prop_assert_eq!(copies.newest.len(), sightings.len().min(n));
+            prop_assert_eq!(Some(&copies.newest[0]), sightings.last());
+            prop_assert_eq!(Some(copies.first_seen), sightings.iter().map(|one| one.seen).min());
+            prop_assert_eq!(Some(copies.last_seen), sightings.iter().map(|one| one.seen).max());
+            let content = copies.encode();
+            prop_assert_eq!(Copies::parse(&content), Some(copies));
+            for end in (0..content.len()).filter(|end| content.is_char_boundary(*end)) {
+                prop_assert_eq!(Copies::parse(&content[..end]), None);
+            }
+            let longer = format!("{content}x");
+            prop_assert_eq!(Copies::parse(&longer), None);
+        }
+
+        #[test]
+        fn arbitrary_content_is_refused_or_encoded_again(content in "[\\x00-\\x7f]{0,40}") {
+            if let Some(copies) = Copies::parse(&content) {
+                prop_assert_eq!(copies.encode(), content);
+            }
+        }
+    }
+}

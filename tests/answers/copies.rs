@@ -1,0 +1,485 @@
+//! Databases with copies: the copies of each document equal the refusals of a plain model, and
+//! every way to copy or load a database keeps them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Duration;
+
+use simdb::{
+    Builder, Change, Copies, Database, DocId, Document, Error, Fingerprint, Outcome, Sighting,
+    SightingKind, SimilarRule, Snapshot, Timestamp,
+};
+use test_support::{
+    INSERTED, Model, SplitMix, assert_holds, assert_sound, builder, copy_open, document, folder,
+    keyed, planted, window, with_key,
+};
+
+const NEWEST: u16 = 3;
+
+/// A model of documents that knows their copies. Documents do not expire.
+#[derive(Default)]
+struct CopiesModel {
+    model: Model,
+    /// The last document that each refused document repeated.
+    refused: BTreeMap<String, DocId>,
+}
+
+impl CopiesModel {
+    fn stored(&self, document: &Document) -> Option<DocId> {
+        let mut stored = self.model.documents.values();
+        let found = stored.find(|stored| match &document.key {
+            Some(key) => stored.key.as_ref() == Some(key),
+            None => stored.id == document.id,
+        });
+        found.map(|stored| stored.id)
+    }
+
+    fn apply(&mut self, change: Change) -> Outcome {
+        let (Change::InsertUnique { document, .. } | Change::Upsert(document)) = &change else {
+            return self.model.apply(change);
+        };
+        let (document, stored) = (document.clone(), self.stored(document));
+        let name = document.doc_ref().to_string();
+        let is_unique = matches!(change, Change::InsertUnique { .. });
+        let known = self.refused.get(&name);
+        if is_unique
+            && stored.is_none()
+            && known.is_some_and(|of| self.model.documents.contains_key(of))
+        {
+            return Outcome::Seen;
+        }
+        let copies = stored.and_then(|id| self.model.documents[&id].copies.clone());
+        let outcome = self.model.apply(change);
+        match &outcome {
+            Outcome::Duplicate(found) => {
+                self.refused.insert(name, found.id);
+                let kind = SightingKind::Duplicate {
+                    distance: found.distance,
+                };
+                let original = self.model.documents.get_mut(&found.id).unwrap();
+                original.copies = Some(with_copy(original.copies.take(), &document, kind));
+            }
+            Outcome::Replaced { .. } => {
+                let replaced = self.model.documents.get_mut(&stored.unwrap());
+                replaced.unwrap().copies = copies;
+            }
+            _ => {}
+        }
+        outcome
+    }
+}
+
+fn with_copy(copies: Option<Copies>, document: &Document, kind: SightingKind) -> Copies {
+    let seen = document.arrival.unwrap();
+    let mut copies = copies.unwrap_or(Copies {
+        count: 0,
+        first_seen: seen,
+        last_seen: seen,
+        newest: Vec::new(),
+    });
+    copies.count += 1;
+    copies.first_seen = copies.first_seen.min(seen);
+    copies.last_seen = copies.last_seen.max(seen);
+    let document = document.doc_ref();
+    copies.newest.insert(
+        0,
+        Sighting {
+            document,
+            seen,
+            kind,
+        },
+    );
+    copies.newest.truncate(usize::from(NEWEST));
+    copies
+}
+
+/// Changes of documents around a few fingerprints, some of them of documents that were refused.
+fn changes(sequence: &mut SplitMix, has_keys: bool) -> Vec<Change> {
+    let change = |sequence: &mut SplitMix| {
+        let centre = Fingerprint::from_bits(SplitMix(sequence.below(40)).next());
+        let distance = sequence.below(3) as u32;
+        let fingerprint = planted(sequence, centre, distance);
+        let id = sequence.below(400);
+        let document = document(id, fingerprint.bits())
+            .with_arrival(1_700_000_000_000 + sequence.below(1 << 30));
+        let document = match id % 3 {
+            0 => document,
+            _ => document.with_text(format!("the text of document {id}")),
+        };
+        let change = match sequence.below(12) {
+            0 => Change::Remove(DocId(id)),
+            1 => Change::Upsert(document),
+            _ => Change::InsertUnique {
+                document,
+                radius: 3,
+            },
+        };
+        match has_keys {
+            true => with_key(change),
+            false => change,
+        }
+    };
+    (0..sequence.below(60)).map(|_| change(sequence)).collect()
+}
+
+fn assert_holds_copies(snapshot: &Snapshot, model: &Model) {
+    assert_holds(snapshot, model);
+    let mut copied = Vec::new();
+    for document in model.documents.values() {
+        assert_eq!(snapshot.copies(document.id).unwrap(), document.copies);
+        copied.extend(document.copies.clone().map(|copies| (document.id, copies)));
+    }
+    copied.sort_by_key(|(id, copies)| (std::cmp::Reverse(copies.count), *id));
+    for since in [None, Some(Timestamp(1_700_000_000_000 + (1 << 29)))] {
+        let is_late = |(_, copies): &&(DocId, Copies)| Some(copies.last_seen) >= since;
+        let late: Vec<_> = copied.iter().filter(is_late).cloned().collect();
+        for limit in [1, 7, 1_000] {
+            let most = snapshot.most_copied(limit, since).unwrap();
+            assert_eq!(most, late[..limit.min(late.len())]);
+        }
+    }
+}
+
+#[test]
+fn copies_equal_the_refusals_of_plain_model() {
+    for (seed, has_keys, keeps_texts) in [(1, true, true), (2, false, true), (3, false, false)] {
+        let folder = folder();
+        let path = folder.path().join("docs.simdb");
+        let builder = || builder().merge_after_changes(150);
+        let created = builder()
+            .keep_texts(keeps_texts)
+            .keys(has_keys)
+            .fields(has_keys);
+        let mut database = created.copies(NEWEST).create(&path).unwrap();
+        let mut sequence = SplitMix(seed);
+        let mut model = CopiesModel {
+            model: Model {
+                keeps_texts,
+                keeps_fields: has_keys,
+                ..Model::default()
+            },
+            ..CopiesModel::default()
+        };
+        for round in 0..60 {
+            let changes = changes(&mut sequence, has_keys);
+            let expected: Vec<Outcome> = changes
+                .iter()
+                .cloned()
+                .map(|change| model.apply(change))
+                .collect();
+            let outcomes = match round % 5 {
+                0 => {
+                    let one_by_one = changes.into_iter().map(|one| database.apply_one(one));
+                    one_by_one.collect::<Result<Vec<_>, _>>().unwrap()
+                }
+                1 => {
+                    let mut transaction = database.begin().unwrap();
+                    let outcomes = transaction.apply(changes).unwrap();
+                    transaction.commit().unwrap();
+                    outcomes
+                }
+                _ => database.apply(changes).unwrap(),
+            };
+            assert_eq!(outcomes, expected, "{seed}, round {round}");
+            assert_holds_copies(&database.snapshot().unwrap(), &model.model);
+            if round % 10 == 4 {
+                database.merge().unwrap();
+                assert_holds_copies(&database.snapshot().unwrap(), &model.model);
+            }
+            if round % 10 == 9 {
+                // As after a crash: the journal is replayed.
+                let copy = folder.path().join(format!("copy{round}.simdb"));
+                copy_open(&path, &copy);
+                let mut copied = builder().open(&copy).unwrap();
+                assert_holds_copies(&copied.snapshot().unwrap(), &model.model);
+                assert_sound(&mut copied);
+                drop(database);
+                database = builder().open(&path).unwrap();
+            }
+        }
+        let snapshot = database.snapshot().unwrap();
+        let copied = snapshot.most_copied(1, None).unwrap();
+        assert!(copied[0].1.count > 5, "{copied:?}");
+        drop(snapshot);
+        assert_sound(&mut database);
+        drop(database);
+        assert_every_copy_has_the_copies(folder.path(), &model.model);
+    }
+}
+
+/// Vacuum, backup, salvage and a load of the documents.
+fn assert_every_copy_has_the_copies(folder: &Path, model: &Model) {
+    let place = |name: &str| folder.join(name);
+    let original = builder().open(place("docs.simdb")).unwrap();
+    original.backup(place("backup.simdb")).unwrap();
+    let load = builder().settings(original.settings());
+    let mut load = load.bulk_create(place("loaded.simdb"), 16 << 20).unwrap();
+    let snapshot = original.snapshot().unwrap();
+    for document in snapshot.documents() {
+        load.push(document.unwrap()).unwrap();
+    }
+    load.finish(|_| ControlFlow::Continue(())).unwrap();
+    drop(snapshot);
+    // A copy in the journal only.
+    let stored = snapshot_of(&original).documents().next().unwrap().unwrap();
+    let copy = match &stored.key {
+        Some(_) => keyed(document(1 << 40, stored.fingerprint.bits())),
+        None => document(1 << 40, stored.fingerprint.bits()),
+    };
+    let copy = copy.with_arrival(1_700_000_000_000);
+    let outcome = original.insert_unique(copy.clone(), 3).unwrap();
+    let Outcome::Duplicate(of) = outcome else {
+        panic!("{outcome}")
+    };
+    copy_open(&place("docs.simdb"), &place("open.simdb"));
+    let mut with_last = model.clone();
+    let last = with_last.documents.get_mut(&of.id).unwrap();
+    let kind = SightingKind::Duplicate {
+        distance: of.distance,
+    };
+    last.copies = Some(with_copy(last.copies.take(), &copy, kind));
+    let saved = builder().salvage(place("open.simdb"), place("saved.simdb"), 16 << 20);
+    assert_eq!(saved.unwrap().damage, Vec::<String>::new());
+    drop(original);
+    Database::vacuum(place("docs.simdb")).unwrap();
+
+    for (name, model) in [
+        ("backup.simdb", model),
+        ("docs.simdb", &with_last),
+        ("saved.simdb", &with_last),
+        ("loaded.simdb", model),
+    ] {
+        let mut database = builder().open(place(name)).unwrap();
+        let snapshot = database.snapshot().unwrap();
+        if name == "loaded.simdb" {
+            // A database with keys gives new ids.
+            let copies = |documents: Vec<Document>| -> Vec<_> {
+                documents
+                    .into_iter()
+                    .map(|one| (one.key, one.copies))
+                    .collect()
+            };
+            let stored = snapshot.documents().map(Result::unwrap).collect();
+            assert_eq!(
+                copies(stored),
+                copies(model.documents.values().cloned().collect())
+            );
+        } else {
+            assert_holds_copies(&snapshot, model);
+        }
+        drop(snapshot);
+        assert_sound(&mut database);
+        let copies = (model.documents.values()).filter_map(|document| document.copies.as_ref());
+        let known = copies.flat_map(|copies| &copies.newest);
+        for known in known.map(|sighting| &sighting.document).take(20) {
+            // The known copies are known in each copy of the database, whatever their text.
+            let again = Document::new(known.clone(), Fingerprint::from_bits(7));
+            let outcome = database.insert_unique(again, 0).unwrap();
+            let is_stored = matches!(outcome, Outcome::Exists { .. });
+            assert!(
+                is_stored || outcome == Outcome::Seen,
+                "{name}: {known} is {outcome}"
+            );
+        }
+    }
+}
+
+fn snapshot_of(database: &Database) -> Snapshot {
+    database.snapshot().unwrap()
+}
+
+const HOUR_MS: u64 = 3_600_000;
+const START_MS: u64 = 1_700_000_000_000;
+
+fn feed() -> Builder {
+    let two_days = window(Duration::from_millis(48 * HOUR_MS));
+    builder().keys(true).copies(NEWEST).retention(two_days)
+}
+
+/// A document of one story that arrives at an hour.
+fn item(key: &str, story: u64, hour: u64) -> Document {
+    let fingerprint = Fingerprint::from_bits(SplitMix(story).next());
+    Document::new(key, fingerprint).with_arrival(START_MS + hour * HOUR_MS)
+}
+
+fn arrive(database: &Database, key: &str, story: u64, hour: u64) -> Outcome {
+    database.insert_unique(item(key, story, hour), 3).unwrap()
+}
+
+#[test]
+fn refused_key_is_known_until_it_would_have_expired_itself() {
+    let folder = folder();
+    let path = folder.path().join("feed.simdb");
+    let mut database = feed().create(&path).unwrap();
+    assert_eq!(arrive(&database, "original", 1, 0), INSERTED);
+    for hour in [1, 40] {
+        let copy = arrive(&database, &format!("copy {hour}"), 1, hour);
+        assert!(matches!(copy, Outcome::Duplicate(_)), "{copy}");
+    }
+    let copies = snapshot_of(&database).copies("original").unwrap().unwrap();
+    let hours = [copies.first_seen, copies.last_seen].map(|time| (time.0 - START_MS) / HOUR_MS);
+    assert_eq!((copies.count, hours), (2, [1, 40]));
+
+    // The original expires, and its copies with it. The copy of hour 40 is known by its key.
+    assert_eq!(arrive(&database, "other", 2, 60), INSERTED);
+    assert_eq!(snapshot_of(&database).copies("original").unwrap(), None);
+    assert!(
+        snapshot_of(&database)
+            .most_copied(9, None)
+            .unwrap()
+            .is_empty()
+    );
+    assert_eq!(arrive(&database, "copy 40", 1, 61), Outcome::Seen);
+    for reopen in [false, true] {
+        if reopen {
+            drop(database);
+            database = feed().open(&path).unwrap();
+        }
+        assert_eq!(arrive(&database, "copy 40", 1, 62), Outcome::Seen);
+    }
+    // The copy of hour 1 would have expired at hour 49.
+    assert_eq!(arrive(&database, "copy 1", 1, 63), INSERTED);
+    assert!(matches!(
+        arrive(&database, "copy 41", 1, 64),
+        Outcome::Duplicate(_)
+    ));
+    assert_eq!(arrive(&database, "another", 3, 89), INSERTED);
+    let again = arrive(&database, "copy 40", 1, 89);
+    assert!(matches!(again, Outcome::Duplicate(_)), "{again}");
+    let copies = snapshot_of(&database).copies("copy 1").unwrap().unwrap();
+    assert_eq!(copies.count, 2);
+    assert_sound(&mut database);
+}
+
+#[test]
+fn polled_feed_stores_and_counts_each_item_once() {
+    let folder = folder();
+    let database = feed().create(folder.path().join("feed.simdb")).unwrap();
+    // Each story has an item in each of 12 sources, more than the newest sightings that are kept.
+    // A source shows its items for 40 hours, and each item arrives when it is polled. The first
+    // item of a story expires while others are shown.
+    let mut known = BTreeSet::new();
+    for hour in 0..96 {
+        let all = (0..96_u64).flat_map(|story| (0..12).map(move |source| (story, source)));
+        let shown =
+            all.filter(|(story, source)| (0..40).contains(&(hour - (story + source) as i64)));
+        let shown: Vec<(u64, u64)> = shown.collect();
+        let inserts = shown.iter().map(|(story, source)| Change::InsertUnique {
+            document: item(
+                &format!("https://{source}.example/{story}"),
+                *story,
+                hour as u64,
+            ),
+            radius: 3,
+        });
+        let outcomes = database.apply(inserts).unwrap();
+        for ((story, source), outcome) in shown.into_iter().zip(outcomes) {
+            let is_first = known.insert((story, source));
+            let is_expected = match outcome {
+                Outcome::Inserted { .. } => is_first && source == 0,
+                Outcome::Duplicate(_) => is_first && source > 0,
+                Outcome::Exists { .. } => !is_first && source == 0,
+                Outcome::Seen => !is_first && source > 0,
+                _ => false,
+            };
+            assert!(is_expected, "hour {hour}, {story}, {source}: {outcome}");
+        }
+        if hour % 20 == 7 {
+            database.merge().unwrap();
+        }
+    }
+    database.merge().unwrap();
+    let most = snapshot_of(&database).most_copied(5, None).unwrap();
+    for (_, copies) in most {
+        assert_eq!(
+            (copies.count, copies.newest.len()),
+            (11, usize::from(NEWEST))
+        );
+    }
+    // Most of the refused items that would have expired by now are forgotten.
+    let refused = known.iter().filter(|(_, source)| *source > 0).count() as u64;
+    let tables = snapshot_of(&database).stats().unwrap().tables;
+    let table = tables.iter().find(|table| table.name == "refused").unwrap();
+    assert!(
+        table.entries < refused * 4 / 5,
+        "{} of {refused}",
+        table.entries
+    );
+}
+
+#[test]
+fn sliding_window_keeps_a_story_with_its_copies() {
+    let folder = folder();
+    let sliding = simdb::Retention {
+        sliding: true,
+        ..window(Duration::from_millis(48 * HOUR_MS))
+    };
+    let database = builder().keys(true).copies(NEWEST).retention(sliding);
+    let database = database.create(folder.path().join("feed.simdb")).unwrap();
+    assert_eq!(arrive(&database, "original", 1, 0), INSERTED);
+    for hour in (40..400).step_by(40) {
+        let copy = arrive(&database, &format!("copy {hour}"), 1, hour);
+        assert!(matches!(copy, Outcome::Duplicate(_)), "{copy}");
+    }
+    let copies = snapshot_of(&database).copies("original").unwrap().unwrap();
+    assert_eq!(copies.count, 9);
+}
+
+#[test]
+fn similar_texts_leave_the_verdict() {
+    let folder = folder();
+    let database = builder().similar(true).copies(NEWEST);
+    let mut database = database.create(folder.path().join("docs.simdb")).unwrap();
+    let insert = |id, text| {
+        let document = database.document(id, text).unwrap();
+        database
+            .insert_unless_similar(document, SimilarRule::default())
+            .unwrap()
+    };
+    let ferry = "The ferry to the islands was cancelled due to heavy fog. Buses are late.";
+    assert_eq!(insert(1, ferry), INSERTED);
+    assert!(matches!(insert(2, ferry), Outcome::Similar(_)));
+    let part = "The ferry to the islands was cancelled due to heavy fog.";
+    assert!(matches!(insert(3, part), Outcome::Similar(_)));
+    assert_eq!(insert(3, "Another text."), Outcome::Seen);
+    let copies = snapshot_of(&database).copies(1).unwrap().unwrap();
+    let kinds: Vec<_> = copies.newest.iter().map(|one| one.kind).collect();
+    assert_eq!(kinds, [SightingKind::AInB, SightingKind::Same]);
+    // The copies do not change the text, or the search for the text.
+    assert!(matches!(insert(4, ferry), Outcome::Similar(_)));
+    database.merge().unwrap();
+    assert!(matches!(insert(5, ferry), Outcome::Similar(_)));
+    let stored = database.get(1).unwrap().unwrap();
+    assert_eq!(
+        (stored.text.as_deref(), stored.copies.unwrap().count),
+        (Some(ferry), 4)
+    );
+    assert_sound(&mut database);
+}
+
+#[test]
+fn databases_without_copies_and_bad_numbers_are_refused_by_name() {
+    let folder = folder();
+    let place = |name: &str| folder.path().join(name);
+    let without = builder().create(place("without.simdb")).unwrap();
+    let error = snapshot_of(&without).copies(1).unwrap_err();
+    assert!(matches!(error, Error::KeepsNoCopies { .. }), "{error:?}");
+    let error = snapshot_of(&without).most_copied(1, None).unwrap_err();
+    assert!(matches!(error, Error::KeepsNoCopies { .. }), "{error:?}");
+    drop(without);
+    let error = builder().copies(4).open(place("without.simdb"));
+    assert!(
+        matches!(error, Err(Error::SettingsMismatch { .. })),
+        "{error:?}"
+    );
+    for newest in [0, 1_001] {
+        let error = builder().copies(newest).create(place("docs.simdb"));
+        assert!(matches!(error, Err(Error::CopiesLimit { .. })), "{error:?}");
+    }
+    let database = builder().copies(1_000).create(place("docs.simdb")).unwrap();
+    let error = snapshot_of(&database).most_copied(0, None).unwrap_err();
+    assert!(matches!(error, Error::ZeroLimit), "{error:?}");
+    assert_eq!(snapshot_of(&database).copies(1).unwrap(), None);
+    assert_eq!(database.settings().copies, Some(1_000));
+}
