@@ -4,21 +4,22 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
-use simdb::{DocRef, Document, Fingerprint, Timestamp};
+use simdb::{Copies, DocRef, Document, Fingerprint, Timestamp};
 
 use super::{DatabaseOptions, doc_refs, note_not_stored, refuse_remote_keys};
-use crate::console::Output;
 use crate::console::rows::{displayed, fields_value, or_displayed};
 use crate::console::table::{columns, one_line};
+use crate::console::{Output, grouped};
 use crate::formats::parse_id;
 
 /// Prints documents by their ids or keys
 ///
 /// Columns: id; fingerprint; the time of arrival, if the database keeps times of arrival; text, or
-/// `-` if the text is not kept. A document with a key is shown with the key in place of the id.
-/// --json prints id, fingerprint, reliable, arrival and text; arrival and text are null if they are
-/// not kept; and key and fields if the document has them. The exit code is 1 if a document is not
-/// stored.
+/// `-` if the text is not kept. A document with a key is shown with the key in place of the id, and
+/// a document with copies with their number before the text. --json prints id, fingerprint,
+/// reliable, arrival and text; arrival and text are null if they are not kept; and key, fields and
+/// copies (count, first_seen, last_seen, and the newest with document, seen and kind) if the
+/// document has them. The exit code is 1 if a document is not stored.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -56,6 +57,8 @@ pub struct DocumentLine<'d> {
     key: Option<&'d str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fields: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    copies: Option<&'d Copies>,
 }
 
 impl<'d> From<&'d Document> for DocumentLine<'d> {
@@ -68,6 +71,7 @@ impl<'d> From<&'d Document> for DocumentLine<'d> {
             text: document.text.as_deref(),
             key: document.key.as_deref(),
             fields: document.fields.as_deref().map(fields_value),
+            copies: document.copies.as_ref(),
         }
     }
 }
@@ -112,6 +116,13 @@ impl Get {
     }
 }
 
+fn copies_counted(count: u64) -> String {
+    match count {
+        1 => "1 copy".to_owned(),
+        count => format!("{} copies", grouped(count)),
+    }
+}
+
 /// A document as a line of text, cut to the width of the terminal.
 fn row(document: &Document) -> String {
     let id = document.id.to_string();
@@ -119,6 +130,9 @@ fn row(document: &Document) -> String {
     let mut head = format!("{name}  {}  ", document.fingerprint);
     if let Some(arrival) = document.arrival {
         head += &format!("{arrival}  ");
+    }
+    if let Some(copies) = &document.copies {
+        head += &format!("{}  ", copies_counted(copies.count));
     }
     let text = document.text.as_deref();
     // A line of a narrow terminal still shows the start of a text.

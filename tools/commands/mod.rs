@@ -28,6 +28,7 @@ mod salvage;
 mod serve;
 pub mod stats;
 mod text_input;
+mod top;
 mod vacuum;
 mod watch;
 
@@ -88,6 +89,7 @@ verbs! {
     Stats(stats::StatsVerb),
     Get(get::Get),
     Query(query::Query),
+    Top(top::Top),
     Pairs(pairs::Pairs),
     Clusters(clusters::Clusters),
     Dedup(dedup::Dedup),

@@ -133,6 +133,7 @@ impl StatsReport {
             "keep_texts": settings.keep_texts,
             "keys": settings.keys,
             "fields": settings.fields,
+            "copies": settings.copies,
             "similar": settings.similar,
             "keep_arrivals": settings.retention.is_some(),
             "retention_seconds": window.map(|window| window.as_secs_f64()),

@@ -3,7 +3,7 @@
 
 use anyhow::{Result, bail};
 use serde_json::{Map, Value};
-use simdb::{DocId, Fingerprint, Timestamp};
+use simdb::{Copies, DocId, Fingerprint, Timestamp};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::html::text_of_html;
@@ -22,6 +22,8 @@ pub struct DocumentFields {
     pub key: Option<String>,
     /// The fields to keep with each document. The fields of a kept object are kept one by one.
     pub keep: Vec<String>,
+    /// The copies of a document, as an export has them; `None` if copies are not read.
+    pub copies: Option<String>,
     /// `None` if texts are not read.
     pub text: Option<String>,
     /// `None` if fingerprints are made of the texts.
@@ -69,10 +71,12 @@ pub enum DocumentPart {
     Time,
     Score,
     Group,
+    /// The copies of the document. A document may have none.
+    Copies,
 }
 
 impl DocumentPart {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Id,
         Self::Key,
         Self::Text,
@@ -81,6 +85,7 @@ impl DocumentPart {
         Self::Time,
         Self::Score,
         Self::Group,
+        Self::Copies,
         // Last, so that an option that names a field `reliable` takes precedence.
         Self::Reliable,
     ];
@@ -98,6 +103,7 @@ impl DocumentPart {
             Self::Time => Some("--time"),
             Self::Score => Some("--score"),
             Self::Group => Some("--within or --across"),
+            Self::Copies => Some("--copies-from"),
         }
     }
 }
@@ -158,6 +164,7 @@ impl DocumentFields {
             DocumentPart::Time => self.time.as_ref(),
             DocumentPart::Score => self.score.as_ref(),
             DocumentPart::Group => self.group.as_ref(),
+            DocumentPart::Copies => self.copies.as_ref(),
         }
         .map(String::as_str)
     }
@@ -267,6 +274,7 @@ impl DocumentFields {
         Ok(DocumentContent {
             key: self.part(values, DocumentPart::Key, key_of)?,
             fields: fields_of(values.take_kept()?)?,
+            copies: self.copies(values)?,
             text,
             fingerprint,
             features: self.part(values, DocumentPart::Features, features_of)?,
@@ -274,6 +282,24 @@ impl DocumentFields {
             score: self.part(values, DocumentPart::Score, score_of)?,
             group: self.part(values, DocumentPart::Group, group_of)?,
         })
+    }
+
+    /// The copies of the document; `None` without a copy.
+    fn copies<V: PartValues>(&self, values: &mut V) -> Result<Option<Copies>, String> {
+        let Some(name) = self.name(DocumentPart::Copies) else {
+            return Ok(None);
+        };
+        let value = values
+            .take(DocumentPart::Copies)?
+            .map(FieldValue::into_json);
+        let copies = match value {
+            None | Some(Value::Null) => Ok(None),
+            // A column of CSV.
+            Some(Value::String(text)) if text.is_empty() => Ok(None),
+            Some(Value::String(text)) => serde_json::from_str(&text).map(Some),
+            Some(value) => serde_json::from_value(value).map(Some),
+        };
+        copies.map_err(|error| in_field::<V>(name)(error.to_string()))
     }
 
     /// The arrival time; `None` for a document that arrives now.
@@ -424,6 +450,7 @@ impl DocumentFields {
             id: "id".to_owned(),
             key: None,
             keep: Vec::new(),
+            copies: None,
             text: text.map(str::to_owned),
             fingerprint: fingerprint.map(str::to_owned),
             features: None,

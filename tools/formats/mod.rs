@@ -27,7 +27,7 @@ use std::sync::atomic::AtomicU64;
 
 use anyhow::{Result, bail};
 use serde_json::Value;
-use simdb::{DocId, Document, Fingerprint, Fingerprinter, Timestamp};
+use simdb::{Copies, DocId, Document, Fingerprint, Fingerprinter, Timestamp};
 
 use self::delimited::Delimited;
 pub use self::fields::{DocumentFields, DocumentPart, Textless};
@@ -152,6 +152,8 @@ pub struct DocumentContent {
     pub key: Option<String>,
     /// The kept fields, as the text of a JSON object.
     pub fields: Option<String>,
+    /// The copies that were refused before.
+    pub copies: Option<Copies>,
     pub text: Option<String>,
     /// The fingerprint, and `true` if it is reliable.
     pub fingerprint: Option<(Fingerprint, bool)>,
@@ -196,6 +198,7 @@ impl DocumentContent {
             text: self.text,
             key: self.key,
             fields: self.fields,
+            copies: self.copies,
             ..Document::new(id, fingerprint)
         })
     }

@@ -34,6 +34,12 @@ pub struct KeyOptions {
         help_heading = "Input"
     )]
     pub keep: Vec<String>,
+
+    /// The field that holds the copies of a document, as `copies` in an export in JSON Lines
+    ///
+    /// The database must count copies: see --copies.
+    #[arg(long, value_name = "FIELD", help_heading = "Input")]
+    pub copies_from: Option<String>,
 }
 
 impl KeyOptions {
@@ -52,6 +58,7 @@ impl KeyOptions {
         Ok(DocumentFields {
             key: self.key.clone(),
             keep: self.keep.clone(),
+            copies: self.copies_from.clone(),
             ..fields
         })
     }
@@ -80,6 +87,10 @@ impl KeyOptions {
         ensure!(
             self.keep.is_empty() || settings.fields,
             "--keep needs a database that keeps fields; load into a new database, or leave --keep out"
+        );
+        ensure!(
+            self.copies_from.is_none() || settings.copies.is_some(),
+            "--copies-from needs a database that counts copies; load into a new database with --copies"
         );
         Ok(())
     }

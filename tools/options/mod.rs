@@ -119,6 +119,7 @@ impl FieldNames {
             id: self.id.clone(),
             key: None,
             keep: Vec::new(),
+            copies: None,
             text,
             fingerprint: self.fingerprint.clone(),
             features: self.features.clone(),

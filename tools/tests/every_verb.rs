@@ -70,6 +70,7 @@ fn non_database_is_an_error_for_every_verb() {
             &["prune", database, "--older-than", "2d", "--dry-run"],
             &["prune", database, "--reset-clock"],
             &["watch", database],
+            &["top", database],
             &["check", database],
             &["doctor", database],
             &["salvage", database, "saved.simdb"],

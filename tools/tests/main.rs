@@ -8,6 +8,7 @@
 mod clusters;
 mod common;
 mod compare;
+mod copies;
 mod csv;
 mod cut;
 mod dedup;

@@ -30,6 +30,7 @@ pub fn run(input: &[u8]) {
         id: "id".to_owned(),
         key: None,
         keep: Vec::new(),
+        copies: Some("copies".to_owned()),
         // The text or the fingerprint is always requested.
         text: asked(3, "text").or_else(|| fingerprint.is_none().then(|| "text".to_owned())),
         fingerprint,

@@ -145,6 +145,7 @@ fn parse(line: &str, needs_texts: bool) -> Result<QueryContent, String> {
         id: "id".to_owned(),
         key: None,
         keep: Vec::new(),
+        copies: None,
         text: Some("text".to_owned()),
         fingerprint: Some("fingerprint".to_owned()),
         time: None,

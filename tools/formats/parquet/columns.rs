@@ -211,6 +211,7 @@ impl ColumnRole {
                     is_time || is_number || is_text || kind == ColumnKind::Boolean,
                     "strings, numbers, timestamps, or true and false",
                 ),
+                DocumentPart::Copies => (false, "JSON Lines instead of columns"),
                 DocumentPart::Score => (is_number || is_text, "numbers or strings of digits"),
             },
         }

@@ -25,6 +25,7 @@ fn read(path: &Path) -> Result<[usize; 2]> {
         id: "id".to_owned(),
         key: None,
         keep: Vec::new(),
+        copies: None,
         text: Some("text".to_owned()),
         fingerprint: None,
         time: Some("posted".to_owned()),

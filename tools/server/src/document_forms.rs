@@ -18,6 +18,7 @@ impl DocumentForms {
             id: "id".to_owned(),
             key: None,
             keep: Vec::new(),
+            copies: None,
             text: Some("text".to_owned()),
             fingerprint: Some("fingerprint".to_owned()),
             features: Some("features".to_owned()),

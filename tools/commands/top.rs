@@ -1,0 +1,140 @@
+//! `simdb-cli top`: the documents with the most copies.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use simdb::{Copies, Document, Snapshot, Timestamp};
+
+use super::DatabaseOptions;
+use crate::console::rows::fields_value;
+use crate::console::table::{columns, one_line};
+use crate::console::{Output, parse_duration};
+
+/// Prints the documents with the most copies
+///
+/// A copy is a document that was refused because of a stored document, in a database that was
+/// created with --copies.
+///
+/// Columns: the number of copies; id or key; the times of the first and of the last copy; the
+/// values of --show, or else the text, or `-` if the text is not kept. --json prints copies, id,
+/// key, first_seen, last_seen, and the shown fields, or else the text. The exit code is 1 if no
+/// document has a copy.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  simdb-cli top feed.simdb
+  simdb-cli top feed.simdb --since 2h --show title,source
+  simdb-cli top feed.simdb --limit 100 --json")]
+pub struct Top {
+    #[command(flatten)]
+    database: DatabaseOptions,
+
+    /// The largest number of documents
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    limit: u64,
+
+    /// Only documents with a copy in this time: `90m`, `2d`, `1h 30m`
+    ///
+    /// Counts back from the latest arrival, or from the present if the database uses the clock. The
+    /// number is the number of all copies.
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    since: Option<Duration>,
+
+    /// Fields to show in place of the text, separated by commas
+    #[arg(long, value_name = "FIELD", value_delimiter = ',')]
+    show: Vec<String>,
+
+    /// Print one line of JSON for each document
+    #[arg(long)]
+    json: bool,
+}
+
+/// A document with its copies as a line of JSON.
+#[derive(Serialize)]
+struct TopLine<'d> {
+    copies: u64,
+    id: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'d str>,
+    first_seen: String,
+    last_seen: String,
+    #[serde(flatten)]
+    shown: Map<String, Value>,
+}
+
+impl Top {
+    pub fn run(&self, output: &mut Output) -> Result<()> {
+        let database = self.database.open_to_read()?;
+        let snapshot = database.snapshot()?;
+        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let most = snapshot.most_copied(limit, self.since(&snapshot))?;
+        for (id, copies) in &most {
+            let document = snapshot.get(*id)?.context("a document has no entry")?;
+            output.print(
+                self.json,
+                || self.line(&document, copies),
+                || self.row(&document, copies),
+            )?;
+        }
+        output.decide(!most.is_empty());
+        Ok(())
+    }
+
+    fn since(&self, snapshot: &Snapshot) -> Option<Timestamp> {
+        let since_ms = u64::try_from(self.since?.as_millis()).unwrap_or(u64::MAX);
+        let now = snapshot.now().unwrap_or_else(Timestamp::now);
+        Some(Timestamp(now.0.saturating_sub(since_ms)))
+    }
+
+    fn line<'d>(&self, document: &'d Document, copies: &Copies) -> TopLine<'d> {
+        let mut shown = self.shown(document);
+        if self.show.is_empty() {
+            shown.insert("text".to_owned(), document.text.clone().into());
+        }
+        TopLine {
+            copies: copies.count,
+            id: document.id.0,
+            key: document.key.as_deref(),
+            first_seen: copies.first_seen.to_string(),
+            last_seen: copies.last_seen.to_string(),
+            shown,
+        }
+    }
+
+    /// A line of text, cut to the width of the terminal.
+    fn row(&self, document: &Document, copies: &Copies) -> String {
+        let id = document.id.to_string();
+        let name = document.key.as_deref().unwrap_or(&id);
+        let head = format!(
+            "{}  {name}  {}  {}  ",
+            copies.count, copies.first_seen, copies.last_seen
+        );
+        let values = self
+            .shown(document)
+            .into_iter()
+            .map(|(_, value)| match value {
+                Value::String(text) => text,
+                Value::Null => "-".to_owned(),
+                value => value.to_string(),
+            });
+        let shown = match self.show.is_empty() {
+            true => document.text.clone().unwrap_or_else(|| "-".to_owned()),
+            false => values.collect::<Vec<_>>().join("  "),
+        };
+        let width = columns().saturating_sub(head.len()).max(20);
+        head + &one_line(&shown, width)
+    }
+
+    /// The fields of `--show`; null for a field that the document does not have.
+    fn shown(&self, document: &Document) -> Map<String, Value> {
+        let fields = document.fields.as_deref().map(fields_value);
+        let value = |name: &String| {
+            let value = fields.as_ref().and_then(|fields| fields.get(name));
+            (name.clone(), value.cloned().unwrap_or(Value::Null))
+        };
+        self.show.iter().map(value).collect()
+    }
+}

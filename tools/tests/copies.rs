@@ -1,0 +1,181 @@
+//! The copies of documents on the command line.
+
+use serde_json::{Value, json};
+
+use crate::common::Folder;
+
+/// Four items of one story, with another between them.
+fn items() -> String {
+    let cats = "Three cats sat on the mat and would not be moved by anyone.";
+    let ferry = "The ferry to the islands was cancelled because of heavy fog.";
+    let items = [
+        ("a/1", cats, "Cats", "10:00"),
+        ("b/1", cats, "More cats", "11:00"),
+        ("a/2", ferry, "Ferry", "11:30"),
+        ("c/1", cats, "Cats again", "12:00"),
+        ("b/1", cats, "More cats", "12:30"),
+    ];
+    let line = |(key, text, title, time)| {
+        let time = format!("2024-05-31T{time}:00Z");
+        json!({"guid": key, "text": text, "title": title, "time": time}).to_string() + "\n"
+    };
+    items.map(line).concat()
+}
+
+const WATCH: [&str; 16] = [
+    "watch",
+    "feed.simdb",
+    "--create",
+    "--key",
+    "guid",
+    "--keep",
+    "title",
+    "--time",
+    "time",
+    "--retention",
+    "2d",
+    "--unique",
+    "3",
+    "--copies",
+    "2",
+    "--keep-texts",
+];
+
+/// The verdicts of `watch`, one line at a time, so that each line has a commit of its own.
+fn watch_one_by_one(folder: &Folder) -> Vec<Value> {
+    let answer = |line: &str| {
+        let line = format!("{line}\n");
+        folder.cli_from(&WATCH, line.as_bytes()).ends(0).one_json()
+    };
+    items().lines().map(answer).collect()
+}
+
+#[test]
+fn watch_counts_copies_and_knows_refused_items() {
+    let folder = Folder::new();
+    let answers = watch_one_by_one(&folder);
+    let verdicts: Vec<&str> = answers
+        .iter()
+        .map(|one| one["verdict"].as_str().unwrap())
+        .collect();
+    assert_eq!(verdicts, ["new", "duplicate", "new", "duplicate", "seen"]);
+    assert_eq!(answers[1]["copies"], 1);
+    assert_eq!(
+        (
+            &answers[3]["copies"],
+            &answers[3]["of_key"],
+            &answers[3]["first_seen"]
+        ),
+        (&json!(2), &json!("a/1"), &json!("2024-05-31T11:00:00.000Z"))
+    );
+    let again = folder.cli_from(&WATCH, items().as_bytes()).ends(0);
+    let verdicts: Vec<Value> = again
+        .json()
+        .iter()
+        .map(|one| one["verdict"].clone())
+        .collect();
+    assert_eq!(verdicts, ["exists", "seen", "exists", "seen", "seen"]);
+    assert!(again.stderr.contains("3 seen before"), "{}", again.stderr);
+}
+
+#[test]
+fn top_and_get_show_the_copies() {
+    let folder = Folder::new();
+    watch_one_by_one(&folder);
+    let top = folder
+        .cli(&["top", "feed.simdb", "--show", "title", "--json"])
+        .ends(0);
+    assert_eq!(
+        top.one_json(),
+        json!({
+            "copies": 2, "id": 1, "key": "a/1", "first_seen": "2024-05-31T11:00:00.000Z",
+            "last_seen": "2024-05-31T12:00:00.000Z", "title": "Cats"
+        })
+    );
+    let top = folder.cli(&["top", "feed.simdb", "--since", "10m"]).ends(0);
+    assert!(
+        top.stdout.starts_with("2  a/1  2024-05-31T11:00:00.000Z  "),
+        "{}",
+        top.stdout
+    );
+    assert!(top.stdout.contains("Three cats"), "{}", top.stdout);
+    let get = folder
+        .cli(&["get", "feed.simdb", "--key", "a/1", "--json"])
+        .ends(0)
+        .one_json();
+    assert_eq!(get["copies"]["count"], 2);
+    assert_eq!(
+        get["copies"]["newest"][0],
+        json!({"document": "c/1", "seen": "2024-05-31T12:00:00.000Z", "kind": "duplicate", "distance": 0})
+    );
+    let get = folder.cli(&["get", "feed.simdb", "1"]).ends(0);
+    assert!(get.stdout.contains("  2 copies  "), "{}", get.stdout);
+    let stats = folder
+        .cli(&["stats", "feed.simdb", "--json"])
+        .ends(0)
+        .one_json();
+    assert_eq!(stats["copies"], 2);
+}
+
+#[test]
+fn export_is_loaded_with_copies() {
+    let folder = Folder::new();
+    watch_one_by_one(&folder);
+    folder
+        .cli(&["export", "feed.simdb", "-o", "copy.jsonl"])
+        .ends(0);
+    let load = [
+        "copy.simdb",
+        "copy.jsonl",
+        "--key",
+        "key",
+        "--keep",
+        "fields",
+        "--fingerprint",
+        "fingerprint",
+        "--text",
+        "text",
+        "--keep-texts",
+        "--time",
+        "arrival",
+        "--copies-from",
+        "copies",
+        "--retention",
+        "2d",
+    ];
+    folder.load(&load).fails(&["--copies-from", "--copies"]);
+    folder
+        .load(&[&load[..], &["--copies", "2"]].concat())
+        .ends(0);
+    let export = |name| folder.cli(&["export", name]).ends(0).stdout;
+    assert_eq!(export("copy.simdb"), export("feed.simdb"));
+    let top = folder
+        .cli(&["top", "copy.simdb", "--json"])
+        .ends(0)
+        .one_json();
+    assert_eq!((&top["key"], &top["copies"]), (&json!("a/1"), &json!(2)));
+    folder.cli(&["check", "copy.simdb"]).ends(0);
+}
+
+#[test]
+fn database_without_copies_is_refused_with_the_option() {
+    let folder = Folder::new();
+    folder.write(
+        "one.jsonl",
+        "{\"id\":1,\"text\":\"Three cats sat on the mat.\"}\n",
+    );
+    folder.load(&["docs.simdb", "one.jsonl"]).ends(0);
+    folder
+        .cli(&["top", "docs.simdb"])
+        .fails(&["records no copies"]);
+    folder
+        .load(&["docs.simdb", "one.jsonl", "--copies", "4"])
+        .fails(&["without --copies 4"]);
+    folder
+        .load(&["new.simdb", "one.jsonl", "--copies", "4"])
+        .ends(0);
+    folder.cli(&["top", "new.simdb"]).ends(1);
+    folder
+        .load(&["bad.simdb", "one.jsonl", "--copies", "0"])
+        .fails(&["1..=1000"]);
+}
