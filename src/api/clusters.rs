@@ -14,7 +14,8 @@ const STAGE_TIMES: [u64; 2] = [4, 1];
 
 impl Snapshot {
     /// Finds the groups of near-duplicates among the reliable documents. Each document is in at
-    /// most one.
+    /// most one. In a database that keeps texts, unreliable documents with one text are a group
+    /// too.
     ///
     /// `visitor` is called with each cluster, in order of their ids. `Break` ends the call with
     /// [`Error::Interrupted`](crate::Error::Interrupted). By

@@ -314,6 +314,49 @@ fn unreliable_documents_are_in_no_cluster() {
 }
 
 #[test]
+fn unreliable_documents_with_one_text_are_a_cluster() {
+    let folder = folder();
+    // Two texts have one fingerprint, and one text has the fingerprint of a reliable document.
+    let texts = [
+        "ha ha ha", "ha ha", "ha ha ha", "12345", "ha ha ha", "ha ha", "12345", "one", "", "",
+    ];
+    let documents = texts.iter().zip(0..).map(|(text, id)| Document {
+        reliable: false,
+        ..document(id, if text.starts_with("ha") { 7 } else { 70 }).with_text(*text)
+    });
+    let others =
+        [(100, 7), (101, 70 ^ 1)].map(|(id, bits)| document(id, bits).with_text("a reliable text"));
+    let documents: Vec<Document> = documents.chain(others).collect();
+    let groups = |keeps_texts: bool, name: &str, shape| {
+        let database = builder()
+            .keep_texts(keeps_texts)
+            .create(folder.path().join(name))
+            .unwrap();
+        // The last documents are in the journal.
+        let insert = |documents: &[Document]| {
+            let changes = documents.iter().cloned().map(Change::Insert);
+            database.apply(changes.collect::<Vec<_>>()).unwrap();
+        };
+        insert(&documents[..5]);
+        database.merge().unwrap();
+        insert(&documents[5..]);
+        let (found, _) = collect_clusters(&database.snapshot().unwrap(), &clustering(3, shape));
+        let ids = |cluster: &Cluster| -> Vec<u64> {
+            cluster.members.iter().map(|member| member.id.0).collect()
+        };
+        found.iter().map(ids).collect::<Vec<_>>()
+    };
+    let connected = Shape::Connected { most_documents: 0 };
+    let expected = [vec![0, 2, 4], vec![1, 5], vec![3, 6], vec![100, 101]];
+    assert_eq!(groups(true, "texts.simdb", Shape::Star), expected);
+    assert_eq!(groups(true, "connected.simdb", connected), expected);
+    assert_eq!(
+        groups(false, "no_texts.simdb", Shape::Star),
+        [vec![100, 101]]
+    );
+}
+
+#[test]
 fn expired_documents_are_in_no_cluster_and_oldest_of_rest_is_kept() {
     let folder = folder();
     let retention = window(Duration::from_secs(1));

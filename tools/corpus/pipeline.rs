@@ -54,10 +54,18 @@ pub struct PipelineConfig {
     pub fingerprinter: Fingerprinter,
     /// The number of threads that compute fingerprints; `None` for one per core.
     pub threads: Option<u16>,
-    /// `false` removes the text of each document after its fingerprint is computed.
-    pub keep_texts: bool,
+    pub texts: TextsKept,
     /// The blocks that are removed from each text before its fingerprint is computed.
     pub ignored: Option<Arc<RepeatedBlocks>>,
+}
+
+/// The texts that documents keep after their fingerprints are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextsKept {
+    All,
+    /// The texts whose fingerprints do not recognise a copy.
+    Unreliable,
+    None,
 }
 
 /// Consecutive records of one input.
@@ -99,7 +107,7 @@ impl Pipeline {
             wanted,
             fingerprinter,
             threads,
-            keep_texts,
+            texts,
             ignored,
         } = config;
         let pool = rayon::ThreadPoolBuilder::new()
@@ -119,7 +127,7 @@ impl Pipeline {
         })?;
         spawn("fingerprints", move || {
             let fingerprint =
-                |record| fingerprint_record(&fingerprinter, ignored.as_deref(), keep_texts, record);
+                |record| fingerprint_record(&fingerprinter, ignored.as_deref(), texts, record);
             fingerprint_all(&pool, &fingerprint, &items, &results_out);
         })?;
         Ok(Self {
@@ -238,7 +246,7 @@ fn fingerprint_all(
 fn fingerprint_record(
     fingerprinter: &Fingerprinter,
     ignored: Option<&RepeatedBlocks>,
-    keep_texts: bool,
+    texts: TextsKept,
     record: InputRecord,
 ) -> PipelineRecord {
     let InputRecord {
@@ -251,7 +259,12 @@ fn fingerprint_record(
     }
     match content.into_document(id, fingerprinter) {
         Ok(document) => {
-            let text = document.text.filter(|_| keep_texts);
+            let is_kept = match texts {
+                TextsKept::All => true,
+                TextsKept::Unreliable => !document.reliable,
+                TextsKept::None => false,
+            };
+            let text = document.text.filter(|_| is_kept);
             PipelineRecord::Document(number, Document { text, ..document })
         }
         Err(error) => PipelineRecord::Reject(Reject {

@@ -14,6 +14,7 @@ mod plan;
 mod summary;
 mod unique;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::Instant;
 
@@ -27,7 +28,7 @@ use self::unique::{FilteredLoad, RecordStream};
 use crate::console::interrupt::Interrupt;
 use crate::console::{Output, counted};
 use crate::corpus::bulk;
-use crate::corpus::pipeline::{Pipeline, PipelineConfig};
+use crate::corpus::pipeline::{Pipeline, PipelineConfig, TextsKept};
 use crate::corpus::statistics::Statistics;
 
 /// The error of a load that failed, which says what is at the path now.
@@ -69,7 +70,10 @@ pub fn run(options: &Options, output: &mut Output) -> Result<()> {
         fingerprinter: Fingerprinter::new(settings.recipe.clone()),
         threads: options.threads,
         // A report of duplicates shows texts even if the database does not keep them.
-        keep_texts: settings.keep_texts || rule.is_some(),
+        texts: match settings.keep_texts || rule.is_some() {
+            true => TextsKept::All,
+            false => TextsKept::None,
+        },
         ignored: None,
     };
     let pipeline = Pipeline::start(config, options.progress, interrupt.clone())?;
@@ -87,6 +91,7 @@ pub fn run(options: &Options, output: &mut Output) -> Result<()> {
             duplicates: &mut duplicates,
             interrupt,
             stored: 0,
+            firsts: HashMap::new(),
         };
         let loaded = load.run(target);
         let stored = load.stored;

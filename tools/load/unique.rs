@@ -6,13 +6,18 @@
 //! later texts are compared with the database too. A new database is built under a temporary name
 //! and renamed when it is complete.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::vec;
 
 use anyhow::Result;
 use simdb::bulk::BulkLoad;
-use simdb::{Change, Database, Document, Error, Outcome, Settings, SimilarRule, Timestamp};
+use simdb::{
+    Change, Database, DocId, Document, Error, Match, Outcome, Settings, SimilarRule, Timestamp,
+};
+
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::duplicates::{DuplicateReport, ReportedDocument};
 use super::plan::LoadTarget;
@@ -57,6 +62,9 @@ pub struct FilteredLoad<'l> {
     /// The documents of the load that an existing database has, because the load was stored in
     /// parts.
     pub stored: u64,
+    /// The first document of each text whose fingerprint is unreliable, by the hash of the text:
+    /// see [`FilteredLoad::copies_in`].
+    pub firsts: HashMap<u128, DocId>,
 }
 
 /// The records of a pipeline, one after the other.
@@ -112,6 +120,8 @@ enum RecordContent {
         reliable: bool,
         arrival: Option<Timestamp>,
         reported: ReportedDocument,
+        /// The hash of a text whose fingerprint is unreliable.
+        text_hash: Option<u128>,
     },
     /// A bad record, which waits so that the report has the order of the input.
     Reject(Reject),
@@ -232,7 +242,9 @@ impl FilteredLoad<'_> {
             let group = self.next_group(APPLIED_TOGETHER)?;
             let changes = group.documents.into_iter();
             let changes = changes.map(|document| rule.change(document));
-            let outcomes = transaction.apply_each(changes)?;
+            let mut outcomes = transaction.apply_each(changes)?;
+            let copies = self.copies_in(&group.records, &mut outcomes);
+            transaction.apply(copies.into_iter().map(Change::remove))?;
             self.report_all(group.records, outcomes.into_iter())?;
             if group.is_last {
                 break;
@@ -244,6 +256,47 @@ impl FilteredLoad<'_> {
         transaction.commit()?;
         bar.finish_and_clear();
         Ok(())
+    }
+
+    /// Finds the documents whose text is the text of an earlier document, although no fingerprint
+    /// tells so, and corrects their outcomes. They are to be removed again.
+    ///
+    /// A document that expires or has a key is left: its first document may be gone, or its id is
+    /// not known here.
+    fn copies_in(
+        &mut self,
+        records: &[ReadRecord],
+        outcomes: &mut [simdb::Result<Outcome>],
+    ) -> Vec<DocId> {
+        let documents = records.iter().filter_map(|record| match &record.content {
+            RecordContent::Document {
+                text_hash,
+                reported,
+                arrival: None,
+                ..
+            } => Some((text_hash.filter(|_| reported.key.is_none()), reported)),
+            RecordContent::Document { reported, .. } => Some((None, reported)),
+            RecordContent::Reject(_) => None,
+        });
+        let mut copies = Vec::new();
+        for ((text_hash, document), outcome) in documents.zip(outcomes) {
+            let is_new = match outcome {
+                Ok(Outcome::Inserted { .. }) => true,
+                Ok(Outcome::Exists { stored }) if *stored == document.fingerprint => false,
+                _ => continue,
+            };
+            let Some(hash) = text_hash else { continue };
+            let first = *self.firsts.entry(hash).or_insert(document.id);
+            if is_new && first != document.id {
+                copies.push(document.id);
+                *outcome = Ok(Outcome::Duplicate(Match {
+                    id: first,
+                    fingerprint: document.fingerprint,
+                    distance: 0,
+                }));
+            }
+        }
+        copies
     }
 
     /// Reads at most `most` documents, and fewer if they take much memory.
@@ -271,6 +324,13 @@ impl FilteredLoad<'_> {
             };
             let (number, content) = match checked {
                 Ok((number, mut document)) => {
+                    let is_exact =
+                        !document.reliable && matches!(self.rule, DuplicateRule::Within(_));
+                    let exact = document
+                        .text
+                        .as_ref()
+                        .filter(|text| is_exact && !text.trim().is_empty());
+                    let text_hash = exact.map(|text| xxh3_128(text.as_bytes()));
                     let text = self.duplicates.text_of(&mut document, self.keep_texts);
                     let reported = ReportedDocument::new(&document, text);
                     let texts = [&document.text, &reported.text].into_iter().flatten();
@@ -283,6 +343,7 @@ impl FilteredLoad<'_> {
                         reliable: document.reliable,
                         arrival: document.arrival,
                         reported,
+                        text_hash,
                     };
                     group.documents.push(document);
                     (number, content)
@@ -323,6 +384,7 @@ impl FilteredLoad<'_> {
                     reliable,
                     arrival,
                     reported,
+                    ..
                 } => (reliable, arrival, reported),
             };
             let outcome = outcomes.next();

@@ -514,6 +514,50 @@ fn unique_keeps_first_of_near_duplicates_and_reports_rest() {
 }
 
 #[test]
+fn unique_drops_equal_texts_of_unreliable_fingerprints() {
+    let folder = Folder::new();
+    let texts = [
+        "ok",
+        "ok ok ok ok",
+        "ok",
+        "ok ok ok ok ok ok",
+        "",
+        "ok",
+        "",
+        "12345",
+        "12345",
+    ];
+    let lines = texts
+        .iter()
+        .zip(1..)
+        .map(|(text, id)| format!("{{\"id\":{id},\"text\":\"{text}\"}}\n"));
+    folder.write("a.jsonl", lines.collect::<String>());
+    let load = ["a.simdb", "a.jsonl", "--unique", "3", "--json"];
+    let ran = folder
+        .load(&[&load[..], &["--duplicates", "gone.jsonl"]].concat())
+        .ends(0);
+    assert_eq!(ran.one_json()["duplicates"], 3);
+    let gone = folder.read_json("gone.jsonl");
+    let pair = |line: &Value| {
+        (
+            line["id"].as_u64(),
+            line["duplicate_of"].as_u64(),
+            line["distance"].as_u64(),
+        )
+    };
+    let pairs: Vec<_> = gone.iter().map(pair).collect();
+    let expected = [(3, 1), (6, 1), (9, 8)].map(|(id, of)| (Some(id), Some(of), Some(0)));
+    assert_eq!(pairs, expected);
+    assert_eq!(documents(&folder, "a.simdb"), 6);
+    // A repeated load drops the same documents.
+    let again = folder.load(&load).ends(0).one_json();
+    assert_eq!(
+        (&again["present"], &again["duplicates"], &again["inserted"]),
+        (&6.into(), &3.into(), &0.into())
+    );
+}
+
+#[test]
 fn duplicates_on_standard_output_come_without_summary() {
     let folder = Folder::new();
     folder.write("a.jsonl", TEXTS);

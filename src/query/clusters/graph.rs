@@ -19,6 +19,8 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) struct GraphBuilder {
     /// The node of each fingerprint, numbered in the order of addition.
     nodes: HashMap<u64, u32>,
+    /// The nodes of exact copies, which no pair names, and their fingerprints.
+    exact: Vec<(u64, u32)>,
     /// Each document and its node.
     documents: Vec<(DocId, u32)>,
     /// The nodes of each pair.
@@ -52,10 +54,23 @@ impl GraphBuilder {
     /// Adds all documents of a fingerprint. Each fingerprint is added at most once, before all
     /// pairs.
     pub(super) fn add_copies(&mut self, fingerprint: Fingerprint, documents: &[DocId]) {
-        let node = self.nodes.len() as u32;
+        let node = self.next_node();
         self.nodes.insert(fingerprint.bits(), node);
         self.documents
             .extend(documents.iter().map(|id| (*id, node)));
+    }
+
+    /// Adds documents with one text, whose fingerprint no pair names. Other texts may have this
+    /// fingerprint.
+    pub(super) fn add_exact_copies(&mut self, fingerprint: Fingerprint, documents: &[DocId]) {
+        let node = self.next_node();
+        self.exact.push((fingerprint.bits(), node));
+        self.documents
+            .extend(documents.iter().map(|id| (*id, node)));
+    }
+
+    fn next_node(&self) -> u32 {
+        (self.nodes.len() + self.exact.len()) as u32
     }
 
     /// Adds a pair, after all copies.
@@ -68,7 +83,7 @@ impl GraphBuilder {
     /// Returns the node of a fingerprint; creates the node of a new fingerprint with the document
     /// `id`.
     fn node(&mut self, fingerprint: Fingerprint, id: DocId) -> u32 {
-        let next = self.nodes.len() as u32;
+        let next = self.next_node();
         let node = *self.nodes.entry(fingerprint.bits()).or_insert(next);
         // Fingerprints with several documents were added as copies, so a new one has one document.
         if node == next {
@@ -86,7 +101,7 @@ impl GraphBuilder {
         // Numbers the nodes again, in the order of their smallest document id: the order in which
         // pairs were added depends on the number of cores.
         self.documents.sort_unstable_by_key(|(id, _)| *id);
-        let count = self.nodes.len();
+        let count = self.next_node() as usize;
         let mut numbers = vec![NONE; count];
         let mut next = 0;
         let mut nodes = Vec::with_capacity(self.documents.len());
@@ -99,7 +114,7 @@ impl GraphBuilder {
             nodes.push(*number);
         }
         let mut fingerprints = vec![Fingerprint::from_bits(0); count];
-        for (bits, node) in self.nodes {
+        for (bits, node) in self.nodes.into_iter().chain(self.exact) {
             fingerprints[numbers[node as usize] as usize] = Fingerprint::from_bits(bits);
         }
         let ids = self.documents.into_iter().map(|(id, _)| id).collect();

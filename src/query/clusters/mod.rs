@@ -2,10 +2,12 @@
 //!
 //! [`graph`] holds the documents of all pairs in memory. [`grouping`] gives each document a
 //! *keeper*, the document of its cluster that is kept, and [`text_filter`] compares texts if the
-//! caller requires similar texts. [`cluster`] then computes the members and the size of each
+//! caller requires similar texts. [`mod@exact_copies`] adds equal texts whose fingerprints are
+//! unreliable, which no pair names. [`cluster`] then computes the members and the size of each
 //! cluster for the visitor.
 
 mod cluster;
+mod exact_copies;
 mod graph;
 mod grouping;
 mod priority;
@@ -25,6 +27,7 @@ use crate::measure::decision::Decision;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage, refuse_break};
 use crate::store::View;
 pub use cluster::{Cluster, Member};
+use exact_copies::exact_copies;
 use graph::{CompressedRows, Graph, GraphBuilder};
 use grouping::Grouping;
 pub(crate) use priority::Priority;
@@ -256,6 +259,9 @@ fn build_graph(
     if outcome.is_break() {
         let path = view.path().to_path_buf();
         return Err(Error::TooManyNear { path, radius });
+    }
+    for (fingerprint, documents) in exact_copies(view)? {
+        builder.add_exact_copies(fingerprint, &documents);
     }
     Ok(builder.build())
 }

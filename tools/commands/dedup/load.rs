@@ -10,7 +10,7 @@ use super::options::Dedup;
 use crate::console::interrupt::Interrupt;
 use crate::corpus::bulk;
 use crate::corpus::memory::MemoryBudget;
-use crate::corpus::pipeline::{Pipeline, PipelineConfig};
+use crate::corpus::pipeline::{Pipeline, PipelineConfig, TextsKept};
 use crate::corpus::repeated_blocks::RepeatedBlocks;
 use crate::corpus::statistics::{Rejected, Statistics};
 
@@ -39,7 +39,10 @@ pub fn load(
             wanted: options.wanted()?,
             fingerprinter: Fingerprinter::new(settings.recipe.clone()),
             threads: options.threads,
-            keep_texts: settings.keep_texts,
+            texts: match options.needs_texts() {
+                true => TextsKept::All,
+                false => TextsKept::Unreliable,
+            },
             ignored,
         },
         options.copy.progress,

@@ -295,7 +295,6 @@ impl Dedup {
             Some(database) => database.settings().recipe.clone(),
             None => self.recipe.recipe()?.unwrap_or_else(Recipe::ngram),
         };
-        let is_kept = against.is_some_and(|database| self.add && database.settings().keep_texts);
         // Keeps the arrival times, without a window, so no document expires.
         let arrivals = Retention {
             // The times only choose the document to keep.
@@ -304,7 +303,8 @@ impl Dedup {
         };
         Ok(Settings {
             recipe,
-            keep_texts: self.needs_texts() || is_kept,
+            // At least the texts whose fingerprints do not recognise a copy.
+            keep_texts: true,
             // The texts are compared with all others by a join, which needs no stored index.
             similar: false,
             retention: self.copy.input.fields.time.is_some().then_some(arrivals),
@@ -315,13 +315,15 @@ impl Dedup {
         })
     }
 
-    /// Returns `true` if texts are compared or measured, or certified by the report.
+    /// Returns `true` if all texts are compared or measured, or certified by the report, or kept in
+    /// the database of --add.
     fn needs_texts(&self) -> bool {
         let measures = self.clustering.verify || self.keep.measures_texts();
         self.compares_texts()
             || measures
             || self.copy.report.is_some()
             || self.report_html.is_some()
+            || self.add
     }
 
     pub(super) fn builder_of(&self, settings: &Settings) -> Builder {
