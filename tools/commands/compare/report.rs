@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
-use simdb::containment::Alignment;
+use simdb::containment::{Alignment, Containment, Missing};
 use simdb::similarity::{Likeness, Resemblance};
 use simdb::{Decision, Error, Fingerprinter, Normaliser};
 
@@ -153,7 +153,10 @@ impl Comparison {
         Some(match self.decision != Decision::Alike && is_alike {
             true => Conclusion {
                 near_duplicates: verdict.is_removable(),
-                because: format!("{because}; the verdict is {}", verdict.name()),
+                because: match verdict.is_removable() {
+                    true => format!("{because}; the verdict is {}", verdict.name()),
+                    false => format!("{because}, but {}", not_covered(&alignment.containment)),
+                },
             },
             false => Conclusion {
                 near_duplicates: is_alike,
@@ -256,6 +259,32 @@ impl Comparison {
         }
         table
     }
+}
+
+/// The sentence about two texts that do not cover each other, with the heaviest word of each that
+/// the other lacks.
+fn not_covered(found: &Containment) -> String {
+    let heaviest = |missing: &[Missing]| {
+        let heavier = |a: &&Missing, b: &&Missing| a.weight.total_cmp(&b.weight);
+        missing
+            .iter()
+            .max_by(heavier)
+            .map(|missing| format!("{:?}", missing.word))
+    };
+    let sides = [&found.missing_in_b, &found.missing_in_a];
+    let [a, b] = sides.map(|missing| {
+        let mut words: Vec<&str> = missing.iter().map(|missing| &*missing.word).collect();
+        words.sort_unstable();
+        words
+    });
+    let because = match sides.map(|missing| heaviest(missing)) {
+        _ if a == b => "the words have another order, or a sentence ends in another way".to_owned(),
+        [Some(of_a), Some(of_b)] => format!("A alone has {of_a}, and B alone has {of_b}"),
+        [Some(of_a), None] => format!("A alone has {of_a}, which alters a sentence of B"),
+        [None, Some(of_b)] => format!("B alone has {of_b}, which alters a sentence of A"),
+        [None, None] => unreachable!("two empty lists are equal"),
+    };
+    format!("neither text covers the other: {because}")
 }
 
 /// The distance of the fingerprints of 128 bits; `None` for recipes of 64 bits.

@@ -32,7 +32,10 @@ fn decisions_and_features_of_worked_example_equal_hand_count() {
     assert_eq!(line["missing_in_b"][0][0], json!("喊"));
     assert_eq!(
         line["similar"]["because"],
-        json!("the edit similarity is 0.875, and 0.65 is enough; the verdict is template")
+        json!(
+            "the edit similarity is 0.875, and 0.65 is enough, but neither text covers the other: A alone has \
+             \"喊\", and B alone has \"啦\""
+        )
     );
     assert_eq!((line.get("features"), line.get("bits")), (None, None));
 
@@ -303,4 +306,35 @@ fn fingerprint_not_made_of_its_text_is_reported() {
     assert_eq!(line["bits"], json!(null));
     assert_eq!(line["measures"]["same_wording"], json!(true));
     assert_eq!(line["strict"]["near_duplicates"], json!(false));
+}
+
+#[test]
+fn alike_texts_that_do_not_cover_each_other_name_the_words_that_decided() {
+    let folder = Folder::new();
+    for (a, b, words) in [
+        (
+            "The ferry to Oslo was cancelled because of fog.",
+            "The ferry to Bergen was cancelled because of fog.",
+            "A alone has \"oslo\", and B alone has \"bergen\"",
+        ),
+        (
+            "He did not go home today.",
+            "He did go home today.",
+            "A alone has \"not\", which alters a sentence of B",
+        ),
+        (
+            "queue library for Rust programs",
+            "priority queue library for Rust programs",
+            "B alone has \"priority\", which alters a sentence of A",
+        ),
+        (
+            "Ana saw Ben at the market.",
+            "Ben saw Ana at the market.",
+            "the words have another order",
+        ),
+    ] {
+        let ran = folder.cli(&["compare", a, b]).ends(1);
+        let because = format!("but neither text covers the other: {words}");
+        assert!(ran.stdout.contains(&because), "{because}: {}", ran.stdout);
+    }
 }
