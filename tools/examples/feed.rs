@@ -1,6 +1,6 @@
 //! News feed: articles are known by their guid, and expire after two days. A repeated article is
-//! refused, and stored again once the article that it repeats has expired. The feed goes on after a
-//! restart.
+//! refused and counted, and stored again once the article that it repeats has expired. The feed
+//! goes on after a restart.
 //!
 //! ```sh
 //! cargo run --release --example feed -- tests/data/quotes_and_news.jsonl
@@ -55,7 +55,7 @@ fn open(path: &Path) -> Result<Database> {
         window: Some(Duration::from_millis(WINDOW_HOURS * HOUR_MS)),
         ..Retention::default()
     };
-    let builder = Database::builder().keys(true).fields(true);
+    let builder = Database::builder().keys(true).fields(true).copies(16);
     Ok(builder.retention(retention).open_or_create(path)?)
 }
 
@@ -71,7 +71,8 @@ fn store(db: &Database, hour: u64, line: &Value) -> Result<bool> {
     {
         let (key, fields) = (repeated.key, repeated.fields);
         let [key, fields] = [key, fields].map(Option::unwrap_or_default);
-        println!("article {hour} repeats {key} {fields}");
+        let copies = repeated.copies.map_or(0, |copies| copies.count);
+        println!("article {hour} repeats {key} {fields}, copy {copies}");
     }
     Ok(outcome.is_inserted())
 }

@@ -1,6 +1,6 @@
 """News feed: articles are known by their guid, and expire after two days.
 
-A repeated article is refused, and stored again once the article that it repeats has expired. The
+A repeated article is refused and counted, and stored again once the article that it repeats has expired. The
 feed goes on after a restart. The twin of tools/examples/feed.rs.
 
     python3 tools/python/examples/feed.py tests/data/quotes_and_news.jsonl
@@ -41,7 +41,7 @@ def main() -> None:
 
 def open_feed(path: Path) -> simdb.Database:
     window = timedelta(hours=WINDOW_HOURS)
-    return simdb.open(path, "c", keys=True, fields=True, retention=window)
+    return simdb.open(path, "c", keys=True, fields=True, copies=16, retention=window)
 
 
 def store(feed: simdb.Database, hour: int, line: Dict[str, Any]) -> bool:
@@ -53,7 +53,9 @@ def store(feed: simdb.Database, hour: int, line: Dict[str, Any]) -> bool:
     if outcome.kind == "duplicate" and isinstance(outcome.of, simdb.Match):
         repeated = feed.get(outcome.of.id)
         if repeated is not None:
-            print(f"article {hour} repeats {repeated.key} {repeated.fields}")
+            copies = feed.copies(repeated.id)
+            count = copies.count if copies else 0
+            print(f"article {hour} repeats {repeated.key} {repeated.fields}, copy {count}")
     return outcome.inserted
 
 

@@ -79,6 +79,13 @@ pub fn limit_of(object: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
     optional(object, |object| at_least(0, object, "limit"))
 }
 
+/// The number of copies of a document to store, or `None`. A database refuses other numbers than 1
+/// to 1,000.
+pub fn copies_of(object: &Bound<'_, PyAny>) -> PyResult<Option<u16>> {
+    let newest = optional(object, |object| at_least(0, object, "copies"))?;
+    Ok(newest.map(|newest| u16::try_from(newest).unwrap_or(u16::MAX)))
+}
+
 /// A number of documents.
 pub fn count_of(object: &Bound<'_, PyAny>) -> PyResult<usize> {
     at_least(0, object, "count").map(saturated)

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use simdb::{DocRef, Error};
 
-use crate::arguments::{Arrival, cache_bytes_of, doc_ref_of, memory_bytes_of};
+use crate::arguments::{Arrival, cache_bytes_of, copies_of, doc_ref_of, memory_bytes_of};
 use crate::error::{Failure, invalid_argument};
 use crate::interruptible::{call, run};
 use crate::load::{BulkReport, Records, load_all};
@@ -36,12 +36,13 @@ pub struct Database(pub Source);
 /// The settings are fixed at creation, and must not differ when a database is opened: recipe, a
 /// Recipe or its name; keep_texts stores the texts; similar also stores what is needed to find
 /// edited and short texts; retention, a timedelta, stores arrival times and expires documents; keys
-/// gives each document a key, a str such as a URL, in place of an id; fields stores a dict with it.
+/// gives each document a key, a str such as a URL, in place of an id; fields stores a dict with it;
+/// copies=16 counts the refused copies of each document, and stores the newest 16, 1 to 1,000.
 /// cache_bytes is 1.25 GiB unless set.
 #[pyfunction]
 #[pyo3(signature = (
     path, mode="r", *, recipe=None, keep_texts=false, similar=false, retention=None, keys=false,
-    fields=false, cache_bytes=None,
+    fields=false, copies=None, cache_bytes=None,
 ))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub fn open(
@@ -54,11 +55,12 @@ pub fn open(
     retention: Option<Duration>,
     keys: bool,
     fields: bool,
+    #[pyo3(from_py_with = copies_of)] copies: Option<u16>,
     #[pyo3(from_py_with = cache_bytes_of)] cache_bytes: Option<usize>,
 ) -> PyResult<Database> {
     let mut asked = Asked::new(recipe, keep_texts, similar, retention, false)
         .map_err(|failure| failure.into_exception(py))?;
-    (asked.keys, asked.fields) = (keys, fields);
+    (asked.keys, asked.fields, asked.copies) = (keys, fields, copies);
     if !matches!(mode, "r" | "w" | "c" | "x") {
         let message = format!(
             "there is no mode '{mode}'; known are 'r' (read), 'w' (write), 'c' (create if there is \

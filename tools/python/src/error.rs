@@ -157,6 +157,8 @@ fn class_name(error: &Error) -> &'static str {
         | Error::InvalidKey { .. }
         | Error::KeyMissing { .. }
         | Error::KeepsNoKeys { .. }
+        | Error::KeepsNoCopies { .. }
+        | Error::CopiesLimit { .. }
         | Error::UnknownKey { .. }
         | Error::InvalidRadius { .. }
         | Error::InvalidLikeness { .. }

@@ -9,6 +9,7 @@
 mod arguments;
 mod changes;
 mod comparison;
+mod copies;
 mod corpus;
 mod database;
 mod deduplicator;
@@ -42,6 +43,8 @@ mod _simdb {
 
     #[pymodule_export]
     use crate::comparison::{Comparison, Explanation, compare, explain};
+    #[pymodule_export]
+    use crate::copies::{Copies, Sighting};
     #[pymodule_export]
     use crate::corpus::{find_removals, load_texts};
     #[pymodule_export]

@@ -5,8 +5,9 @@ use pyo3::prelude::*;
 use simdb::DocRef;
 
 use crate::arguments::{
-    count_of, doc_ref_of, id_of, limit_of, max_pairs_of, possible_doc_ref, radius_of,
+    Arrival, count_of, doc_ref_of, id_of, limit_of, max_pairs_of, possible_doc_ref, radius_of,
 };
+use crate::copies::Copies;
 use crate::database::Database;
 use crate::documents::{Document, DocumentIterator, IdIterator};
 use crate::matches::{Match, Similar};
@@ -107,6 +108,29 @@ macro_rules! queries {
             /// The id of the document with a key; None if there is no such document.
             fn id(&self, py: Python<'_>, key: &str) -> PyResult<Option<u64>> {
                 self.0.id(py, key)
+            }
+
+            /// The documents that were refused as copies of a document, by its id or key; None if
+            /// no copy was refused, or there is no such document.
+            fn copies(
+                &self,
+                py: Python<'_>,
+                #[pyo3(from_py_with = doc_ref_of)] id: DocRef,
+            ) -> PyResult<Option<Copies>> {
+                self.0.copies(py, id)
+            }
+
+            /// The documents with the most copies, the most first: a list of ids and their Copies.
+            /// With since, a datetime or milliseconds since 1970, the documents with a copy since
+            /// then.
+            #[pyo3(signature = (limit=10, *, since=None))]
+            fn most_copied(
+                &self,
+                py: Python<'_>,
+                #[pyo3(from_py_with = count_of)] limit: usize,
+                since: Option<Arrival>,
+            ) -> PyResult<Vec<(u64, Copies)>> {
+                self.0.most_copied(py, limit, since)
             }
 
             fn __contains__(&self, id: &Bound<'_, PyAny>) -> PyResult<bool> {

@@ -30,6 +30,8 @@ pub struct Settings {
     pub keys: bool,
     /// True if fields are stored.
     pub fields: bool,
+    /// The number of copies of a document that are stored; None if copies are not counted.
+    pub copies: Option<u16>,
 }
 
 #[pymethods]
@@ -40,7 +42,7 @@ impl Settings {
         });
         format!(
             "Settings(recipe='{}', keep_texts={}, similar={}, frozen={}, arrivals={}, retention={retention}, keys={}, \
-             fields={})",
+             fields={}, copies={})",
             self.recipe,
             python_bool(self.keep_texts),
             python_bool(self.similar),
@@ -48,6 +50,8 @@ impl Settings {
             python_bool(self.arrivals),
             python_bool(self.keys),
             python_bool(self.fields),
+            self.copies
+                .map_or("None".to_owned(), |newest| newest.to_string()),
         )
     }
 }
@@ -64,6 +68,7 @@ impl From<&simdb::Settings> for Settings {
             retention: window,
             keys: settings.keys,
             fields: settings.fields,
+            copies: settings.copies,
         }
     }
 }
@@ -77,6 +82,7 @@ pub struct Asked {
     frozen: bool,
     pub keys: bool,
     pub fields: bool,
+    pub copies: Option<u16>,
 }
 
 impl Asked {
@@ -98,6 +104,7 @@ impl Asked {
             frozen,
             keys: false,
             fields: false,
+            copies: None,
         })
     }
 
@@ -117,6 +124,9 @@ impl Asked {
             .progress_interval(SIGNAL_INTERVAL);
         if let Some(recipe) = self.recipe {
             builder = builder.recipe(recipe);
+        }
+        if let Some(newest) = self.copies {
+            builder = builder.copies(newest);
         }
         if let Some(retention) = self.retention {
             builder = builder.retention(retention);

@@ -1,4 +1,4 @@
-"""Documents with keys and fields."""
+"""Documents with keys, fields and copies."""
 
 import pickle
 import subprocess
@@ -51,6 +51,32 @@ def test_keys_and_ids_do_not_mix(tmp_path: Path) -> None:
             db.insert("key", CATS)
         with pytest.raises(TypeError, match="fields"):
             db.insert(1, CATS, fields="title")  # type: ignore[arg-type]
+
+
+def test_copies_are_counted_once(tmp_path: Path) -> None:
+    path = tmp_path / "feed.simdb"
+    with simdb.open(path, "x", keys=True, copies=2) as db:
+        assert db.settings.copies == 2 and db.copies(URL) is None
+        kinds = [
+            db.insert_unique(key, CATS, arrival=hour).kind
+            for hour, key in enumerate([URL, "b", "c", "b", "d", URL])
+        ]
+        assert kinds == ["inserted", "duplicate", "duplicate", "seen", "duplicate", "exists"]
+        assert not db.insert_unique("b", FERRY)
+    with simdb.open(path) as db:
+        copies = db.copies(URL)
+        assert copies is not None and len(copies) == copies.count == 3
+        assert (copies.first_seen, copies.last_seen) == (1, 4)
+        assert [(copy.key, copy.kind, copy.distance) for copy in copies.newest] == [
+            ("d", "duplicate", 0),
+            ("c", "duplicate", 0),
+        ]
+        assert db.most_copied(since=4) == [(1, copies)] and db.most_copied(since=5) == []
+    with simdb.open(tmp_path / "without.simdb", "x") as db:
+        with pytest.raises(simdb.InvalidArgumentError, match="records no copies"):
+            db.copies(1)
+    with pytest.raises(simdb.InvalidArgumentError, match="1 to 1,000"):
+        simdb.open(tmp_path / "bad.simdb", "x", copies=0)
 
 
 def test_feed_goes_on_after_a_restart() -> None:
