@@ -21,6 +21,7 @@ mod html;
 mod inputs;
 mod keys;
 mod load;
+mod month;
 mod npy;
 mod pairs;
 mod parquet;

@@ -1,16 +1,22 @@
 //! The cost of HTTP: durable check-and-inserts over many connections, and batches of queries,
 //! beside the same calls of the library by as many threads.
 //!
-//! `cargo bench -p simdb-server -- [DOCUMENTS] [--inserts N] [--threads N]`, by default a million
-//! documents, 100,000 inserts and 64 threads.
+//! `cargo bench -p simdb-server -- [DOCUMENTS] [--inserts N] [--threads N] [--peers]`, by default a
+//! million documents, 100,000 inserts and 64 threads.
 //!
 //! Each insert is `insert_unique` at radius 3, durable when it is answered. One insert in ten is a
 //! stored fingerprint with three bits flipped, which must be refused as a duplicate; the others
 //! must be stored. The library and the server have a database each, with the same documents, and
 //! take turns; the middle turn counts. Clients of the server are threads of this process, each with
 //! a connection, so they share the cores with the server.
+//!
+//! With `--peers`, the same inserts by Redis and by PostgreSQL, each of which syncs each write: the
+//! usual recipes, with sets or indexes of the blocks. Both must be installed, and started as root.
 
 #![allow(clippy::print_stdout)]
+
+mod postgres;
+mod redis;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -28,8 +34,8 @@ use serde_json::{Value, json};
 use simdb::{Database, DocId, Document, Fingerprint, Outcome};
 
 const USAGE: Usage = Usage {
-    line: "cargo bench -p simdb-server -- [DOCUMENTS] [--inserts N] [--threads N]",
-    flags: &[],
+    line: "cargo bench -p simdb-server -- [DOCUMENTS] [--inserts N] [--threads N] [--peers]",
+    flags: &["--peers"],
     options: &["--inserts", "--threads"],
 };
 
@@ -61,7 +67,7 @@ fn main() {
 
     let arrivals = Arrivals {
         documents,
-        next: [const { AtomicU64::new(0) }; 2],
+        next: [const { AtomicU64::new(0) }; 4],
     };
     let (mut library, mut served) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
@@ -96,6 +102,29 @@ fn main() {
         "connections ÷ threads",
         &[ratio(served.rate / library.rate), ratio(p50), ratio(p99)],
     );
+    if arguments.flag("--peers") {
+        let redis =
+            redis::Redis::start(folder.path(), documents).expect("redis-server is installed");
+        let postgres = postgres::Postgres::start(documents).expect("PostgreSQL is installed");
+        let (mut of_redis, mut of_postgres) = (Vec::new(), Vec::new());
+        for _ in 0..TURNS {
+            of_redis.push(run(threads, inserts, &arrivals, 2, || {
+                let mut client = redis.connect();
+                move |id: u64, bits: u64| client.insert(id, bits)
+            }));
+            of_postgres.push(run(threads, inserts, &arrivals, 3, || {
+                let mut client = postgres.connect();
+                move |id: u64, bits: u64| client.insert(id, bits)
+            }));
+        }
+        for (label, turns) in [
+            ("Redis, sets of blocks", of_redis),
+            ("PostgreSQL, indexes of blocks", of_postgres),
+        ] {
+            let Inserts { rate, latency } = Inserts::median(&turns);
+            table.row(label, &[number(rate), time(latency.p50), time(latency.p99)]);
+        }
+    }
 
     let (mut library, mut served) = (Vec::new(), Vec::new());
     for _ in 0..TURNS {
@@ -115,7 +144,7 @@ fn main() {
 /// The documents to insert; each side has its own counter, so both insert the same ones.
 struct Arrivals {
     documents: u64,
-    next: [AtomicU64; 2],
+    next: [AtomicU64; 4],
 }
 
 impl Arrivals {
