@@ -1,4 +1,4 @@
-//! [`Document`] and [`Match`].
+//! [`Document`], [`Within`] and [`Match`].
 
 use std::cmp::Ordering;
 
@@ -50,6 +50,32 @@ pub struct Document {
     /// the stored copies.
     #[cfg_attr(feature = "serde", serde(default))]
     pub copies: Option<Copies>,
+    /// The scope, a name of 1 to 64 bytes without control characters, such as a language or a
+    /// tenant. `None` is the empty scope. Only in a database with
+    /// [scopes](crate::Builder::scopes).
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub scope: Option<String>,
+    /// The documents with which [`insert_unique`](crate::Database::insert_unique) and
+    /// [`insert_unless_similar`](crate::Database::insert_unless_similar) compare this document, in
+    /// a database with [scopes](crate::Builder::scopes). Not stored.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub within: Within,
+}
+
+/// The documents with which an insert compares a new document, in a database with
+/// [scopes](crate::Builder::scopes). [`Snapshot::in_scopes`](crate::Snapshot::in_scopes) limits
+/// queries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum Within {
+    /// The documents of the scope of the new document.
+    #[default]
+    Scope,
+    /// The documents of these scopes. The empty string is the empty scope.
+    Scopes(Vec<String>),
+    /// All documents.
+    All,
 }
 
 /// A deserialised document without the field `reliable` is reliable, as one from [`Document::new`].
@@ -79,6 +105,8 @@ impl Document {
             key,
             fields: None,
             copies: None,
+            scope: None,
+            within: Within::default(),
         }
     }
 
@@ -100,6 +128,20 @@ impl Document {
     #[must_use]
     pub fn with_fields(mut self, fields: impl Into<String>) -> Self {
         self.fields = Some(fields.into());
+        self
+    }
+
+    /// Sets the scope.
+    #[must_use]
+    pub fn with_scope(mut self, scope: impl Into<String>) -> Self {
+        self.scope = Some(scope.into());
+        self
+    }
+
+    /// Sets the documents with which an insert compares this document.
+    #[must_use]
+    pub fn compared_within(mut self, within: Within) -> Self {
+        self.within = within;
         self
     }
 

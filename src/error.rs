@@ -469,6 +469,46 @@ pub enum Error {
         newest: u16,
     },
 
+    /// The name of a scope is empty, too long, or has a control character. Nothing was changed.
+    #[error(
+        "{scope:?} cannot be a scope; give a name of 1 to 64 bytes without control characters, or no scope"
+    )]
+    InvalidScope {
+        /// The name.
+        scope: String,
+    },
+
+    /// A scope was given to a database without scopes. Nothing was changed.
+    #[error("{} keeps no scopes, so no document is in scope {scope:?}; leave the scope out, or build another \
+             database with scopes", path.display())]
+    KeepsNoScopes {
+        /// The file.
+        path: PathBuf,
+        /// The name of the scope.
+        scope: String,
+    },
+
+    /// A bulk load that leaves out near-duplicates got a document that asks for a comparison with
+    /// other documents than the documents of its scope. Nothing was changed.
+    #[error(
+        "a bulk load compares document {id} with the documents of its scope only; insert the document by \
+             itself, or ask for no other documents"
+    )]
+    WithinOtherScopes {
+        /// The id or the key of the document.
+        id: DocRef,
+    },
+
+    /// A database has as many scopes as it can have. Nothing was changed.
+    #[error("{} has 65,535 scopes, so there is no room for scope {scope:?}; give documents one of the scopes \
+             in use, or a field instead", path.display())]
+    TooManyScopes {
+        /// The file.
+        path: PathBuf,
+        /// The name of the new scope.
+        scope: String,
+    },
+
     /// No document has the key from which documents were asked for.
     #[error("no document of {} has the key {key:?}", path.display())]
     UnknownKey {

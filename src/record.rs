@@ -1,4 +1,4 @@
-//! [`Record`]: a text to be stored, with the key and the fields of its document.
+//! [`Record`]: a text to be stored, with the key, the scope and the fields of its document.
 
 use std::fmt;
 
@@ -9,6 +9,8 @@ use crate::ids::DocRef;
 
 /// The most bytes of a key; a key has at least one byte.
 pub(crate) const KEY_LIMIT_BYTES: usize = 1024;
+/// The most bytes of the name of a scope; a name has at least one byte.
+pub(crate) const SCOPE_LIMIT_BYTES: usize = 64;
 /// The most bytes of fields.
 pub(crate) const FIELDS_LIMIT_BYTES: usize = 64 << 10;
 
@@ -17,28 +19,32 @@ pub(crate) const FIELDS_LIMIT_BYTES: usize = 64 << 10;
 const DIGIT_BITS: u32 = 7;
 const KEY_DIGITS: usize = 2;
 const HEAD_DIGITS: usize = KEY_DIGITS + 1;
+const SCOPE_DIGITS: usize = 1;
 const FIELDS_DIGITS: usize = 3;
 const COPIES_DIGITS: usize = 3;
 
-// The bits of the third digit.
+// The bits of the digit of flags.
 const HAS_TEXT: u8 = 1;
 const HAS_COPIES: u8 = 2;
+const HAS_SCOPE: u8 = 4;
 
-/// A plain text; or, in a database with keys, fields or copies, one string of key, fields, copies
-/// and text.
+/// A plain text; or, in a database with keys, fields or copies, one string of key, scope, fields,
+/// copies and text.
 ///
 /// | part of the string | content |
 /// |---|---|
 /// | 2 digits | bytes of the key; 0 without a key |
-/// | 1 digit | 1 if the document has a text, plus 2 if it has copies |
+/// | 1 digit | 1 if the document has a text, plus 2 if it has copies, plus 4 if it has a scope |
 /// | key | UTF-8 |
+/// | 1 digit | bytes of the name of the scope; absent without a scope |
+/// | name of the scope | UTF-8 |
 /// | 3 digits | bytes of the fields; 0 without fields |
 /// | fields | UTF-8 |
 /// | 3 digits and [`Copies::encode`] | the copies with their bytes in front; absent without copies |
 /// | the rest | the text |
 ///
 /// The parts travel as one string, so journal, memtable, flush, bulk load and copies of a database
-/// carry key and fields wherever they carry a text.
+/// carry key, scope and fields wherever they carry a text.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Record {
     content: Box<str>,
@@ -47,8 +53,10 @@ pub(crate) struct Record {
 }
 
 impl Record {
+    /// The record of a document; `scope` is `None` for the empty scope.
     pub(crate) fn new(
         key: Option<&str>,
+        scope: Option<&str>,
         fields: Option<&str>,
         copies: Option<&Copies>,
         text: Option<&str>,
@@ -56,9 +64,13 @@ impl Record {
         let (key, fields) = (key.unwrap_or_default(), fields.unwrap_or_default());
         let mut content = String::new();
         push_length::<KEY_DIGITS>(&mut content, key.len());
-        let flags = flags(text.is_some(), copies.is_some());
+        let flags = flags(text.is_some(), copies.is_some(), scope.is_some());
         push_length::<1>(&mut content, usize::from(flags));
         content.push_str(key);
+        if let Some(scope) = scope {
+            push_length::<SCOPE_DIGITS>(&mut content, scope.len());
+            content.push_str(scope);
+        }
         push_length::<FIELDS_DIGITS>(&mut content, fields.len());
         content.push_str(fields);
         if let Some(copies) = copies {
@@ -122,8 +134,16 @@ impl Record {
     }
 
     pub(crate) fn key(&self) -> Option<&str> {
-        let key = &self.content[HEAD_DIGITS..self.head()?.end];
+        let key = &self.content[HEAD_DIGITS..self.head()?.key_end];
         (!key.is_empty()).then_some(key)
+    }
+
+    /// The name of the scope; `None` for the empty scope, and for a record of the tables, where
+    /// the id has the number of the scope.
+    pub(crate) fn scope(&self) -> Option<&str> {
+        let head = self.head()?;
+        let scope = self.content[head.key_end..head.end].get(SCOPE_DIGITS..);
+        scope.filter(|scope| !scope.is_empty())
     }
 
     pub(crate) fn fields(&self) -> Option<&str> {
@@ -144,7 +164,7 @@ impl Record {
     /// The record with other copies.
     pub(crate) fn with_copies(&self, copies: Option<&Copies>) -> Self {
         let text = self.has_text().then(|| self.text());
-        Self::new(self.key(), self.fields(), copies, text)
+        Self::new(self.key(), self.scope(), self.fields(), copies, text)
     }
 
     /// The fields, and the copies with their length in front.
@@ -157,20 +177,21 @@ impl Record {
         rest.split_at_checked(fields)
     }
 
-    /// The content behind the key, as it is in table `texts`; the whole content of a plain text.
-    pub(crate) fn without_key(&self) -> &str {
+    /// The content behind key and scope, as it is in table `texts`; the whole content of a plain
+    /// text.
+    pub(crate) fn without_head(&self) -> &str {
         &self.content[self.head().map_or(0, |head| head.end)..]
     }
 
-    /// The record of content [without a key](Self::without_key); `None` for damaged content.
-    pub(crate) fn parse_without_key(
+    /// The record of content [without a head](Self::without_head); `None` for damaged content.
+    pub(crate) fn parse_without_head(
         content: &str,
         has_text: bool,
         has_copies: bool,
     ) -> Option<Self> {
         let mut whole = String::with_capacity(HEAD_DIGITS + content.len());
         push_length::<KEY_DIGITS>(&mut whole, 0);
-        push_length::<1>(&mut whole, usize::from(flags(has_text, has_copies)));
+        push_length::<1>(&mut whole, usize::from(flags(has_text, has_copies, false)));
         whole.push_str(content);
         Self::parse(whole)
     }
@@ -189,10 +210,12 @@ impl Record {
     }
 }
 
-/// The first parts of the content of a record, up to the end of the key.
+/// The first parts of the content of a record, up to the end of the scope.
 struct Head {
     has_text: bool,
     has_copies: bool,
+    /// The end of the key.
+    key_end: usize,
     /// The end of the head.
     end: usize,
 }
@@ -200,19 +223,26 @@ struct Head {
 impl Head {
     /// `None` for damaged content.
     fn parse(content: &[u8]) -> Option<Self> {
-        let end = HEAD_DIGITS + length::<KEY_DIGITS>(content)?;
+        let key_end = HEAD_DIGITS + length::<KEY_DIGITS>(content)?;
         let flags = *content.get(KEY_DIGITS)?;
-        let is_known = flags & !(HAS_TEXT | HAS_COPIES) == 0;
+        let end = match flags & HAS_SCOPE {
+            0 => key_end,
+            _ => key_end + SCOPE_DIGITS + length::<SCOPE_DIGITS>(content.get(key_end..)?)?,
+        };
+        let is_known = flags & !(HAS_TEXT | HAS_COPIES | HAS_SCOPE) == 0;
         (is_known && end <= content.len()).then_some(Self {
             has_text: flags & HAS_TEXT != 0,
             has_copies: flags & HAS_COPIES != 0,
+            key_end,
             end,
         })
     }
 }
 
-fn flags(has_text: bool, has_copies: bool) -> u8 {
-    u8::from(has_text) * HAS_TEXT + u8::from(has_copies) * HAS_COPIES
+fn flags(has_text: bool, has_copies: bool, has_scope: bool) -> u8 {
+    u8::from(has_text) * HAS_TEXT
+        + u8::from(has_copies) * HAS_COPIES
+        + u8::from(has_scope) * HAS_SCOPE
 }
 
 /// The bits of a hash. Among ten million keys, ninety of ten million look-ups meet another key of
@@ -282,18 +312,28 @@ mod tests {
         let fields = "f".repeat(FIELDS_LIMIT_BYTES);
         for key in [None, Some("k"), Some(long.as_str())] {
             for fields in [None, Some("{\"t\":1}"), Some(fields.as_str())] {
-                for text in [None, Some(""), Some("text\0短")] {
+                for (text, scope) in [
+                    (None, None),
+                    (Some(""), Some("s")),
+                    (Some("text\0短"), Some("范围")),
+                ] {
                     for copies in [None, Some(copies("短")), Some(copies(&long))] {
-                        let record = Record::new(key, fields, copies.as_ref(), text);
+                        let record = Record::new(key, scope, fields, copies.as_ref(), text);
                         let parsed = Record::parse(record.content()).unwrap();
                         assert_eq!(parsed, record);
                         assert_eq!((parsed.key(), parsed.fields()), (key, fields));
+                        assert_eq!(parsed.scope(), scope);
                         assert_eq!(parsed.text(), text.unwrap_or_default());
                         assert_eq!(parsed.copies(), copies);
                         assert_eq!(
                             parsed.with_copies(None),
-                            Record::new(key, fields, None, text)
+                            Record::new(key, scope, fields, None, text)
                         );
+                        let (has_text, has_copies) = (text.is_some(), copies.is_some());
+                        let tail = parsed.without_head();
+                        let tail = Record::parse_without_head(tail, has_text, has_copies);
+                        let without_head = Record::new(None, None, fields, copies.as_ref(), text);
+                        assert_eq!(tail, Some(without_head));
                         assert_eq!(parsed.into_text().as_deref(), text);
                     }
                 }
@@ -306,7 +346,13 @@ mod tests {
     #[test]
     fn cut_record_is_damaged() {
         let copies = copies("copy");
-        let record = Record::new(Some("key"), Some("fields"), Some(&copies), None);
+        let record = Record::new(
+            Some("key"),
+            Some("scope"),
+            Some("fields"),
+            Some(&copies),
+            None,
+        );
         for end in 0..record.content().len() {
             assert_eq!(Record::parse(&record.content()[..end]), None, "{end}");
         }

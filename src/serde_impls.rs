@@ -192,6 +192,7 @@ mod tests {
             keys: true,
             fields: false,
             copies: Some(16),
+            scopes: true,
         };
         round_trip(&settings, serde_json::to_value(&settings).unwrap());
     }

@@ -339,6 +339,15 @@ impl Analysed {
         *self.sketch.get_or_init(|| self.keep(sketch))
     }
 
+    /// The stored text with other keys, ascending too.
+    pub(crate) fn map_keys(self, map: impl Fn(u64) -> u64) -> Self {
+        let keys = self.keys.get().into_iter().flatten().copied().map(map);
+        Self {
+            keys: OnceLock::from(keys.collect::<Box<[u64]>>()),
+            ..self
+        }
+    }
+
     /// The keys of a stored text, ascending; `make` computes them at the first use.
     pub(crate) fn keys_by(&self, make: impl FnOnce(&Self) -> Vec<u64>) -> &[u64] {
         let make = || self.keep(make).into_boxed_slice();

@@ -49,6 +49,7 @@ pub struct Builder {
     keys: bool,
     fields: bool,
     copies: Option<u16>,
+    scopes: bool,
     limits: Limits,
     queue_limits: QueueLimits,
     disk: Option<Arc<dyn Disk>>,
@@ -133,6 +134,7 @@ impl Builder {
             keys,
             fields,
             copies,
+            scopes,
         } = settings;
         Self {
             recipe: Some(recipe.clone()),
@@ -143,6 +145,7 @@ impl Builder {
             keys: *keys,
             fields: *fields,
             copies: *copies,
+            scopes: *scopes,
             ..self
         }
     }
@@ -210,6 +213,38 @@ impl Builder {
     /// ```
     pub fn copies(mut self, newest: u16) -> Self {
         self.copies = Some(newest);
+        self
+    }
+
+    /// Gives documents [scopes](crate::Document::scope), such as languages or tenants; off unless
+    /// set. [`Snapshot::in_scopes`](crate::Snapshot::in_scopes) limits queries to some scopes, and
+    /// [`insert_unique`](crate::Database::insert_unique) compares a document with the documents of
+    /// its scope, unless the document asks for [others](crate::Within). The answers equal the
+    /// answers of a database that has no other documents. A database with scopes has
+    /// [keys](Self::keys). A document has the scope in its id, so a scope takes some two bytes a
+    /// document, and a query of a scope does not read the copies of a text in other scopes. A
+    /// database has at most 65,535 scopes.
+    ///
+    /// ```
+    /// use simdb::{Database, Outcome, Within};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let db = Database::builder().scopes(true).create(folder.path().join("docs.simdb"))?;
+    /// let text = "Three cats sat on the mat and would not be moved by anyone.";
+    /// let document = |key: &str, scope: &str| Ok(db.document(key, text)?.with_scope(scope));
+    /// assert!(db.insert_unique(document("a", "blogs")?, 3)?.is_inserted());
+    /// // No document of its scope is near.
+    /// assert!(db.insert_unique(document("b", "news")?, 3)?.is_inserted());
+    /// let elsewhere = document("c", "forums")?.compared_within(Within::All);
+    /// assert!(matches!(db.insert_unique(elsewhere, 3)?, Outcome::Duplicate(_)));
+    ///
+    /// let news = db.snapshot()?.in_scopes(["news"])?.within_text(text, 3)?;
+    /// assert_eq!(news.len(), 1);
+    /// assert_eq!(db.get(news[0].id)?.unwrap().scope.as_deref(), Some("news"));
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn scopes(mut self, scopes: bool) -> Self {
+        self.scopes = scopes;
         self
     }
 
@@ -471,9 +506,11 @@ impl Builder {
             text_keys: self.similar.then(forest::description),
             frozen: self.frozen,
             retention: self.retention,
-            keys: self.keys,
+            // The ids have the scopes, so simdb gives them.
+            keys: self.keys || self.scopes,
             fields: self.fields,
             copies: self.copies.unwrap_or(0),
+            scopes: self.scopes,
         })
     }
 
@@ -502,6 +539,7 @@ impl Builder {
             ("keys", self.keys && !has.keys),
             ("fields", self.fields && !has.fields),
             ("copies", self.copies.is_some() && self.copies != has.copies),
+            ("scopes", self.scopes && !has.scopes),
         ];
         match asked.iter().find(|(_, is_missing)| *is_missing) {
             Some((setting, _)) => Err(Error::SettingsMismatch {

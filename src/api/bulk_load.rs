@@ -10,6 +10,7 @@ use crate::api::builder::Builder;
 use crate::api::database::{Database, DatabaseHandle};
 use crate::document::Document;
 use crate::error::{LockHolder, Result};
+use crate::ids::scope::ScopeNumber;
 use crate::ids::{DocId, Timestamp};
 use crate::progress::{Progress, ProgressHandler};
 use crate::store::View;
@@ -128,9 +129,14 @@ impl BulkLoad<'_> {
         }
     }
 
-    /// The id of the next document, in a database with keys.
-    pub(crate) fn give_id(&mut self) -> DocId {
-        self.load.give_id()
+    /// The scope of a new document.
+    pub(crate) fn scope_of(&self, document: &Document) -> Result<ScopeNumber> {
+        self.load.scope_of(document)
+    }
+
+    /// The id of the next document, which is in a scope, in a database with keys.
+    pub(crate) fn give_id(&mut self, scope: ScopeNumber) -> DocId {
+        self.load.give_id(scope)
     }
 
     /// The state before the load, which the load holds the write lock of; `None` for a new file.

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use crate::document::Match;
 use crate::error::{Error, Result};
 use crate::hamming::check_radius;
+use crate::ids::scope::IdRanges;
 use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::progress::{Progress, ProgressHandler, refuse_break};
 use crate::query::{self, Similar, TextQuery};
 use crate::recipe::LazyFingerprinter;
 use crate::store::maintenance::diagnosis::{self, Diagnosis};
 use crate::store::maintenance::stats::{self, Stats};
-use crate::store::{HeldSnapshot, View};
+use crate::store::{HeldSnapshot, View, refuse_scope};
 
 /// At most 65,536 arrivals are read at a time to be counted.
 const COUNTED_PER_PAGE: usize = 64 << 10;
@@ -24,11 +25,13 @@ const COUNTED_PER_PAGE: usize = 64 << 10;
 /// file also stays locked: [`Database::close`](crate::Database::close) returns
 /// [`Error::SnapshotHeld`] while a snapshot lives.
 pub struct Snapshot {
-    view: View,
+    view: Arc<View>,
     fingerprinter: Arc<LazyFingerprinter>,
+    /// The ids of the documents that searches find.
+    among: IdRanges,
     pub(crate) progress: ProgressHandler,
     /// `None` for the snapshot of a call, which ends with the call.
-    _held: Option<HeldSnapshot>,
+    held: Option<Arc<HeldSnapshot>>,
 }
 
 impl fmt::Debug for Snapshot {
@@ -48,10 +51,11 @@ impl Snapshot {
         held: Option<HeldSnapshot>,
     ) -> Self {
         Self {
-            view,
+            view: Arc::new(view),
             fingerprinter,
+            among: IdRanges::ALL,
             progress,
-            _held: held,
+            held: held.map(Arc::new),
         }
     }
 
@@ -63,6 +67,49 @@ impl Snapshot {
     ) -> Self {
         self.progress.set_function(handler);
         self
+    }
+
+    /// This snapshot with its searches limited, by fingerprint ([`within`](Self::within),
+    /// [`within_batch`](Self::within_batch), [`nearest`](Self::nearest)) and by text
+    /// ([`similar`](Self::similar)), to the documents of these scopes. The empty string is the
+    /// empty scope. No document is in an unknown scope. Other methods are not limited.
+    ///
+    /// # Errors
+    /// [`Error::KeepsNoScopes`], [`Error::InvalidScope`].
+    ///
+    /// # Cost
+    /// A search of one scope takes as long as a search of all documents without a limit, however
+    /// many copies of a text other scopes have. Many scopes cost a look-up each for a text of which
+    /// many copies are stored. A search by text in a database with a forest is repeated for each
+    /// scope; without a limit, for each scope of the database.
+    ///
+    /// ```
+    /// use simdb::{Database, Document, Fingerprint};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let db = Database::builder().scopes(true).create(folder.path().join("docs.simdb"))?;
+    /// for (key, scope) in [("a", "zh"), ("b", "en"), ("c", "zh")] {
+    ///     let document = Document::new(key, Fingerprint::from_bits(7)).with_scope(scope);
+    ///     assert!(db.insert(document)?.is_inserted());
+    /// }
+    /// let snapshot = db.snapshot()?.in_scopes(["zh"])?;
+    /// let found = snapshot.within(Fingerprint::from_bits(7), 3)?;
+    /// assert_eq!(found.len(), 2);
+    /// assert_eq!(snapshot.key(found[1].id)?.as_deref(), Some("c"));
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn in_scopes<S: AsRef<str>>(&self, scopes: impl IntoIterator<Item = S>) -> Result<Self> {
+        let scopes: Vec<S> = scopes.into_iter().collect();
+        for scope in &scopes {
+            refuse_scope(scope.as_ref(), self.view.keeps_scopes(), self.view.path())?;
+        }
+        Ok(Self {
+            view: Arc::clone(&self.view),
+            fingerprinter: Arc::clone(&self.fingerprinter),
+            among: self.view.ids_of_scopes(scopes.iter().map(AsRef::as_ref)),
+            progress: self.progress.clone(),
+            held: self.held.clone(),
+        })
     }
 
     pub(crate) fn view(&self) -> &View {
@@ -142,7 +189,7 @@ impl Snapshot {
     ) -> Result<Vec<Match>> {
         check_radius(radius)?;
         check_limit(limit)?;
-        query::within(&self.view, fingerprint, radius, limit)
+        query::within(&self.view, fingerprint, radius, &self.among, limit)
     }
 
     /// The answer of [`within`](Self::within) to each query, in the order of the queries.
@@ -205,7 +252,8 @@ impl Snapshot {
             flow.is_continue()
         };
         let progress = self.progress.for_operation(&[1]);
-        query::within_batch(&self.view, queries, radius, limit, &progress, &mut visitor)?;
+        let (view, among) = (&self.view, &self.among);
+        query::within_batch(view, queries, radius, among, limit, &progress, &mut visitor)?;
         refuse_break(flow, self.view.path())
     }
 
@@ -218,7 +266,7 @@ impl Snapshot {
     /// As [`within`](Self::within) at radius 3, 7, 11 and so on, until `count` are found.
     pub fn nearest(&self, fingerprint: Fingerprint, count: usize) -> Result<Vec<Match>> {
         check_limit(count)?;
-        query::nearest(&self.view, fingerprint, count)
+        query::nearest(&self.view, fingerprint, &self.among, count)
     }
 
     /// The number of documents, without expired documents: as many as
@@ -311,7 +359,7 @@ impl Snapshot {
             return Err(Error::KeepsNoTexts { path });
         }
         query.check()?;
-        query::similar(&self.view, query)
+        query::similar(&self.view, query, &self.among)
     }
 
     /// The largest id; `None` if no document is stored.

@@ -1,17 +1,22 @@
 //! [`UniqueLoad`]: a bulk load of the documents that no other document covers.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::sync::Arc;
 
 use crate::api::bulk_load::BulkLoad;
-use crate::document::Document;
-use crate::error::Result;
+use crate::document::{Document, Within};
+use crate::error::{Error, Result};
 use crate::ids::DocId;
+use crate::ids::scope::{IdRanges, ScopeNumber};
 use crate::ingest::{Deduplicator, Outcome};
 use crate::measure::decision::SimilarRule;
+use crate::store::View;
 
 /// A [`BulkLoad`] that leaves out near-duplicates. The kept documents wait in memory, beside a
-/// [`Deduplicator`], until [`into_load`](Self::into_load).
+/// [`Deduplicator`], until [`into_load`](Self::into_load). In a database with
+/// [scopes](crate::Builder::scopes), each scope has its own deduplicator.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -39,7 +44,10 @@ use crate::measure::decision::SimilarRule;
 #[must_use = "nothing is loaded before the load is finished"]
 pub struct UniqueLoad<'d> {
     load: BulkLoad<'d>,
-    deduplicator: Deduplicator,
+    rule: SimilarRule,
+    /// The database before the load; `None` for a new file.
+    stored: Option<Arc<View>>,
+    deduplicators: HashMap<ScopeNumber, Deduplicator>,
     kept: BTreeMap<DocId, Document>,
     /// The stored documents to remove.
     replaced: Vec<DocId>,
@@ -64,10 +72,12 @@ impl<'d> BulkLoad<'d> {
     /// [`Error::InvalidLikeness`](crate::Error::InvalidLikeness) for a threshold that is not from 0
     /// to 1.
     pub fn unique(self, rule: SimilarRule) -> Result<UniqueLoad<'d>> {
-        let deduplicator = Deduplicator::beside(rule, self.stored()?)?;
+        rule.likeness.check()?;
         Ok(UniqueLoad {
+            stored: self.stored()?.map(Arc::new),
             load: self,
-            deduplicator,
+            rule,
+            deduplicators: HashMap::new(),
             kept: BTreeMap::new(),
             replaced: Vec::new(),
             keys: HashMap::new(),
@@ -77,17 +87,74 @@ impl<'d> BulkLoad<'d> {
 }
 
 impl<'d> UniqueLoad<'d> {
-    /// Decides documents in order: see [`Deduplicator::decide`].
+    /// Decides documents in order: see [`Deduplicator::decide`]. A document is compared with the
+    /// documents of its scope.
     ///
     /// # Errors
-    /// The errors of [`Deduplicator::decide`].
-    pub fn decide(&mut self, mut documents: Vec<Document>) -> Result<Vec<Outcome>> {
-        for document in &mut documents {
+    /// The errors of [`Deduplicator::decide`]; [`Error::WithinOtherScopes`] for a document that
+    /// asks for [other documents](crate::Within).
+    pub fn decide(&mut self, documents: Vec<Document>) -> Result<Vec<Outcome>> {
+        let (mut outcomes, mut undecided) = (Vec::with_capacity(documents.len()), Vec::new());
+        for mut document in documents {
+            if document.within != Within::Scope {
+                let id = document.doc_ref();
+                return Err(Error::WithinOtherScopes { id });
+            }
+            let scope = self.load.scope_of(&document)?;
             if let Some(key) = &document.key {
-                document.id = self.id_of(key)?;
+                if self.is_of_other_scope(key, scope)? {
+                    outcomes.append(&mut self.decide_new(std::mem::take(&mut undecided))?);
+                    let id = self.keys.get(key);
+                    if let Some(kept) = id.and_then(|id| self.kept.get(id)) {
+                        let stored = kept.fingerprint;
+                        outcomes.push(Outcome::Exists { stored });
+                        continue;
+                    }
+                    // The document of the other scope was refused.
+                    self.keys.remove(key);
+                }
+                document.id = self.id_of(key, scope)?;
+            }
+            undecided.push((scope, document));
+        }
+        outcomes.append(&mut self.decide_new(undecided)?);
+        Ok(outcomes)
+    }
+
+    /// Returns `true` if a document of this load has the key and another scope.
+    fn is_of_other_scope(&self, key: &str, scope: ScopeNumber) -> Result<bool> {
+        match self.keys.get(key) {
+            Some(id) if ScopeNumber::of(*id) != scope => Ok(self.stored_with(key)? != Some(*id)),
+            _ => Ok(false),
+        }
+    }
+
+    /// Decides documents in order. No two of them have one key and different scopes.
+    fn decide_new(&mut self, documents: Vec<(ScopeNumber, Document)>) -> Result<Vec<Outcome>> {
+        // The positions of the documents of each scope.
+        let mut scopes: BTreeMap<ScopeNumber, Vec<usize>> = BTreeMap::new();
+        for (position, (scope, _)) in documents.iter().enumerate() {
+            scopes.entry(*scope).or_default().push(position);
+        }
+        let documents: Vec<Document> = documents
+            .into_iter()
+            .map(|(_, document)| document)
+            .collect();
+        let mut outcomes = vec![Outcome::Missing; documents.len()];
+        for (scope, positions) in scopes {
+            if positions.len() == documents.len() {
+                outcomes = self.deduplicator_of(scope)?.decide(&documents)?;
+                break;
+            }
+            let own = positions
+                .iter()
+                .map(|position| documents[*position].clone());
+            let own: Vec<Document> = own.collect();
+            let decided = self.deduplicator_of(scope)?.decide(&own)?;
+            for (position, outcome) in positions.into_iter().zip(decided) {
+                outcomes[position] = outcome;
             }
         }
-        let outcomes = self.deduplicator.decide(&documents)?;
         for (document, outcome) in documents.into_iter().zip(&outcomes) {
             if let Outcome::Supersedes(covered) = outcome {
                 let stored = covered.iter().map(|covered| covered.id);
@@ -102,25 +169,48 @@ impl<'d> UniqueLoad<'d> {
         Ok(outcomes)
     }
 
-    /// The id of the document with a key.
-    fn id_of(&mut self, key: &str) -> Result<DocId> {
+    /// The id of the document with a key; a new id in a scope for a new key.
+    fn id_of(&mut self, key: &str, scope: ScopeNumber) -> Result<DocId> {
         if let Some(id) = self.keys.get(key) {
             return Ok(*id);
         }
-        let id = match self.deduplicator.stored_with(key)? {
+        let id = match self.stored_with(key)? {
             Some(id) => id,
-            None => self.load.give_id(),
+            None => self.load.give_id(scope),
         };
         self.text_bytes += key.len();
         self.keys.insert(key.to_owned(), id);
         Ok(id)
     }
 
+    /// The stored document with a key.
+    fn stored_with(&self, key: &str) -> Result<Option<DocId>> {
+        let stored = self.stored.as_ref();
+        stored.map_or(Ok(None), |view| view.id_of(key))
+    }
+
+    fn deduplicator_of(&mut self, scope: ScopeNumber) -> Result<&mut Deduplicator> {
+        Ok(match self.deduplicators.entry(scope) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let stored = self.stored.clone();
+                // A database without scopes may have any ids.
+                let has_scopes = stored.as_ref().is_some_and(|view| view.keeps_scopes());
+                let among = match has_scopes {
+                    true => IdRanges::of_scopes([scope]),
+                    false => IdRanges::ALL,
+                };
+                new.insert(Deduplicator::beside(self.rule, stored, among)?)
+            }
+        })
+    }
+
     /// The bytes of memory that the kept documents and their index take.
     pub fn len_bytes(&self) -> usize {
         let documents = self.kept.len() * size_of::<(DocId, Document)>();
         let keys = self.keys.len() * size_of::<(String, DocId)>();
-        self.deduplicator.len_bytes() + self.text_bytes + documents + keys
+        let indexes = self.deduplicators.values().map(Deduplicator::len_bytes);
+        indexes.sum::<usize>() + self.text_bytes + documents + keys
     }
 
     /// Frees the index, and pushes the kept documents. [`BulkLoad::finish`] stores them, and
@@ -130,7 +220,7 @@ impl<'d> UniqueLoad<'d> {
     /// The errors of [`BulkLoad::push`].
     pub fn into_load(self) -> Result<BulkLoad<'d>> {
         let mut load = self.load;
-        drop(self.deduplicator);
+        drop((self.deduplicators, self.stored));
         load.remove(&self.replaced)?;
         for document in self.kept.into_values() {
             load.push_with_id(document)?;

@@ -5,8 +5,13 @@
 //! |---|---|
 //! | 15, 10, 7, 4, 2 | a part of the hash of each minimum of the tree |
 //! | 4 | length class |
+//!
+//! In a database with scopes, the parts of the levels are XORed with the mask of the scope.
+
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::analysis::{LENGTH_CLASSES, LEVEL_BITS, LEVELS, Minima};
+use crate::ids::scope::ScopeNumber;
 
 const CLASS_BITS: u32 = LENGTH_CLASSES.ilog2();
 
@@ -20,6 +25,18 @@ pub(crate) fn tree_key(minima: &Minima, tree: usize, length_class: u32) -> u64 {
         key << bits | minima.part(tree, level)
     });
     key << CLASS_BITS | u64::from(length_class)
+}
+
+/// The bits in which the keys of a scope differ from the keys of the empty scope: a part of each
+/// level, no bit of the tree or of the length class.
+// Two texts of one scope are as near each other in a tree as without scopes. A text of another
+// scope is as near as any other text, so a million copies there do not fill the nodes of a search.
+pub(crate) fn scope_mask(scope: ScopeNumber) -> u64 {
+    let levels = (1 << TREE_KEY_BITS) - (1 << CLASS_BITS);
+    match scope.0 {
+        0 => 0,
+        number => xxh3_64(&number.to_le_bytes()) & levels,
+    }
 }
 
 /// The length class of a key.
@@ -42,6 +59,14 @@ impl Prefix {
         let bits = self.bits + LEVEL_BITS[level];
         let key = self.key | part << (u64::BITS - bits);
         Self { key, bits }
+    }
+
+    /// The prefix with other bits where a mask has ones.
+    #[inline]
+    pub(crate) fn masked(self, mask: u64) -> Self {
+        let behind = u64::MAX.checked_shr(self.bits).unwrap_or(0);
+        let key = (self.key ^ mask) & !behind;
+        Self { key, ..self }
     }
 
     /// The number of bits of the prefix.

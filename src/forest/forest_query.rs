@@ -2,11 +2,12 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use super::forest_key::{Prefix, TREE_KEY_BITS, class_of_key};
+use super::forest_key::{Prefix, TREE_KEY_BITS, class_of_key, scope_mask};
 use super::reach::Reach;
 use super::{STORED_TREES, tree_bits};
 use crate::analysis::{Analysed, LEVELS, LengthClasses, Minima, Sketch};
 use crate::error::Result;
+use crate::ids::scope::ScopeNumber;
 
 /// Second minima replace one of the first three minima.
 pub(crate) const PROBED_LEVELS: usize = 3;
@@ -110,15 +111,18 @@ impl ForestSearch<'_> {
     }
 
     /// Calls `found` with the entries of the texts that may be near-duplicates, some of them
-    /// several times.
+    /// several times. The entries of texts of other scopes than `scope` are there by chance.
     pub(crate) fn run(
         &self,
         source: &impl ForestEntries,
+        scope: ScopeNumber,
         found: &mut dyn FnMut(ForestEntry),
     ) -> Result<()> {
         let mut entries = Vec::new();
+        let mask = scope_mask(scope);
         for key in &self.keys {
-            source.read(*key..=*key, usize::MAX, &mut entries)?;
+            let key = key ^ mask;
+            source.read(key..=key, usize::MAX, &mut entries)?;
         }
         entries.drain(..).for_each(&mut *found);
         for (nth, minima) in self.minima.iter().enumerate() {
@@ -131,6 +135,7 @@ impl ForestSearch<'_> {
             };
             let mut walk = Walk {
                 tree: 0,
+                mask: mask << (u64::BITS - TREE_KEY_BITS),
                 minima,
                 classes: self.classes,
                 reach: &self.reach,
@@ -170,6 +175,8 @@ enum Rest {
 /// The walk down a tree.
 struct Walk<'w, S> {
     tree: usize,
+    /// The [mask](scope_mask) of the scope, at the place of a prefix.
+    mask: u64,
     minima: &'w Minima,
     classes: LengthClasses,
     reach: &'w Reach,
@@ -267,7 +274,8 @@ impl<S: ForestEntries> Walk<'_, S> {
 
     fn keys(&self, node: Node) -> RangeInclusive<u64> {
         let key = |bits: u64| tree_bits(self.tree) | bits >> (u64::BITS - TREE_KEY_BITS);
-        key(node.prefix.first())..=key(node.prefix.last())
+        let prefix = node.prefix.masked(self.mask);
+        key(prefix.first())..=key(prefix.last())
     }
 }
 
@@ -380,6 +388,7 @@ mod tests {
             texts in prop::collection::vec(prop::collection::vec(0..9_u64, 1..7), 1..200),
             asked in prop::collection::vec(0..9_u64, 1..7),
             len in 1..300_usize,
+            scope in 0..3_u64,
         ) {
             let minima = |shingles: &Vec<u64>| {
                 let hash = |shingle: &u64| shingle.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -404,8 +413,14 @@ mod tests {
                 reach: Reach::SMALL,
                 ..ForestSearch::of_keys(Vec::new())
             };
+            let mask = scope_mask(ScopeNumber(scope));
+            entries.iter_mut().for_each(|(key, _)| *key ^= mask);
+            entries.sort_unstable();
             let source = Spans { entries, len };
-            search.run(&source, &mut |entry| { found.insert(entry); }).unwrap();
+            let scope = ScopeNumber(scope);
+            search.run(&source, scope, &mut |entry| { found.insert(entry); }).unwrap();
+            let unmasked = |(key, id)| (key ^ scope_mask(scope), id);
+            let found: BTreeSet<ForestEntry> = found.into_iter().map(unmasked).collect();
             prop_assert_eq!(found, expected);
         }
     }

@@ -30,10 +30,11 @@ use crate::analysis::{
     length_class, minima_description,
 };
 use crate::feature::MIN_SHINGLES;
+use crate::ids::scope::ScopeNumber;
 use crate::record::Record;
 use crate::text::Traditional;
 
-pub(crate) use forest_key::{Prefix, TREE_KEY_BITS, class_of_key, tree_key};
+pub(crate) use forest_key::{Prefix, TREE_KEY_BITS, class_of_key, scope_mask, tree_key};
 pub(crate) use forest_query::{
     ForestEntries, ForestEntry, ForestSearch, ForestSpan, PROBED_LEVELS,
 };
@@ -94,6 +95,15 @@ impl Analysed {
         text.forest_keys();
         text.sketch();
         text.stored(record)
+    }
+
+    /// A stored text with its keys in a scope. The text has its keys in the empty scope.
+    pub(crate) fn in_scope(self, scope: ScopeNumber) -> Self {
+        match scope_mask(scope) {
+            0 => self,
+            // The tree is not masked, so the keys ascend.
+            mask => self.map_keys(|key| key ^ mask),
+        }
     }
 }
 

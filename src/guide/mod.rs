@@ -20,6 +20,7 @@ pub mod cluster {}
 #[doc = include_str!("decisions/010-one-writer.md")]
 #[doc = include_str!("decisions/011-two-forests-in-memory.md")]
 #[doc = include_str!("decisions/012-keys-beside-the-texts.md")]
+#[doc = include_str!("decisions/013-scopes-in-ids.md")]
 #[doc = include_str!("decisions/014-copies-in-records.md")]
 pub mod decisions {}
 #[doc = include_str!("durability.md")]

@@ -1,10 +1,11 @@
 //! The values that name and place a document: [`DocId`], [`DocRef`], [`Fingerprint`],
-//! [`Timestamp`].
+//! [`Timestamp`]; and [`scope`], the part of an id that is the scope of the document.
 //!
 //! Values only, without errors: `parse` reads them from text.
 
 mod doc_ref;
 mod fingerprint;
+pub(crate) mod scope;
 mod timestamp;
 
 use std::fmt;
@@ -15,7 +16,8 @@ pub(crate) use timestamp::CYCLE_MS;
 pub use timestamp::Timestamp;
 
 /// The id of a document, unique in a database: any `u64`, chosen by the caller; in a database with
-/// [keys](crate::Builder::keys), given by simdb, ascending.
+/// [keys](crate::Builder::keys), given by simdb, ascending; with [scopes](crate::Builder::scopes),
+/// ascending within each scope.
 ///
 /// `Display` writes and `FromStr` reads decimal digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -9,6 +9,7 @@ use super::{Change, Outcome, PreparedChange};
 use crate::copies::{Copies, Sighting, SightingKind};
 use crate::document::{Document, Match};
 use crate::error::Result;
+use crate::ids::scope::{IdRanges, ScopeNumber, sequence};
 use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::measure::containment::Verdict;
 use crate::measure::decision::{Resolution, SimilarRule};
@@ -36,8 +37,9 @@ pub(crate) struct Batch<A: ViewAccess = SnapshotAccess> {
     keys: HashMap<String, DocId>,
     /// The documents that the batch has refused, as entries of table `refused`.
     refused: HashMap<u64, u64>,
-    /// The id of the next new document with a key, once it is needed.
-    next_id: Option<DocId>,
+    /// The [sequence](crate::ids::scope::sequence) of the id of the next new document with a key,
+    /// once it is needed.
+    next_sequence: Option<u64>,
     /// The latest arrival among the stored documents and the refreshed ones.
     latest_arrival: Option<Timestamp>,
     decided: usize,
@@ -72,7 +74,7 @@ impl<A: ViewAccess> Batch<A> {
             prefetch_cache: PrefetchCache::default(),
             keys: HashMap::new(),
             refused: HashMap::new(),
-            next_id: None,
+            next_sequence: None,
             latest_arrival: None,
             decided: 0,
             text_bytes: 0,
@@ -201,6 +203,7 @@ impl<A: ViewAccess> Batch<A> {
                     Some(_) if self.view.keeps_copies() => self.copies_of(id)?,
                     _ => None,
                 };
+                let id = self.upserted_id(id, prepared)?;
                 self.put(id, document, prepared, copies);
                 Ok(match stored {
                     Some(stored) => Outcome::Replaced { stored },
@@ -247,11 +250,11 @@ impl<A: ViewAccess> Batch<A> {
     fn duplicate_of(&mut self, prepared: &PreparedChange) -> Result<Option<(DocId, Outcome)>> {
         match (&prepared.change, &prepared.query) {
             (Change::InsertUnique { document, radius }, _) if document.reliable => {
-                let nearest = self.nearest(document.fingerprint, *radius)?;
+                let nearest = self.nearest(document.fingerprint, *radius, &prepared.among)?;
                 Ok(nearest.map(|found| (found.id, Outcome::Duplicate(found))))
             }
             (change, Some(query)) => {
-                let Some(found) = self.most_similar(change, query)? else {
+                let Some(found) = self.most_similar(change, query, &prepared.among)? else {
                     return Ok(None);
                 };
                 let rule = match change {
@@ -262,7 +265,9 @@ impl<A: ViewAccess> Batch<A> {
                 let outcome = match rule.resolve(found.verdict()) {
                     Resolution::Refuse => Outcome::Similar(found),
                     Resolution::KeepBoth => Outcome::Extends(found),
-                    Resolution::Replace => Outcome::Supersedes(self.remove_extended(query)?),
+                    Resolution::Replace => {
+                        Outcome::Supersedes(self.remove_extended(query, &prepared.among)?)
+                    }
                 };
                 Ok(Some((id, outcome)))
             }
@@ -273,9 +278,9 @@ impl<A: ViewAccess> Batch<A> {
     /// Removes the documents whose texts are contained in the text of a query that no stored text
     /// contains. A removal for each new document keeps the stored texts free of contained texts
     /// that are near.
-    fn remove_extended(&mut self, query: &TextQuery) -> Result<Vec<Similar>> {
+    fn remove_extended(&mut self, query: &TextQuery, among: &IdRanges) -> Result<Vec<Similar>> {
         // The prefetched answer has the first documents only.
-        let extended = query::similar_sequential(&self.view, query)?;
+        let extended = query::similar_sequential(&self.view, query, among)?;
         for document in &extended {
             self.look_up(document.id)?;
         }
@@ -350,10 +355,28 @@ impl<A: ViewAccess> Batch<A> {
         if known.is_some() || prepared.change.document().is_none() {
             return Ok(known);
         }
-        if self.next_id.is_none() {
-            self.next_id = Some(self.view.next_id()?);
+        self.new_id(prepared.scope).map(Some)
+    }
+
+    /// The id of a document that replaces the document with an id. A document that changes its
+    /// scope gets a new id, because the scope is a part of the id.
+    fn upserted_id(&mut self, id: DocId, prepared: &PreparedChange) -> Result<DocId> {
+        if prepared.key.is_none() || ScopeNumber::of(id) == prepared.scope {
+            return Ok(id);
         }
-        Ok(self.next_id)
+        self.remove(id);
+        let id = self.new_id(prepared.scope)?;
+        self.look_up(id)?;
+        Ok(id)
+    }
+
+    /// The id of the next new document with a key. The id is taken when the document is put.
+    fn new_id(&mut self, scope: ScopeNumber) -> Result<DocId> {
+        let sequence = match self.next_sequence {
+            Some(sequence) => sequence,
+            None => *self.next_sequence.insert(self.view.next_sequence()?),
+        };
+        Ok(scope.id(sequence))
     }
 
     /// Puts a document with the copies that it brings, or else with these.
@@ -366,9 +389,9 @@ impl<A: ViewAccess> Batch<A> {
     ) {
         if let Some(key) = &prepared.key {
             self.keys.insert(key.clone(), id);
-            // Saturating: `View::next_id` refuses a database whose ids are used up.
-            let next = DocId(id.0.saturating_add(1));
-            self.next_id = self.next_id.map(|next_id| next_id.max(next));
+            // `View::next_sequence` refuses a database whose ids are used up.
+            let next = sequence(id) + 1;
+            self.next_sequence = self.next_sequence.map(|known| known.max(next));
         }
         let state = StoredDocument {
             fingerprint: document.fingerprint,
@@ -497,35 +520,45 @@ impl<A: ViewAccess> Batch<A> {
         self.view.overlay(&edits);
     }
 
-    /// The nearest document within the radius, ties by smallest id.
-    fn nearest(&mut self, query: Fingerprint, radius: u32) -> Result<Option<Match>> {
+    /// The nearest document among some ids within the radius, ties by smallest id.
+    fn nearest(
+        &mut self,
+        query: Fingerprint,
+        radius: u32,
+        among: &IdRanges,
+    ) -> Result<Option<Match>> {
         self.apply_pending_edits();
-        if let Some(answer) = self.prefetch_cache.nearest(query, radius)
+        if let Some(answer) = self.prefetch_cache.nearest(query, radius, among)
             && let Some(first) = self.first_valid(answer)?
         {
             // A prefetched answer lacks documents that the batch has stored: the overlay has them.
-            let edited = self.view.in_overlay(query, radius, 1).pop();
+            let edited = self.view.in_overlay(query, radius, among, 1).pop();
             return Ok(first.into_iter().chain(edited).min());
         }
-        let nearest = query::within(&self.view, query, radius, 1)?.pop();
+        let nearest = query::within(&self.view, query, radius, among, 1)?.pop();
         let answer = PrefetchedAnswer::from_nearest(nearest, self.view.expiry().cutoff());
-        self.prefetch_cache.insert_nearest(query, radius, answer);
+        (self.prefetch_cache).insert_nearest(query, radius, among.clone(), answer);
         Ok(nearest)
     }
 
-    /// The document whose text is most like the text of the new document.
-    fn most_similar(&mut self, change: &Change, query: &TextQuery) -> Result<Option<Similar>> {
+    /// The document among some ids whose text is most like the text of the new document.
+    fn most_similar(
+        &mut self,
+        change: &Change,
+        query: &TextQuery,
+        among: &IdRanges,
+    ) -> Result<Option<Similar>> {
         self.apply_pending_edits();
         let document = change.document();
         let answer = document.and_then(|new| self.prefetch_cache.take_similar(new.id));
         if let Some(answer) = answer
             && let Some(first) = self.first_valid(&answer)?
         {
-            let edited = query::similar_in_overlay(&self.view, query)?;
+            let edited = query::similar_in_overlay(&self.view, query, among)?;
             let edited = edited.into_iter().next();
             return Ok(first.into_iter().chain(edited).min_by(Similar::order));
         }
-        let found = query::similar_sequential(&self.view, query)?;
+        let found = query::similar_sequential(&self.view, query, among)?;
         Ok(found.into_iter().next())
     }
 

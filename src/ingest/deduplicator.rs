@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -11,6 +12,7 @@ use crate::analysis::Analysed;
 use crate::dedup::text_index::SimilarIndex;
 use crate::document::Document;
 use crate::error::{Error, Result};
+use crate::ids::scope::IdRanges;
 use crate::ids::{DocId, Fingerprint};
 use crate::measure::decision::{Resolution, SimilarRule};
 use crate::query::{self, Similar, TextQuery};
@@ -45,7 +47,9 @@ pub struct Deduplicator {
     rule: SimilarRule,
     stops_at_first: bool,
     /// The documents that were stored before; `None` if only kept documents count.
-    stored: Option<View>,
+    stored: Option<Arc<View>>,
+    /// The ids of the stored documents that count.
+    among: IdRanges,
     /// The texts of the kept documents.
     index: SimilarIndex,
     /// The documents of the index by position; `None` for a document that a later document
@@ -73,15 +77,21 @@ impl Deduplicator {
     /// # Errors
     /// [`Error::InvalidLikeness`] for a threshold that is not from 0 to 1.
     pub fn new(rule: SimilarRule) -> Result<Self> {
-        Self::beside(rule, None)
+        Self::beside(rule, None, IdRanges::ALL)
     }
 
-    /// Creates a deduplicator whose documents are also compared with stored documents.
-    pub(crate) fn beside(rule: SimilarRule, stored: Option<View>) -> Result<Self> {
+    /// Creates a deduplicator whose documents are also compared with the stored documents among
+    /// some ids.
+    pub(crate) fn beside(
+        rule: SimilarRule,
+        stored: Option<Arc<View>>,
+        among: IdRanges,
+    ) -> Result<Self> {
         Ok(Self {
             rule,
             stops_at_first: false,
             stored,
+            among,
             index: SimilarIndex::new(rule.likeness, rule.decision)?,
             kept: Vec::new(),
             fingerprints: HashMap::new(),
@@ -204,13 +214,6 @@ impl Deduplicator {
         })
     }
 
-    /// The stored document with a key.
-    pub(crate) fn stored_with(&self, key: &str) -> Result<Option<DocId>> {
-        self.stored
-            .as_ref()
-            .map_or(Ok(None), |view| view.id_of(key))
-    }
-
     /// The fingerprint of the kept or stored document with an id.
     fn fingerprint_of(&self, id: DocId) -> Result<Option<Fingerprint>> {
         match (self.fingerprints.get(&id), &self.stored) {
@@ -254,7 +257,7 @@ impl Deduplicator {
             let query = TextQuery::new(text.text(), Some(document.text_fingerprint()))
                 .likeness(self.rule.likeness)
                 .decision(self.rule.decision);
-            let similar = query::similar(view, &query)?.into_iter();
+            let similar = query::similar(view, &query, &self.among)?.into_iter();
             let similar = similar.map(|similar| (similar, None));
             found.extend(similar.filter(|found| self.is_kept(found)));
         }

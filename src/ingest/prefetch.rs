@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use super::{Change, PreparedChange};
 use crate::document::Match;
 use crate::error::Result;
+use crate::ids::scope::IdRanges;
 use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::progress::ProgressHandler;
 use crate::query::{self, Similar, TextQuery};
@@ -32,7 +33,7 @@ const MAX_SIMILAR_KEPT: usize = 8;
 /// The prefetched answers of a batch.
 #[derive(Default)]
 pub(super) struct PrefetchCache {
-    nearest: HashMap<(Fingerprint, u32), PrefetchedAnswer<Match>>,
+    nearest: HashMap<(Fingerprint, u32, IdRanges), PrefetchedAnswer<Match>>,
     /// By the id of the new document.
     similar: HashMap<DocId, PrefetchedAnswer<Similar>>,
 }
@@ -111,16 +112,17 @@ impl PrefetchCache {
         view: &View,
         changes: impl IntoIterator<Item = &'c PreparedChange>,
     ) {
-        let mut queries: BTreeMap<u32, Vec<Fingerprint>> = BTreeMap::new();
-        let mut text_queries: BTreeMap<DocId, Option<&TextQuery>> = BTreeMap::new();
+        let mut queries: BTreeMap<(u32, &IdRanges), Vec<Fingerprint>> = BTreeMap::new();
+        let mut text_queries: BTreeMap<DocId, Option<(&TextQuery, &IdRanges)>> = BTreeMap::new();
         let mut may_remove = false;
         for prepared in changes {
+            let among = &prepared.among;
             match (&prepared.change, &prepared.query) {
                 (Change::InsertUnique { document, radius }, _)
                     if document.reliable
-                        && self.nearest(document.fingerprint, *radius).is_none() =>
+                        && (self.nearest(document.fingerprint, *radius, among)).is_none() =>
                 {
-                    let queries = queries.entry(*radius).or_default();
+                    let queries = queries.entry((*radius, among)).or_default();
                     queries.push(document.fingerprint);
                 }
                 // Answers are kept by document id, so two texts with one id would be confused:
@@ -133,7 +135,7 @@ impl PrefetchCache {
                     let text_query = text_queries.entry(document.id);
                     text_query
                         .and_modify(|text_query| *text_query = None)
-                        .or_insert(Some(query));
+                        .or_insert(Some((query, among)));
                 }
                 (
                     Change::Remove(_)
@@ -148,26 +150,28 @@ impl PrefetchCache {
             }
         }
         let cutoff = view.expiry().cutoff();
-        for (radius, mut queries) in queries {
+        for ((radius, among), mut queries) in queries {
             // Copies of one text in a batch cost one query.
             queries.sort_unstable();
             queries.dedup();
-            if let Ok(nearest) = nearest_of_each(view, &queries, radius) {
+            if let Ok(nearest) = nearest_of_each(view, &queries, radius, among) {
                 for (query, nearest) in queries.into_iter().zip(nearest) {
                     self.insert_nearest(
                         query,
                         radius,
+                        among.clone(),
                         PrefetchedAnswer::from_nearest(nearest, cutoff),
                     );
                 }
             }
         }
-        let similar = |(id, query): (DocId, Option<&TextQuery>)| {
+        let similar = |(id, query): (DocId, Option<(&TextQuery, &IdRanges)>)| {
+            let (query, among) = query?;
             // If the changes before remove the copies of a text, its query would run again on one
             // thread.
             let found = match may_remove {
-                true => query::similar(view, query?).map(|found| (found, true)),
-                false => query::first_similar(view, query?),
+                true => query::similar(view, query, among).map(|found| (found, true)),
+                false => query::first_similar(view, query, among),
             };
             let (found, is_all) = found.ok()?;
             let answer = PrefetchedAnswer::from_similar(found, is_all, cutoff);
@@ -186,8 +190,9 @@ impl PrefetchCache {
         &self,
         query: Fingerprint,
         radius: u32,
+        among: &IdRanges,
     ) -> Option<&PrefetchedAnswer<Match>> {
-        self.nearest.get(&(query, radius))
+        self.nearest.get(&(query, radius, among.clone()))
     }
 
     /// Keeps an answer for later changes. Otherwise each of these changes would skip the same
@@ -196,9 +201,10 @@ impl PrefetchCache {
         &mut self,
         query: Fingerprint,
         radius: u32,
+        among: IdRanges,
         answer: PrefetchedAnswer<Match>,
     ) {
-        self.nearest.insert((query, radius), answer);
+        self.nearest.insert((query, radius, among), answer);
     }
 
     /// Takes the answer for the text of a new document.
@@ -207,13 +213,14 @@ impl PrefetchCache {
     }
 }
 
-/// The first match of each query.
+/// The first match among some ids of each query.
 fn nearest_of_each(
     view: &View,
     queries: &[Fingerprint],
     radius: u32,
+    among: &IdRanges,
 ) -> Result<Vec<Option<Match>>> {
-    let nearest = |query: &Fingerprint| Ok(query::within(view, *query, radius, 1)?.pop());
+    let nearest = |query: &Fingerprint| Ok(query::within(view, *query, radius, among, 1)?.pop());
     if queries.len() <= MAX_SEQUENTIAL_QUERIES {
         return queries.iter().map(nearest).collect();
     }
@@ -228,6 +235,7 @@ fn nearest_of_each(
         view,
         queries,
         radius,
+        among,
         1,
         &unreported,
         &mut |_, mut matches| {

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::Change;
 use crate::error::{Error, Result};
+use crate::ids::scope::{IdRanges, ScopeNumber};
 use crate::ids::{DocId, DocRef, Timestamp};
 use crate::query::TextQuery;
 use crate::record::{Record, key_hash};
@@ -14,8 +15,8 @@ use crate::store::{Store, TextEdit, refuse_unstorable};
 pub(crate) struct PreparedChange {
     /// The key of the document; `None` in a database without keys.
     pub(super) key: Option<String>,
-    /// The change, without text, key and fields of its document. The id of a document with a key is
-    /// the hash of the key.
+    /// The change, without text, key, scope and fields of its document. The id of a document with a
+    /// key is the hash of the key.
     pub(super) change: Change,
     /// The time of a copy, if the document is refused; `None` in a database without copies.
     pub(super) seen: Option<Timestamp>,
@@ -26,6 +27,10 @@ pub(crate) struct PreparedChange {
     /// The query that decides a [`Change::InsertUnlessSimilar`], or a [`Change::InsertUnique`] of
     /// an unreliable text.
     pub(super) query: Option<Box<TextQuery>>,
+    /// The scope of the document; the empty scope in a database without scopes.
+    pub(super) scope: ScopeNumber,
+    /// The ids of the documents with which the document is compared.
+    pub(super) among: IdRanges,
 }
 
 impl PreparedChange {
@@ -49,6 +54,8 @@ impl PreparedChange {
                 arrival: None,
                 text: TextEdit::Remove,
                 query: None,
+                scope: ScopeNumber::default(),
+                among: IdRanges::ALL,
             });
         };
         // Refused before the change is queued: the other changes of a group must not fail with it.
@@ -59,6 +66,9 @@ impl PreparedChange {
             Some(_) => document.arrival.or_else(|| Some(Timestamp::now())),
             None => None,
         };
+        let scope_name = document.scope.take();
+        let scope = store.scope_of(scope_name.as_deref())?;
+        let among = store.ids_within(&std::mem::take(&mut document.within), scope)?;
         let text = document.text.take().filter(|_| header.keep_texts);
         let fields = document.fields.take().filter(|_| header.fields);
         let copies = document.copies.take().filter(|_| header.copies > 0);
@@ -102,6 +112,7 @@ impl PreparedChange {
         let record = match header.keeps().records() {
             true => Some(Record::new(
                 key.as_deref(),
+                scope_name.as_deref(),
                 fields.as_deref(),
                 copies.as_ref(),
                 text.as_deref(),
@@ -112,9 +123,9 @@ impl PreparedChange {
             (Some(record), Some(query), Change::InsertUnlessSimilar { .. })
                 if header.text_keys.is_some() =>
             {
-                TextEdit::Put(query.keyed(record))
+                TextEdit::Put(query.keyed(record, scope))
             }
-            (Some(record), ..) => TextEdit::Put(store.keyed(record)),
+            (Some(record), ..) => TextEdit::Put(store.keyed(record, scope)),
             (None, ..) if header.keep_texts => TextEdit::Remove,
             // With `Remove` each upsert of an unchanged document would be written to the journal.
             (None, ..) => TextEdit::Keep,
@@ -126,6 +137,8 @@ impl PreparedChange {
             arrival,
             text,
             query,
+            scope,
+            among,
         })
     }
 

@@ -18,6 +18,7 @@ use crate::document::Match;
 use crate::error::Result;
 use crate::hamming;
 use crate::ids::Fingerprint;
+use crate::ids::scope::IdRanges;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::{Bucket, DocumentLookup, SCAN_BLOCK, SnapshotTables, View, VisitFlow};
 
@@ -52,6 +53,7 @@ pub(crate) fn within_batch(
     view: &View,
     queries: &[Fingerprint],
     radius: u32,
+    among: &IdRanges,
     limit: usize,
     progress: &ProgressHandler,
     visitor: &mut dyn FnMut(usize, Vec<Match>) -> bool,
@@ -59,6 +61,7 @@ pub(crate) fn within_batch(
     let batch = BatchQuery {
         view,
         radius,
+        among,
         limit,
         limits: QueryLimits::default(),
     };
@@ -70,6 +73,7 @@ pub(crate) fn within_batch(
 struct BatchQuery<'v> {
     view: &'v View,
     radius: u32,
+    among: &'v IdRanges,
     limit: usize,
     limits: QueryLimits,
 }
@@ -98,7 +102,8 @@ impl BatchQuery<'_> {
             // The key tables of a batch, 65,537 entries for each block, do not pay for few queries.
             if part.len() < MIN_QUERIES {
                 for query in part {
-                    if !visitor(next, within(self.view, *query, self.radius, self.limit)?) {
+                    let (radius, among, limit) = (self.radius, self.among, self.limit);
+                    if !visitor(next, within(self.view, *query, radius, among, limit)?) {
                         return Ok(());
                     }
                     next += 1;
@@ -129,7 +134,7 @@ impl BatchQuery<'_> {
         queries: &[Fingerprint],
         progress: &mut ProgressReporter,
     ) -> Result<Option<Vec<BatchMatch>>> {
-        if self.limit == 0 {
+        if self.limit == 0 || self.among.is_empty() {
             return Ok(Some(Vec::new()));
         }
         let tables = &self.view.tables;
@@ -378,7 +383,7 @@ impl BatchQuery<'_> {
         if count.load(Ordering::Relaxed) > max {
             return Ok(None);
         }
-        let in_memtables = self.view.in_memtables(query, self.radius, self.limit);
+        let in_memtables = (self.view).in_memtables(query, self.radius, self.among, self.limit);
         let mut fits = count.fetch_add(in_memtables.len(), Ordering::Relaxed) <= max;
         let mut found = Vec::new();
         let mut result = Ok(());
@@ -388,8 +393,11 @@ impl BatchQuery<'_> {
             for matched in group {
                 group_documents.copy_from(documents, matched.fingerprint);
             }
-            let visited_all =
-                for_each_in_order(&self.view.tables, group_documents, |id, fingerprint| {
+            let visited_all = for_each_in_order(
+                &self.view.tables,
+                group_documents,
+                self.among,
+                |id, fingerprint| {
                     match self.view.answers_from_tables(id) {
                         Ok(true) => {}
                         Ok(false) => return true,
@@ -405,7 +413,8 @@ impl BatchQuery<'_> {
                         distance,
                     });
                     fits && found.len() < self.limit
-                })?;
+                },
+            )?;
             if !visited_all {
                 break;
             }
@@ -452,6 +461,7 @@ mod tests {
         BatchQuery {
             view,
             radius,
+            among: &IdRanges::ALL,
             limit,
             limits: QueryLimits::small(),
         }
@@ -515,7 +525,7 @@ mod tests {
         let view = store.read().unwrap();
         let queries = vec![CENTRE; 100];
         for limit in [3, usize::MAX] {
-            let expected = within(&view, CENTRE, 3, limit).unwrap();
+            let expected = within(&view, CENTRE, 3, &IdRanges::ALL, limit).unwrap();
             assert_eq!(expected.len(), limit.min(copies as usize));
             let mut answered = 0;
             let mut visitor = |query_index, matches| {
@@ -543,7 +553,7 @@ mod tests {
         store.commit(&mut write_guard, copies, None).unwrap();
         let view = store.read().unwrap();
         assert_eq!(view.unflushed_changes(), count);
-        let expected = within(&view, CENTRE, 3, usize::MAX).unwrap();
+        let expected = within(&view, CENTRE, 3, &IdRanges::ALL, usize::MAX).unwrap();
         assert_eq!(expected.len() as u64, count);
         let timed = |queries| {
             let queries = vec![CENTRE; queries];

@@ -5,17 +5,19 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
 use crate::error::Result;
+use crate::ids::scope::IdRanges;
 use crate::ids::{DocId, Fingerprint};
 use crate::store::{DocumentLookup, Tables, ViewAccess};
 
-/// Calls `visitor` with the documents of these ascending fingerprints, in order of ids, until
-/// `visitor` returns `false`. Returns `false` if `visitor` did.
+/// Calls `visitor` with the documents among some ids of these ascending fingerprints, in order of
+/// ids, until `visitor` returns `false`. Returns `false` if `visitor` did.
 pub(super) fn for_each_document(
     source: &Tables<impl ViewAccess>,
     fingerprints: &[u64],
+    among: &IdRanges,
     visitor: impl FnMut(DocId, Fingerprint) -> bool,
 ) -> Result<bool> {
-    for_each_in_order(source, source.documents_of(fingerprints)?, visitor)
+    for_each_in_order(source, source.documents_of(fingerprints)?, among, visitor)
 }
 
 /// Calls `visitor` like [`for_each_document`], with documents that were looked up before. A
@@ -26,8 +28,10 @@ pub(super) fn for_each_in_order(
         mut documents,
         others,
     }: DocumentLookup,
+    among: &IdRanges,
     mut visitor: impl FnMut(DocId, Fingerprint) -> bool,
 ) -> Result<bool> {
+    documents.retain(|(_, id)| among.contains(*id));
     documents.sort_unstable_by_key(|(fingerprint, id)| (*id, *fingerprint));
     let mut documents = documents.into_iter().peekable();
 
@@ -35,7 +39,7 @@ pub(super) fn for_each_in_order(
     let mut postings = Vec::with_capacity(others.len());
     let mut heads = BinaryHeap::with_capacity(others.len());
     for fingerprint in others {
-        let mut documents = source.documents_with(fingerprint);
+        let mut documents = source.documents_with(fingerprint, among);
         if let Some(id) = documents.next().transpose()? {
             heads.push(Reverse((id, postings.len())));
             postings.push((fingerprint, documents));

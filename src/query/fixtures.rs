@@ -3,6 +3,7 @@
 use tempfile::TempDir;
 
 use crate::block::{BLOCK_BITS, BLOCKS};
+use crate::ids::scope::ScopeNumber;
 use crate::ids::{DocId, Fingerprint};
 use crate::store::Limits;
 use crate::store::{DbPath, DocumentEdit, Header, Store, StoredDocument, TextEdit, View};
@@ -57,7 +58,7 @@ pub(super) fn store_with_texts(folder: &TempDir, documents: &[(Fingerprint, Stri
     let fingerprints = documents.iter().map(|(fingerprint, _)| *fingerprint);
     let mut edits = inserts(fingerprints);
     for (edit, (_, text)) in edits.iter_mut().zip(documents) {
-        edit.text = TextEdit::Put(store.keyed(text.clone()));
+        edit.text = TextEdit::Put(store.keyed(text.clone(), ScopeNumber::default()));
     }
     apply(&store, edits);
     store
@@ -73,6 +74,7 @@ fn create(folder: &TempDir, keep_texts: bool) -> Store {
         keys: false,
         fields: false,
         copies: 0,
+        scopes: false,
     };
     let db_path = DbPath::on_system_disk(&folder.path().join("store"));
     Store::create(&db_path, header, 64 << 20, Limits::small()).unwrap()

@@ -18,6 +18,7 @@ use crate::analysis::{Analysed, PackedWording, PackedWordings};
 use crate::document::Match;
 use crate::error::Result;
 use crate::forest::ForestSearch;
+use crate::ids::scope::IdRanges;
 use crate::ids::{DocId, Fingerprint};
 use crate::measure::containment::{Containment, Verdict};
 use crate::measure::decision::answer_order;
@@ -74,21 +75,25 @@ impl Similar {
     }
 }
 
-/// The documents whose texts are like the text of the query, the most similar first.
-pub(crate) fn similar(view: &View, query: &TextQuery) -> Result<Vec<Similar>> {
-    let search = SimilarSearch::new(view, query);
+/// The documents among some ids whose texts are like the text of the query, the most similar first.
+pub(crate) fn similar(view: &View, query: &TextQuery, among: &IdRanges) -> Result<Vec<Similar>> {
+    let search = SimilarSearch::new(view, query, among);
     search.verify_in_parallel(&search.candidates()?)
 }
 
 /// The first documents of the answer of [`similar`], and `true` if these are all. Documents of the
 /// same wording that cover the text of the query precede all others, and the key of the wording
 /// finds them without a search of the trees, which takes ten times as long.
-pub(crate) fn first_similar(view: &View, query: &TextQuery) -> Result<(Vec<Similar>, bool)> {
+pub(crate) fn first_similar(
+    view: &View,
+    query: &TextQuery,
+    among: &IdRanges,
+) -> Result<(Vec<Similar>, bool)> {
     let Some(of_wording) = query.wording_search(view.keeps_forest()) else {
-        return Ok((similar(view, query)?, true));
+        return Ok((similar(view, query, among)?, true));
     };
-    let search = SimilarSearch::new(view, query);
-    let same = view.candidates_in_forest(&of_wording)?;
+    let search = SimilarSearch::new(view, query, among);
+    let same = view.candidates_in_forest(&of_wording, among)?;
     let mut found = search.verify_in_parallel(&same)?;
     let is_first = |found: &Similar| found.resemblance.same_wording && !found.is_extended();
     if found.iter().any(is_first) {
@@ -107,8 +112,9 @@ pub(crate) fn first_similar(view: &View, query: &TextQuery) -> Result<(Vec<Simil
 pub(crate) fn similar_sequential(
     view: &View<impl ViewAccess>,
     query: &TextQuery,
+    among: &IdRanges,
 ) -> Result<Vec<Similar>> {
-    let search = SimilarSearch::new(view, query);
+    let search = SimilarSearch::new(view, query, among);
     search.verify(&search.candidates()?)
 }
 
@@ -117,8 +123,9 @@ pub(crate) fn similar_sequential(
 pub(crate) fn similar_in_overlay(
     view: &View<impl ViewAccess>,
     query: &TextQuery,
+    among: &IdRanges,
 ) -> Result<Vec<Similar>> {
-    let search = SimilarSearch::new(view, query);
+    let search = SimilarSearch::new(view, query, among);
     search.verify(&search.candidates_in_overlay()?)
 }
 
@@ -126,6 +133,7 @@ pub(crate) fn similar_in_overlay(
 struct SimilarSearch<'s, A: ViewAccess> {
     view: &'s View<A>,
     query: &'s TextQuery,
+    among: &'s IdRanges,
     verifier: Verifier<'s>,
 }
 
@@ -146,24 +154,36 @@ struct ComparedCandidates {
 }
 
 impl<'s, A: ViewAccess> SimilarSearch<'s, A> {
-    fn new(view: &'s View<A>, query: &'s TextQuery) -> Self {
+    fn new(view: &'s View<A>, query: &'s TextQuery, among: &'s IdRanges) -> Self {
         Self {
             view,
             query,
+            among,
             verifier: query.verifier(),
         }
     }
 
     /// The neighbours in the forest, and the documents with near fingerprints, each once, by id.
     fn candidates(&self) -> Result<Vec<DocId>> {
-        let near = |fingerprint, radius| within(self.view, fingerprint, radius, usize::MAX);
-        self.candidates_of(|search| self.view.candidates_in_forest(search), near)
+        let near =
+            |fingerprint, radius| within(self.view, fingerprint, radius, self.among, usize::MAX);
+        self.candidates_of(
+            |search| self.view.candidates_in_forest(search, self.among),
+            near,
+        )
     }
 
     /// The [`candidates`](Self::candidates) with a text in the overlay of the view.
     fn candidates_in_overlay(&self) -> Result<Vec<DocId>> {
-        let near = |fingerprint, radius| Ok(self.view.in_overlay(fingerprint, radius, usize::MAX));
-        self.candidates_of(|search| self.view.candidates_in_overlay(search), near)
+        let near = |fingerprint, radius| {
+            Ok(self
+                .view
+                .in_overlay(fingerprint, radius, self.among, usize::MAX))
+        };
+        self.candidates_of(
+            |search| self.view.candidates_in_overlay(search, self.among),
+            near,
+        )
     }
 
     fn candidates_of(

@@ -6,6 +6,7 @@ use crate::analysis::Analysed;
 use crate::error::Result;
 use crate::forest::{ForestSearch, Reach};
 use crate::hamming::check_radius;
+use crate::ids::scope::ScopeNumber;
 use crate::ids::{Fingerprint, TextFingerprint};
 use crate::measure::containment::Containment;
 use crate::measure::decision::Decision;
@@ -147,12 +148,12 @@ impl TextQuery {
         self
     }
 
-    /// A record of the text of the query, to store in a forest.
-    pub(crate) fn keyed(&self, record: Record) -> Arc<Analysed> {
+    /// A record of the text of the query, to store in a forest, in a scope.
+    pub(crate) fn keyed(&self, record: Record, scope: ScopeNumber) -> Arc<Analysed> {
         self.text.forest_keys();
         self.text.sketch();
         self.text.packed();
-        Arc::new(self.text.stored(record))
+        Arc::new(self.text.stored(record).in_scope(scope))
     }
 
     /// Sets a fingerprint of the text that was made elsewhere.

@@ -35,7 +35,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::analysis::Analysed;
+use crate::document::Within;
 use crate::error::{Error, Result};
+use crate::ids::scope::{IdRanges, ScopeNumber};
 use crate::record::Record;
 use bulk::new_file::NewFile;
 pub(crate) use disk::lock::FileLock;
@@ -43,6 +45,7 @@ pub(crate) use limits::Limits;
 use memtable::MemtableView;
 use tables::WriteAccess;
 use tables::schema::{self, JournalMark};
+use tables::scopes::ScopeNames;
 use view::table_store::TableStore;
 
 pub(crate) use cache::buckets::{Bucket, SCAN_BLOCK};
@@ -55,7 +58,7 @@ pub(crate) use tables::copies::refused_of;
 pub(crate) use tables::edit::{CopiesEdit, DocumentEdit, Refused, StoredDocument, TextEdit};
 pub(crate) use tables::packed::VisitFlow;
 pub(crate) use tables::schema::Header;
-pub(crate) use tables::texts::refuse_unstorable;
+pub(crate) use tables::texts::{refuse_scope, refuse_unstorable};
 pub(crate) use view::View;
 pub(crate) use view::access::{SnapshotAccess, SnapshotTables, ViewAccess};
 pub(crate) use view::postings::DocumentLookup;
@@ -184,11 +187,41 @@ impl Store {
         self.tables().pool.run(work)
     }
 
-    /// A text with its text keys, if the database keeps them. Called on the threads that submit
-    /// changes, because the one committing thread would compute all keys in turn.
-    pub(crate) fn keyed(&self, record: impl Into<Record>) -> Arc<Analysed> {
+    /// The names of the scopes.
+    fn scopes(&self) -> &Arc<ScopeNames> {
+        &self.tables().scopes
+    }
+
+    /// The number of the scope of a new document, which may be the first document of the scope.
+    pub(crate) fn scope_of(&self, scope: Option<&str>) -> Result<ScopeNumber> {
+        match scope {
+            Some(scope) => self.scopes().number_or_new(scope, self.path()),
+            None => Ok(ScopeNumber::default()),
+        }
+    }
+
+    /// The documents with which a new document of a scope is compared.
+    pub(crate) fn ids_within(&self, within: &Within, scope: ScopeNumber) -> Result<IdRanges> {
+        let header = self.header();
+        Ok(match within {
+            Within::Scope if header.scopes => IdRanges::of_scopes([scope]),
+            Within::Scope | Within::All => IdRanges::ALL,
+            Within::Scopes(names) => {
+                for name in names {
+                    refuse_scope(name, header.scopes, self.path())?;
+                }
+                // No document is in an unknown scope.
+                let numbers = names.iter().filter_map(|name| self.scopes().number(name));
+                IdRanges::of_scopes(numbers)
+            }
+        })
+    }
+
+    /// A text of a scope with its text keys, if the database keeps them. Called on the threads that
+    /// submit changes, because the one committing thread would compute all keys in turn.
+    pub(crate) fn keyed(&self, record: impl Into<Record>, scope: ScopeNumber) -> Arc<Analysed> {
         Arc::new(match self.header().keeps().text_keys {
-            true => Analysed::keyed(record),
+            true => Analysed::keyed(record).in_scope(scope),
             false => Analysed::with_keys(record, Vec::new()),
         })
     }
@@ -207,6 +240,7 @@ impl Store {
             MemtableView::default(),
             transaction.counts(),
             self.header().retention,
+            self.scopes(),
         ))
     }
 }

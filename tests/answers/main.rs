@@ -28,6 +28,7 @@ mod quotations;
 mod recall;
 mod recipes;
 mod refusals;
+mod scopes;
 mod similar;
 mod similar_join;
 mod unique_load;

@@ -256,6 +256,7 @@ impl NewDatabase {
             keys: false,
             fields: false,
             copies: self.copies,
+            scopes: false,
         })
     }
 

@@ -45,6 +45,9 @@ pub struct Settings {
     /// [`Builder::copies`](crate::Builder::copies).
     #[cfg_attr(feature = "serde", serde(default))]
     pub copies: Option<u16>,
+    /// `true` if documents may have scopes: see [`Builder::scopes`](crate::Builder::scopes).
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub scopes: bool,
 }
 
 /// A near-duplicate database in one file. `Send` and `Sync`: threads share it in an
@@ -119,6 +122,7 @@ impl Database {
             keys,
             fields,
             copies,
+            scopes,
         } = store.header();
         let recipe = recipe_of(stored, asked, store.path())?;
         let settings = Settings {
@@ -130,6 +134,7 @@ impl Database {
             keys: *keys,
             fields: *fields,
             copies: (*copies > 0).then_some(*copies),
+            scopes: *scopes,
         };
         Ok(Self {
             path: store.path().to_path_buf(),

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use crate::error::Result;
 use crate::ids::DocId;
+use crate::ids::scope::IdRanges;
 use crate::store::{DocumentLookup, View};
 
 /// The documents of each fingerprint, from the tables and from the memtables. Only documents that
@@ -69,7 +70,7 @@ impl<'v> PostingLists<'v> {
         // documents are read only up to the first that answers queries.
         let is_left_out = stored.others.binary_search(&bits).is_ok();
         let left_out = is_left_out
-            .then(|| self.view.tables.documents_with(bits))
+            .then(|| self.view.tables.documents_with(bits, &IdRanges::ALL))
             .into_iter()
             .flatten();
         for id in looked_up.chain(left_out) {

@@ -28,9 +28,11 @@ mod text_writer;
 mod worker;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::document::Document;
 use crate::error::{Error, Result};
+use crate::ids::scope::{LAST_SEQUENCE, ScopeNumber, sequence};
 use crate::ids::{DocId, Timestamp};
 use crate::progress::ProgressHandler;
 use crate::record::Record;
@@ -47,6 +49,7 @@ use crate::store::bulk::text_writer::TextWriter;
 use crate::store::commit::write_transaction::{MAX_REMOVED_AT_ONCE, WriteTransaction};
 use crate::store::disk::path::DbPath;
 use crate::store::tables::schema::Header;
+use crate::store::tables::scopes::ScopeNames;
 use crate::store::tables::texts::refuse_unstorable;
 
 pub use crate::store::bulk::reporter::Conflict;
@@ -82,8 +85,9 @@ pub(crate) struct Load {
     texts: TextWriter,
     /// The keys of the documents; `None` in a database without keys.
     keys: Option<PushedKeys>,
-    /// The id of the next document, in a database with keys.
-    next_id: DocId,
+    /// The [sequence] of the id of the next document, in a database with keys.
+    next_sequence: u64,
+    scopes: Arc<ScopeNames>,
     /// Documents pushed.
     documents: u64,
     header: Header,
@@ -133,8 +137,9 @@ impl Load {
         remove_expired(store, &mut transaction)?;
         let target = Target::Existing(Box::new(transaction));
         let mut load = Self::new(store.path(), memory_bytes, store.header());
+        load.scopes = Arc::clone(store.scopes());
         if store.header().keys {
-            load.next_id = store.read()?.next_id()?;
+            load.next_sequence = store.read()?.next_sequence()?;
         }
         load.stage = Some(PushStage::Sorting(target));
         Ok(load)
@@ -161,7 +166,8 @@ impl Load {
             new_documents: NewDocuments::new(sorter_bytes, keeps.arrivals, &context),
             texts: TextWriter::new(text_batch_bytes, text_keys, &context),
             keys: (keeps.keys).then(|| PushedKeys::new(sorter_bytes, &context)),
-            next_id: DocId(1),
+            next_sequence: 1,
+            scopes: Arc::default(),
             documents: 0,
             header: header.clone(),
             now: Timestamp::now(),
@@ -227,20 +233,37 @@ impl Load {
         Self { now, ..self }
     }
 
-    /// The id of the next document, in a database with keys.
-    pub(crate) fn give_id(&mut self) -> DocId {
-        let id = self.next_id;
-        // Saturating: `View::next_id` refuses a database whose ids are used up.
-        self.next_id = DocId(id.0.saturating_add(1));
-        id
+    /// The scope of a new document; the empty scope in a database without scopes.
+    pub(crate) fn scope_of(&self, document: &Document) -> Result<ScopeNumber> {
+        let Some(scope) = document.scope.as_ref().filter(|_| self.header.scopes) else {
+            return Ok(ScopeNumber::default());
+        };
+        self.scopes.number_or_new(scope, &self.path)
+    }
+
+    /// The id of the next document, which is in a scope, in a database with keys.
+    pub(crate) fn give_id(&mut self, scope: ScopeNumber) -> DocId {
+        let sequence = self.next_sequence;
+        // `View::next_sequence` refuses a database whose ids are used up.
+        self.next_sequence = LAST_SEQUENCE.min(sequence + 1);
+        scope.id(sequence)
+    }
+
+    /// Names the scope of a document that is pushed with its id. Returns `false` if the scope has
+    /// another name.
+    pub(crate) fn name_scope(&self, scope: ScopeNumber, name: &str) -> bool {
+        self.scopes.set(scope, name)
     }
 
     /// Pushes a document. In a database with keys, a document with id 0 gets the next id.
-    pub(crate) fn push(&mut self, document: Document) -> Result<()> {
+    pub(crate) fn push(&mut self, mut document: Document) -> Result<()> {
         if self.stage.is_none() {
             return Err(self.failed());
         }
         refuse_unstorable(&document, &self.header, &self.path)?;
+        if self.header.keys && document.id == DocId::default() {
+            document.id = self.give_id(self.scope_of(&document)?);
+        }
         let taken = self.take(document);
         if taken.is_err() {
             self.stage = None;
@@ -258,19 +281,18 @@ impl Load {
             key,
             fields,
             copies,
+            scope,
+            within: _,
         } = document;
         let keeps = self.header.keeps();
-        let id = match keeps.keys && id == DocId::default() {
-            true => self.give_id(),
-            false => id,
-        };
-        self.next_id = self.next_id.max(DocId(id.0.saturating_add(1)));
+        self.next_sequence = self.next_sequence.max(sequence(id).saturating_add(1));
         let text = text.filter(|_| keeps.texts);
         let fields = fields.filter(|_| keeps.fields);
         let copies = copies.filter(|_| keeps.copies());
         let record = match keeps.records() {
             true => Some(Record::new(
                 key.as_deref(),
+                scope.as_deref(),
                 fields.as_deref(),
                 copies.as_ref(),
                 text.as_deref(),
@@ -352,9 +374,10 @@ impl Load {
             documents: self.documents,
             retention: self.retention,
             last_id: match keeps.keys {
-                true => DocId(self.next_id.0 - 1),
+                true => DocId(self.next_sequence - 1),
                 false => DocId::default(),
             },
+            scopes: self.header.scopes.then_some(self.scopes),
             now: self.now,
         };
         writer.run(self.new_documents, self.pushed, self.texts, self.keys)

@@ -5,6 +5,8 @@
 //! `block0`; then each distinct fingerprint rotated once, twice and three times. Arrival times are
 //! sorted beside them: by id for `times`, then by time for `arrivals`.
 
+use std::sync::Arc;
+
 use redb::ReadableTable;
 
 use crate::block::BLOCK_BITS;
@@ -25,6 +27,7 @@ use crate::store::tables::packed::{Op, Packed, VisitFlow};
 use crate::store::tables::schema::{
     ARRIVALS, BLOCK0, FINGERPRINTS, KEYS, ROTATED, TEXT_KEYS, TIMES, TableSpec, UNRELIABLE,
 };
+use crate::store::tables::scopes::ScopeNames;
 
 /// The file that a bulk load writes.
 pub(super) enum Target {
@@ -83,7 +86,10 @@ pub(super) struct TableWriter<'o> {
     /// Documents pushed: the steps of each table except the table of text keys.
     pub(super) documents: u64,
     pub(super) retention: Option<Retention>,
-    /// The largest id given to a document with a key; 0 in a database without keys.
+    /// The names of the scopes; `None` in a database without scopes.
+    pub(super) scopes: Option<Arc<ScopeNames>>,
+    /// The largest [sequence](crate::ids::scope::sequence) of an id given to a document with a key;
+    /// 0 in a database without keys.
     pub(super) last_id: DocId,
     /// The system clock as the load began.
     pub(super) now: Timestamp,
@@ -131,7 +137,10 @@ impl TableWriter<'_> {
             counters.add(report.inserted, distinct_fingerprints, unreliable);
             counters.latest_arrival = counters.latest_arrival.max(new_documents.latest_arrival);
             counters.last_id = counters.last_id.max(self.last_id);
-            Ok(())
+            match &self.scopes {
+                Some(scopes) => transaction.write_scopes(scopes),
+                None => Ok(()),
+            }
         })?;
         report.expired = expired.len();
         report.inserted -= report.expired;

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use crate::analysis::Analysed;
 use crate::error::Result;
 use crate::ids::DocId;
+use crate::ids::scope::ScopeNumber;
 use crate::record::Record;
 use crate::store::bulk::sort::{SortContext, Sorter};
 use crate::store::commit::write_transaction::WriteTransaction;
@@ -96,7 +97,10 @@ impl TextWriter {
     fn encode(&self, texts: &[(DocId, Record)]) -> Result<Vec<EncodedText>> {
         let keeps_keys = self.keys.is_some();
         let encode = |encoder: &mut Encoder, (id, record): &(DocId, Record)| {
-            let keyed = keeps_keys.then(|| Analysed::keyed(record.clone()));
+            // A document of the empty scope has no scope in its record.
+            let scope = record.scope().map(|_| ScopeNumber::of(*id));
+            let scope = scope.unwrap_or_default();
+            let keyed = keeps_keys.then(|| Analysed::keyed(record.clone()).in_scope(scope));
             let sketch = keyed.as_ref().and_then(Analysed::sketch);
             Ok(EncodedText {
                 id: *id,

@@ -146,7 +146,8 @@ impl Store {
         let tables = SnapshotTables::open(&self.tables, memtables.is_empty())?;
         let counts = guard.counts.unwrap_or_else(|| tables.counters().counts());
         let retention = self.tables.header.retention;
-        Ok(View::new(tables, memtables, counts, retention))
+        let scopes = &self.tables.scopes;
+        Ok(View::new(tables, memtables, counts, retention, scopes))
     }
 
     /// Waits for the write lock. [`Error::TransactionOpen`] if the calling thread holds the lock.

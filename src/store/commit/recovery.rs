@@ -10,12 +10,14 @@ use super::{Memtables, Store};
 use crate::advice::Advice;
 use crate::analysis::Analysed;
 use crate::error::{Error, Result};
+use crate::ids::scope::ScopeNumber;
+use crate::record::Record;
 use crate::store::commit::flush_options::FlushOptions;
 use crate::store::commit::write_lock::{ActiveLog, WriteLock};
 use crate::store::journal::{Identity, Journal, Lookup};
 use crate::store::memtable::Memtable;
 use crate::store::tables::edit::{Counts, DocumentEdit, TextEdit};
-use crate::store::tables::schema;
+use crate::store::tables::schema::{self, Keeps};
 use crate::store::view::table_store::TableStore;
 
 impl Store {
@@ -87,9 +89,12 @@ struct Replayed {
 }
 
 /// Makes the keys of a text, which the journal leaves out.
-fn add_keys(edit: &mut DocumentEdit) {
+fn add_keys(edit: &mut DocumentEdit, keeps: Keeps) {
     if let TextEdit::Put(text) = &edit.text {
-        edit.text = TextEdit::Put(Arc::new(Analysed::keyed(text.record().clone())));
+        let scope = keeps.scope_of(edit.id);
+        edit.text = TextEdit::Put(Arc::new(
+            Analysed::keyed(text.record().clone()).in_scope(scope),
+        ));
     }
 }
 
@@ -231,6 +236,7 @@ impl Journals<'_> {
     fn replay(&self, generation: u64) -> Result<Lookup<Replayed>> {
         let (mut edits, mut counts) = (Vec::new(), None);
         let mut append = |mut commit: Vec<DocumentEdit>, after| {
+            self.add_scopes(&commit)?;
             edits.append(&mut commit);
             counts = Some(after);
             Ok(())
@@ -248,8 +254,9 @@ impl Journals<'_> {
         Ok(found.map(|(is_sealed, journal)| {
             let memtable = Arc::new(Memtable::new());
             let visible = self.tables.pool.run(|| {
-                if self.tables.header.keeps().text_keys {
-                    edits.par_iter_mut().for_each(add_keys);
+                let keeps = self.tables.header.keeps();
+                if keeps.text_keys {
+                    (edits.par_iter_mut()).for_each(|edit| add_keys(edit, keeps));
                 }
                 memtable.append(&edits)
             });
@@ -261,6 +268,23 @@ impl Journals<'_> {
                 journal,
             }
         }))
+    }
+
+    /// Restores the names of scopes whose first documents are in a journal.
+    fn add_scopes(&self, edits: &[DocumentEdit]) -> Result<()> {
+        if !self.tables.header.scopes {
+            return Ok(());
+        }
+        for edit in edits {
+            let scope = ScopeNumber::of(edit.id);
+            if let Some(name) = edit.text.record().and_then(Record::scope)
+                && !self.tables.scopes.set(scope, name)
+            {
+                let what = format!("a journal has document {} in scope {name:?}", edit.id);
+                return Err(self.tables.db_path.corrupt(what));
+            }
+        }
+        Ok(())
     }
 
     fn journal_identity(&self, generation: u64) -> Identity {

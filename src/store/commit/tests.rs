@@ -64,6 +64,7 @@ fn create(path: &Path) -> Store {
         keys: false,
         fields: false,
         copies: 0,
+        scopes: false,
     };
     Store::create(
         &DbPath::on_system_disk(path),

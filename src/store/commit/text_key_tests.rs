@@ -17,6 +17,7 @@ use crate::analysis::Analysed;
 use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::forest::{self, ForestSearch, Reach};
+use crate::ids::scope::IdRanges;
 use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::progress::ProgressHandler;
 use crate::retention::Retention;
@@ -69,6 +70,7 @@ fn header(retention: Option<Retention>, frozen: bool) -> Header {
         keys: false,
         fields: false,
         copies: 0,
+        scopes: false,
     }
 }
 
@@ -339,7 +341,7 @@ impl CheckedStore {
             for (number, keys) in self.keys.iter().enumerate() {
                 let query = Analysed::new(&text(number));
                 let search = ForestSearch::new(&query, Reach::ALIKE, 0.5);
-                let found = view.candidates_in_forest(&search).unwrap();
+                let found = view.candidates_in_forest(&search, &IdRanges::ALL).unwrap();
                 // Copies are in the nodes of their own text, and no other document is found.
                 let copies = keys.iter().flat_map(|key| &by_key[key]);
                 assert!(copies.clone().all(|id| found.binary_search(id).is_ok()));
@@ -351,7 +353,7 @@ impl CheckedStore {
 
 fn documents_of(view: &View, keys: &[u64]) -> Vec<DocId> {
     let search = ForestSearch::of_keys(keys.to_vec());
-    view.candidates_in_forest(&search).unwrap()
+    view.candidates_in_forest(&search, &IdRanges::ALL).unwrap()
 }
 
 fn document(id: u64, state: StoredDocument, number: Option<usize>) -> Document {

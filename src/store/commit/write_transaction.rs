@@ -9,6 +9,7 @@ use redb::ReadableTable;
 use crate::block::BLOCKS;
 use crate::copies::Copies;
 use crate::error::Result;
+use crate::ids::scope::sequence;
 use crate::ids::{DocId, Timestamp};
 use crate::record::{Record, key_hash};
 use crate::retention::{Expiry, Retention};
@@ -27,6 +28,7 @@ use crate::store::tables::schema::{
     self, ARRIVALS, BLOCK0, COPIED, Counters, FINGERPRINTS, Header, JournalMark, KEYS, Keeps,
     REFUSED, ROTATED, TEXT_KEYS, TIMES, UNRELIABLE,
 };
+use crate::store::tables::scopes::ScopeNames;
 use crate::store::tables::text_keys::{self, TextKeyChanges};
 use crate::store::tables::{keys, texts};
 use crate::store::view::table_store::TableStore;
@@ -172,7 +174,9 @@ impl WriteTransaction {
                 Some(_) => texts::get(&texts, edit.id, &self.db_path)?,
                 None => None,
             };
-            let old = old.map_or(Vec::new(), |old| text_keys::keys(&old));
+            let old = old.map_or(Vec::new(), |old| {
+                text_keys::keys(&old, self.keeps.scope_of(edit.id))
+            });
             changes.replace(edit.id, &old, edit.text.keys());
         }
         Ok(changes)
@@ -280,7 +284,7 @@ impl WriteTransaction {
         add_to_counter(&mut self.counters.unreliable, unreliable);
         add_to_counter(&mut self.counters.texts, texts);
         if self.keeps.keys {
-            let last_id = edits.iter().map(|edit| edit.id).max();
+            let last_id = edits.iter().map(|edit| DocId(sequence(edit.id))).max();
             self.counters.last_id = last_id.max(Some(self.counters.last_id)).unwrap_or_default();
         }
         // Never lowered, even if the document with the latest arrival is removed.
@@ -401,7 +405,7 @@ impl WriteTransaction {
                 // The row is written again, with its text.
                 (TextEdit::Keep, Some(copies)) => {
                     let row = texts::get_with_sketch(&table, edit.id, &self.db_path)?;
-                    let no_row = || (Record::new(None, None, None, None), None);
+                    let no_row = || (Record::new(None, None, None, None, None), None);
                     let (record, sketch) = row.unwrap_or_else(no_row);
                     Some((Cow::Owned(record.with_copies(Some(copies))), sketch))
                 }
@@ -501,7 +505,7 @@ impl WriteTransaction {
                 is_changed = true;
                 if self.keeps.text_keys {
                     let text = texts::decode(DocId(id), old.value(), &self.db_path)?;
-                    for key in text_keys::keys(&text) {
+                    for key in text_keys::keys(&text, self.keeps.scope_of(DocId(id))) {
                         remove_entry(pair(key, id))?;
                     }
                 }
@@ -535,6 +539,17 @@ impl WriteTransaction {
         schema::write_journal_mark(&mut meta.writing(&self.db_path)?, &mark, &self.db_path)
     }
 
+    /// Writes the names of scopes to a new file.
+    pub(crate) fn write_scopes(&mut self, names: &ScopeNames) -> Result<()> {
+        self.is_changed = true;
+        self.put_scopes(&names.encode().0)
+    }
+
+    fn put_scopes(&self, names: &[u8]) -> Result<()> {
+        let meta = self.transaction.open_table(schema::META);
+        schema::write_scopes(&mut meta.writing(&self.db_path)?, names, &self.db_path)
+    }
+
     /// Makes the changes durable and visible. Without changes, nothing is written.
     pub(crate) fn commit(mut self) -> Result<()> {
         // A batch of duplicates changes nothing; without a commit it needs no sync.
@@ -542,6 +557,14 @@ impl WriteTransaction {
             return self.transaction.abort().writing(&self.db_path);
         }
         self.counters.commits = self.counters.commits.saturating_add(1);
+        // With the first documents of new scopes at the latest.
+        let scopes = self
+            .store
+            .as_ref()
+            .and_then(|store| store.scopes.not_stored());
+        if let Some((names, _)) = &scopes {
+            self.put_scopes(names)?;
+        }
         let meta = self.transaction.open_table(schema::META);
         schema::write_counters(
             &mut meta.writing(&self.db_path)?,
@@ -558,7 +581,7 @@ impl WriteTransaction {
             Some(store.backend.header_writes())
         };
         let before = header_writes();
-        self.transaction.commit().map_err(|cause| {
+        let committed = self.transaction.commit().map_err(|cause| {
             // The caches now hold changes that may not have been committed.
             if let Some(store) = &self.store {
                 store.caches.clear();
@@ -568,7 +591,11 @@ impl WriteTransaction {
             } else {
                 self.db_path.committing(cause)
             }
-        })
+        });
+        if let (Ok(()), Some(store), Some((_, count))) = (&committed, &self.store, scopes) {
+            store.scopes.set_stored(count);
+        }
+        committed
     }
 }
 

@@ -292,9 +292,10 @@ pub(super) mod tests {
             Just(TextEdit::Keep),
             Just(TextEdit::Remove),
             "\\PC{0,40}".prop_map(TextEdit::put_without_keys),
-            ("\\PC{1,40}", any::<Option<bool>>()).prop_map(|(key, text)| {
+            ("\\PC{1,40}", any::<bool>(), any::<Option<bool>>()).prop_map(|(key, scope, text)| {
+                let scope = scope.then_some("scope");
                 let text = text.map(|is_empty| if is_empty { "" } else { &key });
-                TextEdit::put_without_keys(Record::new(Some(&key), None, None, text))
+                TextEdit::put_without_keys(Record::new(Some(&key), scope, None, None, text))
             }),
         ]
     }

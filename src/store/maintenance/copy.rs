@@ -125,6 +125,9 @@ fn copy(tables: &SnapshotTables, file: &NewFile, progress: &ProgressHandler) -> 
     reporter.finish()?;
     let mut transaction = file.write()?;
     *transaction.counters_mut() = tables.counters();
+    if tables.keeps.scopes {
+        transaction.write_scopes(tables.scopes())?;
+    }
     transaction.commit()
 }
 

@@ -256,7 +256,7 @@ fn samples_of(view: &View, block: usize, key: u16) -> Result<Vec<DocId>> {
 fn documents_with(view: &View, fingerprint: Fingerprint) -> Result<Vec<DocId>> {
     let portion = view
         .tables
-        .documents_portion(fingerprint.bits(), DocId(0))?;
+        .documents_portion(fingerprint.bits(), DocId(0), DocId(u64::MAX))?;
     let mut samples = Vec::new();
     for id in portion.items {
         if samples.len() == MAX_SAMPLES {

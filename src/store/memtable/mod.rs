@@ -37,6 +37,7 @@ use parking_lot::Mutex;
 use crate::analysis::Sketch;
 use crate::copies::Copies;
 use crate::forest::ForestSearch;
+use crate::ids::scope::sequence;
 use crate::ids::{DocId, Fingerprint};
 use crate::store::tables::edit::{CopiesEdit, DocumentEdit, Refused, StoredDocument, TextEdit};
 use fingerprints::FingerprintIndex;
@@ -72,6 +73,8 @@ pub(crate) struct Memtable {
     /// those in the tables: then a candidate from the tables needs no look-up here.
     first_id: AtomicU64,
     last_id: AtomicU64,
+    /// The largest [sequence] of an id.
+    last_sequence: AtomicU64,
     len: AtomicU32,
     bytes: AtomicUsize,
 }
@@ -182,6 +185,7 @@ impl Memtable {
             appender: Mutex::default(),
             first_id: AtomicU64::new(u64::MAX),
             last_id: AtomicU64::new(0),
+            last_sequence: AtomicU64::new(0),
             len: AtomicU32::new(0),
             bytes: AtomicUsize::new(EMPTY_BYTES),
         }
@@ -220,6 +224,8 @@ impl Memtable {
             // after these stores.
             self.first_id.fetch_min(edit.id.0, Ordering::Relaxed);
             self.last_id.fetch_max(edit.id.0, Ordering::Relaxed);
+            self.last_sequence
+                .fetch_max(sequence(edit.id), Ordering::Relaxed);
             appender.memory.text_bytes += edit.text.len_bytes() + edit.text.packed_bytes();
             appender.memory.text_keys += edit.text.keys().len();
             appender.memory.text_bytes += edit.copies_bytes();

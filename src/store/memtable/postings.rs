@@ -78,17 +78,14 @@ impl Postings {
         }
     }
 
-    /// Reads the next page of a posting list into `seqnos`: documents with ids greater than
-    /// `after`, by id. Returns `true` if there are more.
-    pub(super) fn read(&self, key: u64, after: Option<DocId>, seqnos: &mut Vec<u32>) -> bool {
+    /// Reads a page of a posting list into `seqnos`: documents from an id on, by id. The first
+    /// page, which is not from `Excluded` on, begins with the smallest id of the list. Returns
+    /// `true` if there are more.
+    pub(super) fn read(&self, key: u64, from: Bound<DocId>, seqnos: &mut Vec<u32>) -> bool {
         seqnos.clear();
-        let from = match after {
-            Some(after) => Bound::Excluded(after),
-            None => {
-                seqnos.extend(self.first.get(&key));
-                Bound::Unbounded
-            }
-        };
+        if !matches!(from, Bound::Excluded(_)) {
+            seqnos.extend(self.first.get(&key));
+        }
         let Some(others) = self.others.get(&key) else {
             return false;
         };

@@ -17,6 +17,7 @@ use crate::block::{BLOCK_BITS, BLOCKS};
 use crate::document::Match;
 use crate::forest::ForestSearch;
 use crate::ids::Timestamp;
+use crate::ids::scope::{IdRanges, ScopeNumber};
 
 const CENTRES: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0x1ee7_79b9_7f4a_0000];
 
@@ -134,7 +135,10 @@ fn assert_view_is(view: &MemtableView, model: &Model, ids: u64) {
         for keys in [vec![key.into()], vec![key.into(), b'b'.into()], vec![]] {
             let expected = model.in_forest(&keys);
             let search = ForestSearch::of_keys(keys.clone());
-            let found = |passes| view.in_forest(&search, |_| passes).unwrap();
+            let found = |passes| {
+                view.in_forest(&search, ScopeNumber::default(), |_| passes)
+                    .unwrap()
+            };
             assert_eq!(found(true), expected, "{keys:?}");
             assert_eq!(found(false), []);
         }
@@ -146,14 +150,20 @@ fn assert_view_is(view: &MemtableView, model: &Model, ids: u64) {
             assert_eq!(view.within(query, radius), expected, "radius {radius}");
             for limit in [0, 2] {
                 let expected = &expected[..limit.min(expected.len())];
-                assert_eq!(view.within_limit(query, radius, limit, |_| true), expected);
+                assert_eq!(
+                    view.within_limit(query, radius, &IdRanges::ALL, limit, |_| true),
+                    expected
+                );
             }
             let is_odd = |bits: u64| bits & 1 == 1;
             let passes = |state: StoredDocument| is_odd(state.fingerprint.bits());
             let mut odd = expected.clone();
             odd.retain(|found| is_odd(found.fingerprint.bits()));
             odd.truncate(2);
-            assert_eq!(view.within_limit(query, radius, 2, passes), odd);
+            assert_eq!(
+                view.within_limit(query, radius, &IdRanges::ALL, 2, passes),
+                odd
+            );
         }
     }
 }
@@ -318,7 +328,9 @@ fn copies_of_one_fingerprint_on_many_pages_are_found_in_id_order() {
         memtable.append(&removals.collect::<Vec<_>>());
         let query = Fingerprint::from_bits(CENTRES[0] ^ 7);
         let ids = |view: &MemtableView, limit| {
-            let found = view.within_limit(query, 3, limit, |_| true).into_iter();
+            let found = view
+                .within_limit(query, 3, &IdRanges::ALL, limit, |_| true)
+                .into_iter();
             found.map(|found| found.id.0).collect::<Vec<_>>()
         };
         assert!(ids(&whole, usize::MAX).into_iter().eq(0..count));
@@ -508,7 +520,7 @@ fn measure_million_edits() {
             println!("within {radius}: p50 {p50:?}, p99 {p99:?}");
         }
         let start = Instant::now();
-        let limited = view.within_limit(Fingerprint::from_bits(1), 64, 3, |_| true);
+        let limited = view.within_limit(Fingerprint::from_bits(1), 64, &IdRanges::ALL, 3, |_| true);
         println!("within 64, limit {}: {:?}", limited.len(), start.elapsed());
         let start = Instant::now();
         let all = view.within(Fingerprint::from_bits(1), 64).len();
@@ -541,7 +553,13 @@ fn measure_million_edits() {
         start.elapsed() / COUNT as u32
     );
     let start = Instant::now();
-    let found = view_of(&memtable).within_limit(Fingerprint::from_bits(CENTRES[0]), 3, 3, |_| true);
+    let found = view_of(&memtable).within_limit(
+        Fingerprint::from_bits(CENTRES[0]),
+        3,
+        &IdRanges::ALL,
+        3,
+        |_| true,
+    );
     println!("three of them ({:?}): {:?}", found[0].id, start.elapsed());
     let start = Instant::now();
     let found = view_of(&memtable).within(Fingerprint::from_bits(CENTRES[0]), 3);

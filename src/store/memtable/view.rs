@@ -1,5 +1,6 @@
 //! [`MemtableView`]: the active and the sealed memtable as of one commit.
 
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -9,6 +10,7 @@ use crate::copies::Copies;
 use crate::document::Match;
 use crate::error::Result;
 use crate::forest::ForestSearch;
+use crate::ids::scope::{IdRanges, ScopeNumber};
 use crate::ids::{DocId, Fingerprint};
 use crate::store::tables::edit::{DocumentEdit, StoredDocument};
 
@@ -112,21 +114,21 @@ impl MemtableView {
         (self.parts.iter()).find_map(|part| part.memtable.refused(hash))
     }
 
-    /// The largest id of a document that was edited, even if the edit is not visible or removed the
-    /// document.
-    pub(crate) fn last_id(&self) -> DocId {
-        let last_id = |part: &VisibleMemtable| part.memtable.last_id.load(Ordering::Relaxed);
-        DocId(self.parts.iter().map(last_id).max().unwrap_or(0))
+    /// The largest [sequence](crate::ids::scope::sequence) of the id of a document that was edited,
+    /// even if the edit is not visible or removed the document.
+    pub(crate) fn last_sequence(&self) -> u64 {
+        let of_part = |part: &VisibleMemtable| part.memtable.last_sequence.load(Ordering::Relaxed);
+        self.parts.iter().map(of_part).max().unwrap_or(0)
     }
 
     /// The documents that were put with a key of this hash, even if they were removed since.
     pub(crate) fn with_key_hash(&self, hash: u64) -> Vec<DocId> {
         let (mut ids, mut seqnos) = (Vec::new(), Vec::new());
         for part in &self.parts {
-            let mut after = None;
+            let mut from = Bound::Unbounded;
             loop {
                 let keys = part.memtable.keys.read(hash);
-                let has_more = keys.read(hash, after, &mut seqnos);
+                let has_more = keys.read(hash, from, &mut seqnos);
                 drop(keys);
                 let versions = &part.memtable.versions;
                 ids.extend(
@@ -134,10 +136,10 @@ impl MemtableView {
                         .iter()
                         .filter_map(|seqno| Some(versions.get(*seqno)?.id)),
                 );
-                after = ids.last().copied();
                 if !has_more {
                     break;
                 }
+                from = ids.last().map_or(from, |last| Bound::Excluded(*last));
             }
         }
         ids
@@ -157,22 +159,23 @@ impl MemtableView {
 
     #[cfg(test)]
     pub(crate) fn within(&self, query: Fingerprint, radius: u32) -> Vec<Match> {
-        self.within_limit(query, radius, usize::MAX, |_| true)
+        self.within_limit(query, radius, &IdRanges::ALL, usize::MAX, |_| true)
     }
 
-    /// The first `limit` reliable documents within the radius whose state passes, nearest first,
-    /// then smallest id.
+    /// The first `limit` reliable documents `among` some ids within the radius whose state passes,
+    /// nearest first, then smallest id.
     ///
     /// Reads the documents of a distance only if the smaller distances gave fewer than `limit`.
     pub(crate) fn within_limit(
         &self,
         query: Fingerprint,
         radius: u32,
+        among: &IdRanges,
         limit: usize,
         passes: impl Fn(StoredDocument) -> bool,
     ) -> Vec<Match> {
         let mut matches = Vec::new();
-        if limit == 0 {
+        if limit == 0 || among.is_empty() {
             return matches;
         }
         let near = self.near_fingerprints(query, radius);
@@ -181,13 +184,27 @@ impl MemtableView {
             let wanted = limit - nearer;
             for (distance, age, bits) in same_distance {
                 let fingerprint = Fingerprint::from_bits(*bits);
-                self.for_each_document(*age, fingerprint, wanted, &passes, |id| {
-                    matches.push(Match {
-                        id,
+                let mut found = 0;
+                for ids in among.ranges() {
+                    self.for_each_document(
+                        *age,
                         fingerprint,
-                        distance: *distance,
-                    });
-                });
+                        *ids,
+                        wanted - found,
+                        &passes,
+                        |id| {
+                            matches.push(Match {
+                                id,
+                                fingerprint,
+                                distance: *distance,
+                            });
+                            found += 1;
+                        },
+                    );
+                    if found == wanted {
+                        break;
+                    }
+                }
                 // Thousands of fingerprints at one distance may each give `wanted` documents. To
                 // trim at twice that number bounds the memory, and seldom sorts.
                 if matches.len() - nearer >= wanted.saturating_mul(2).max(MAX_UNTRIMMED) {
@@ -219,18 +236,19 @@ impl MemtableView {
         near
     }
 
-    /// The documents whose text in the memtables a search finds and whose state passes; ascending
-    /// by id, each once.
+    /// The documents whose text in the memtables a search of a scope finds and whose state passes;
+    /// ascending by id, each once.
     pub(crate) fn in_forest(
         &self,
         search: &ForestSearch<'_>,
+        scope: ScopeNumber,
         passes: impl Fn(StoredDocument) -> bool,
     ) -> Result<Vec<DocId>> {
         let mut found = Vec::new();
         // The numbers of documents and the keys by which they are found.
         let mut numbered: Vec<(u32, u64)> = Vec::new();
         for (age, part) in self.parts.iter().enumerate() {
-            search.run(&part.memtable.forest, &mut |(key, number)| {
+            search.run(&part.memtable.forest, scope, &mut |(key, number)| {
                 numbered.push((number as u32, key));
             })?;
             numbered.retain(|(number, _)| {
@@ -286,18 +304,19 @@ impl MemtableView {
         }
     }
 
-    /// Calls `visitor` with the first `limit` documents, by id, that have the fingerprint in
-    /// `parts[age]` and whose state passes.
+    /// Calls `visitor` with the first `limit` documents from the first to the last id, by id, that
+    /// have the fingerprint in `parts[age]` and whose state passes.
     fn for_each_document(
         &self,
         age: usize,
         fingerprint: Fingerprint,
+        (first, last): (DocId, DocId),
         limit: usize,
         passes: &impl Fn(StoredDocument) -> bool,
         mut visitor: impl FnMut(DocId),
     ) {
         let (newer, part) = (&self.parts[..age], &self.parts[age]);
-        let (mut seqnos, mut after, mut remaining) = (Vec::new(), None, limit);
+        let (mut seqnos, mut from, mut remaining) = (Vec::new(), Bound::Included(first), limit);
         loop {
             let bits = fingerprint.bits();
             // The shard is locked for one page only. The edits of a document that is posted between
@@ -306,13 +325,20 @@ impl MemtableView {
                 .memtable
                 .postings
                 .read(bits)
-                .read(bits, after, &mut seqnos);
+                .read(bits, from, &mut seqnos);
             for seqno in &seqnos {
                 let Some(version) = part.memtable.versions.get(*seqno) else {
                     continue;
                 };
                 let id = version.id;
-                after = Some(id);
+                // The posting list begins with its smallest id, whatever the first id is.
+                if id < first {
+                    continue;
+                }
+                if id > last {
+                    return;
+                }
+                from = Bound::Excluded(id);
                 let state = part.state_with_fingerprint(fingerprint, *seqno, version);
                 if state.is_some_and(passes)
                     // A version in a newer memtable hides this one.

@@ -14,6 +14,7 @@ pub(crate) mod edit;
 pub(crate) mod keys;
 pub(crate) mod packed;
 pub(crate) mod schema;
+pub(crate) mod scopes;
 pub(crate) mod text_keys;
 pub(crate) mod texts;
 pub(crate) mod times;

@@ -13,7 +13,7 @@
 //! | `copied` | packed pairs | document id, time of the last copy and number of copies: every document with a copy, if copies are kept |
 //! | `refused` | packed pairs | hash of a refused key or id, time or document: every refused document, if copies are kept |
 //! | `texts` | plain | document id → crc32, compressed text; with keys, fields or copies, each record |
-//! | `meta` | plain | name → crc32, value: recipe, settings, `max_ahead` if not the default, options if any, description of the forest, counters, identity, journal mark |
+//! | `meta` | plain | name → crc32, value: recipe, settings, `max_ahead` if not the default, options if any, names of scopes if scopes are kept, description of the forest, counters, identity, journal mark |
 
 use std::hash::{BuildHasher, RandomState};
 use std::marker::PhantomData;
@@ -24,11 +24,13 @@ use redb::{ReadableTable, TableDefinition};
 use super::edit::Counts;
 use super::packed::TableId;
 use crate::error::{Error, Result};
+use crate::ids::scope::ScopeNumber;
 use crate::ids::{DocId, Timestamp};
 use crate::retention::Retention;
 use crate::store::disk::checksum::{verify_crc, with_crc};
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
+use crate::store::tables::scopes::ScopeNames;
 use crate::store::tables::text_keys;
 
 /// A packed table with entries of one type.
@@ -102,6 +104,7 @@ const SETTINGS_KEY: &str = "settings";
 const FOREST_KEY: &str = "forest";
 const MAX_AHEAD_KEY: &str = "max_ahead";
 const OPTIONS_KEY: &str = "options";
+const SCOPES_KEY: &str = "scopes";
 const COUNTERS_KEY: &str = "counters";
 const IDENTITY_KEY: &str = "identity";
 const JOURNAL_KEY: &str = "journal";
@@ -120,10 +123,12 @@ const OPTIONS_FLAG: u8 = 128;
 // The bits of the value `options`.
 const KEYS_OPTION: u64 = 1;
 const FIELDS_OPTION: u64 = 2;
+const SCOPES_OPTION: u64 = 4;
 /// The number of sightings of a document that are stored is in the bits from here on; 0 without
 /// copies.
 const COPIES_SHIFT: u32 = 32;
-const OPTIONS: u64 = KEYS_OPTION | FIELDS_OPTION | (u16::MAX as u64) << COPIES_SHIFT;
+const OPTIONS: u64 =
+    KEYS_OPTION | FIELDS_OPTION | SCOPES_OPTION | (u16::MAX as u64) << COPIES_SHIFT;
 
 /// The settings that are fixed when a file is created.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,6 +148,8 @@ pub(crate) struct Header {
     pub(crate) fields: bool,
     /// The number of sightings of a document that are stored; 0 in a database without copies.
     pub(crate) copies: u16,
+    /// Documents have keys and may have scopes, and the ids that simdb gives have the scope.
+    pub(crate) scopes: bool,
 }
 
 impl Header {
@@ -155,6 +162,7 @@ impl Header {
         u64::from(self.keys) * KEYS_OPTION
             + u64::from(self.fields) * FIELDS_OPTION
             + (u64::from(self.copies) << COPIES_SHIFT)
+            + u64::from(self.scopes) * SCOPES_OPTION
     }
 
     /// The parts of a document that the database keeps.
@@ -166,6 +174,7 @@ impl Header {
             keys: self.keys,
             fields: self.fields,
             newest_copies: self.copies,
+            scopes: self.scopes,
         }
     }
 
@@ -194,6 +203,7 @@ pub(crate) struct Keeps {
     pub(crate) fields: bool,
     /// The number of sightings of a document that are stored; 0 without copies.
     pub(crate) newest_copies: u16,
+    pub(crate) scopes: bool,
 }
 
 impl Keeps {
@@ -204,6 +214,15 @@ impl Keeps {
 
     pub(crate) fn copies(self) -> bool {
         self.newest_copies > 0
+    }
+
+    /// The scope of a document; the empty scope in a database without scopes, whose ids may be any
+    /// number.
+    pub(crate) fn scope_of(self, id: DocId) -> ScopeNumber {
+        match self.scopes {
+            true => ScopeNumber::of(id),
+            false => ScopeNumber::default(),
+        }
     }
 
     pub(crate) fn has_texts_table(self) -> bool {
@@ -232,7 +251,8 @@ pub(crate) struct Counters {
     /// The latest arrival time of all documents ever stored, in ms, even if the document was
     /// removed; 0 before the first document.
     pub(crate) latest_arrival: u64,
-    /// The largest id that was ever given to a document with a key; 0 in a database without keys.
+    /// The largest [sequence](crate::ids::scope::sequence) of an id that was ever given to a
+    /// document with a key; 0 in a database without keys.
     pub(crate) last_id: DocId,
 }
 
@@ -288,6 +308,9 @@ pub(crate) fn write_header(meta: &mut Meta<'_>, header: &Header, db_path: &DbPat
     if header.has_options() {
         put(meta, OPTIONS_KEY, &header.options().to_le_bytes(), db_path)?;
     }
+    if header.scopes {
+        write_scopes(meta, &[], db_path)?;
+    }
     put(meta, SETTINGS_KEY, &settings, db_path)
 }
 
@@ -309,6 +332,9 @@ pub(crate) fn read_header(values: &impl MetaValues, db_path: &DbPath) -> Result<
     };
     if options & !OPTIONS != 0 {
         return Err(db_path.corrupt("the settings have an unknown option"));
+    }
+    if options & SCOPES_OPTION != 0 && options & KEYS_OPTION == 0 {
+        return Err(db_path.corrupt("the settings have scopes but no keys"));
     }
     let max_ahead = if flags & MAX_AHEAD_FLAG == 0 {
         Retention::default().max_ahead
@@ -346,7 +372,26 @@ pub(crate) fn read_header(values: &impl MetaValues, db_path: &DbPath) -> Result<
         keys: options & KEYS_OPTION != 0,
         fields: options & FIELDS_OPTION != 0,
         copies: (options >> COPIES_SHIFT) as u16,
+        scopes: options & SCOPES_OPTION != 0,
     })
+}
+
+/// Writes the names of scopes, as [encoded](ScopeNames::encode).
+pub(crate) fn write_scopes(meta: &mut Meta<'_>, names: &[u8], db_path: &DbPath) -> Result<()> {
+    put(meta, SCOPES_KEY, names, db_path)
+}
+
+/// Reads the names of scopes; none in a file without scopes.
+pub(crate) fn read_scopes(
+    values: &impl MetaValues,
+    header: &Header,
+    db_path: &DbPath,
+) -> Result<ScopeNames> {
+    if !header.scopes {
+        return Ok(ScopeNames::default());
+    }
+    ScopeNames::decode(&values.value(SCOPES_KEY, db_path)?)
+        .ok_or_else(|| db_path.corrupt("the names of the scopes cannot be decoded"))
 }
 
 pub(crate) fn write_counters(

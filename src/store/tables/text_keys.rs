@@ -10,6 +10,7 @@ use super::packed::{Op, Packed, VisitFlow};
 use crate::error::Result;
 use crate::forest::{self, ForestEntries, ForestEntry, ForestSpan};
 use crate::ids::DocId;
+use crate::ids::scope::ScopeNumber;
 use crate::record::Record;
 use crate::store::tables::packed::entry::{Entry, merged, pair};
 
@@ -17,10 +18,16 @@ use crate::store::tables::packed::entry::{Entry, merged, pair};
 /// files that know the forest, the store calls them *text keys*.
 pub(crate) use crate::forest::{MAX_KEYS as MAX_TEXT_KEYS, description};
 
-/// The keys of the text of a record; none without a text.
-pub(crate) fn keys(record: &Record) -> Vec<u64> {
+/// The keys of the text of the record of a document; none without a text.
+pub(crate) fn keys(record: &Record, scope: ScopeNumber) -> Vec<u64> {
     match record.has_text() {
-        true => forest::keys(record.text()),
+        true => {
+            let mask = forest::scope_mask(scope);
+            forest::keys(record.text())
+                .into_iter()
+                .map(|key| key ^ mask)
+                .collect()
+        }
         false => Vec::new(),
     }
 }

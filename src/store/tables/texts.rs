@@ -12,7 +12,7 @@ use crate::copies::Copies;
 use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::ids::{DocId, DocRef};
-use crate::record::{FIELDS_LIMIT_BYTES, KEY_LIMIT_BYTES, Record};
+use crate::record::{FIELDS_LIMIT_BYTES, KEY_LIMIT_BYTES, Record, SCOPE_LIMIT_BYTES};
 use crate::store::disk::checksum::{verify_crc, with_crc};
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
@@ -39,8 +39,8 @@ const HAS_COPIES: u8 = 0x80;
 /// The compression level: level 3 takes little time beside the fingerprint of the text.
 const ZSTANDARD_LEVEL: i32 = 3;
 
-/// Refuses a document whose text or fields are too long, that has an invalid key, or that lacks a
-/// key although the database keeps keys.
+/// Refuses a document whose text or fields are too long, that has an invalid key or scope, or that
+/// lacks a key although the database keeps keys.
 pub(crate) fn refuse_unstorable(document: &Document, header: &Header, path: &Path) -> Result<()> {
     let id = || document.doc_ref();
     match &document.key {
@@ -66,6 +66,14 @@ pub(crate) fn refuse_unstorable(document: &Document, header: &Header, path: &Pat
     if let Some(copies) = document.copies.as_ref().filter(|_| header.copies > 0) {
         refuse_long_keys(copies)?;
     }
+    if let Some(scope) = &document.scope {
+        refuse_scope(scope, header.scopes, path)?;
+        if scope.is_empty() {
+            return Err(Error::InvalidScope {
+                scope: scope.clone(),
+            });
+        }
+    }
     if let Some(fields) = document.fields.as_ref().filter(|_| header.fields)
         && fields.len() > FIELDS_LIMIT_BYTES
     {
@@ -90,6 +98,22 @@ fn refuse_long_keys(copies: &Copies) -> Result<()> {
             let len_bytes = key.len();
             return Err(Error::InvalidKey { len_bytes });
         }
+    }
+    Ok(())
+}
+
+/// Refuses the name of a scope that no document can have.
+pub(crate) fn refuse_scope(scope: &str, keeps_scopes: bool, path: &Path) -> Result<()> {
+    if !keeps_scopes {
+        return Err(Error::KeepsNoScopes {
+            path: path.to_path_buf(),
+            scope: scope.to_owned(),
+        });
+    }
+    if scope.len() > SCOPE_LIMIT_BYTES || scope.contains(char::is_control) {
+        return Err(Error::InvalidScope {
+            scope: scope.to_owned(),
+        });
     }
     Ok(())
 }
@@ -122,7 +146,7 @@ impl Encoder {
         sketch: Option<Sketch>,
     ) -> Result<Vec<u8>> {
         refuse_too_long(record.text(), || id.into())?;
-        let content = record.without_key();
+        let content = record.without_head();
         let compressed = self.compress(content).unwrap_or_default();
         // Compression makes most short texts longer.
         let (format, content) = match compressed.len() {
@@ -160,7 +184,7 @@ pub(crate) fn decode(id: DocId, bytes: &[u8], db_path: &DbPath) -> Result<Record
     let content = String::from_utf8(content).map_err(|_| damaged("is not UTF-8"))?;
     match row.is_record {
         false => Ok(content.into()),
-        true => Record::parse_without_key(&content, row.has_text, row.has_copies)
+        true => Record::parse_without_head(&content, row.has_text, row.has_copies)
             .ok_or_else(|| damaged("is no record")),
     }
 }
@@ -418,8 +442,8 @@ mod tests {
         };
         let copies = Copies::with(None, sighting, 1);
         let long = "the cat sat on the mat. ".repeat(500);
-        let fields = Record::new(None, Some("{}"), None, Some(&long));
-        let no_text = Record::new(None, Some("{}"), Some(&copies), None);
+        let fields = Record::new(None, None, Some("{}"), None, Some(&long));
+        let no_text = Record::new(None, None, Some("{}"), Some(&copies), None);
         for record in [
             Record::from(""),
             "短".into(),

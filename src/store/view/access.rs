@@ -7,6 +7,7 @@ use crate::store::cache::Caches;
 use crate::store::disk::path::RedbResult;
 use crate::store::tables::packed::entry::Entry;
 use crate::store::tables::schema::{self, Counters};
+use crate::store::tables::scopes::ScopeNames;
 use crate::store::tables::{Access, Tables, WriteAccess};
 use crate::store::view::table_store::TableStore;
 
@@ -73,6 +74,11 @@ impl SnapshotTables {
             tables.is_flushed = is_flushed;
             Ok(tables)
         })
+    }
+
+    /// The names of the scopes, also of scopes whose documents are in memtables.
+    pub(crate) fn scopes(&self) -> &ScopeNames {
+        &self.access.store.scopes
     }
 
     /// The counters of the tables, without the changes in memtables.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::View;
 use crate::document::Document;
 use crate::error::Result;
+use crate::ids::scope::IdRanges;
 use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::store::tables::edit::{Counts, DocumentEdit, StoredDocument, TextEdit};
 use crate::store::tables::packed::VisitFlow;
@@ -52,6 +53,7 @@ impl View {
         if let Some(copies) = self.edited_copies(document.id) {
             document.copies = copies.map(Arc::unwrap_or_clone);
         }
+        self.set_scope(&mut document);
         Ok(Document { key, ..document })
     }
 
@@ -82,6 +84,9 @@ impl View {
                 documents.extend(self.documents_in_memtables(from, last));
                 documents.sort_unstable_by_key(|document| document.id);
             }
+            for document in &mut *documents {
+                self.set_scope(document);
+            }
             match portion.next {
                 // All documents of this portion were removed or have expired.
                 Some(next) if portion.items.is_empty() => from = next,
@@ -106,13 +111,17 @@ impl View {
 
     /// Returns `true` if a reliable document has exactly this fingerprint, even if it is expired.
     pub(crate) fn has_fingerprint(&self, fingerprint: Fingerprint) -> Result<bool> {
-        let in_memtables = self.memtables.within_limit(fingerprint, 0, 1, |_| true);
+        let in_memtables =
+            (self.memtables).within_limit(fingerprint, 0, &IdRanges::ALL, 1, |_| true);
         if !in_memtables.is_empty() {
             return Ok(true);
         }
         // Ends at the first document, unless many with this fingerprint were removed in the
         // memtables.
-        for id in self.tables.documents_with(fingerprint.bits()) {
+        for id in self
+            .tables
+            .documents_with(fingerprint.bits(), &IdRanges::ALL)
+        {
             if self.is_in_tables(id?) {
                 return Ok(true);
             }

@@ -3,9 +3,9 @@
 use super::View;
 use crate::error::Result;
 use crate::ids::DocId;
+use crate::ids::scope::LAST_SEQUENCE;
 use crate::record::key_hash;
 use crate::store::tables::edit::TextEdit;
-use crate::store::tables::keys::FIRST_GROUP;
 use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::KEYS;
 use crate::store::view::access::ViewAccess;
@@ -51,14 +51,15 @@ impl<A: ViewAccess> View<A> {
         Ok(None)
     }
 
-    /// The id that the next new document gets: greater than the ids of all documents, also of
-    /// documents that were removed.
-    pub(crate) fn next_id(&self) -> Result<DocId> {
-        let last_id = self.tables.last_id.max(self.memtables.last_id());
-        if last_id.0 >= FIRST_GROUP - 1 {
-            let what = format!("it had document {last_id}, so no id is left");
+    /// The [sequence](crate::ids::scope::sequence) of the id that the next new document gets:
+    /// greater than the sequences of all documents, also of documents that were removed.
+    pub(crate) fn next_sequence(&self) -> Result<u64> {
+        let last = self.tables.last_id.0.max(self.memtables.last_sequence());
+        // The last id of a scope is the end of its range, and is not given.
+        if last + 1 >= LAST_SEQUENCE {
+            let what = format!("it had document {last}, so no id is left");
             return Err(self.tables.db_path.corrupt(what));
         }
-        Ok(DocId(last_id.0 + 1))
+        Ok(last + 1)
     }
 }

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use crate::block;
 use crate::error::Result;
 use crate::ids::DocId;
+use crate::ids::scope::IdRanges;
 use crate::store::cache::buckets::{self, Bucket, Fingerprints, KEYS_PER_BLOCK, SCAN_BLOCK};
 use crate::store::limits::MAX_BUCKET_LEN;
 use crate::store::tables::Tables;
@@ -228,10 +229,17 @@ impl<A: ViewAccess> Tables<A> {
         Ok(found)
     }
 
-    /// The reliable documents with exactly this fingerprint, by id. Reads a chunk at a time.
-    pub(crate) fn documents_with(&self, fingerprint: u64) -> impl Iterator<Item = Result<DocId>> {
-        in_portions(DocId(0), move |from| {
-            self.documents_portion(fingerprint, from)
+    /// The reliable documents among some ids with exactly this fingerprint, by id. Reads a chunk at
+    /// a time, from the first id on.
+    pub(crate) fn documents_with<'t>(
+        &'t self,
+        fingerprint: u64,
+        among: &'t IdRanges,
+    ) -> impl Iterator<Item = Result<DocId>> + use<'t, A> {
+        among.ranges().iter().flat_map(move |(first, last)| {
+            in_portions(*first, move |from| {
+                self.documents_portion(fingerprint, from, *last)
+            })
         })
     }
 }

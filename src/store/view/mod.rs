@@ -16,19 +16,22 @@ mod lookup;
 pub(crate) mod portions;
 pub(crate) mod postings;
 mod scan;
+mod scopes;
 mod similar;
 pub(crate) mod table_store;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::document::Match;
 use crate::error::Result;
+use crate::ids::scope::IdRanges;
 use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::record::Record;
 use crate::retention::{Expiry, Retention};
 use crate::store::memtable::MemtableView;
 use crate::store::tables::Tables;
 use crate::store::tables::edit::{Counts, DocumentEdit, StoredDocument, TextEdit};
+use crate::store::tables::scopes::ScopeNames;
 use crate::store::view::access::{SnapshotAccess, ViewAccess};
 
 /// The database as of one commit.
@@ -42,6 +45,8 @@ pub(crate) struct View<A: ViewAccess = SnapshotAccess> {
     counts: Counts,
     expiry: Expiry,
     retention: Option<Retention>,
+    /// Shared with the open database, so it may have newer names.
+    scopes: Arc<ScopeNames>,
     /// `true` if the tables hold an expired document; computed on first use.
     has_expired: OnceLock<bool>,
     /// The ids of edited documents, ascending; computed on first use.
@@ -54,6 +59,7 @@ impl<A: ViewAccess> View<A> {
         memtables: MemtableView,
         counts: Counts,
         retention: Option<Retention>,
+        scopes: &Arc<ScopeNames>,
     ) -> Self {
         // The clock is read once: all answers of a view have one expiry.
         let by_clock = retention.is_some_and(|retention| retention.by_clock);
@@ -65,6 +71,7 @@ impl<A: ViewAccess> View<A> {
             has_expired: OnceLock::new(),
             tables,
             memtables,
+            scopes: Arc::clone(scopes),
             ids_in_memtables: OnceLock::new(),
         }
     }
@@ -141,14 +148,20 @@ impl<A: ViewAccess> View<A> {
         Ok(*self.has_expired.get_or_init(|| has_expired))
     }
 
-    /// The first `limit` documents of the memtables within the radius, nearest first, then smallest
-    /// id.
-    pub(crate) fn in_memtables(&self, query: Fingerprint, radius: u32, limit: usize) -> Vec<Match> {
+    /// The first `limit` documents of the memtables among some ids within the radius, nearest
+    /// first, then smallest id.
+    pub(crate) fn in_memtables(
+        &self,
+        query: Fingerprint,
+        radius: u32,
+        among: &IdRanges,
+        limit: usize,
+    ) -> Vec<Match> {
         if self.memtables.is_empty() {
             return Vec::new();
         }
         self.memtables
-            .within_limit(query, radius, limit, |state| self.answers(state))
+            .within_limit(query, radius, among, limit, |state| self.answers(state))
     }
 
     /// The documents of the tables that arrived before `cutoff`, from position `from` on. Reads up
@@ -192,9 +205,15 @@ impl<A: ViewAccess> View<A> {
     }
 
     /// [`in_memtables`](Self::in_memtables) for the overlay alone.
-    pub(crate) fn in_overlay(&self, query: Fingerprint, radius: u32, limit: usize) -> Vec<Match> {
+    pub(crate) fn in_overlay(
+        &self,
+        query: Fingerprint,
+        radius: u32,
+        among: &IdRanges,
+        limit: usize,
+    ) -> Vec<Match> {
         let overlay = self.memtables.overlay_only();
-        overlay.within_limit(query, radius, limit, |state| self.answers(state))
+        overlay.within_limit(query, radius, among, limit, |state| self.answers(state))
     }
 
     fn answers(&self, state: StoredDocument) -> bool {

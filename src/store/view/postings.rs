@@ -91,13 +91,14 @@ impl<A: Access> Tables<A> {
         Ok(found)
     }
 
-    /// The documents of a fingerprint from id `from` on in the first chunk that has one.
+    /// The documents of a fingerprint from id `from` to id `last` in the first chunk that has one.
     pub(in crate::store) fn documents_portion(
         &self,
         fingerprint: u64,
         from: DocId,
+        last: DocId,
     ) -> Result<Portion<DocId>> {
-        let (from, to) = (pair(fingerprint, from.0), pair(fingerprint, u64::MAX));
+        let (from, to) = (pair(fingerprint, from.0), pair(fingerprint, last.0));
         let mut documents = Vec::new();
         let mut may_have_more = true;
         self.table(BLOCK0).visit(from, to, |_, chunk| {

@@ -13,6 +13,7 @@ use crate::analysis::Sketch;
 use crate::error::Result;
 use crate::forest::{ForestEntries, ForestEntry, ForestSearch, ForestSpan, keys_of_first_level};
 use crate::ids::DocId;
+use crate::ids::scope::IdRanges;
 use crate::record::Record;
 use crate::store::cache::nodes::{MAX_ENTRIES, NodeCache, Visit};
 use crate::store::cache::wordings::WordingCache;
@@ -86,12 +87,18 @@ impl<A: ViewAccess> View<A> {
         self.tables.kept(TEXT_KEYS).is_some()
     }
 
-    /// The documents that a search of the forest finds and whose sketch may be near, ascending by
-    /// id, each once. Expired documents are left out.
+    /// The documents among some ids that a search of the forest finds and whose sketch may be near,
+    /// ascending by id, each once. Expired documents are left out. Each scope is searched by
+    /// itself.
     ///
     /// Memory: some 30 bytes for each document found, 16 for each entry of the largest node, and 16
     /// for each entry found in a memtable. A document that several trees find counts several times.
-    pub(crate) fn candidates_in_forest(&self, search: &ForestSearch<'_>) -> Result<Vec<DocId>> {
+    pub(crate) fn candidates_in_forest(
+        &self,
+        search: &ForestSearch<'_>,
+        among: &IdRanges,
+    ) -> Result<Vec<DocId>> {
+        let scopes = self.scopes_of(among);
         let mut documents = match self.tables.kept(TEXT_KEYS) {
             Some(forest) => {
                 let forest = CachedForest {
@@ -99,7 +106,13 @@ impl<A: ViewAccess> View<A> {
                     nodes: self.nodes(),
                 };
                 let mut found = SketchFilter::new(self.wordings());
-                search.run(&forest, &mut |(_, id)| found.add(DocId(id), search))?;
+                for scope in &scopes {
+                    search.run(&forest, *scope, &mut |(_, id)| {
+                        if among.contains(DocId(id)) {
+                            found.add(DocId(id), search);
+                        }
+                    })?;
+                }
                 let (mut near, unknown) = found.into_near_and_unknown(search);
                 let accepts = |sketch| search.may_be_near(sketch);
                 near.extend(self.accepted_in_tables(&unknown, accepts)?);
@@ -116,23 +129,36 @@ impl<A: ViewAccess> View<A> {
             }
         });
         failed?;
-        documents.extend(self.candidates_in(&self.memtables, search)?);
+        documents.extend(self.candidates_in(&self.memtables, search, among)?);
         documents.sort_unstable();
         documents.dedup();
         Ok(documents)
     }
 
     /// The [candidates](Self::candidates_in_forest) whose text is in the overlay of the view.
-    pub(crate) fn candidates_in_overlay(&self, search: &ForestSearch<'_>) -> Result<Vec<DocId>> {
-        self.candidates_in(&self.memtables.overlay_only(), search)
+    pub(crate) fn candidates_in_overlay(
+        &self,
+        search: &ForestSearch<'_>,
+        among: &IdRanges,
+    ) -> Result<Vec<DocId>> {
+        self.candidates_in(&self.memtables.overlay_only(), search, among)
     }
 
     fn candidates_in(
         &self,
         memtables: &MemtableView,
         search: &ForestSearch<'_>,
+        among: &IdRanges,
     ) -> Result<Vec<DocId>> {
-        memtables.in_forest(search, |state| self.answers(state))
+        let mut found = Vec::new();
+        for scope in self.scopes_of(among) {
+            let documents = memtables.in_forest(search, scope, |state| self.answers(state))?;
+            found.extend(documents.into_iter().filter(|id| among.contains(*id)));
+        }
+        // A search may find documents of other scopes.
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
     }
 
     /// The documents whose sketch in the tables is accepted. A sketch that is read from the tables

@@ -14,6 +14,7 @@ use crate::store::limits::Limits;
 use crate::store::pager::backend::Backend;
 use crate::store::pool::Pool;
 use crate::store::tables::schema::{self, Header};
+use crate::store::tables::scopes::ScopeNames;
 
 /// The fingerprints of all buckets take at most three quarters of the file.
 // They take 20 to 25 of the 33 or 43 bytes that a document has in the file.
@@ -37,6 +38,8 @@ pub(crate) struct TableStore {
     pub(crate) pool: Pool,
     pub(crate) db_path: DbPath,
     pub(crate) header: Header,
+    /// The names of the scopes, also of scopes whose documents are in memtables.
+    pub(crate) scopes: Arc<ScopeNames>,
     pub(crate) limits: Limits,
     /// The number of snapshots that callers hold.
     pub(crate) held_snapshots: Arc<AtomicUsize>,
@@ -77,6 +80,7 @@ impl TableStore {
             Some(_) => Some(schema::read_counters(&meta, db_path)?.texts),
             None => None,
         };
+        let scopes = schema::read_scopes(&meta, &header, db_path)?;
         drop(meta);
         Ok(Self {
             backend,
@@ -84,6 +88,7 @@ impl TableStore {
             pool: Pool::default(),
             db_path: db_path.clone(),
             header,
+            scopes: Arc::new(scopes),
             limits,
             held_snapshots: Arc::default(),
         })

@@ -312,6 +312,7 @@ impl Dedup {
             keys: false,
             fields: false,
             copies: None,
+            scopes: false,
         })
     }
 

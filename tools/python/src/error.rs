@@ -159,6 +159,10 @@ fn class_name(error: &Error) -> &'static str {
         | Error::KeepsNoKeys { .. }
         | Error::KeepsNoCopies { .. }
         | Error::CopiesLimit { .. }
+        | Error::InvalidScope { .. }
+        | Error::KeepsNoScopes { .. }
+        | Error::TooManyScopes { .. }
+        | Error::WithinOtherScopes { .. }
         | Error::UnknownKey { .. }
         | Error::InvalidRadius { .. }
         | Error::InvalidLikeness { .. }

@@ -38,6 +38,8 @@ pub struct WireDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     fields: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     copies: Option<Value>,
@@ -54,6 +56,8 @@ impl From<Document> for WireDocument {
             key,
             fields,
             copies,
+            scope,
+            within: _,
         } = document;
         let object = |fields: String| {
             serde_json::from_str(&fields).unwrap_or_else(|_| Value::String(fields.clone()))
@@ -65,6 +69,7 @@ impl From<Document> for WireDocument {
             arrival,
             text,
             key,
+            scope,
             fields: fields.map(object),
             copies: copies.as_ref().map(copies_value),
         }

@@ -385,6 +385,7 @@ mod tests {
                 keys: keeps,
                 fields: keeps,
                 copies: u16::from(keeps),
+                scopes: keeps,
             };
             let file = NewFile::create(&target, &header, 1 << 20, None).unwrap();
             assert_eq!(file.file.len().unwrap(), 257 * PAGE_BYTES as u64);

@@ -5,7 +5,8 @@ use super::times::TimeSums;
 use super::{NAMED, TableCheck, both, holds};
 use crate::block::{self, BLOCKS};
 use crate::error::Result;
-use crate::ids::Fingerprint;
+use crate::ids::scope::ScopeNumber;
+use crate::ids::{DocId, Fingerprint};
 use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::{
     ARRIVALS, BLOCK0, Counters, FINGERPRINTS, ROTATED, TIMES, UNRELIABLE,
@@ -24,6 +25,8 @@ struct DocumentSums {
     orphans: Vec<u64>,
     /// The first ids that `fingerprints` holds more than once.
     repeated: Vec<u64>,
+    /// The first scopes of documents that have no name.
+    nameless: Vec<ScopeNumber>,
 }
 
 impl TableCheck {
@@ -64,6 +67,12 @@ impl TableCheck {
         for id in &documents.repeated {
             self.damage.push(format!(
                 "table fingerprints holds document {id} more than once"
+            ));
+        }
+        for scope in &documents.nameless {
+            self.damage.push(format!(
+                "scope {} has documents and no name in table meta",
+                scope.0
             ));
         }
         for id in &documents.orphans {
@@ -112,6 +121,7 @@ impl TableCheck {
         }
         let mut unreliable = tables.table(UNRELIABLE).entries()?.peekable();
         let mut last = None;
+        let mut last_scope = ScopeNumber::default();
         let is_whole = self.read(tables.table(FINGERPRINTS), |entry: u128| {
             let (id, fingerprint) = (entry.first(), entry.second());
             if last.replace(id) == Some(id)
@@ -122,6 +132,13 @@ impl TableCheck {
             }
             if tables.kept(TIMES).is_some() {
                 sums.ids.add(pair(id, 0));
+            }
+            let scope = tables.keeps.scope_of(DocId(id));
+            if std::mem::replace(&mut last_scope, scope) != scope
+                && sums.nameless.len() < NAMED
+                && tables.scopes().name(scope).is_none()
+            {
+                sums.nameless.push(scope);
             }
             // An unreliable id that is passed by has no document.
             let mut is_reliable = true;

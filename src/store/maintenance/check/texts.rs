@@ -171,7 +171,7 @@ impl TableCheck {
             let (id, sealed) = row?;
             let id = DocId(id.value());
             let text = texts::decode(id, sealed.value(), &tables.db_path)?;
-            for key in text_keys::keys(&text) {
+            for key in text_keys::keys(&text, tables.keeps.scope_of(id)) {
                 if !holds(forest, pair(key, id.0))? {
                     return Ok(Some(format!(
                         "table forest lacks document {id} under key {key:016x}"
@@ -188,7 +188,8 @@ impl TableCheck {
         self.name(forest.entries()?.map(|entry| {
             let (key, id) = both(entry?);
             let text = tables.record(DocId(id))?;
-            let keys = text.map_or(Vec::new(), |text| text_keys::keys(&text));
+            let scope = tables.keeps.scope_of(DocId(id));
+            let keys = text.map_or(Vec::new(), |text| text_keys::keys(&text, scope));
             Ok(keys.binary_search(&key).is_err().then(|| {
                 format!(
                     "table forest holds document {id} under key {key:016x}, which no text of it has"
@@ -200,7 +201,8 @@ impl TableCheck {
     /// The sum of the forest keys of texts. Names texts with another sketch than theirs.
     fn forest_of(&mut self, texts: &[StoredText], tables: &SnapshotTables) -> EntrySum {
         let forest_of_text = |stored: &StoredText| {
-            let keyed = Analysed::keyed(stored.record.clone());
+            let scope = tables.keeps.scope_of(stored.id);
+            let keyed = Analysed::keyed(stored.record.clone()).in_scope(scope);
             let mut sum = EntrySum::default();
             (keyed.forest_keys().iter()).for_each(|key| sum.add(pair(*key, stored.id.0)));
             let is_wrong = keyed.sketch() != stored.sketch;

@@ -19,6 +19,7 @@ use crate::store::tables::packed::entry::Entry;
 use crate::store::tables::schema::{
     self, Counters, Header, JournalMark, Keeps, MetaValues, TableSpec,
 };
+use crate::store::tables::scopes::ScopeNames;
 
 /// 64 MiB for redb's cache while a damaged file is read.
 const CACHE_BYTES: usize = 64 << 20;
@@ -31,6 +32,7 @@ pub(crate) struct DamagedFile {
     pub(super) identity: Option<u64>,
     pub(super) mark: Option<JournalMark>,
     pub(super) latest_arrival: Option<Timestamp>,
+    pub(super) scopes: ScopeNames,
     /// A sentence for each part that cannot be read.
     pub(super) damage: Vec<String>,
     /// `None` if the lock belongs to a backend.
@@ -105,6 +107,7 @@ impl DamagedFile {
             identity: None,
             mark: None,
             latest_arrival: None,
+            scopes: ScopeNames::default(),
             damage,
             _lock: lock,
         };
@@ -115,27 +118,27 @@ impl DamagedFile {
     /// Reads the values of table `meta` one by one: some may be damaged.
     fn read_meta(&mut self) {
         let db_path = &self.db_path;
-        let (header, identity, counters, mark) = match &self.content {
+        let (settings, mark) = match &self.content {
             Content::Tables(file) => {
                 let Some(meta) = file.table(schema::META, db_path, &mut self.damage) else {
                     return;
                 };
                 let mark = || schema::read_journal_mark(&meta, db_path).map(Some);
-                let (header, identity, counters) = settings_of(&meta, db_path);
-                (header, identity, counters, db_path.catch_failed_reads(mark))
+                let settings = settings_of(&meta, db_path);
+                (settings, db_path.catch_failed_reads(mark))
             }
             Content::Pages(pages) => {
-                let (header, identity, counters) = settings_of(&**pages, db_path);
                 // Pages hold old marks too, and no page says which mark is the last.
-                (header, identity, counters, Ok(None))
+                (settings_of(&**pages, db_path), Ok(None))
             }
         };
         let mut note = |error: Error| self.damage.push(message_without_path(&error));
-        self.header = header.map_err(&mut note).ok();
-        self.identity = identity.map_err(&mut note).ok();
+        self.header = settings.header.map_err(&mut note).ok();
+        self.scopes = settings.scopes.map_err(&mut note).unwrap_or_default();
+        self.identity = settings.identity.map_err(&mut note).ok();
         self.mark = mark.map_err(&mut note).ok().flatten();
         // Damaged counters are not reported, because all others are counted again.
-        let counted = counters
+        let counted = (settings.counters)
             .ok()
             .and_then(|counted| counted.counts().latest_arrival);
         self.latest_arrival = match &self.content {
@@ -145,16 +148,26 @@ impl DamagedFile {
     }
 }
 
-/// The settings, the identity and the counters, each with its own damage.
-fn settings_of(
-    values: &impl MetaValues,
-    db_path: &DbPath,
-) -> (Result<Header>, Result<u64>, Result<Counters>) {
-    (
-        db_path.catch_failed_reads(|| schema::read_header(values, db_path)),
-        db_path.catch_failed_reads(|| schema::read_identity(values, db_path)),
-        db_path.catch_failed_reads(|| schema::read_counters(values, db_path)),
-    )
+/// Values of table `meta`, each with its own damage.
+struct StoredSettings {
+    header: Result<Header>,
+    scopes: Result<ScopeNames>,
+    identity: Result<u64>,
+    counters: Result<Counters>,
+}
+
+fn settings_of(values: &impl MetaValues, db_path: &DbPath) -> StoredSettings {
+    let header = db_path.catch_failed_reads(|| schema::read_header(values, db_path));
+    let read_scopes = |header| schema::read_scopes(values, header, db_path);
+    StoredSettings {
+        scopes: header.as_ref().map_or_else(
+            |_| Ok(ScopeNames::default()),
+            |header| db_path.catch_failed_reads(|| read_scopes(header)),
+        ),
+        header,
+        identity: db_path.catch_failed_reads(|| schema::read_identity(values, db_path)),
+        counters: db_path.catch_failed_reads(|| schema::read_counters(values, db_path)),
+    }
 }
 
 impl MetaValues for ScannedPages {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::journals::owners;
 use super::source::DamagedFile;
 use crate::copies::Copies;
+use crate::ids::scope::ScopeNumber;
 use crate::record::Record;
 use crate::store::disk::path::message_without_path;
 use crate::store::journal::{Identity, Journal, Lookup};
@@ -50,7 +51,13 @@ impl DamagedFile {
                 generation,
             };
             let read = Journal::read(&file, wanted, &self.db_path, &mut |edits, _| {
-                edits.into_iter().for_each(|edit| add(&mut overlay, edit));
+                for edit in edits {
+                    if let Some(name) = edit.text.record().and_then(Record::scope) {
+                        // A name of a damaged table that is not right stays: the scope has a name.
+                        self.scopes.set(ScopeNumber::of(edit.id), name);
+                    }
+                    add(&mut overlay, edit);
+                }
                 Ok(())
             });
             match read {
