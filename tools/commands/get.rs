@@ -16,10 +16,11 @@ use crate::formats::parse_id;
 ///
 /// Columns: id; fingerprint; the time of arrival, if the database keeps times of arrival; text, or
 /// `-` if the text is not kept. A document with a key is shown with the key in place of the id, and
-/// a document with copies with their number before the text. --json prints id, fingerprint,
-/// reliable, arrival and text; arrival and text are null if they are not kept; and key, fields and
-/// copies (count, first_seen, last_seen, and the newest with document, seen and kind) if the
-/// document has them. The exit code is 1 if a document is not stored.
+/// a document with a scope with the scope behind the fingerprint, and a document with copies with
+/// their number before the text. --json prints id, fingerprint, reliable, arrival and text; arrival
+/// and text are null if they are not kept; and key, scope, fields and copies (count, first_seen,
+/// last_seen, and the newest with document, seen and kind) if the document has them. The exit code
+/// is 1 if a document is not stored.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -56,6 +57,8 @@ pub struct DocumentLine<'d> {
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<&'d str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<&'d str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     fields: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     copies: Option<&'d Copies>,
@@ -70,6 +73,7 @@ impl<'d> From<&'d Document> for DocumentLine<'d> {
             arrival: document.arrival,
             text: document.text.as_deref(),
             key: document.key.as_deref(),
+            scope: document.scope.as_deref(),
             fields: document.fields.as_deref().map(fields_value),
             copies: document.copies.as_ref(),
         }
@@ -128,6 +132,9 @@ fn row(document: &Document) -> String {
     let id = document.id.to_string();
     let name = document.key.as_deref().unwrap_or(&id);
     let mut head = format!("{name}  {}  ", document.fingerprint);
+    if let Some(scope) = &document.scope {
+        head += &format!("{scope}  ");
+    }
     if let Some(arrival) = document.arrival {
         head += &format!("{arrival}  ");
     }

@@ -43,6 +43,10 @@ pub struct Insert {
     #[arg(long)]
     key: Option<String>,
 
+    /// The scope of the document, in a database with scopes
+    #[arg(long, value_name = "NAME", requires = "key")]
+    scope: Option<String>,
+
     /// The fields of the document, a JSON object, in a database that keeps fields
     #[arg(long, value_name = "JSON", value_parser = parse_fields)]
     fields: Option<String>,
@@ -124,6 +128,7 @@ impl Insert {
             (None, None) => bail!("the document is empty: give --text or --fingerprint"),
         };
         document.fields = self.fields.clone();
+        document.scope = self.scope.clone();
         let fingerprint = document.fingerprint;
         let change = match rule {
             Some(rule) => rule.change(document),

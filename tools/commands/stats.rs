@@ -134,6 +134,7 @@ impl StatsReport {
             "keys": settings.keys,
             "fields": settings.fields,
             "copies": settings.copies,
+            "scopes": settings.scopes,
             "similar": settings.similar,
             "keep_arrivals": settings.retention.is_some(),
             "retention_seconds": window.map(|window| window.as_secs_f64()),
@@ -191,6 +192,7 @@ impl StatsReport {
         if settings.keys || settings.fields {
             lines.row(["keeps keys", yes_or_no(settings.keys)]);
             lines.row(["keeps fields", yes_or_no(settings.fields)]);
+            lines.row(["keeps scopes", yes_or_no(settings.scopes)]);
         }
         lines.row(["similar", yes_or_no(settings.similar)]);
         if let Some(retention) = settings.retention {

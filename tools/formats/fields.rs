@@ -20,6 +20,8 @@ pub struct DocumentFields {
     pub id: String,
     /// `None` if documents have ids.
     pub key: Option<String>,
+    /// `None` if all documents are in the empty scope.
+    pub scope: Option<String>,
     /// The fields to keep with each document. The fields of a kept object are kept one by one.
     pub keep: Vec<String>,
     /// The copies of a document, as an export has them; `None` if copies are not read.
@@ -63,6 +65,7 @@ pub enum Textless {
 pub enum DocumentPart {
     Id,
     Key,
+    Scope,
     Text,
     Fingerprint,
     Features,
@@ -76,9 +79,10 @@ pub enum DocumentPart {
 }
 
 impl DocumentPart {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Id,
         Self::Key,
+        Self::Scope,
         Self::Text,
         Self::Fingerprint,
         Self::Features,
@@ -96,6 +100,7 @@ impl DocumentPart {
         match self {
             Self::Id => Some("--id"),
             Self::Key => Some("--key"),
+            Self::Scope => Some("--scope"),
             Self::Text => Some("--text"),
             Self::Fingerprint => Some("--fingerprint"),
             Self::Features => Some("--features"),
@@ -144,8 +149,9 @@ pub trait PartValues {
     }
 }
 
-/// The longest key, and the longest fields of a document, that a database stores.
+/// The longest key, name of a scope, and fields of a document, that a database stores.
 const MAX_KEY_BYTES: usize = 1024;
+const MAX_SCOPE_BYTES: usize = 64;
 const MAX_FIELDS_BYTES: usize = 64 << 10;
 
 /// The bytes of a line that fields other than the text may take.
@@ -157,6 +163,7 @@ impl DocumentFields {
         match part {
             DocumentPart::Id => (!self.are_counted && self.key.is_none()).then_some(&self.id),
             DocumentPart::Key => self.key.as_ref(),
+            DocumentPart::Scope => self.scope.as_ref(),
             DocumentPart::Text => self.text.as_ref(),
             DocumentPart::Fingerprint => self.fingerprint.as_ref(),
             DocumentPart::Features => self.features.as_ref(),
@@ -273,6 +280,7 @@ impl DocumentFields {
         };
         Ok(DocumentContent {
             key: self.part(values, DocumentPart::Key, key_of)?,
+            scope: self.scope(values)?,
             fields: fields_of(values.take_kept()?)?,
             copies: self.copies(values)?,
             text,
@@ -300,6 +308,17 @@ impl DocumentFields {
             Some(value) => serde_json::from_value(value).map(Some),
         };
         copies.map_err(|error| in_field::<V>(name)(error.to_string()))
+    }
+
+    /// The name of the scope; `None` for the empty scope.
+    fn scope<V: PartValues>(&self, values: &mut V) -> Result<Option<Box<str>>, String> {
+        let Some(name) = self.name(DocumentPart::Scope) else {
+            return Ok(None);
+        };
+        match values.take(DocumentPart::Scope)? {
+            None | Some(FieldValue::Json(Value::Null)) => Ok(None),
+            Some(value) => scope_of(value).map_err(in_field::<V>(name)),
+        }
     }
 
     /// The arrival time; `None` for a document that arrives now.
@@ -338,6 +357,18 @@ impl DocumentFields {
         let value = values.take(part)?.ok_or_else(|| missing::<V>(name))?;
         parse(value).map(Some).map_err(in_field::<V>(name))
     }
+}
+
+/// The name of a scope; `None` for an empty string.
+fn scope_of(value: FieldValue) -> Result<Option<Box<str>>, String> {
+    let scope = string_of(value, "a string")?;
+    if scope.len() > MAX_SCOPE_BYTES || scope.contains(char::is_control) {
+        return Err(format!(
+            "a scope has at most {MAX_SCOPE_BYTES} bytes and no control characters, unlike {}",
+            excerpt(&scope)
+        ));
+    }
+    Ok((!scope.is_empty()).then(|| scope.into()))
 }
 
 /// The key of a document: a string, or a number in its digits.
@@ -449,6 +480,7 @@ impl DocumentFields {
         Self {
             id: "id".to_owned(),
             key: None,
+            scope: None,
             keep: Vec::new(),
             copies: None,
             text: text.map(str::to_owned),

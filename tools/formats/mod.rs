@@ -150,6 +150,8 @@ pub struct InputRecord {
 pub struct DocumentContent {
     /// The key; the document then has no id of its own.
     pub key: Option<String>,
+    /// The scope; `None` for the empty scope.
+    pub scope: Option<Box<str>>,
     /// The kept fields, as the text of a JSON object.
     pub fields: Option<String>,
     /// The copies that were refused before.
@@ -197,6 +199,7 @@ impl DocumentContent {
             arrival: self.arrival,
             text: self.text,
             key: self.key,
+            scope: self.scope.map(String::from),
             fields: self.fields,
             copies: self.copies,
             ..Document::new(id, fingerprint)

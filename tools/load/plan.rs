@@ -79,7 +79,7 @@ impl Plan {
         };
         ensure!(
             fields.key.is_none() && fields.keep.is_empty() || inputs.iter().all(has_keys),
-            "--key and --keep name fields of JSON Lines, CSV, TSV and Parquet"
+            "--key, --scope and --keep name fields of JSON Lines, CSV, TSV and Parquet"
         );
         ensure!(
             !options.no_id || inputs.iter().all(|input| input.format != Format::Raw),

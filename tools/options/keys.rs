@@ -1,4 +1,4 @@
-//! [`KeyOptions`]: the fields that hold the key and the kept fields of a document.
+//! [`KeyOptions`]: the fields that hold the key, the scope and the kept fields of a document.
 
 use anyhow::{Result, bail, ensure};
 use clap::Args;
@@ -6,7 +6,7 @@ use simdb::Settings;
 
 use crate::formats::DocumentFields;
 
-/// The options of documents with keys and fields.
+/// The options of documents with keys, scopes and fields.
 #[derive(Clone, Debug, Args)]
 pub struct KeyOptions {
     /// The field or column that holds the key of a document, such as its URL, in place of an id
@@ -21,6 +21,14 @@ pub struct KeyOptions {
         help_heading = "Input"
     )]
     pub key: Option<String>,
+
+    /// The field or column that holds the scope of a document, such as its language or its tenant
+    ///
+    /// A scope is a string of at most 64 bytes; a document without it, or with null, is in the
+    /// empty scope. Queries can be limited to scopes, and --unique compares a document with the
+    /// documents of its scope. A new database has scopes if this option is given.
+    #[arg(long, value_name = "FIELD", requires = "key", help_heading = "Input")]
+    pub scope: Option<String>,
 
     /// Fields to keep with each document, separated by commas: title,meta.source
     ///
@@ -55,8 +63,13 @@ impl KeyOptions {
             self.key.is_none() || !names.contains(&&self.key),
             "--key, --text, --fingerprint, --features and --time must name different fields"
         );
+        ensure!(
+            self.scope.is_none() || self.scope != self.key && !names.contains(&&self.scope),
+            "--scope names a field of another option; it must be a field of its own"
+        );
         Ok(DocumentFields {
             key: self.key.clone(),
+            scope: self.scope.clone(),
             keep: self.keep.clone(),
             copies: self.copies_from.clone(),
             ..fields
@@ -67,12 +80,14 @@ impl KeyOptions {
     pub fn settings(&self, settings: Settings) -> Settings {
         Settings {
             keys: self.key.is_some(),
+            scopes: self.scope.is_some(),
             fields: !self.keep.is_empty(),
             ..settings
         }
     }
 
-    /// Refuses a database with ids if keys are read, and one with keys if ids are.
+    /// Refuses a database with ids if keys are read, one with keys if ids are, and one without
+    /// scopes or fields if they are read.
     pub fn refuse_unkept(&self, settings: &Settings) -> Result<()> {
         match (&self.key, settings.keys) {
             (Some(_), false) => bail!(
@@ -84,6 +99,10 @@ impl KeyOptions {
             ),
             _ => {}
         }
+        ensure!(
+            self.scope.is_none() || settings.scopes,
+            "--scope needs a database with scopes; load into a new database, or leave --scope out"
+        );
         ensure!(
             self.keep.is_empty() || settings.fields,
             "--keep needs a database that keeps fields; load into a new database, or leave --keep out"

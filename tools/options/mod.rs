@@ -118,6 +118,7 @@ impl FieldNames {
         let fields = DocumentFields {
             id: self.id.clone(),
             key: None,
+            scope: None,
             keep: Vec::new(),
             copies: None,
             text,

@@ -29,6 +29,7 @@ mod recipe;
 mod reports;
 mod retention;
 mod salvage;
+mod scopes;
 mod serve;
 mod similar;
 mod verbs;

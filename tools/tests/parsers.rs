@@ -29,6 +29,7 @@ pub fn run(input: &[u8]) {
     let fields = DocumentFields {
         id: "id".to_owned(),
         key: None,
+        scope: None,
         keep: Vec::new(),
         copies: Some("copies".to_owned()),
         // The text or the fingerprint is always requested.

@@ -27,10 +27,10 @@ use crate::formats::parquet::write::ByteSink;
 /// Writes all documents, in order of their ids, in a format that simdb-load reads
 ///
 /// jsonl: objects with id, fingerprint, reliable, arrival and text; arrival and text are null if
-/// they are not kept; key and fields if the document has them.
+/// they are not kept; key, scope and fields if the document has them.
 ///
-/// csv: the columns id, fingerprint and reliable, and arrival, text, key and fields if the database
-/// keeps them.
+/// csv: the columns id, fingerprint and reliable, and arrival, text, key, scope and fields if the
+/// database keeps them.
 ///
 /// raw: little-endian u64 pairs, document id and fingerprint.
 ///
@@ -38,10 +38,10 @@ use crate::formats::parquet::write::ByteSink;
 /// <u8.
 ///
 /// parquet: the columns doc_id and fingerprint, INT64, required, with the bits of the numbers, so
-/// that numbers from 2^63 on are negative; in a database with keys also key, BYTE_ARRAY; the
-/// metadata hold the recipe, which simdb-load compares.
-/// -o NAME writes a folder of files part-00000.parquet and so on, of at most 16777216 documents
-/// each; -o NAME.parquet, or standard output, is one file.
+/// that numbers from 2^63 on are negative; in a database with keys also key, with scopes also
+/// scope, BYTE_ARRAY; the metadata hold the recipe, which simdb-load compares. -o NAME writes a
+/// folder of files part-00000.parquet and so on, of at most 16777216 documents each; -o
+/// NAME.parquet, or standard output, is one file.
 ///
 /// raw, npy and parquet cannot mark documents with unreliable fingerprints: such documents are left
 /// out, and counted on standard error. --with-unreliable adds a column for the mark to parquet.
@@ -179,11 +179,12 @@ impl Export {
         written
     }
 
-    fn more(&self, keys: bool) -> MoreColumns {
+    fn more(&self, settings: &Settings) -> MoreColumns {
         MoreColumns {
             reliable: self.with_unreliable || self.similar,
             similar: self.similar,
-            keys,
+            keys: settings.keys,
+            scopes: settings.scopes,
         }
     }
 
@@ -226,7 +227,7 @@ impl ExportedDocuments<'_> {
             let mut parts = ParquetFolder::new(
                 &folder,
                 &self.settings.recipe,
-                self.options.more(self.settings.keys),
+                self.options.more(self.settings),
             );
             self.for_each(&interrupt, &mut |document| parts.push(document))?;
             parts.finish()?;
@@ -245,10 +246,8 @@ impl ExportedDocuments<'_> {
             }
             Format::Raw => self.for_each(interrupt, &mut |document| sink(&raw_pair(document))),
             Format::Parquet => {
-                let mut file = ParquetDocuments::new(
-                    &self.settings.recipe,
-                    self.options.more(self.settings.keys),
-                )?;
+                let mut file =
+                    ParquetDocuments::new(&self.settings.recipe, self.options.more(self.settings))?;
                 self.for_each(interrupt, &mut |document| file.push(document, sink))?;
                 file.finish(sink)
             }
@@ -264,7 +263,7 @@ impl ExportedDocuments<'_> {
         take: &mut dyn FnMut(&Document) -> Result<()>,
     ) -> Result<()> {
         let format = self.options.format;
-        let takes_all = self.options.more(self.settings.keys).reliable
+        let takes_all = self.options.more(self.settings).reliable
             || matches!(format, Format::Jsonl | Format::Csv);
         let (mut left_out, mut without_text) = (0, 0);
         for (index, document) in (0_u64..).zip((self.documents)()) {

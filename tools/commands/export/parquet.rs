@@ -27,6 +27,8 @@ pub struct MoreColumns {
     pub similar: bool,
     /// The column `key`.
     pub keys: bool,
+    /// The column `scope`, empty for the empty scope.
+    pub scopes: bool,
 }
 
 const SIMILAR_COLUMNS: [NewColumn; 15] = [
@@ -67,6 +69,9 @@ impl ParquetDocuments {
         if more.keys {
             columns.push(NewColumn::Text("key"));
         }
+        if more.scopes {
+            columns.push(NewColumn::Text("scope"));
+        }
         let mut keys = recipe_pairs(recipe);
         keys.push(pair(FORMAT_KEY, FORMAT));
         keys.push(pair(UNRELIABLE_KEY, unreliable));
@@ -87,6 +92,10 @@ impl ParquetDocuments {
         if self.more.keys {
             let key = document.key.as_deref().unwrap_or_default();
             row.push(Value::Bytes(key.as_bytes()));
+        }
+        if self.more.scopes {
+            let scope = document.scope.as_deref().unwrap_or_default();
+            row.push(Value::Bytes(scope.as_bytes()));
         }
         if !self.more.similar {
             return self.file.push_values(row, sink);

@@ -23,6 +23,7 @@ pub fn csv_header(settings: &Settings) -> Vec<u8> {
         columns.push("text");
     }
     columns.extend(settings.keys.then_some("key"));
+    columns.extend(settings.scopes.then_some("scope"));
     columns.extend(settings.fields.then_some("fields"));
     csv_line(&columns)
 }
@@ -40,6 +41,7 @@ pub fn csv_record(document: &Document, settings: &Settings) -> Vec<u8> {
     }
     for (is_kept, value) in [
         (settings.keys, &document.key),
+        (settings.scopes, &document.scope),
         (settings.fields, &document.fields),
     ] {
         fields.extend(is_kept.then(|| value.as_deref().unwrap_or_default()));

@@ -57,6 +57,8 @@ struct QueryMatch {
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     fields: Option<Value>,
 }
 
@@ -161,9 +163,9 @@ impl Searcher<'_> {
         let settings = self.source.settings();
         let is_read = settings.keep_texts || settings.keys || settings.fields;
         let document = is_read.then(|| self.source.get(id)).transpose()?.flatten();
-        let (text, key, fields) = match document {
-            Some(document) => (document.text, document.key, document.fields),
-            None => (None, None, None),
+        let (text, key, scope, fields) = match document {
+            Some(document) => (document.text, document.key, document.scope, document.fields),
+            None => (None, None, None, None),
         };
         Ok(QueryMatch {
             id: id.0,
@@ -178,6 +180,7 @@ impl Searcher<'_> {
             }),
             text,
             key,
+            scope,
             fields: fields.as_deref().map(fields_value),
         })
     }

@@ -144,6 +144,7 @@ fn parse(line: &str, needs_texts: bool) -> Result<QueryContent, String> {
     let mut fields = DocumentFields {
         id: "id".to_owned(),
         key: None,
+        scope: None,
         keep: Vec::new(),
         copies: None,
         text: Some("text".to_owned()),

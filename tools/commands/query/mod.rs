@@ -9,7 +9,7 @@ mod search;
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 use simdb::{Decision, DocRef, Fingerprint, Settings};
 
@@ -43,8 +43,8 @@ use crate::options::{LikenessOptions, note_without_forest};
 /// are counted from 0 without the blank lines, so query n need not be line n + 1. --json prints one
 /// line for each query, in the order of the queries, also for queries without matches:
 /// {"query":0,"fingerprint":"...","reliable":true,"matches":[{"id":1,"fingerprint":"...",
-/// "distance":2,"text":null}]}; a match also has key and fields if they are kept. The exit code is
-/// 1 if no query has a match.
+/// "distance":2,"text":null}]}; a match also has key, scope and fields if they are kept. The exit
+/// code is 1 if no query has a match.
 ///
 /// With --similar and --verify the columns are distance, id, score (the larger of the next two),
 /// edit similarity (`-` for very long texts), Jaccard index and text. Each match of --json also has
@@ -56,6 +56,7 @@ Examples:
   simdb-cli query news.simdb --text \"The quick brown fox jumps over the lazy dog.\"
   simdb-cli query news.simdb --fingerprint 8b1f2c3d4e5f6071 --radius 6 --limit 10
   simdb-cli query news.simdb --id 17 --nearest 5
+  simdb-cli query pages.simdb --key https://example.org/a --within-scope en --within-scope fr
   simdb-cli query news.simdb --text \"A quick fox jumped over the lazy dog.\" --similar
   simdb-cli query news.simdb --id 17 --radius 12 --verify --jaccard 0.7
   simdb-cli query news.simdb --file articles.jsonl.gz --json > matches.jsonl")]
@@ -72,6 +73,12 @@ pub struct Query {
     /// forest; the default is 12 in a database that was created without --similar.
     #[arg(long, value_parser = clap::value_parser!(u32).range(0..=64))]
     radius: Option<u32>,
+
+    /// Find only documents of this scope, in a database with scopes; can be repeated
+    ///
+    /// The empty name is the scope of the documents without one.
+    #[arg(long, value_name = "NAME")]
+    within_scope: Vec<String>,
 
     /// Print at most N matches of a query, the nearest
     #[arg(long, value_name = "N", value_parser = parse_limit, conflicts_with = "nearest")]
@@ -148,11 +155,18 @@ impl Query {
     pub fn run(&self, output: &mut Output) -> Result<()> {
         let way = self.way()?;
         if let Some(remote) = self.database.remote()? {
+            ensure!(
+                self.within_scope.is_empty(),
+                "--within-scope needs the file of a database, without a server"
+            );
             let settings = remote.settings()?;
             return self.answer(Source::Server(&remote, &settings), way, output);
         }
         let database = self.database.open_to_read()?;
-        let snapshot = database.snapshot()?;
+        let mut snapshot = database.snapshot()?;
+        if !self.within_scope.is_empty() {
+            snapshot = snapshot.in_scopes(&self.within_scope)?;
+        }
         self.answer(Source::File(&database, &snapshot), way, output)
     }
 

@@ -196,7 +196,7 @@ impl ColumnRole {
             Self::Part(part) => match part {
                 DocumentPart::Id => (is_integer || is_text, "integers or strings of digits"),
                 DocumentPart::Key => (is_integer || is_text, "strings or integers"),
-                DocumentPart::Text => (is_text, "strings"),
+                DocumentPart::Scope | DocumentPart::Text => (is_text, "strings"),
                 DocumentPart::Fingerprint => (
                     is_bits || is_text,
                     "INT64, or strings of 16 hexadecimal digits,",

@@ -24,6 +24,7 @@ fn read(path: &Path) -> Result<[usize; 2]> {
     let fields = DocumentFields {
         id: "id".to_owned(),
         key: None,
+        scope: None,
         keep: Vec::new(),
         copies: None,
         text: Some("text".to_owned()),

@@ -17,6 +17,7 @@ impl DocumentForms {
         let all = DocumentFields {
             id: "id".to_owned(),
             key: None,
+            scope: None,
             keep: Vec::new(),
             copies: None,
             text: Some("text".to_owned()),

@@ -1,0 +1,213 @@
+//! Documents with scopes on the command line.
+
+use serde_json::{Value, json};
+
+use crate::common::Folder;
+
+const FERRY: &str = "The ferry to the islands was cancelled because of fog.";
+
+const PAGES: &str = concat!(
+    r#"{"url":"a","lang":"en","text":"The ferry to the islands was cancelled because of fog."}"#,
+    "\n",
+    r#"{"url":"b","lang":"fr","text":"The ferry to the islands was cancelled because of fog."}"#,
+    "\n",
+    r#"{"url":"c","lang":null,"text":"The ferry to the islands was cancelled because of fog."}"#,
+    "\n",
+    r#"{"url":"d","lang":"en","text":"the ferry to the islands was cancelled, because of fog"}"#,
+    "\n",
+);
+
+fn load_pages(folder: &Folder, unique: Option<&str>) -> Value {
+    folder.write("pages.jsonl", PAGES);
+    let mut load = vec![
+        "pages.simdb",
+        "pages.jsonl",
+        "--key",
+        "url",
+        "--scope",
+        "lang",
+        "--json",
+    ];
+    load.push("--keep-texts");
+    load.extend(unique.into_iter().flat_map(|unique| ["--unique", unique]));
+    folder.load(&load).ends(0).one_json()
+}
+
+/// The keys of the documents that a query of the text finds.
+fn found(folder: &Folder, scopes: &[&str]) -> Vec<String> {
+    let mut query = vec!["query", "pages.simdb", "--text", FERRY, "--json"];
+    query.extend(scopes.iter().flat_map(|scope| ["--within-scope", scope]));
+    let found = folder.cli(&query).one_json();
+    let matches = found["matches"].as_array().unwrap().iter();
+    let mut keys: Vec<String> = matches
+        .map(|found| found["key"].as_str().unwrap().to_owned())
+        .collect();
+    keys.sort();
+    keys
+}
+
+#[test]
+fn queries_find_the_documents_of_the_named_scopes() {
+    let folder = Folder::new();
+    load_pages(&folder, None);
+    assert_eq!(found(&folder, &[]), ["a", "b", "c", "d"]);
+    assert_eq!(found(&folder, &["en"]), ["a", "d"]);
+    assert_eq!(found(&folder, &["fr", ""]), ["b", "c"]);
+    assert!(found(&folder, &["unknown"]).is_empty());
+
+    let get = |key| {
+        folder
+            .cli(&["get", "pages.simdb", "--key", key, "--json"])
+            .ends(0)
+            .one_json()
+    };
+    assert_eq!(get("b")["scope"], "fr");
+    assert_eq!(get("c").get("scope"), None);
+    let shown = folder
+        .cli(&["get", "pages.simdb", "--key", "b"])
+        .ends(0)
+        .stdout;
+    assert!(shown.contains("  fr  "), "{shown}");
+    let stats = folder
+        .cli(&["stats", "pages.simdb", "--json"])
+        .ends(0)
+        .one_json();
+    assert_eq!(stats["scopes"], json!(true));
+}
+
+#[test]
+fn unique_documents_are_compared_within_their_scope() {
+    for unique in ["3", "similar"] {
+        let folder = Folder::new();
+        let counts = load_pages(&folder, Some(unique));
+        assert_eq!(counts["inserted"], json!(3), "{counts}");
+        assert_eq!(found(&folder, &[]), ["a", "b", "c"], "--unique {unique}");
+        let insert = |key, scope| {
+            let insert = [
+                "insert",
+                "pages.simdb",
+                "--key",
+                key,
+                "--scope",
+                scope,
+                "--text",
+                FERRY,
+                "--unique",
+                unique,
+                "--json",
+            ];
+            folder.cli(&insert).one_json()["outcome"].clone()
+        };
+        assert_eq!(insert("e", "en"), "duplicate");
+        assert_eq!(insert("f", "de"), "inserted");
+        assert_eq!(found(&folder, &["de"]), ["f"]);
+    }
+}
+
+#[test]
+fn watch_answers_by_scope() {
+    let folder = Folder::new();
+    let watch = [
+        "watch",
+        "pages.simdb",
+        "--create",
+        "--key",
+        "url",
+        "--scope",
+        "lang",
+        "--unique",
+        "3",
+    ];
+    let answers = folder.cli_from(&watch, PAGES.as_bytes()).ends(0).json();
+    let verdicts: Vec<&Value> = answers.iter().map(|answer| &answer["verdict"]).collect();
+    assert_eq!(verdicts, ["new", "new", "new", "duplicate"]);
+    assert_eq!(answers[3]["of_key"], "a");
+}
+
+#[test]
+fn exports_are_loaded_with_their_scopes() {
+    let folder = Folder::new();
+    load_pages(&folder, None);
+    // The export is in order of the scopes, so the copy has other ids.
+    let export = |name: &str| {
+        let mut documents = folder.cli(&["export", name]).ends(0).json();
+        documents.sort_by_key(|document| document["key"].to_string());
+        for document in &mut documents {
+            document.as_object_mut().unwrap().remove("id");
+        }
+        documents
+    };
+    for format in ["jsonl", "csv", "parquet"] {
+        let (file, copy) = (format!("copy.{format}"), format!("{format}.simdb"));
+        let write = ["export", "pages.simdb", "--format", format, "-o", &file];
+        folder.cli(&write).ends(0);
+        let mut load = vec![&*copy, &*file, "--key", "key", "--scope", "scope"];
+        load.extend(["--fingerprint", "fingerprint"]);
+        if format != "parquet" {
+            load.extend(["--text", "text", "--keep-texts"]);
+        }
+        folder.load(&load).ends(0);
+        if format != "parquet" {
+            assert_eq!(export(&copy), export("pages.simdb"), "{format}");
+        }
+        let get = ["get", &*copy, "--key", "b", "--json"];
+        assert_eq!(
+            folder.cli(&get).ends(0).one_json()["scope"],
+            "fr",
+            "{format}"
+        );
+    }
+}
+
+#[test]
+fn database_without_scopes_says_what_to_do() {
+    let folder = Folder::new();
+    folder.write("pages.jsonl", PAGES);
+    folder
+        .load(&["keys.simdb", "pages.jsonl", "--key", "url"])
+        .ends(0);
+    let load = [
+        "keys.simdb",
+        "pages.jsonl",
+        "--key",
+        "url",
+        "--scope",
+        "lang",
+    ];
+    folder
+        .load(&load)
+        .fails(&["--scope needs a database with scopes", "load into a new"]);
+    let query = [
+        "query",
+        "keys.simdb",
+        "--text",
+        FERRY,
+        "--within-scope",
+        "en",
+    ];
+    folder
+        .cli(&query)
+        .fails(&["keeps no scopes", "build another database with scopes"]);
+    let insert = [
+        "insert",
+        "keys.simdb",
+        "--key",
+        "z",
+        "--scope",
+        "en",
+        "--text",
+        FERRY,
+    ];
+    folder.cli(&insert).fails(&["keeps no scopes"]);
+    folder
+        .load(&["new.simdb", "pages.jsonl", "--scope", "lang"])
+        .fails(&["--key"]);
+    let same = ["new.simdb", "pages.jsonl", "--key", "url", "--scope", "url"];
+    folder.load(&same).fails(&["a field of its own"]);
+    folder.write(
+        "bad.jsonl",
+        "{\"url\":\"a\",\"lang\":7,\"text\":\"a text\"}\n",
+    );
+    let bad = ["new.simdb", "bad.jsonl", "--key", "url", "--scope", "lang"];
+    folder.load(&bad).fails(&["field \"lang\""]);
+}
