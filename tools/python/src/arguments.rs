@@ -35,6 +35,23 @@ pub fn possible_doc_ref(object: &Bound<'_, PyAny>) -> PyResult<Option<DocRef>> {
     }
 }
 
+/// The names of scopes: a str, or several.
+pub struct Scopes(pub Vec<String>);
+
+impl<'py> FromPyObject<'_, 'py> for Scopes {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match object.cast::<PyString>() {
+            Ok(scope) => Ok(Self(vec![scope.extract()?])),
+            Err(_) => match object.extract() {
+                Ok(scopes) => Ok(Self(scopes)),
+                Err(_) => Err(unexpected(&object, "a scope (str) or a list of scopes")),
+            },
+        }
+    }
+}
+
 /// The fields of a document, a dict, as the text of a JSON object.
 pub struct Fields(pub String);
 

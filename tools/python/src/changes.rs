@@ -17,8 +17,8 @@ macro_rules! changes {
         impl $class {
             /// Stores a document under a new id or key. content is a text or a Fingerprint; arrival
             /// a datetime or milliseconds since 1970; fields a dict, in a database that keeps
-            /// fields.
-            #[pyo3(signature = (id, content, *, arrival=None, fields=None))]
+            /// fields; scope a str, in a database with scopes.
+            #[pyo3(signature = (id, content, *, arrival=None, fields=None, scope=None))]
             fn insert(
                 &self,
                 py: Python<'_>,
@@ -26,12 +26,13 @@ macro_rules! changes {
                 content: Content,
                 arrival: Option<Arrival>,
                 fields: Option<Fields>,
+                scope: Option<String>,
             ) -> PyResult<$answer> {
-                self.store(py, Rule::Insert, id, Parts { content, arrival, fields })
+                self.store(py, Rule::Insert, id, Parts { content, arrival, fields, scope })
             }
 
             /// Stores a document, in place of the document with its id if there is one.
-            #[pyo3(signature = (id, content, *, arrival=None, fields=None))]
+            #[pyo3(signature = (id, content, *, arrival=None, fields=None, scope=None))]
             fn upsert(
                 &self,
                 py: Python<'_>,
@@ -39,14 +40,16 @@ macro_rules! changes {
                 content: Content,
                 arrival: Option<Arrival>,
                 fields: Option<Fields>,
+                scope: Option<String>,
             ) -> PyResult<$answer> {
-                self.store(py, Rule::Upsert, id, Parts { content, arrival, fields })
+                self.store(py, Rule::Upsert, id, Parts { content, arrival, fields, scope })
             }
 
-            /// Stores a document under a new id, unless a document lies within the radius. Query
-            /// and insert are one transaction: of two near-duplicates that arrive together, one is
-            /// stored.
-            #[pyo3(signature = (id, content, radius=3, *, arrival=None, fields=None))]
+            /// Stores a document under a new id, unless a document of its scope lies within the
+            /// radius. Query and insert are one transaction: of two near-duplicates that arrive
+            /// together, one is stored.
+            #[pyo3(signature = (id, content, radius=3, *, arrival=None, fields=None, scope=None))]
+            #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
             fn insert_unique(
                 &self,
                 py: Python<'_>,
@@ -55,18 +58,19 @@ macro_rules! changes {
                 #[pyo3(from_py_with = radius_of)] radius: u32,
                 arrival: Option<Arrival>,
                 fields: Option<Fields>,
+                scope: Option<String>,
             ) -> PyResult<$answer> {
-                self.store(py, Rule::InsertUnique { radius }, id, Parts { content, arrival, fields })
+                self.store(py, Rule::InsertUnique { radius }, id, Parts { content, arrival, fields, scope })
             }
 
-            /// Stores a document under a new id, unless a stored text covers its text. The database
-            /// must keep texts.
+            /// Stores a document under a new id, unless a stored text of its scope covers its text.
+            /// The database must keep texts.
             ///
             /// decision "alike" refuses every text that is alike by the thresholds. replace=True
             /// removes the stored documents that the new document covers.
             #[pyo3(signature = (
                 id, text, *, edit_similarity=None, jaccard=None, decision="contained", replace=false,
-                arrival=None, fields=None,
+                arrival=None, fields=None, scope=None,
             ))]
             #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
             fn insert_unless_similar(
@@ -80,10 +84,11 @@ macro_rules! changes {
                 replace: bool,
                 arrival: Option<Arrival>,
                 fields: Option<Fields>,
+                scope: Option<String>,
             ) -> PyResult<$answer> {
                 let options = SimilarOptions::new(py, edit_similarity, jaccard, decision)?;
                 let rule = Rule::unless_similar(&options, replace);
-                self.store(py, rule, id, Parts { content: text, arrival, fields })
+                self.store(py, rule, id, Parts { content: text, arrival, fields, scope })
             }
         }
     };

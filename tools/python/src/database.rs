@@ -37,12 +37,13 @@ pub struct Database(pub Source);
 /// Recipe or its name; keep_texts stores the texts; similar also stores what is needed to find
 /// edited and short texts; retention, a timedelta, stores arrival times and expires documents; keys
 /// gives each document a key, a str such as a URL, in place of an id; fields stores a dict with it;
-/// copies=16 counts the refused copies of each document, and stores the newest 16, 1 to 1,000.
-/// cache_bytes is 1.25 GiB unless set.
+/// copies=16 counts the refused copies of each document, and stores the newest 16, 1 to 1,000;
+/// scopes gives documents scopes, such as languages or tenants, and keys. cache_bytes is 1.25 GiB
+/// unless set.
 #[pyfunction]
 #[pyo3(signature = (
     path, mode="r", *, recipe=None, keep_texts=false, similar=false, retention=None, keys=false,
-    fields=false, copies=None, cache_bytes=None,
+    fields=false, copies=None, scopes=false, cache_bytes=None,
 ))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub fn open(
@@ -56,11 +57,13 @@ pub fn open(
     keys: bool,
     fields: bool,
     #[pyo3(from_py_with = copies_of)] copies: Option<u16>,
+    scopes: bool,
     #[pyo3(from_py_with = cache_bytes_of)] cache_bytes: Option<usize>,
 ) -> PyResult<Database> {
     let mut asked = Asked::new(recipe, keep_texts, similar, retention, false)
         .map_err(|failure| failure.into_exception(py))?;
     (asked.keys, asked.fields, asked.copies) = (keys, fields, copies);
+    asked.scopes = scopes;
     if !matches!(mode, "r" | "w" | "c" | "x") {
         let message = format!(
             "there is no mode '{mode}'; known are 'r' (read), 'w' (write), 'c' (create if there is \

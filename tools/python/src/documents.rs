@@ -1,5 +1,10 @@
 //! The class `Document`, and the iterators and the table of all documents.
 
+#![expect(
+    clippy::too_many_arguments,
+    reason = "the constructor of `Document` that PyO3 makes"
+)]
+
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,6 +41,8 @@ pub struct Document {
     pub key: Option<String>,
     /// The fields as JSON; None without fields.
     pub fields_json: Option<String>,
+    /// The scope; None for the empty scope.
+    pub scope: Option<String>,
 }
 
 type DocumentArguments = (
@@ -43,6 +50,7 @@ type DocumentArguments = (
     Fingerprint,
     bool,
     Option<u64>,
+    Option<String>,
     Option<String>,
     Option<String>,
     Option<String>,
@@ -55,7 +63,7 @@ const SHOWN_CHARACTERS: usize = 40;
 impl Document {
     fn __getnewargs__(&self) -> DocumentArguments {
         let (text, key) = (self.text.clone(), self.key.clone());
-        let fields = self.fields_json.clone();
+        let (fields, scope) = (self.fields_json.clone(), self.scope.clone());
         (
             self.id,
             self.fingerprint,
@@ -64,6 +72,7 @@ impl Document {
             text,
             key,
             fields,
+            scope,
         )
     }
 
@@ -90,6 +99,9 @@ impl Document {
         if let Some(key) = &self.key {
             write!(shown, ", key={key:?}").unwrap_or_default();
         }
+        if let Some(scope) = &self.scope {
+            write!(shown, ", scope={scope:?}").unwrap_or_default();
+        }
         if let Some(arrival) = self.arrival {
             write!(shown, ", arrival={arrival}").unwrap_or_default();
         }
@@ -112,6 +124,7 @@ impl From<simdb::Document> for Document {
             text: document.text,
             key: document.key,
             fields_json: document.fields,
+            scope: document.scope,
         }
     }
 }
@@ -251,7 +264,11 @@ impl Source {
         if settings.keep_texts {
             columns.push(("text", DataType::LargeUtf8, true));
         }
-        for (is_kept, name) in [(settings.keys, "key"), (settings.fields, "fields")] {
+        for (is_kept, name) in [
+            (settings.keys, "key"),
+            (settings.fields, "fields"),
+            (settings.scopes, "scope"),
+        ] {
             columns.extend(is_kept.then_some((name, DataType::LargeUtf8, true)));
         }
         let schema = schema(&columns);
@@ -329,6 +346,7 @@ fn to_batch(schema: &SchemaRef, page: &[simdb::Document]) -> Result<RecordBatch,
                 let column = match name {
                     "key" => &each.key,
                     "fields" => &each.fields,
+                    "scope" => &each.scope,
                     _ => &each.text,
                 };
                 column.as_deref()

@@ -5,7 +5,8 @@ use pyo3::prelude::*;
 use simdb::DocRef;
 
 use crate::arguments::{
-    Arrival, count_of, doc_ref_of, id_of, limit_of, max_pairs_of, possible_doc_ref, radius_of,
+    Arrival, Scopes, count_of, doc_ref_of, id_of, limit_of, max_pairs_of, possible_doc_ref,
+    radius_of,
 };
 use crate::copies::Copies;
 use crate::database::Database;
@@ -25,16 +26,17 @@ macro_rules! queries {
         impl $class {
             /// Every document within a radius of a text or a fingerprint, nearest first, then
             /// smallest id. Empty for a text with too little content, such as a single word: use
-            /// similar.
-            #[pyo3(signature = (query, radius=3, *, limit=None))]
+            /// similar. within_scope, a str or several, finds only documents of these scopes.
+            #[pyo3(signature = (query, radius=3, *, limit=None, within_scope=None))]
             fn within(
                 &self,
                 py: Python<'_>,
                 query: Content,
                 #[pyo3(from_py_with = radius_of)] radius: u32,
                 #[pyo3(from_py_with = limit_of)] limit: Option<usize>,
+                within_scope: Option<Scopes>,
             ) -> PyResult<Vec<Match>> {
-                self.0.within(py, &query, radius, limit)
+                self.0.within(py, &query, radius, limit, within_scope.as_ref())
             }
 
             /// The answers of within to many fingerprints, on all cores: a NumPy or Arrow array of
@@ -42,32 +44,40 @@ macro_rules! queries {
             ///
             /// Returns three NumPy arrays (offsets, ids, distances): the matches of fingerprint i
             /// are ids[offsets[i]:offsets[i + 1]], with their distances.
-            #[pyo3(signature = (fingerprints, radius=3, *, limit=None, progress=None))]
+            #[pyo3(signature = (
+                fingerprints, radius=3, *, limit=None, progress=None, within_scope=None,
+            ))]
             fn within_batch(
                 &self,
                 fingerprints: &Bound<'_, PyAny>,
                 #[pyo3(from_py_with = radius_of)] radius: u32,
                 #[pyo3(from_py_with = limit_of)] limit: Option<usize>,
                 progress: Option<Py<PyAny>>,
+                within_scope: Option<Scopes>,
             ) -> PyResult<BatchAnswer> {
-                self.0.within_batch(fingerprints, radius, limit, progress)
+                let scopes = within_scope.as_ref();
+                self.0.within_batch(fingerprints, radius, limit, progress, scopes)
             }
 
             /// The nearest documents to a text or a fingerprint, then smallest id.
-            #[pyo3(signature = (query, count=1))]
+            #[pyo3(signature = (query, count=1, *, within_scope=None))]
             fn nearest(
                 &self,
                 py: Python<'_>,
                 query: Content,
                 #[pyo3(from_py_with = count_of)] count: usize,
+                within_scope: Option<Scopes>,
             ) -> PyResult<Vec<Match>> {
-                self.0.nearest(py, &query, count)
+                self.0.nearest(py, &query, count, within_scope.as_ref())
             }
 
             /// The documents whose texts are like a text, and of which one text covers the other.
             /// With decision "alike", all documents whose texts are alike by the thresholds. The
             /// database must keep texts.
-            #[pyo3(signature = (text, *, edit_similarity=None, jaccard=None, decision="contained"))]
+            #[pyo3(signature = (
+                text, *, edit_similarity=None, jaccard=None, decision="contained",
+                within_scope=None,
+            ))]
             fn similar(
                 &self,
                 py: Python<'_>,
@@ -75,9 +85,10 @@ macro_rules! queries {
                 edit_similarity: Option<f64>,
                 jaccard: Option<f64>,
                 decision: &str,
+                within_scope: Option<Scopes>,
             ) -> PyResult<Vec<Similar>> {
                 let options = SimilarOptions::new(py, edit_similarity, jaccard, decision)?;
-                self.0.similar(py, &text, &options)
+                self.0.similar(py, &text, &options, within_scope.as_ref())
             }
 
             /// The document with an id or a key; None if there is no such document.

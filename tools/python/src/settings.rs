@@ -32,6 +32,8 @@ pub struct Settings {
     pub fields: bool,
     /// The number of copies of a document that are stored; None if copies are not counted.
     pub copies: Option<u16>,
+    /// True if documents may have scopes.
+    pub scopes: bool,
 }
 
 #[pymethods]
@@ -42,7 +44,7 @@ impl Settings {
         });
         format!(
             "Settings(recipe='{}', keep_texts={}, similar={}, frozen={}, arrivals={}, retention={retention}, keys={}, \
-             fields={}, copies={})",
+             fields={}, copies={}, scopes={})",
             self.recipe,
             python_bool(self.keep_texts),
             python_bool(self.similar),
@@ -52,6 +54,7 @@ impl Settings {
             python_bool(self.fields),
             self.copies
                 .map_or("None".to_owned(), |newest| newest.to_string()),
+            python_bool(self.scopes),
         )
     }
 }
@@ -69,6 +72,7 @@ impl From<&simdb::Settings> for Settings {
             keys: settings.keys,
             fields: settings.fields,
             copies: settings.copies,
+            scopes: settings.scopes,
         }
     }
 }
@@ -83,6 +87,7 @@ pub struct Asked {
     pub keys: bool,
     pub fields: bool,
     pub copies: Option<u16>,
+    pub scopes: bool,
 }
 
 impl Asked {
@@ -105,6 +110,7 @@ impl Asked {
             keys: false,
             fields: false,
             copies: None,
+            scopes: false,
         })
     }
 
@@ -120,6 +126,7 @@ impl Asked {
             .frozen(self.frozen)
             .keys(self.keys)
             .fields(self.fields)
+            .scopes(self.scopes)
             .on_progress(on_progress)
             .progress_interval(SIGNAL_INTERVAL);
         if let Some(recipe) = self.recipe {

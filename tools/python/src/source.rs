@@ -10,6 +10,7 @@ use simdb::clusters::{Clustering, ClustersEvent, Shape};
 use simdb::similarity::Likeness;
 use simdb::{Decision, DocId, DocRef, Fingerprint, Snapshot, TextQuery};
 
+use crate::arguments::Scopes;
 use crate::error::{Failure, invalid_argument};
 use crate::interruptible::{call, run};
 use crate::matches::{Match, Similar};
@@ -100,16 +101,25 @@ impl Source {
         }
     }
 
+    /// The snapshot of a call, whose searches are limited to scopes.
+    fn in_scopes(&self, scopes: Option<&Scopes>) -> Result<Arc<Snapshot>, Failure> {
+        match scopes {
+            Some(Scopes(names)) => Ok(Arc::new(self.get()?.in_scopes(names)?)),
+            None => self.get(),
+        }
+    }
+
     pub fn within(
         &self,
         py: Python<'_>,
         query: &Content,
         radius: u32,
         limit: Option<usize>,
+        scopes: Option<&Scopes>,
     ) -> PyResult<Vec<Match>> {
         let query = query.borrow();
         let found = call(py, || {
-            let snapshot = self.get()?;
+            let snapshot = self.in_scopes(scopes)?;
             let Some(fingerprint) = self.fingerprint(query)? else {
                 return Ok(Vec::new());
             };
@@ -121,10 +131,16 @@ impl Source {
         Ok(found.into_iter().map(Match::from).collect())
     }
 
-    pub fn nearest(&self, py: Python<'_>, query: &Content, count: usize) -> PyResult<Vec<Match>> {
+    pub fn nearest(
+        &self,
+        py: Python<'_>,
+        query: &Content,
+        count: usize,
+        scopes: Option<&Scopes>,
+    ) -> PyResult<Vec<Match>> {
         let query = query.borrow();
         let found = call(py, || {
-            let snapshot = self.get()?;
+            let snapshot = self.in_scopes(scopes)?;
             let Some(fingerprint) = self.fingerprint(query)? else {
                 return Ok(Vec::new());
             };
@@ -149,10 +165,11 @@ impl Source {
         py: Python<'_>,
         text: &str,
         options: &SimilarOptions,
+        scopes: Option<&Scopes>,
     ) -> PyResult<Vec<Similar>> {
         let found = call(py, || {
             let query = options.apply(self.shared.database()?.text_query(text)?);
-            Ok(self.get()?.similar(&query)?)
+            Ok(self.in_scopes(scopes)?.similar(&query)?)
         })?;
         Ok(found.into_iter().map(Similar::from).collect())
     }
@@ -163,6 +180,7 @@ impl Source {
         radius: u32,
         limit: Option<usize>,
         progress: Option<Py<PyAny>>,
+        scopes: Option<&Scopes>,
     ) -> PyResult<BatchAnswer> {
         let py = fingerprints.py();
         let queries = fingerprints_of(fingerprints)?;
@@ -172,7 +190,7 @@ impl Source {
             let (mut ids, mut distances) = (Vec::new(), Vec::new());
             offsets.push(0_i64);
             let limit = limit.unwrap_or(usize::MAX);
-            self.get()?
+            self.in_scopes(scopes)?
                 .within_batch_with(&queries, radius, limit, |_, matches| {
                     for found in matches {
                         ids.push(found.id.0);

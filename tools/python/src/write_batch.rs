@@ -20,6 +20,7 @@ pub struct Parts {
     pub content: Content,
     pub arrival: Option<Arrival>,
     pub fields: Option<Fields>,
+    pub scope: Option<String>,
 }
 
 /// The rule by which a document is stored.
@@ -61,6 +62,7 @@ impl Rule {
         };
         document.arrival = parts.arrival.map(|Arrival(arrival)| arrival);
         document.fields = parts.fields.as_ref().map(|Fields(fields)| fields.clone());
+        document.scope = parts.scope.clone();
         Ok(match self {
             Self::Insert => Change::Insert(document),
             Self::Upsert => Change::Upsert(document),

@@ -85,3 +85,36 @@ def test_feed_goes_on_after_a_restart() -> None:
     command = [sys.executable, str(python / "examples" / "feed.py"), str(corpus)]
     shown = subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8")
     assert "950 articles stored, 48 live" in shown.stdout
+
+
+def test_documents_are_compared_and_found_within_scopes(tmp_path: Path) -> None:
+    with simdb.open(tmp_path / "pages.simdb", "x", scopes=True, similar=True) as db:
+        assert db.settings.scopes and db.settings.keys
+        assert db.insert_unique("a", CATS, scope="en").inserted
+        assert db.insert_unique("b", CATS, scope="fr").inserted
+        assert not db.insert_unique("c", CATS.lower(), scope="fr").inserted
+        assert not db.insert_unless_similar("d", CATS.lower(), scope="en").inserted
+        assert db.insert("e", CATS).inserted
+        snapshot = db.snapshot()
+        for reader in [db, snapshot]:
+
+            def keys(found: list) -> list:  # type: ignore[type-arg]
+                return sorted(reader.key(each.id) or "" for each in found)
+
+            assert keys(reader.within(CATS)) == ["a", "b", "e"]
+            assert keys(reader.within(CATS, within_scope="fr")) == ["b"]
+            assert keys(reader.nearest(CATS, 9, within_scope=["fr", ""])) == ["b", "e"]
+            assert keys(reader.similar(CATS, within_scope="en")) == ["a"]
+            made = [db.fingerprint(CATS)]
+            _, ids, _ = reader.within_batch(made, within_scope=["en", "unknown"])
+            assert [reader.key(int(number)) for number in ids] == ["a"]
+        page = db["b"]
+        assert page.scope == "fr" and "scope=" in repr(page)
+        assert pickle.loads(pickle.dumps(page)) == page
+        with pytest.raises(TypeError, match="scope"):
+            db.within(CATS, within_scope=7)  # type: ignore[arg-type]
+    with simdb.open(tmp_path / "keys.simdb", "x", keys=True) as db:
+        with pytest.raises(simdb.InvalidArgumentError, match="keeps no scopes"):
+            db.insert("a", CATS, scope="en")
+        with pytest.raises(simdb.InvalidArgumentError, match="keeps no scopes"):
+            db.within(CATS, within_scope="en")

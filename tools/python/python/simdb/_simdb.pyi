@@ -50,6 +50,7 @@ _Path = Union[str, os.PathLike[str]]
 _Content = Union[str, Fingerprint]
 _Id = Union[int, str]
 _Fields = Dict[str, Any]
+_Scopes = Union[str, Sequence[str]]
 _Arrival = Union[int, datetime]
 _Texts = Union[Iterable[str], NDArray[Any], _Arrow]
 _Fingerprints = Union[NDArray[np.uint64], Iterable[Union[Fingerprint, int]], _Arrow]
@@ -191,11 +192,14 @@ class Document:
         text: Optional[str],
         key: Optional[str],
         fields_json: Optional[str],
+        scope: Optional[str],
     ) -> Document: ...
     @property
     def key(self) -> Optional[str]: ...
     @property
     def fields_json(self) -> Optional[str]: ...
+    @property
+    def scope(self) -> Optional[str]: ...
     @property
     def fields(self) -> Optional[_Fields]: ...
     @property
@@ -270,6 +274,8 @@ class Settings:
     def fields(self) -> bool: ...
     @property
     def copies(self) -> Optional[int]: ...
+    @property
+    def scopes(self) -> bool: ...
 
 @final
 class Copies:
@@ -372,7 +378,12 @@ class IdIterator(Iterator[int]):
 
 class _Reader:
     def within(
-        self, query: _Content, radius: int = 3, *, limit: Optional[int] = None
+        self,
+        query: _Content,
+        radius: int = 3,
+        *,
+        limit: Optional[int] = None,
+        within_scope: Optional[_Scopes] = None,
     ) -> list[Match]: ...
     def within_batch(
         self,
@@ -381,8 +392,11 @@ class _Reader:
         *,
         limit: Optional[int] = None,
         progress: Optional[_Progress] = None,
+        within_scope: Optional[_Scopes] = None,
     ) -> _BatchAnswer: ...
-    def nearest(self, query: _Content, count: int = 1) -> list[Match]: ...
+    def nearest(
+        self, query: _Content, count: int = 1, *, within_scope: Optional[_Scopes] = None
+    ) -> list[Match]: ...
     def similar(
         self,
         text: str,
@@ -390,6 +404,7 @@ class _Reader:
         edit_similarity: Optional[float] = None,
         jaccard: Optional[float] = None,
         decision: _Decision = "contained",
+        within_scope: Optional[_Scopes] = None,
     ) -> list[Similar]: ...
     def get(self, id: _Id) -> Optional[Document]: ...
     def __getitem__(self, id: _Id, /) -> Document: ...
@@ -442,6 +457,7 @@ class _Writer(Generic[_Written]):
         *,
         arrival: Optional[_Arrival] = None,
         fields: Optional[_Fields] = None,
+        scope: Optional[str] = None,
     ) -> _Written: ...
     def upsert(
         self,
@@ -450,6 +466,7 @@ class _Writer(Generic[_Written]):
         *,
         arrival: Optional[_Arrival] = None,
         fields: Optional[_Fields] = None,
+        scope: Optional[str] = None,
     ) -> _Written: ...
     def insert_unique(
         self,
@@ -459,6 +476,7 @@ class _Writer(Generic[_Written]):
         *,
         arrival: Optional[_Arrival] = None,
         fields: Optional[_Fields] = None,
+        scope: Optional[str] = None,
     ) -> _Written: ...
     def insert_unless_similar(
         self,
@@ -471,6 +489,7 @@ class _Writer(Generic[_Written]):
         replace: bool = False,
         arrival: Optional[_Arrival] = None,
         fields: Optional[_Fields] = None,
+        scope: Optional[str] = None,
     ) -> _Written: ...
     def remove(self, id: _Id) -> _Written: ...
 
@@ -540,6 +559,7 @@ def open(
     keys: bool = False,
     fields: bool = False,
     copies: Optional[int] = None,
+    scopes: bool = False,
     cache_bytes: Optional[int] = None,
 ) -> Database: ...
 def bulk_load(
