@@ -1,11 +1,13 @@
 //! The cost of hot fingerprints and hot block keys.
 //!
-//! `cargo bench --bench skew -- [DOCUMENTS]`, by default 1,000,000 documents, in three databases:
+//! `cargo bench --bench skew -- [DOCUMENTS]`, by default 1,000,000 documents, in four databases:
 //!
 //! - **uniform**: random fingerprints;
 //! - **shared**: one document in a hundred has one of ten fingerprints, as boilerplate has;
 //! - **crowded**: one document in twenty has 16 leading zeros, as with an unbalanced recipe or
-//!   corpus; the other 48 bits are random.
+//!   corpus; the other 48 bits are random;
+//! - **scoped**: the documents of *uniform* in one scope, ten of them with hot fingerprints, and as
+//!   many copies with these ten fingerprints in another scope. Queries are limited to the first.
 //!
 //! Queries that touch no hot spot are measured on all three, in turns. They should take at most 1.5
 //! times as long as on the uniform database. Then follow queries that touch a hot spot. The bench
@@ -17,14 +19,17 @@
 
 #![allow(clippy::print_stdout)]
 
+use std::ops::ControlFlow;
+use std::path::Path;
+
 use bench_support::arguments::Usage;
 use bench_support::contender::{Asker, Contender, latencies, queries_per_turn};
-use bench_support::database::{cache_for, folder, load};
+use bench_support::database::{LOAD_MEMORY_BYTES, cache_for, folder, load};
 use bench_support::keys::{Query, SplitMix, key, queries_for};
 use bench_support::plain_scan;
 use bench_support::table::{Table, number, ratio, time};
 use bench_support::timing::{Latency, TURNS, median, time_ratio};
-use simdb::{Database, Fingerprint, Snapshot};
+use simdb::{Database, DocId, Document, Fingerprint, Snapshot};
 
 const USAGE: Usage = Usage {
     line: "cargo bench --bench skew -- [DOCUMENTS]",
@@ -62,10 +67,11 @@ fn main() {
         Skewed {
             keys: (0..documents).map(fingerprint).collect(),
             snapshot: database.snapshot().expect("snapshot"),
-            _database: database,
+            database,
         }
     });
     let [uniform, shared, crowded] = &databases;
+    let scoped = scoped(&folder.path().join("scoped.simdb"), documents);
     let mut measured = Measured {
         table: Table::new(
             &format!("{documents} documents, radius {RADIUS}, warm"),
@@ -80,6 +86,7 @@ fn main() {
         ("uniform", uniform),
         ("shared", shared),
         ("crowded", crowded),
+        ("scoped", &scoped),
     ] {
         measured.row(
             &format!("{name}: an unrelated query"),
@@ -102,6 +109,12 @@ fn main() {
             &hot,
         );
     }
+    measured.row(
+        "scoped: a hot fingerprint of the other scope",
+        &scoped,
+        usize::MAX,
+        &hot,
+    );
     let in_prefix = random(|bits| bits & SUFFIX_MASK);
     let near = queries_for(
         &|id| crowded.keys[(id * CROWDED_ONE_IN) as usize],
@@ -126,6 +139,35 @@ fn main() {
         usize::MAX,
         &near,
     );
+}
+
+/// The scope of the queries, whose first documents have one of the hot fingerprints each.
+fn scoped(path: &Path, documents: u64) -> Skewed {
+    let own = |id| match id {
+        ..HOT_FINGERPRINTS => hot(id),
+        _ => key(id),
+    };
+    let builder = Database::builder().scopes(true);
+    let mut load = builder
+        .bulk_create(path, LOAD_MEMORY_BYTES)
+        .expect("a new file");
+    let mut push = |scope, id: u64, bits| {
+        let document = Document::new(format!("{scope}{id}"), Fingerprint::from_bits(bits));
+        load.push(document.with_scope(scope)).expect("push");
+    };
+    (0..documents).for_each(|id| push("own", id, own(id)));
+    let hot: Vec<u64> = (0..HOT_FINGERPRINTS).map(hot).collect();
+    (0..documents).for_each(|id| push("other", id, hot[(id % HOT_FINGERPRINTS) as usize]));
+    load.finish(|_| ControlFlow::Continue(())).expect("load");
+    let file_bytes = std::fs::metadata(path).expect("the file").len();
+    let builder = Database::builder().cache_bytes(cache_for(file_bytes));
+    let database = builder.open(path).expect("open");
+    let snapshot = database.snapshot().expect("snapshot");
+    Skewed {
+        keys: (0..documents).map(own).collect(),
+        snapshot: snapshot.in_scopes(["own"]).expect("scopes"),
+        database,
+    }
 }
 
 fn uniform(id: u64) -> u64 {
@@ -171,13 +213,25 @@ struct Skewed {
     keys: Vec<u64>,
     snapshot: Snapshot,
     /// Keeps the file open.
-    _database: Database,
+    database: Database,
 }
 
 /// A contender that returns the first matches of a snapshot.
 struct Limited<'s> {
     snapshot: &'s Snapshot,
     limit: usize,
+    is_scoped: bool,
+}
+
+impl Limited<'_> {
+    /// The number of a document, from 0.
+    fn number(&self, id: DocId) -> u64 {
+        match self.is_scoped {
+            // Of the first scope, whose documents were pushed first.
+            true => id.0 - (1 << 40) - 1,
+            false => id.0,
+        }
+    }
 }
 
 impl Contender for Limited<'_> {
@@ -186,7 +240,9 @@ impl Contender for Limited<'_> {
             let fingerprint = Fingerprint::from_bits(query);
             let matches = self.snapshot.within_limit(fingerprint, radius, self.limit);
             let matches = matches.expect("query").into_iter();
-            matches.map(|found| (found.distance, found.id.0)).collect()
+            matches
+                .map(|found| (found.distance, self.number(found.id)))
+                .collect()
         })
     }
 }
@@ -204,6 +260,7 @@ impl Measured<'_> {
         let contender = Limited {
             snapshot: &skewed.snapshot,
             limit,
+            is_scoped: skewed.database.settings().scopes,
         };
         let mut ask = contender.asker();
         let mut matches = 0;
