@@ -11,13 +11,13 @@ use crate::formats::raw::PAIR_BYTES;
 /// The input and the number of each document, by position.
 #[derive(Debug, Default)]
 pub struct RecordPositions {
-    segments: Vec<Segment>,
+    segments: Vec<PositionSegment>,
     documents: u64,
 }
 
 /// Consecutive documents of one input, with gaps.
 #[derive(Debug)]
-struct Segment {
+struct PositionSegment {
     /// The number of documents before the segment.
     first_position: u64,
     input: usize,
@@ -45,7 +45,7 @@ impl RecordPositions {
         match last {
             Some(last) => last.push(number),
             None => {
-                let mut segment = Segment::new(self.documents, input, unit, number);
+                let mut segment = PositionSegment::new(self.documents, input, unit, number);
                 segment.push(number);
                 self.segments.push(segment);
             }
@@ -67,7 +67,7 @@ impl RecordPositions {
     }
 }
 
-impl Segment {
+impl PositionSegment {
     fn new(first_position: u64, input: usize, unit: Unit, number: u64) -> Self {
         Self {
             first_position,

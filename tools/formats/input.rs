@@ -95,7 +95,7 @@ impl Source {
         };
         let mut counted = BufReader::with_capacity(
             BUFFER_BYTES,
-            Counted {
+            CountedBytes {
                 input: plain,
                 bytes_read: Arc::clone(bytes_read),
             },
@@ -393,12 +393,12 @@ impl LineReader {
 }
 
 /// Counts the bytes that are read, for the progress bar, and retries interrupted reads.
-struct Counted {
+struct CountedBytes {
     input: Box<dyn Read + Send>,
     bytes_read: Arc<AtomicU64>,
 }
 
-impl Read for Counted {
+impl Read for CountedBytes {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let bytes = loop {
             match self.input.read(buffer) {

@@ -331,7 +331,9 @@ fn every_answer_of_a_month_equals_the_model() {
                     month.fill_disk();
                     End::FullDisk
                 }
-                _ if random.next().is_multiple_of(2) => End::Kill(1 + random.next() as usize % left),
+                _ if random.next().is_multiple_of(2) => {
+                    End::Kill(1 + random.next() as usize % left)
+                }
                 _ => End::Input,
             };
             month.run(to, end);

@@ -27,11 +27,11 @@ const MIN_PREFIXED_BYTES: usize = 5;
 
 /// The words of the list.
 pub(crate) struct English {
-    words: HashMap<&'static str, Entry, FixedState>,
+    words: HashMap<&'static str, EnglishEntry, FixedState>,
 }
 
 /// A word of the list.
-enum Entry {
+enum EnglishEntry {
     /// A word, with the forms that it has: D for `-ed`, G for `-ing`, S for `-s`.
     Base(&'static str),
     /// Another spelling or a form of the word given.
@@ -46,10 +46,10 @@ impl English {
             let list = zstd::bulk::decompress(WORDS, MAX_LIST_BYTES).unwrap_or_default();
             let list = String::from_utf8(list).unwrap_or_default().leak();
             let entry = |line: &'static str| match line.split_once('=') {
-                Some((word, of)) => (word, Entry::Spelling(of)),
+                Some((word, of)) => (word, EnglishEntry::Spelling(of)),
                 None => {
                     let (word, forms) = line.split_once(' ').unwrap_or((line, ""));
-                    (word, Entry::Base(forms))
+                    (word, EnglishEntry::Base(forms))
                 }
             };
             let words = list.lines().map(entry).collect();
@@ -79,8 +79,8 @@ impl English {
 
     fn base<'w>(&self, word: &'w str) -> Option<Cow<'w, str>> {
         match self.words.get(word) {
-            Some(Entry::Base(_)) => Some(word.into()),
-            Some(Entry::Spelling(of)) => Some(match self.words.get(of) {
+            Some(EnglishEntry::Base(_)) => Some(word.into()),
+            Some(EnglishEntry::Spelling(of)) => Some(match self.words.get(of) {
                 Some(_) => Cow::Borrowed(*of),
                 None => self
                     .form(of)
@@ -92,7 +92,7 @@ impl English {
 
     /// The word of which a word is a regular form.
     fn form<'w>(&self, word: &'w str) -> Option<Cow<'w, str>> {
-        let has = |base: &str, form| matches!(self.words.get(base), Some(Entry::Base(forms)) if forms.contains(form));
+        let has = |base: &str, form| matches!(self.words.get(base), Some(EnglishEntry::Base(forms)) if forms.contains(form));
         for (ending, form) in [("s", 'S'), ("d", 'D'), ("ing", 'G')] {
             let Some(stem) = word.strip_suffix(ending) else {
                 continue;

@@ -31,7 +31,7 @@ pub(crate) enum Class {
 
 /// An entry of the table.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Entry {
+pub(crate) struct LexiconEntry {
     /// `None` for a word that only has equal words.
     pub class: Option<Class>,
     /// `true` for a word that negates a sentence.
@@ -42,7 +42,7 @@ pub(crate) struct Entry {
 
 /// All entries of the table.
 pub(crate) struct Lexicon {
-    entries: HashMap<&'static str, Entry, FixedState>,
+    entries: HashMap<&'static str, LexiconEntry, FixedState>,
     /// Words of Taiwan, and the words of the mainland with their meaning.
     regional: HashMap<&'static str, Vec<&'static str>, FixedState>,
     /// The longest word of Han characters, in characters.
@@ -57,7 +57,7 @@ impl Lexicon {
     }
 
     fn parse(words: &'static str, regional: &'static str) -> Self {
-        let mut entries: HashMap<&'static str, Entry, FixedState> = HashMap::default();
+        let mut entries: HashMap<&'static str, LexiconEntry, FixedState> = HashMap::default();
         for line in table_lines(words) {
             let Some((class, words)) = line.split_once(": ") else {
                 continue;
@@ -108,7 +108,7 @@ impl Lexicon {
     }
 
     /// The entry of exactly these characters.
-    pub fn entry(&self, word: &str) -> Option<&Entry> {
+    pub fn entry(&self, word: &str) -> Option<&LexiconEntry> {
         self.entries.get(word)
     }
 

@@ -31,7 +31,7 @@ use foldhash::fast::FixedState;
 
 use crate::text::Normaliser;
 use lexicon::Class;
-use names::Names;
+use names::NameScanner;
 use scanner::lexemes;
 use stamps::Stamps;
 use tokens::{Token, tokens};
@@ -58,7 +58,7 @@ impl Words<'_> {
         }
         let tokens = tokens(lexemes, text);
         let (mut tokens, ranges): (Vec<_>, Vec<_>) = tokens.into_iter().unzip();
-        Names::of(text).mark(&mut tokens);
+        NameScanner::of(text).mark(&mut tokens);
         let in_frame = |(_, range): &(_, &Range<usize>)| stamps.is_in_frame(range.start);
         for (token, _) in tokens.iter_mut().zip(&ranges).filter(in_frame) {
             token.is_in_frame = true;

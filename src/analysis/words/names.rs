@@ -11,11 +11,11 @@ use super::tokens::Token;
 ///
 /// `PayPal` is a name by a capital letter within. A word with a capital letter that does not begin
 /// a sentence is a name, unless half of the words have capital letters, as in a title.
-pub(crate) struct Names {
+pub(crate) struct NameScanner {
     names: HashSet<String, FixedState>,
 }
 
-impl Names {
+impl NameScanner {
     pub fn of(text: &str) -> Self {
         let mut names = HashSet::default();
         let mut capitalised = Vec::new();

@@ -51,11 +51,11 @@ pub(crate) struct HeavyWords(Vec<HeavyWord>);
 struct HeavyWord {
     at: usize,
     key_hash: u32,
-    matches: OnceCell<Matches>,
+    matches: OnceCell<PossibleMatches>,
 }
 
 /// The words of a vocabulary that a rule may match with a word, beside the words with its key.
-enum Matches {
+enum PossibleMatches {
     /// Words with these hashes of their keys; perhaps also others.
     Keys(Vec<u32>),
     /// Any word.
@@ -88,7 +88,7 @@ impl HeavyWords {
             return false;
         }
         let is_short = key_hashes.len() <= MAX_TOKENS;
-        let mut counters = Counters::new(key_hashes);
+        let mut counters = HashCounters::new(key_hashes);
         let most = if is_short { usize::MAX } else { MAX_SEARCHED };
         let missing = self.0.iter().filter(|word| !counters.take(word.key_hash));
         let missing: Vec<u32> = missing.map(|word| word.key_hash).take(most).collect();
@@ -97,10 +97,10 @@ impl HeavyWords {
         // The words of a short text are compared sooner than looked up.
         if let Some(vocabulary) = vocabulary.filter(|_| !is_short) {
             let mut has_no_match = |word: &HeavyWord| {
-                let matches = || Matches::new(weights, &text.tokens, word.at, vocabulary);
+                let matches = || PossibleMatches::new(weights, &text.tokens, word.at, vocabulary);
                 match word.matches.get_or_init(matches) {
-                    Matches::Keys(keys) => !keys.iter().any(|key| counters.has(*key)),
-                    Matches::Any => false,
+                    PossibleMatches::Keys(keys) => !keys.iter().any(|key| counters.has(*key)),
+                    PossibleMatches::Any => false,
                 }
             };
             if missing
@@ -120,7 +120,7 @@ impl HeavyWords {
     }
 }
 
-impl Matches {
+impl PossibleMatches {
     fn new(weights: &Weights, text: &[Token<'_>], at: usize, vocabulary: &Vocabulary) -> Self {
         let (token, word) = (&text[at], &*text[at].text);
         if !word.is_ascii() || vocabulary.has_accented(word) {
@@ -141,7 +141,7 @@ impl Matches {
 
 /// The number of tokens of a text with each hash; more where hashes share a counter. A token that
 /// is lost in spite of it is lost in the alignment.
-struct Counters {
+struct HashCounters {
     short: [u8; MAX_TOKENS * COUNTERS_PER_TOKEN],
     long: Vec<u8>,
 }
@@ -149,7 +149,7 @@ struct Counters {
 /// The bit of a counter whose hash the text has, beside the number of tokens that are not taken.
 const HAS: u8 = 1 << 7;
 
-impl Counters {
+impl HashCounters {
     fn new(hashes: impl ExactSizeIterator<Item = u32>) -> Self {
         let mut counters = Self {
             short: [0; MAX_TOKENS * COUNTERS_PER_TOKEN],

@@ -70,12 +70,12 @@ const TOKENS_OF_A_FUNCTION_WORD: usize = 5;
 /// Tokens that the other text lacks.
 struct Difference {
     tokens: Range<usize>,
-    place: Place,
+    place: EndPlace,
 }
 
 /// The place of a difference in its text.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum EndPlace {
     Head,
     Body,
     Tail,
@@ -117,8 +117,8 @@ impl Sides<'_, '_> {
             let Some(addition) = self.addition(*place, side, tokens, is_added) else {
                 return Vec::new();
             };
-            heads += usize::from(addition == Addition::Plain && *place == Place::Head);
-            tails += usize::from(addition == Addition::Plain && *place == Place::Tail);
+            heads += usize::from(addition == Addition::Plain && *place == EndPlace::Head);
+            tails += usize::from(addition == Addition::Plain && *place == EndPlace::Tail);
             // Also an exchanged light word is an edit.
             halves[addition as usize] += half_words(&self.tokens[side][tokens.clone()]).max(2);
             passages.push(Passage {
@@ -158,10 +158,10 @@ impl Sides<'_, '_> {
         let place = |tokens: &Range<usize>| {
             let (before, after) = (sums[tokens.end], text - sums[tokens.start]);
             match (before <= most, after <= most) {
-                (false, false) => Place::Body,
-                (false, true) => Place::Tail,
-                (true, true) if after < before => Place::Tail,
-                _ => Place::Head,
+                (false, false) => EndPlace::Body,
+                (false, true) => EndPlace::Tail,
+                (true, true) if after < before => EndPlace::Tail,
+                _ => EndPlace::Head,
             }
         };
         let found = self.runs_of_losses(side).into_iter();
@@ -203,7 +203,7 @@ impl Sides<'_, '_> {
     /// The addition of a difference to the body; `None` if the difference is not forgiven.
     fn addition(
         &self,
-        place: Place,
+        place: EndPlace,
         side: usize,
         range: &Range<usize>,
         is_added: bool,
@@ -224,7 +224,7 @@ impl Sides<'_, '_> {
             .content(side, range)
             .filter(|at| self.is_open(side, *at));
         let is_own = 2 * open.count() >= self.content(side, range).count();
-        if place != Place::Body {
+        if place != EndPlace::Body {
             let is_plain_addition = is_added && is_own && is_plain;
             if begins && ends && is_plain_addition && words <= 2 * MAX_ADDITION_WORDS {
                 return Some(Addition::Plain);
@@ -240,7 +240,7 @@ impl Sides<'_, '_> {
                 .content(side, &sentence)
                 .filter(|at| self.is_open(side, *at));
             // A title with another number or name is the title of another item of a series.
-            let is_title = place == Place::Head
+            let is_title = place == EndPlace::Head
                 && half_words(&all[..range.start]) <= 2 * MAX_HEADLINE_WORDS
                 && words >= 2 * MIN_INSERTED_WORDS
                 && 3 * lost.count() >= self.content(side, &sentence).count()
@@ -249,7 +249,7 @@ impl Sides<'_, '_> {
                     .get(sentence.end)
                     .is_some_and(|next| next.before == Break::Line);
             let is_aligned = match place {
-                Place::Tail => ends || begins,
+                EndPlace::Tail => ends || begins,
                 _ => begins,
             };
             let is_passage = is_aligned && is_own && words >= 2 * MIN_PASSAGE_WORDS;
@@ -257,7 +257,7 @@ impl Sides<'_, '_> {
                 && words >= 2 * MIN_INSERTED_WORDS
                 && half_words(all) >= 2 * MIN_LONG_BODY_WORDS
                 && (words >= 2 * MIN_OTHER_WORDS || !turns);
-            let is_headed = place == Place::Tail || is_plain || self.is_headline(side, range);
+            let is_headed = place == EndPlace::Tail || is_plain || self.is_headline(side, range);
             if is_headed && (is_title || is_passage || is_inserted) || self.is_menu(side, range) {
                 return Some(Addition::Facts);
             }

@@ -20,7 +20,7 @@ use simdb::{DocId, Fingerprint, Fingerprint128, Fingerprinter, Recipe};
 
 use self::nodes::search_nodes;
 use self::pairs::{compare_pairs, search_pairs};
-use self::report::{Comparison, Parts};
+use self::report::{ComparedParts, TextComparison};
 use self::side::{Side, stored_sides};
 use super::open_to_read;
 use super::text_input::two_texts;
@@ -133,7 +133,7 @@ pub struct Compare {
     nodes: Option<PathBuf>,
 
     #[command(flatten)]
-    parts: Parts,
+    parts: ComparedParts,
 
     #[command(flatten)]
     recipe: RecipeOptions,
@@ -163,7 +163,7 @@ impl Compare {
         }
         let compare = |fingerprinter: &Fingerprinter, sides: [Side; 2], output: &mut Output| {
             let rule = (self.likeness.likeness(), self.likeness.decision());
-            let found = Comparison::new(fingerprinter, sides, rule)?;
+            let found = TextComparison::new(fingerprinter, sides, rule)?;
             output.decide(found.near_duplicates());
             output.print(
                 self.json,

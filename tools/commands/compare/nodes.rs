@@ -17,7 +17,7 @@ use crate::formats::jsonl::reason_of;
 
 /// A line of the input: a text in a node, with columns of an export.
 #[derive(Deserialize)]
-struct Row<'l> {
+struct NodeRow<'l> {
     node: i64,
     cell: i64,
     is_entry: bool,
@@ -38,7 +38,7 @@ struct Row<'l> {
 
 /// A line of the output: a document that is a near-duplicate of a query.
 #[derive(Serialize)]
-struct Candidate {
+struct NodeCandidate {
     query: i64,
     document: i64,
 }
@@ -70,7 +70,7 @@ pub(super) fn search_nodes(path: &Path, output: &mut Output) -> Result<()> {
     while let Some((number, line)) = lines.next_not_blank()? {
         let cannot_read = |reason: String| anyhow!("cannot read {name}:{number}: {reason}");
         let line = line.map_err(cannot_read)?;
-        let row = serde_json::from_slice::<Row<'_>>(line);
+        let row = serde_json::from_slice::<NodeRow<'_>>(line);
         let row = row.map_err(|error| cannot_read(reason_of(&error)))?;
         let text = row.text(&mut wording).map_err(cannot_read)?;
         let key = (row.node, row.cell);
@@ -91,7 +91,7 @@ pub(super) fn search_nodes(path: &Path, output: &mut Output) -> Result<()> {
     cell.search_entries(output)
 }
 
-impl Row<'_> {
+impl NodeRow<'_> {
     /// The text. Its wording replaces the content of `wording`.
     fn text(&self, wording: &mut Vec<u8>) -> Result<Text, String> {
         wording.clear();
@@ -161,7 +161,7 @@ impl Cell {
                 true => [entry.document, query.document],
                 false => [query.document, entry.document],
             };
-            output.json(&Candidate { query, document })?;
+            output.json(&NodeCandidate { query, document })?;
         }
         Ok(())
     }

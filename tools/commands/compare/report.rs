@@ -1,4 +1,4 @@
-//! [`Comparison`]: all findings about two texts, as JSON and as text.
+//! [`TextComparison`]: all findings about two texts, as JSON and as text.
 
 use anyhow::Result;
 use clap::Args;
@@ -21,7 +21,7 @@ use crate::console::table::Table;
 
 /// The parts of a report that are printed only on request.
 #[derive(Debug, Args)]
-pub(super) struct Parts {
+pub(super) struct ComparedParts {
     /// Print both fingerprints by blocks, and the features that pull each bit that differs
     #[arg(long)]
     bits: bool,
@@ -32,7 +32,7 @@ pub(super) struct Parts {
 }
 
 /// The comparison of two texts.
-pub(super) struct Comparison {
+pub(super) struct TextComparison {
     recipe: &'static str,
     sides: [Side; 2],
     /// `None` for recipes of 64 bits, and if a text is not known.
@@ -52,7 +52,7 @@ struct Conclusion {
     because: String,
 }
 
-impl Comparison {
+impl TextComparison {
     pub fn new(
         fingerprinter: &Fingerprinter,
         sides: [Side; 2],
@@ -165,7 +165,7 @@ impl Comparison {
         })
     }
 
-    pub fn json(&self, parts: &Parts) -> Value {
+    pub fn json(&self, parts: &ComparedParts) -> Value {
         let containment = self
             .wording
             .as_ref()
@@ -196,7 +196,7 @@ impl Comparison {
         json
     }
 
-    pub fn text(&self, parts: &Parts) -> String {
+    pub fn text(&self, parts: &ComparedParts) -> String {
         let mut text = String::new();
         if let Some((_, alignment, _)) = &self.wording {
             let [a, b] = picture(alignment);

@@ -1,4 +1,4 @@
-//! [`Columns`]: the scores of `--score`, and the groups of `--within` and `--across`.
+//! [`DecisionColumns`]: the scores of `--score`, and the groups of `--within` and `--across`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,14 +14,14 @@ use crate::formats::score::ranks;
 
 /// The values of columns, by document id.
 #[derive(Default)]
-pub struct Columns {
+pub struct DecisionColumns {
     /// The rank of each score, among the documents that need one; `None` without `--score`.
     pub scores: Option<HashMap<u64, f64>>,
     /// The group of each document; empty without groups.
     pub groups: HashMap<u64, u64>,
 }
 
-impl Columns {
+impl DecisionColumns {
     /// Reads the columns that the options name.
     pub fn read(
         corpus: &Database,

@@ -11,7 +11,7 @@ use simdb::join::{Checkpoints, JoinCheckpoint};
 use simdb::{Change, Database, DocId, Document, Error, Fingerprint, Snapshot, TextFingerprint};
 
 use super::checkpoint::CheckpointFile;
-use super::columns::Columns;
+use super::columns::DecisionColumns;
 use super::load::LoadedCorpus;
 use super::options::Dedup;
 use crate::commands::given_clusters::{GivenClusters, RemovedMember};
@@ -238,7 +238,7 @@ impl Decisions {
         &mut self,
         corpus: &Database,
         options: &Dedup,
-        columns: Columns,
+        columns: DecisionColumns,
         checkpoint: &CheckpointFile,
         interrupt: &Interrupt,
     ) -> Result<()> {
@@ -248,7 +248,7 @@ impl Decisions {
             interrupt.flow()
         };
         let snapshot = corpus.snapshot()?.on_progress(handler(&bar, interrupt));
-        let Columns { scores, groups } = &columns;
+        let DecisionColumns { scores, groups } = &columns;
         let score = |id: DocId| {
             let score = scores.as_ref().and_then(|scores| scores.get(&id.0));
             score.copied().unwrap_or(f64::NAN)

@@ -28,7 +28,7 @@ use anyhow::{Context, Result, bail, ensure};
 use simdb::{Builder, Database, Error, Recipe, Retention, Settings};
 
 use self::checkpoint::{CheckpointFile, path_of};
-use self::columns::Columns;
+use self::columns::DecisionColumns;
 use self::copy::Copier;
 use self::decisions::Decisions;
 use self::load::LoadedCorpus;
@@ -351,7 +351,7 @@ impl Dedup {
         if let Some(against) = against {
             decisions.remove_near(against, &loaded.database, self, interrupt)?;
         }
-        let columns = Columns::read(&loaded.database, self, inputs, interrupt)?;
+        let columns = DecisionColumns::read(&loaded.database, self, inputs, interrupt)?;
         decisions.remove_clustered(&loaded.database, self, columns, checkpoint, interrupt)?;
         Ok(decisions)
     }

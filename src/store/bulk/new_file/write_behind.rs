@@ -29,7 +29,7 @@ pub(super) struct WriteBehind {
 struct Shared {
     /// The last sync, unless its end was waited for.
     sync: Mutex<Option<Worker<io::Result<()>>>>,
-    failure: Failure,
+    failure: WriteFailure,
     /// Bytes written since the last sync began.
     unsynced_bytes: AtomicU64,
     end: AtomicU64,
@@ -38,9 +38,9 @@ struct Shared {
 /// The first error, which all later calls return. After a failed sync, a second one would report
 /// lost pages as durable.
 #[derive(Debug, Default)]
-struct Failure(OnceLock<io::Error>);
+struct WriteFailure(OnceLock<io::Error>);
 
-impl Failure {
+impl WriteFailure {
     fn keep<T>(&self, result: io::Result<T>) -> io::Result<T> {
         if let Err(error) = &result {
             self.0.get_or_init(|| copy_of(error));

@@ -143,7 +143,7 @@ impl SourceJoin<'_> {
     }
 }
 
-pub(super) type Row = Part<u64, (u64, Fact)>;
+pub(super) type JoinedRow = Part<u64, (u64, Fact)>;
 
 /// The keys in a row.
 pub(super) fn key_facts(row: DocId, sealed: &[u8], db_path: &DbPath) -> Result<Vec<(u64, Fact)>> {
@@ -154,7 +154,7 @@ pub(super) fn key_facts(row: DocId, sealed: &[u8], db_path: &DbPath) -> Result<V
 /// Facts of one kind, in order of ids.
 pub(super) struct Source<'s> {
     name: &'static str,
-    rows: Box<dyn Iterator<Item = Result<Row>> + 's>,
+    rows: Box<dyn Iterator<Item = Result<JoinedRow>> + 's>,
     next: Option<(u64, Fact)>,
     /// The damaged ranges in front of `next`.
     ranges: Vec<Damaged<u64>>,
@@ -163,7 +163,10 @@ pub(super) struct Source<'s> {
 }
 
 impl<'s> Source<'s> {
-    pub(super) fn new(name: &'static str, rows: impl Iterator<Item = Result<Row>> + 's) -> Self {
+    pub(super) fn new(
+        name: &'static str,
+        rows: impl Iterator<Item = Result<JoinedRow>> + 's,
+    ) -> Self {
         Self {
             name,
             rows: Box::new(rows),

@@ -18,7 +18,7 @@ const LEAF: u8 = 1;
 const MAX_PAGE_BYTES: usize = 512 << 20;
 
 /// A key, and the range of its value, which may extend into the pages behind.
-pub(super) type Row<'p> = (&'p [u8], Range<usize>);
+pub(super) type LeafRow<'p> = (&'p [u8], Range<usize>);
 
 pub(super) fn is_leaf(page: &[u8]) -> bool {
     page.first() == Some(&LEAF)
@@ -26,7 +26,7 @@ pub(super) fn is_leaf(page: &[u8]) -> bool {
 
 /// The rows of a leaf with keys of `key_bytes` bytes, or of any length; `None` if the page is no
 /// such leaf.
-pub(super) fn rows(page: &[u8], key_bytes: Option<usize>) -> Option<Vec<Row<'_>>> {
+pub(super) fn rows(page: &[u8], key_bytes: Option<usize>) -> Option<Vec<LeafRow<'_>>> {
     let count = usize::from(u16::from_le_bytes(word(page, 2)?));
     let key_ends = if key_bytes.is_none() { 4 * count } else { 0 };
     let (value_ends, keys) = (4 + key_ends, 4 + key_ends + 4 * count);

@@ -34,7 +34,7 @@ use crate::store::tables::schema::{Header, Keeps};
 use crate::store::tables::scopes::ScopeNames;
 use crate::store::tables::texts;
 use join::JoinedDocument;
-use source::Content;
+use source::SourceContent;
 use tables::SalvageTables;
 
 pub(crate) use source::DamagedFile;
@@ -97,14 +97,14 @@ impl DamagedFile {
         let mut reporter = ProgressReporter::new(progress, Stage::Salvage, None, target.path());
         let tables;
         let mut documents = match content {
-            Content::Tables(file) => {
+            SourceContent::Tables(file) => {
                 tables = SalvageTables::open(*file, keeps, &db_path, &mut damage);
                 if latest_arrival.is_none() {
                     latest_arrival = tables.latest_arrival(&reporter)?;
                 }
                 tables.join(target.path(), memory_bytes, &reporter)?
             }
-            Content::Pages(pages) => pages.join(keeps, &db_path)?,
+            SourceContent::Pages(pages) => pages.join(keeps, &db_path)?,
         };
 
         // Without a clock the latest arrival expires the others, so a document whose arrival is

@@ -27,7 +27,7 @@ const CACHE_BYTES: usize = 64 << 20;
 /// A damaged database, opened for reading.
 pub(crate) struct DamagedFile {
     pub(super) db_path: DbPath,
-    pub(super) content: Content,
+    pub(super) content: SourceContent,
     pub(crate) header: Option<Header>,
     pub(super) identity: Option<u64>,
     pub(super) mark: Option<JournalMark>,
@@ -39,7 +39,7 @@ pub(crate) struct DamagedFile {
     _lock: Option<FileLock>,
 }
 
-pub(super) enum Content {
+pub(super) enum SourceContent {
     Tables(Box<OpenFile>),
     /// redb cannot open the file.
     Pages(Box<ScannedPages>),
@@ -69,7 +69,7 @@ impl DamagedFile {
         let mut damage = Vec::new();
         let mut lock = None;
         let content = match opened {
-            Ok(opened) => Content::Tables(Box::new(opened)),
+            Ok(opened) => SourceContent::Tables(Box::new(opened)),
             Err(
                 error @ (Error::EmptyPath
                 | Error::NotFound { .. }
@@ -97,7 +97,7 @@ impl DamagedFile {
                 if pages.sound_pages == 0 && !has_journal(&db_path) {
                     return Err(Error::NothingToSalvage { path: path.into() });
                 }
-                Content::Pages(Box::new(pages))
+                SourceContent::Pages(Box::new(pages))
             }
         };
         let mut damaged = Self {
@@ -119,7 +119,7 @@ impl DamagedFile {
     fn read_meta(&mut self) {
         let db_path = &self.db_path;
         let (settings, mark) = match &self.content {
-            Content::Tables(file) => {
+            SourceContent::Tables(file) => {
                 let Some(meta) = file.table(schema::META, db_path, &mut self.damage) else {
                     return;
                 };
@@ -127,7 +127,7 @@ impl DamagedFile {
                 let settings = settings_of(&meta, db_path);
                 (settings, db_path.catch_failed_reads(mark))
             }
-            Content::Pages(pages) => {
+            SourceContent::Pages(pages) => {
                 // Pages hold old marks too, and no page says which mark is the last.
                 (settings_of(&**pages, db_path), Ok(None))
             }
@@ -142,8 +142,8 @@ impl DamagedFile {
             .ok()
             .and_then(|counted| counted.counts().latest_arrival);
         self.latest_arrival = match &self.content {
-            Content::Tables(_) => counted,
-            Content::Pages(pages) => counted.max(pages.latest_arrival),
+            SourceContent::Tables(_) => counted,
+            SourceContent::Pages(pages) => counted.max(pages.latest_arrival),
         };
     }
 }

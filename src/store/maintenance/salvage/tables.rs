@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::join::{Fact, KEYS_NAME, Row, Source, SourceJoin, TEXTS_NAME, Table, key_facts};
+use super::join::{Fact, JoinedRow, KEYS_NAME, Source, SourceJoin, TEXTS_NAME, Table, key_facts};
 use super::source::OpenFile;
 use crate::error::Result;
 use crate::ids::Timestamp;
@@ -19,14 +19,14 @@ use crate::store::tables::schema::{
 };
 use crate::store::tables::texts;
 
-type Pairs = Packed<Table<u128>>;
+type SalvagedPairs = Packed<Table<u128>>;
 
 /// Each table is `None` if it cannot be opened or is not kept.
 pub(super) struct SalvageTables {
-    fingerprints: Option<Pairs>,
-    block0: Option<Pairs>,
-    times: Option<Pairs>,
-    arrivals: Option<Pairs>,
+    fingerprints: Option<SalvagedPairs>,
+    block0: Option<SalvagedPairs>,
+    times: Option<SalvagedPairs>,
+    arrivals: Option<SalvagedPairs>,
     unreliable: Option<Packed<Table<u64>>>,
     texts: Option<Table<u64>>,
     keeps: Keeps,
@@ -150,7 +150,7 @@ impl SalvageTables {
                 Part::Damaged(range) => Part::Damaged(range),
             })
         });
-        let is_text = |row: &Result<Row>| match row {
+        let is_text = |row: &Result<JoinedRow>| match row {
             Ok(Part::Read((id, _))) => *id < FIRST_GROUP,
             Ok(Part::Damaged(_)) | Err(_) => true,
         };
@@ -187,8 +187,8 @@ impl SalvageTables {
 
 /// The entries of `twin`, swapped, whose ids are in the damaged ranges of `table`.
 fn only_in_twin(
-    table: Option<&Pairs>,
-    twin: Option<&Pairs>,
+    table: Option<&SalvagedPairs>,
+    twin: Option<&SalvagedPairs>,
     mut sorter: Sorter<u128>,
     progress: &ProgressReporter,
 ) -> Result<Sorted<u128>> {

@@ -61,7 +61,7 @@ fn main() {
         .open(&of_library)
         .expect("open");
     warm(&database.snapshot().expect("snapshot"));
-    let server = Server::start(folder.path(), cache);
+    let server = ServedDatabase::start(folder.path(), cache);
     // Fills the caches of the server.
     server.ask_batches(documents);
 
@@ -236,12 +236,12 @@ fn ask_library(database: &Database, documents: u64) {
 }
 
 /// A server of `server.simdb`, killed at the end.
-struct Server {
+struct ServedDatabase {
     child: Child,
     address: String,
 }
 
-impl Drop for Server {
+impl Drop for ServedDatabase {
     fn drop(&mut self) {
         // It may have ended.
         let _ = self.child.kill();
@@ -249,7 +249,7 @@ impl Drop for Server {
     }
 }
 
-impl Server {
+impl ServedDatabase {
     fn start(folder: &Path, cache: usize) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_simdb-serve"))
             .args(["server.simdb", "--no-token", "--listen", "127.0.0.1:0"])

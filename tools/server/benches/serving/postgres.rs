@@ -109,13 +109,13 @@ impl Postgres {
         command
     }
 
-    pub fn connect(&self) -> Client {
+    pub fn connect(&self) -> PostgresClient {
         self.try_connect().expect("a connection")
     }
 
-    fn try_connect(&self) -> Option<Client> {
+    fn try_connect(&self) -> Option<PostgresClient> {
         let stream = UnixStream::connect(self.folder.join(".s.PGSQL.5432")).ok()?;
-        let mut client = Client {
+        let mut client = PostgresClient {
             reader: BufReader::new(stream.try_clone().ok()?),
             stream,
         };
@@ -137,12 +137,12 @@ fn blocks(bits: u64) -> [u16; 4] {
     [0, 1, 2, 3].map(|block| (bits >> (16 * block)) as u16)
 }
 
-pub struct Client {
+pub struct PostgresClient {
     stream: UnixStream,
     reader: BufReader<UnixStream>,
 }
 
-impl Client {
+impl PostgresClient {
     /// Inserts a document, and returns the id and distance of the document that it duplicates.
     pub fn insert(&mut self, id: u64, bits: u64) -> Option<(u64, u32)> {
         let [b0, b1, b2, b3] = blocks(bits);

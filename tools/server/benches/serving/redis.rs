@@ -94,12 +94,12 @@ impl Redis {
             }
             client.stream.write_all(&commands).expect("commands");
             (0..4 * (ids.end - ids.start))
-                .for_each(|_| assert_eq!(client.reply(), Reply::Number(1)));
+                .for_each(|_| assert_eq!(client.reply(), RedisReply::Number(1)));
         }
         // The log begins with the documents so far.
         client.ask(&[b"CONFIG", b"SET", b"appendonly", b"yes"]);
         loop {
-            let Reply::Text(state) = client.ask(&[b"INFO", b"persistence"]) else {
+            let RedisReply::Text(state) = client.ask(&[b"INFO", b"persistence"]) else {
                 panic!("no state");
             };
             if state.contains("aof_enabled:1") && state.contains("aof_rewrite_in_progress:0") {
@@ -107,16 +107,16 @@ impl Redis {
             }
             std::thread::sleep(Duration::from_millis(100));
         }
-        let Reply::Text(script) = client.ask(&[b"SCRIPT", b"LOAD", SCRIPT.as_bytes()]) else {
+        let RedisReply::Text(script) = client.ask(&[b"SCRIPT", b"LOAD", SCRIPT.as_bytes()]) else {
             panic!("the script is refused");
         };
         redis.script = script;
         Some(redis)
     }
 
-    pub fn connect(&self) -> Client {
+    pub fn connect(&self) -> RedisClient {
         let stream = UnixStream::connect(&self.socket).expect("a connection");
-        Client {
+        RedisClient {
             reader: BufReader::new(stream.try_clone().expect("a connection")),
             stream,
             script: self.script.clone(),
@@ -140,20 +140,20 @@ fn command(parts: &[&[u8]]) -> Vec<u8> {
 }
 
 #[derive(Debug, PartialEq)]
-enum Reply {
+enum RedisReply {
     Nil,
     Number(u64),
     Text(String),
-    List(Vec<Reply>),
+    List(Vec<RedisReply>),
 }
 
-pub struct Client {
+pub struct RedisClient {
     stream: UnixStream,
     reader: BufReader<UnixStream>,
     script: String,
 }
 
-impl Client {
+impl RedisClient {
     /// Inserts a document, and returns the id and distance of the document that it duplicates.
     pub fn insert(&mut self, id: u64, bits: u64) -> Option<(u64, u32)> {
         let names = names(bits);
@@ -164,37 +164,39 @@ impl Client {
         parts.extend(names.iter().map(|name| name.as_bytes()));
         parts.extend([id.as_bytes(), high.as_bytes(), low.as_bytes()]);
         match self.ask(&parts) {
-            Reply::Nil => None,
-            Reply::List(found) => match found[..] {
-                [Reply::Number(id), Reply::Number(distance)] => Some((id, distance as u32)),
+            RedisReply::Nil => None,
+            RedisReply::List(found) => match found[..] {
+                [RedisReply::Number(id), RedisReply::Number(distance)] => {
+                    Some((id, distance as u32))
+                }
                 _ => panic!("{found:?}"),
             },
             other => panic!("{other:?}"),
         }
     }
 
-    fn ask(&mut self, parts: &[&[u8]]) -> Reply {
+    fn ask(&mut self, parts: &[&[u8]]) -> RedisReply {
         self.stream.write_all(&command(parts)).expect("a command");
         self.reply()
     }
 
-    fn reply(&mut self) -> Reply {
+    fn reply(&mut self) -> RedisReply {
         let mut line = String::new();
         self.reader.read_line(&mut line).expect("a reply");
         let (kind, value) = line.trim_end().split_at(1);
         let number = || value.parse::<i64>().expect("a number");
         match kind {
-            "+" => Reply::Text(value.to_owned()),
-            ":" => Reply::Number(number() as u64),
-            "$" if number() < 0 => Reply::Nil,
-            "*" if number() < 0 => Reply::Nil,
+            "+" => RedisReply::Text(value.to_owned()),
+            ":" => RedisReply::Number(number() as u64),
+            "$" if number() < 0 => RedisReply::Nil,
+            "*" if number() < 0 => RedisReply::Nil,
             "$" => {
                 let mut bytes = vec![0; number() as usize + 2];
                 self.reader.read_exact(&mut bytes).expect("a reply");
                 bytes.truncate(bytes.len() - 2);
-                Reply::Text(String::from_utf8_lossy(&bytes).into_owned())
+                RedisReply::Text(String::from_utf8_lossy(&bytes).into_owned())
             }
-            "*" => Reply::List((0..number()).map(|_| self.reply()).collect()),
+            "*" => RedisReply::List((0..number()).map(|_| self.reply()).collect()),
             _ => panic!("{line}"),
         }
     }
