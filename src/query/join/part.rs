@@ -27,6 +27,9 @@ const BATCH_BYTES: usize = 1 << 22;
 /// The most nodes that a thread searches together.
 const SEARCHED_NODES: usize = 1 << 11;
 
+/// The least number of searches of each thread for a batch: some texts take longer than others.
+const SHARES: usize = 2;
+
 /// Some nodes, and an index of their texts.
 pub(super) struct Part<'j> {
     view: &'j View,
@@ -190,7 +193,10 @@ impl Batch<'_> {
         take: impl Fn(Search<'_>) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         let part = self.part;
-        let found = nodes.par_chunks(SEARCHED_NODES).map(|nodes| {
+        // A batch of long texts has fewer nodes than a thread may search together.
+        let share = nodes.len().div_ceil(SHARES * rayon::current_num_threads());
+        let share = share.clamp(1, SEARCHED_NODES);
+        let found = nodes.par_chunks(share).map(|nodes| {
             let text = |node: &u32| {
                 let at = self.nodes.binary_search(node).ok()?;
                 let end = part.indexed.partition_point(|other| other < node) as u32;
