@@ -11,6 +11,17 @@ use crate::text::is_mark;
 /// A misspelling has at most two wrong letters, and two letters may differ for each.
 pub(crate) const MAX_WRONG_LETTERS: usize = 2;
 
+/// Words of at least this number of letters may have two wrong letters.
+pub(crate) const MIN_LETTERS_OF_TWO: usize = 9;
+
+/// The most wrong letters of a misspelling, by the letters of the shorter of two words.
+pub(crate) fn max_wrong_letters(shorter: usize) -> usize {
+    match shorter {
+        ..MIN_LETTERS_OF_TWO => 1,
+        _ => MAX_WRONG_LETTERS,
+    }
+}
+
 /// Numbers of words by the first letter and the length of the word.
 #[derive(Default)]
 pub(crate) struct Spellings {
@@ -38,17 +49,30 @@ impl Spellings {
         }
     }
 
-    /// The numbers of ASCII words that may be an ASCII word with at most two wrong letters.
+    /// The numbers of the ASCII words of which an ASCII word may be a misspelling, or the other way
+    /// round.
     pub fn near(&self, word: &str) -> impl Iterator<Item = u32> {
         let first = word.as_bytes().first().copied().unwrap_or_default();
-        let own = letters(word);
-        let least = word.len().saturating_sub(MAX_WRONG_LETTERS);
-        let lengths = least..=word.len() + MAX_WRONG_LETTERS;
-        let words = lengths.filter_map(move |length| self.ascii.get(&(first, length)));
-        let is_near = move |(other, _): &&(u32, u32)| {
-            (own ^ other).count_ones() as usize <= 2 * MAX_WRONG_LETTERS
-        };
-        words.flatten().filter(is_near).map(|(_, number)| *number)
+        let (own, own_len) = (letters(word), word.len());
+        let lengths = own_len.saturating_sub(MAX_WRONG_LETTERS)..=own_len + MAX_WRONG_LETTERS;
+        let words = lengths.filter_map(move |len| {
+            let most = max_wrong_letters(len.min(own_len));
+            let words = self.ascii.get(&(first, len));
+            words.map(|words| (most, words))
+        });
+        words.flat_map(move |(most, words)| {
+            let is_near = move |other: u32| {
+                let differing = own ^ other;
+                // Digits in the place of letters may be more than the wrong letters.
+                let most = match differing & HAS_DIGIT {
+                    0 => most,
+                    _ => MAX_WRONG_LETTERS,
+                };
+                (differing & !HAS_DIGIT).count_ones() as usize <= 2 * most
+            };
+            let near = words.iter().filter(move |(other, _)| is_near(*other));
+            near.map(|(_, number)| *number)
+        })
     }
 
     /// Returns `true` if a word without its accents may be this ASCII word.
@@ -63,10 +87,18 @@ impl Spellings {
     }
 }
 
-/// A bit for each letter of a word.
+/// The bit of [`letters`] that no letter and no digit has.
+const HAS_DIGIT: u32 = 1;
+
+/// A bit for each letter and digit of a word, and [`HAS_DIGIT`].
 fn letters(word: &str) -> u32 {
-    word.bytes()
-        .fold(0, |letters, byte| letters | 1 << (byte % 32))
+    word.bytes().fold(0, |letters, byte| {
+        let digit = match byte {
+            b'0'..=b'9' => HAS_DIGIT,
+            _ => 0,
+        };
+        letters | 1 << (byte % 32) | digit
+    })
 }
 
 #[cfg(test)]
@@ -74,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn near_words_have_two_other_letters_at_most() {
+    fn near_words_have_few_other_letters() {
         let mut spellings = Spellings::default();
         let words = [
             "separate",
@@ -84,17 +116,19 @@ mod tests {
             "library",
             "sep",
             "café",
+            "seporotu",
+            "sepa1a1e",
         ];
         for (number, word) in words.into_iter().enumerate() {
             spellings.push(word, number as u32);
         }
         let near: Vec<u32> = spellings.near("seperate").collect();
         assert!(
-            [0, 1, 2].iter().all(|number| near.contains(number)),
+            [0, 1, 2, 8].iter().all(|number| near.contains(number)),
             "{near:?}"
         );
         assert!(
-            [3, 4, 5].iter().all(|number| !near.contains(number)),
+            [3, 4, 5, 7].iter().all(|number| !near.contains(number)),
             "{near:?}"
         );
         assert!(spellings.has_accented("cafe") && !spellings.has_accented("coffee"));

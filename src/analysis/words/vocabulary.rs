@@ -97,7 +97,7 @@ impl Vocabulary {
         })
     }
 
-    /// The words that may be an ASCII word with at most two wrong letters.
+    /// The words of which an ASCII word may be a misspelling, or the other way round.
     pub(crate) fn near(&self, word: &str) -> impl Iterator<Item = &Token<'static>> {
         let numbers = self.spellings.near(word);
         numbers.map(|number| &self.words[number as usize].token)

@@ -7,16 +7,13 @@ use unicode_normalization::UnicodeNormalization;
 use super::Equality;
 use crate::analysis::words::english::English;
 use crate::analysis::words::lexicon::{Class, Lexicon};
-use crate::analysis::words::spellings::MAX_WRONG_LETTERS;
+use crate::analysis::words::spellings::{MAX_WRONG_LETTERS, MIN_LETTERS_OF_TWO, max_wrong_letters};
 use crate::analysis::words::tokens::Token;
 use crate::analysis::words::weights::Weights;
 use crate::text::is_mark;
 
 /// Words of fewer letters are not misspelled: too many are words themselves.
 const MIN_MISSPELLED_LETTERS: usize = 5;
-
-/// Words of at least this number of letters may have two wrong letters.
-const MIN_LETTERS_OF_TWO: usize = 9;
 
 /// At most three tokens are written as one.
 pub(super) const MAX_GLUED: usize = 3;
@@ -26,7 +23,10 @@ const MIN_PART_LETTERS: usize = 3;
 
 /// The reason why two tokens in one place of two texts are one word; `None` if they are two.
 pub(super) fn forgiven(weights: &Weights, a: &Token<'_>, b: &Token<'_>) -> Option<Equality> {
-    // Most tokens end here: the test of each costs a few nanoseconds.
+    // Most tokens end here: the test of each costs a nanosecond.
+    if begin_apart(a, b) {
+        return None;
+    }
     if a.text.is_ascii() && b.text.is_ascii() {
         return is_misspelling(weights, a, b).then_some(Equality::Misspelling);
     }
@@ -41,6 +41,14 @@ pub(super) fn forgiven(weights: &Weights, a: &Token<'_>, b: &Token<'_>) -> Optio
         return Some(Equality::Regional);
     }
     is_misspelling(weights, a, b).then_some(Equality::Misspelling)
+}
+
+/// Returns `true` for tokens that begin with different ASCII characters. Only the rule for words of
+/// Taiwan may forgive the difference of such tokens.
+fn begin_apart(a: &Token<'_>, b: &Token<'_>) -> bool {
+    let firsts = a.text.as_bytes().first().zip(b.text.as_bytes().first());
+    firsts.is_some_and(|(a, b)| a != b && a.is_ascii() && b.is_ascii())
+        && !(a.is_traditional || b.is_traditional)
 }
 
 /// Returns `true` if one of two tokens has no accents, and is the other one without its accents.
@@ -71,19 +79,9 @@ fn without_accents(a: &Token<'_>, b: &Token<'_>) -> bool {
 /// A word of a collection, such as the name of a program, is no misspelling. The first letters are
 /// equal, since prefixes change the meaning: `import` and `export`, `moral` and `amoral`.
 pub(super) fn is_misspelling(weights: &Weights, a: &Token<'_>, b: &Token<'_>) -> bool {
-    let can_be = |token: &Token<'_>| {
-        matches!(token.class, Class::Word | Class::Number)
-            && token.is_english
-            && !token.is_name
-            && token.text.len() >= MIN_MISSPELLED_LETTERS
-            && token
-                .text
-                .bytes()
-                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
-    };
     let has_same_start = a.text.as_bytes().first() == b.text.as_bytes().first();
     let is_too_far = a.text.len().abs_diff(b.text.len()) > MAX_WRONG_LETTERS;
-    if !has_same_start || is_too_far || !can_be(a) || !can_be(b) {
+    if !has_same_start || is_too_far || !may_be_misspelled(a) || !may_be_misspelled(b) {
         return false;
     }
     let english = English::builtin();
@@ -103,14 +101,21 @@ pub(super) fn is_misspelling(weights: &Weights, a: &Token<'_>, b: &Token<'_>) ->
     if !weights.is_rare(&wrong.text) || is_right_rare {
         return false;
     }
-    let letters = a.text.len().min(b.text.len());
-    let most = if letters >= MIN_LETTERS_OF_TWO {
-        MAX_WRONG_LETTERS
-    } else {
-        1
-    };
+    let most = max_wrong_letters(a.text.len().min(b.text.len()));
     let args = osa::Args::default().score_cutoff(most);
     osa::distance_with_args(wrong.text.chars(), right.text.chars(), &args).is_some()
+}
+
+/// Returns `true` for a token that may be a misspelling or be misspelled.
+pub(super) fn may_be_misspelled(token: &Token<'_>) -> bool {
+    matches!(token.class, Class::Word | Class::Number)
+        && token.is_english
+        && !token.is_name
+        && token.text.len() >= MIN_MISSPELLED_LETTERS
+        && token
+            .text
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
 }
 
 /// Returns `true` if a word is another one with digits in the place of letters of their shape:
