@@ -8,8 +8,10 @@
 //! | `lexicon` | the words that a comparison treats in a particular way |
 //! | `weights` | the information of a word |
 //! | `vocabulary` | the words of many texts, each word once: `spellings` |
+//! | `key_filter` | the keys of the words of a text in few bits |
 
 pub(crate) mod english;
+mod key_filter;
 pub(crate) mod lexicon;
 mod names;
 mod number;
@@ -30,6 +32,7 @@ use std::ops::Range;
 use foldhash::fast::FixedState;
 
 use crate::text::Normaliser;
+pub(crate) use key_filter::KeyFilter;
 use lexicon::Class;
 use names::NameScanner;
 use scanner::lexemes;

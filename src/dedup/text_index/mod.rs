@@ -297,6 +297,7 @@ impl SimilarIndex {
                 |slot| Some(slot) != own && search.is_sought(slot),
                 |slot| self.wordings.packed(slot),
             );
+            let len = search.select_covering(&mut slots[..len]);
             for slot in &slots[..len] {
                 search.visit(*slot, || self.compare(*slot, &verifier))?;
             }

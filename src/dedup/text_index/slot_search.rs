@@ -3,11 +3,13 @@
 use std::cell::OnceCell;
 use std::ops::{ControlFlow, Range};
 
+use super::wordings::MAX_UNFILTERED_WORDS;
 use super::{SimilarIndex, SimilarText};
 use crate::analysis::Analysed;
-use crate::analysis::words::{Vocabulary, Words};
+use crate::analysis::words::vocabulary::key_hash;
+use crate::analysis::words::{KeyFilter, Vocabulary, Words};
 use crate::measure::Resemblance;
-use crate::measure::containment::{Containment, HeavyWords, Weights, is_lost};
+use crate::measure::containment::{Containment, HeavyWords, KnownWords, Weights, is_lost};
 
 /// The texts of an index that a search visits, among the texts that are like the text of the
 /// search.
@@ -33,8 +35,8 @@ pub(super) struct SlotSearch<'s, V> {
     pub(super) text: &'s Analysed,
     pub(super) sought: &'s Sought<'s>,
     pub(super) heavy_words: OnceCell<HeavyWords>,
-    /// The words of the text.
-    pub(super) own_words: OnceCell<Vocabulary>,
+    /// The words of the text, and the bytes of the filter of their keys.
+    pub(super) own_words: OnceCell<(Vocabulary, Vec<u8>)>,
     /// The words of the variant that was read last.
     pub(super) stored: StoredWords<'s>,
     pub(super) visitor: &'s mut V,
@@ -64,6 +66,27 @@ impl<V> SlotSearch<'_, V> {
             let mut copies = wordings.positions(variant, &self.sought.positions);
             copies.any(|at| (self.sought.accepts)(at))
         })
+    }
+
+    /// Moves the slots that may have a sought text to the front, in order, and returns how many
+    /// these are. Other slots lack the word that the last compared texts lacked.
+    pub(super) fn select_covering(&self, slots: &mut [u32]) -> usize {
+        let heavy = (self.heavy_words.get()).filter(|_| self.sought.only_containers);
+        let Some(needed) = heavy.and_then(HeavyWords::needed_keys) else {
+            return slots.len();
+        };
+        // The filters of many texts are found at the same time, and no branch depends on a filter:
+        // the processor does not wait for the memory of each text.
+        let wordings = &self.index.wordings;
+        let known = slots.iter().map(|slot| wordings.known_words_of(*slot));
+        let known: Vec<_> = known.collect();
+        let mut covering = 0;
+        for (at, known) in known.into_iter().enumerate() {
+            slots[covering] = slots[at];
+            let has_any = |known: KnownWords<'_>| needed.iter().any(|key| known.keys.has(*key));
+            covering += usize::from(known.is_none_or(has_any));
+        }
+        covering
     }
 
     /// Compares the texts of a slot, whose wording has this resemblance to the text. Calls the
@@ -141,20 +164,26 @@ impl<V> SlotSearch<'_, V> {
             return false;
         }
         let heavy = self.heavy_words.get_or_init(|| HeavyWords::new(words));
-        let key_hashes = self.index.wordings.key_hashes(variant);
-        let vocabulary = Some(self.index.wordings.vocabulary());
-        let is_text_lost = heavy.are_lost(weights, words, vocabulary, key_hashes, || {
+        let wordings = &self.index.wordings;
+        let (known, key_hashes) = (wordings.known_words(variant), wordings.key_hashes(variant));
+        let is_text_lost = heavy.are_lost(weights, words, known, key_hashes, || {
             self.stored.of(self.index, variant)
         });
         if self.sought.only_containers || !is_text_lost {
             return is_text_lost;
         }
-        let own = self.own_words.get_or_init(|| Vocabulary::of(words));
-        is_lost(
-            weights,
-            self.stored.of(self.index, variant),
-            words,
-            Some(own),
-        )
+        let is_filtered = words.tokens.len() > MAX_UNFILTERED_WORDS;
+        let own = is_filtered.then(|| {
+            self.own_words.get_or_init(|| {
+                let key_hashes = words.tokens.iter().map(|token| key_hash(&token.key));
+                (Vocabulary::of(words), KeyFilter::bytes(key_hashes))
+            })
+        });
+        let known = own.and_then(|(vocabulary, bytes)| {
+            let keys = KeyFilter::new(bytes)?;
+            Some(KnownWords { vocabulary, keys })
+        });
+        let stored = self.stored.of(self.index, variant);
+        is_lost(weights, stored, words, known)
     }
 }

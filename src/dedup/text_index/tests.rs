@@ -340,6 +340,39 @@ fn texts_of_one_template_are_all_compared() {
 }
 
 #[test]
+fn container_is_found_among_many_long_texts_of_its_template() {
+    let name = |number: usize| {
+        let letters = [number / 676, number / 26 % 26, number % 26];
+        let letters = letters.map(|letter| char::from(b'a' + letter as u8));
+        letters.iter().collect::<String>()
+    };
+    let frame: Vec<String> = (0..230)
+        .map(|n| format!("the {}ery", name(n * 7)))
+        .collect();
+    let frame = frame.join(" ");
+    let text = |number: usize| format!("The qu{}ix. {frame}", name(number));
+    let longer = text(300) + ". A refund is offered.";
+    let texts: Vec<String> = (0..600).filter(|n| *n != 300).map(text).collect();
+    let texts = [texts, vec![longer]].concat();
+    let index = index_of(&texts, Decision::Contained);
+    let end = texts.len() as u32;
+    for (number, expected) in [(300, Some(end - 1)), (700, None)] {
+        let query = Analysed::new(&text(number));
+        let candidates = index.candidates(&query, end);
+        assert!(candidates.len() > 2 * SELECTED_TOGETHER);
+        let sought = Sought {
+            positions: 0..end,
+            accepts: &|_| true,
+            only_containers: true,
+        };
+        let found = index.visit_candidates(&query, candidates, &sought, |similar| {
+            ControlFlow::Break(similar.position)
+        });
+        assert_eq!(found.break_value(), expected);
+    }
+}
+
+#[test]
 fn very_long_texts_are_found_without_packed_wordings() {
     let text: String = (0..30_000_u32)
         .map(|i| format!("w{} ", i * 7919 % 10_007))

@@ -6,8 +6,9 @@ use std::ops::Range;
 use foldhash::fast::FixedState;
 
 use super::arena::{Arena, Place};
-use crate::analysis::words::{Vocabulary, Words};
+use crate::analysis::words::{KeyFilter, Vocabulary, Words};
 use crate::analysis::{Analysed, HEADER_BYTES, PackedHeader, PackedWording};
+use crate::measure::containment::KnownWords;
 
 /// The end of a list.
 const NONE: u32 = u32::MAX;
@@ -15,6 +16,9 @@ const NONE: u32 = u32::MAX;
 /// A new text is compared with the first 8 variants of its wording, so a million spellings of one
 /// wording take a million comparisons, not a trillion.
 const MAX_COMPARED_VARIANTS: usize = 8;
+
+/// A text of at most 192 words has no filter: its words are compared sooner than looked up.
+pub(super) const MAX_UNFILTERED_WORDS: usize = 192;
 
 /// A wording; its number is the slot of the forest. A search reads the headers of many slots in no
 /// order, so a slot is a line of the processor's cache.
@@ -36,6 +40,8 @@ struct Variant {
     text: Place,
     /// The numbers of the words; [`Place::NONE`] if the texts decide no search.
     words: Place,
+    /// The [`KeyFilter`] of the words; [`Place::NONE`] if the words are few.
+    keys: Place,
     /// The positions of the first and the last copy.
     first: u32,
     last: u32,
@@ -124,17 +130,28 @@ impl Wordings {
             true => self.arena.push(text.text().as_bytes()),
             false => Place::NONE,
         };
+        let numbers = match self.keeps_texts {
+            true => self.vocabulary.numbers(text.words()),
+            false => Vec::new(),
+        };
         let words = match self.keeps_texts {
             true => {
-                let numbers = self.vocabulary.numbers(text.words()).into_iter();
-                let bytes: Vec<u8> = numbers.flat_map(u32::to_le_bytes).collect();
-                self.arena.push(&bytes)
+                let bytes = numbers.iter().flat_map(|number| number.to_le_bytes());
+                self.arena.push(&bytes.collect::<Vec<u8>>())
             }
             false => Place::NONE,
+        };
+        let keys = match numbers.len() {
+            ..=MAX_UNFILTERED_WORDS => Place::NONE,
+            _ => {
+                let hashes = self.vocabulary.key_hashes(numbers.into_iter());
+                self.arena.push(&KeyFilter::bytes(hashes))
+            }
         };
         self.variants.push(Variant {
             text: text_place,
             words,
+            keys,
             first: position,
             last: position,
             next: NONE,
@@ -192,9 +209,22 @@ impl Wordings {
         str::from_utf8(bytes.unwrap_or_default()).unwrap_or_default()
     }
 
-    /// All words of the texts.
-    pub(super) fn vocabulary(&self) -> &Vocabulary {
-        &self.vocabulary
+    /// The words of a variant; `None` if they are few.
+    pub(super) fn known_words(&self, variant: u32) -> Option<KnownWords<'_>> {
+        let bytes = self.arena.get(self.variants[variant as usize].keys)?;
+        Some(KnownWords {
+            vocabulary: &self.vocabulary,
+            keys: KeyFilter::new(bytes)?,
+        })
+    }
+
+    /// The words of the variant of a slot; `None` for several variants, and if the words are few.
+    #[inline]
+    pub(super) fn known_words_of(&self, slot: u32) -> Option<KnownWords<'_>> {
+        let slot = &self.slots[slot as usize];
+        (slot.first_variant == slot.last_variant)
+            .then(|| self.known_words(slot.first_variant))
+            .flatten()
     }
 
     /// Replaces the words of a text by the words of a variant; none if the texts decide no search.

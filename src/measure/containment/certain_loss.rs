@@ -1,13 +1,13 @@
 //! A quick test that rejects most pairs of texts of one template, without an alignment.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 
-use super::forgive::{MAX_GLUED, forgiven, is_glued};
+use super::forgive::{MAX_GLUED, forgiven, is_glued, may_be_misspelled};
 use crate::analysis::words::tokens::Token;
 use crate::analysis::words::vocabulary::key_hash;
 use crate::analysis::words::weights::Weights;
-use crate::analysis::words::{Vocabulary, Words};
+use crate::analysis::words::{KeyFilter, Vocabulary, Words};
 
 /// The most tokens of a short text.
 const MAX_TOKENS: usize = 256;
@@ -25,16 +25,15 @@ pub(super) fn are_apart(weights: &Weights, a: &Words<'_>, b: &Words<'_>) -> bool
     is_lost(weights, a, b, None) && is_lost(weights, b, a, None)
 }
 
-/// Returns `true` only if another text does not cover a text. A vocabulary has all words of the
-/// other text.
+/// Returns `true` only if another text does not cover a text.
 pub(crate) fn is_lost(
     weights: &Weights,
     text: &Words<'_>,
     other: &Words<'_>,
-    vocabulary: Option<&Vocabulary>,
+    known: Option<KnownWords<'_>>,
 ) -> bool {
     let key_hashes = other.tokens.iter().map(|token| key_hash(&token.key));
-    HeavyWords::new(text).are_lost(weights, text, vocabulary, key_hashes, || other)
+    HeavyWords::new(text).are_lost(weights, text, known, key_hashes, || other)
 }
 
 /// Returns `true` if a rule may match a token without an equal key in the other text.
@@ -45,8 +44,22 @@ fn may_be_forgiven(weights: &Weights, text: &[Token<'_>], at: usize, other: &[To
             .any(|each| forgiven(weights, &text[at], each).is_some())
 }
 
+/// The words of a text that an index knows.
+#[derive(Clone, Copy)]
+pub(crate) struct KnownWords<'k> {
+    /// All words of the text, and others.
+    pub(crate) vocabulary: &'k Vocabulary,
+    pub(crate) keys: KeyFilter<'k>,
+}
+
 /// The words of a text that may not be absent, for comparisons with many texts.
-pub(crate) struct HeavyWords(Vec<HeavyWord>);
+pub(crate) struct HeavyWords {
+    /// The words that may be a misspelling come last: their matches take longest to find.
+    words: Vec<HeavyWord>,
+    /// The index of the last word that was certainly lost. Texts of one template often lack the
+    /// same word.
+    last_lost: Cell<Option<usize>>,
+}
 
 struct HeavyWord {
     at: usize,
@@ -71,52 +84,75 @@ impl HeavyWords {
             key_hash: key_hash(&token.key),
             matches: OnceCell::new(),
         });
-        Self(heavy.collect())
+        let mut words: Vec<HeavyWord> = heavy.collect();
+        words.sort_by_key(|word| may_be_misspelled(&text.tokens[word.at]));
+        Self {
+            words,
+            last_lost: Cell::default(),
+        }
     }
 
     /// Returns `true` only if another text, with these hashes of its keys, does not cover the text
-    /// of these words. A vocabulary has all words of the other text, and is the same in all calls.
+    /// of these words. The vocabulary is the same in all calls.
     pub(crate) fn are_lost<'o, 't: 'o>(
         &self,
         weights: &Weights,
         text: &Words<'_>,
-        vocabulary: Option<&Vocabulary>,
+        known: Option<KnownWords<'_>>,
         key_hashes: impl ExactSizeIterator<Item = u32>,
         other: impl FnOnce() -> &'o Words<'t>,
     ) -> bool {
-        if self.0.is_empty() {
+        if self.words.is_empty() {
             return false;
         }
-        let is_short = key_hashes.len() <= MAX_TOKENS;
-        let mut counters = HashCounters::new(key_hashes);
-        let most = if is_short { usize::MAX } else { MAX_SEARCHED };
-        let missing = self.0.iter().filter(|word| !counters.take(word.key_hash));
-        let missing: Vec<u32> = missing.map(|word| word.key_hash).take(most).collect();
-        // Of several equal words, the alignment may match any.
-        let equal = |hash| self.0.iter().filter(move |word| word.key_hash == hash);
-        // The words of a short text are compared sooner than looked up.
-        if let Some(vocabulary) = vocabulary.filter(|_| !is_short) {
-            let mut has_no_match = |word: &HeavyWord| {
-                let matches = || PossibleMatches::new(weights, &text.tokens, word.at, vocabulary);
-                match word.matches.get_or_init(matches) {
-                    PossibleMatches::Keys(keys) => !keys.iter().any(|key| counters.has(*key)),
-                    PossibleMatches::Any => false,
-                }
-            };
-            if missing
-                .iter()
-                .any(|hash| equal(*hash).all(&mut has_no_match))
-            {
-                return true;
-            }
+        if known.is_some_and(|known| self.has_lost_word(weights, text, known)) {
+            return true;
         }
+        let most = match key_hashes.len() {
+            ..=MAX_TOKENS => usize::MAX,
+            _ => MAX_SEARCHED,
+        };
+        let mut counters = HashCounters::new(key_hashes);
+        let missing = self.words.iter();
+        let missing = missing.filter(|word| !counters.take(word.key_hash));
+        let missing: Vec<u32> = missing.map(|word| word.key_hash).take(most).collect();
         if missing.is_empty() {
             return false;
         }
         let other = other();
+        // Of several equal words, the alignment may match any.
+        let equal = |hash| self.words.iter().filter(move |word| word.key_hash == hash);
         missing.into_iter().any(|hash| {
             equal(hash).all(|word| !may_be_forgiven(weights, &text.tokens, word.at, &other.tokens))
         })
+    }
+
+    /// The hashes of the keys of which each other text has one, unless the text of these words is
+    /// certainly not covered: the keys that the last lost word needs. `None` before a loss.
+    pub(crate) fn needed_keys(&self) -> Option<Vec<u32>> {
+        let word = self.words.get(self.last_lost.get()?)?;
+        match word.matches.get()? {
+            PossibleMatches::Keys(keys) => Some([&[word.key_hash], &keys[..]].concat()),
+            PossibleMatches::Any => None,
+        }
+    }
+
+    /// Returns `true` only if another text has neither one of the words nor a word that a rule may
+    /// match with it.
+    fn has_lost_word(&self, weights: &Weights, text: &Words<'_>, other: KnownWords<'_>) -> bool {
+        let is_lost = |at: &usize| {
+            let word = &self.words[*at];
+            let matches = || PossibleMatches::new(weights, &text.tokens, word.at, other.vocabulary);
+            !other.keys.has(word.key_hash)
+                && match word.matches.get_or_init(matches) {
+                    PossibleMatches::Keys(keys) => !keys.iter().any(|key| other.keys.has(*key)),
+                    PossibleMatches::Any => false,
+                }
+        };
+        let mut order = self.last_lost.get().into_iter().chain(0..self.words.len());
+        let lost = order.find(is_lost);
+        self.last_lost.set(lost.or(self.last_lost.get()));
+        lost.is_some()
     }
 }
 
@@ -127,7 +163,9 @@ impl PossibleMatches {
             return Self::Any;
         }
         let is_forgiven = |other: &&Token<'_>| forgiven(weights, token, other).is_some();
-        let near = vocabulary.near(word).filter(is_forgiven);
+        // No other rule matches two ASCII words.
+        let words = may_be_misspelled(token).then(|| vocabulary.near(word));
+        let near = words.into_iter().flatten().filter(is_forgiven);
         let near = near.map(|other| key_hash(&other.key));
         // The first of the words that are written as one.
         let firsts = (1..word.len()).flat_map(|end| vocabulary.keys_of(&word[..end]));
@@ -146,9 +184,6 @@ struct HashCounters {
     long: Vec<u8>,
 }
 
-/// The bit of a counter whose hash the text has, beside the number of tokens that are not taken.
-const HAS: u8 = 1 << 7;
-
 impl HashCounters {
     fn new(hashes: impl ExactSizeIterator<Item = u32>) -> Self {
         let mut counters = Self {
@@ -161,7 +196,7 @@ impl HashCounters {
         }
         for hash in hashes {
             let counter = counters.of(hash);
-            *counter = (*counter | HAS).saturating_add(1);
+            *counter = counter.saturating_add(1);
         }
         counters
     }
@@ -178,16 +213,12 @@ impl HashCounters {
     /// Takes a token. Returns `false` if the text has no more tokens with this hash.
     fn take(&mut self, hash: u32) -> bool {
         let counter = self.of(hash);
-        let is_there = *counter > HAS;
+        let is_there = *counter > 0;
         // A full counter may have lost some of its tokens.
         if is_there && *counter != u8::MAX {
             *counter -= 1;
         }
         is_there
-    }
-
-    fn has(&mut self, hash: u32) -> bool {
-        *self.of(hash) != 0
     }
 }
 
@@ -206,7 +237,8 @@ fn is_written_otherwise(text: &[Token<'_>], at: usize, other: &[Token<'_>]) -> b
     let whole = &*text[at].text;
     let begins_here = |from: usize| {
         let first = &*other[from].text;
-        first.len() < whole.len() && whole.starts_with(first) && {
+        let has_same_start = whole.as_bytes().first() == first.as_bytes().first();
+        has_same_start && first.len() < whole.len() && whole.starts_with(first) && {
             let most = MAX_GLUED.min(other.len() - from);
             (2..=most).any(|count| is_glued(&text[at], &other[from..from + count]))
         }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
+use crate::analysis::words::KeyFilter;
 use crate::analysis::words::vocabulary::{Vocabulary, key_hash};
 use crate::text::table_lines;
 
@@ -135,10 +136,13 @@ fn loses_heavy_word(a: &Words<'_>, b: &Words<'_>) -> bool {
     // The vocabulary of an index has the words of both texts.
     let mut both = Vocabulary::of(b);
     both.numbers(a);
+    let key_hashes = || b.tokens.iter().map(|token| key_hash(&token.key));
+    let bytes = KeyFilter::bytes(key_hashes());
     let loses = |vocabulary: Option<&Vocabulary>| {
-        let key_hashes = b.tokens.iter().map(|token| key_hash(&token.key));
+        let keys = KeyFilter::new(&bytes).unwrap();
+        let known = vocabulary.map(|vocabulary| KnownWords { vocabulary, keys });
         let heavy = HeavyWords::new(a);
-        heavy.are_lost(Weights::builtin(), a, vocabulary, key_hashes, || b)
+        heavy.are_lost(Weights::builtin(), a, known, key_hashes(), || b)
     };
     let found = loses(None);
     assert!(loses(Some(&both)) || !found);
