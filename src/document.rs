@@ -1,4 +1,4 @@
-//! [`Document`], [`Within`] and [`Match`].
+//! [`Document`], [`OnExists`], [`Within`] and [`Match`].
 
 use std::cmp::Ordering;
 
@@ -60,6 +60,10 @@ pub struct Document {
     /// a database with [scopes](crate::Builder::scopes). Not stored.
     #[cfg_attr(feature = "serde", serde(default))]
     pub within: Within,
+    /// The treatment of a stored document with the same id or key, if this document is inserted.
+    /// Not stored.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub on_exists: OnExists,
 }
 
 /// The documents with which an insert compares a new document, in a database with
@@ -76,6 +80,23 @@ pub enum Within {
     Scopes(Vec<String>),
     /// All documents.
     All,
+}
+
+/// The treatment of a stored document whose id or key is inserted again, such as an item of a feed
+/// whose text was corrected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum OnExists {
+    /// The stored document stays: [`Outcome::Exists`](crate::Outcome::Exists).
+    #[default]
+    Keep,
+    /// A document with another fingerprint, text or fields replaces the stored document
+    /// ([`Outcome::Replaced`](crate::Outcome::Replaced)), and is not compared with other documents.
+    Replace,
+    /// As [`Replace`](Self::Replace), only if the new text covers the stored text and has more, as
+    /// [`containment`](crate::containment) decides.
+    ReplaceIfExtends,
 }
 
 /// A deserialised document without the field `reliable` is reliable, as one from [`Document::new`].
@@ -107,6 +128,7 @@ impl Document {
             copies: None,
             scope: None,
             within: Within::default(),
+            on_exists: OnExists::default(),
         }
     }
 
@@ -142,6 +164,13 @@ impl Document {
     #[must_use]
     pub fn compared_within(mut self, within: Within) -> Self {
         self.within = within;
+        self
+    }
+
+    /// Sets the treatment of a stored document with the same id or key.
+    #[must_use]
+    pub fn replacing(mut self, on_exists: OnExists) -> Self {
+        self.on_exists = on_exists;
         self
     }
 

@@ -131,7 +131,7 @@ pub use api::snapshot::Snapshot;
 pub use api::transaction::Transaction;
 pub use copies::{Copies, Sighting, SightingKind};
 pub use dedup::text_index::{SimilarIndex, SimilarText};
-pub use document::{Document, Match, Within};
+pub use document::{Document, Match, OnExists, Within};
 pub use error::{Error, Result};
 pub use feature::{Feature, UnreliableReason};
 pub use ids::{DocId, DocRef, Fingerprint, Fingerprint128, TextFingerprint, Timestamp};

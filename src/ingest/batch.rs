@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use super::prefetch::{PrefetchCache, PrefetchedAnswer, PrefetchedDocument};
 use super::{Change, Outcome, PreparedChange};
+use crate::analysis::Analysed;
 use crate::copies::{Copies, Sighting, SightingKind};
-use crate::document::{Document, Match};
+use crate::document::{Document, Match, OnExists};
 use crate::error::Result;
 use crate::ids::scope::{IdRanges, ScopeNumber, sequence};
 use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::measure::containment::Verdict;
-use crate::measure::decision::{Resolution, SimilarRule};
+use crate::measure::decision::{Decision, Resolution, SimilarRule};
 use crate::query::{self, Similar, TextQuery};
 use crate::record::{Record, refused_hash};
 use crate::store::{
@@ -195,26 +196,24 @@ impl<A: ViewAccess> Batch<A> {
                 Ok(removal_outcome(stored.filter(|_| is_older)))
             }
             Change::Upsert(document) => {
+                if let Some(stored) = stored {
+                    return self.replace(id, stored, document, prepared);
+                }
                 if let Some(outcome) = self.expired_outcome(prepared) {
                     return Ok(outcome);
                 }
-                // A corrected document is the same document, and has the same copies.
-                let copies = match stored {
-                    Some(_) if self.view.keeps_copies() => self.copies_of(id)?,
-                    _ => None,
-                };
                 let id = self.upserted_id(id, prepared)?;
-                self.put(id, document, prepared, copies);
-                Ok(match stored {
-                    Some(stored) => Outcome::Replaced { stored },
-                    None => inserted(document),
-                })
+                self.put(id, document, prepared, None);
+                Ok(inserted(document))
             }
             Change::Insert(document)
             | Change::InsertUnique { document, .. }
             | Change::InsertUnlessSimilar { document, .. } => {
                 if let Some(stored) = stored {
-                    return Ok(Outcome::Exists { stored });
+                    if !self.replaces(id, stored, document, prepared)? {
+                        return Ok(Outcome::Exists { stored });
+                    }
+                    return self.replace(id, stored, document, prepared);
                 }
                 // Before the search for duplicates: with sliding retention, a duplicate that is
                 // expired itself must not count as an arrival.
@@ -237,6 +236,63 @@ impl<A: ViewAccess> Batch<A> {
                 Ok(found.map_or(inserted(document), |(_, outcome)| outcome))
             }
         }
+    }
+
+    /// Returns `true` if a document replaces the stored document with its id or key.
+    fn replaces(
+        &self,
+        id: DocId,
+        stored: Fingerprint,
+        document: &Document,
+        prepared: &PreparedChange,
+    ) -> Result<bool> {
+        if document.on_exists == OnExists::Keep {
+            return Ok(false);
+        }
+        let old = match self.edits.get(&id).map(|edit| &edit.text) {
+            Some(TextEdit::Put(text)) => Some(text.record().clone()),
+            Some(TextEdit::Remove) => None,
+            Some(TextEdit::Keep) | None => self.view.record(id)?,
+        };
+        let parts = |record: &Record| {
+            let fields = record.fields().map(str::to_owned);
+            (fields, record.clone().into_text())
+        };
+        let old = old.as_ref().map(parts).unwrap_or_default();
+        let new = prepared.text.record().map(parts).unwrap_or_default();
+        Ok(match document.on_exists {
+            OnExists::Keep => false,
+            OnExists::Replace => stored != document.fingerprint || new != old,
+            OnExists::ReplaceIfExtends => match (&new.1, &old.1) {
+                (Some(new), Some(old)) => {
+                    let (new, old) = (Analysed::lazy(new.as_str()), Analysed::lazy(old.as_str()));
+                    let found = new.removable(&old, Decision::Contained);
+                    found.is_some_and(|found| found.verdict == Verdict::BInA)
+                }
+                _ => false,
+            },
+        })
+    }
+
+    /// Replaces a stored document, unless the new one arrived before the window.
+    fn replace(
+        &mut self,
+        id: DocId,
+        stored: Fingerprint,
+        document: &Document,
+        prepared: &PreparedChange,
+    ) -> Result<Outcome> {
+        if let Some(outcome) = self.expired_outcome(prepared) {
+            return Ok(outcome);
+        }
+        // A corrected document is the same document, and has the same copies.
+        let copies = match self.view.keeps_copies() {
+            true => self.copies_of(id)?,
+            false => None,
+        };
+        let id = self.upserted_id(id, prepared)?;
+        self.put(id, document, prepared, copies);
+        Ok(Outcome::Replaced { stored })
     }
 
     /// [`Outcome::Expired`] if the document arrived before the window, as of the latest arrival.

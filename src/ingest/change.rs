@@ -140,8 +140,8 @@ pub enum Outcome {
         /// [`Document::reliable`]: if `false`, no query by fingerprint finds the document.
         reliable: bool,
     },
-    /// The id is taken; nothing changed. If `stored` is the fingerprint of the change, the change
-    /// was a repetition.
+    /// The id is taken; nothing changed, unless [`Document::on_exists`] replaces the document. If
+    /// `stored` is the fingerprint of the change, the change was a repetition.
     Exists {
         /// The fingerprint stored under the id.
         stored: Fingerprint,
@@ -172,7 +172,8 @@ pub enum Outcome {
         /// The time before which documents are expired.
         cutoff: Timestamp,
     },
-    /// The document replaced a stored document with its id.
+    /// The document replaced a stored document with its id: an upsert, or an insert by
+    /// [`Document::on_exists`].
     Replaced {
         /// The fingerprint of the replaced document.
         stored: Fingerprint,

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use simdb::{
-    Builder, Change, Copies, Database, DocId, Document, Error, Fingerprint, Outcome, Sighting,
-    SightingKind, SimilarRule, Snapshot, Timestamp,
+    Builder, Change, Copies, Database, DocId, Document, Error, Fingerprint, OnExists, Outcome,
+    Sighting, SightingKind, SimilarRule, Snapshot, Timestamp,
 };
 use test_support::{
     INSERTED, Model, SplitMix, assert_holds, assert_sound, builder, copy_open, document, folder,
@@ -482,4 +482,49 @@ fn databases_without_copies_and_bad_numbers_are_refused_by_name() {
     assert!(matches!(error, Error::ZeroLimit), "{error:?}");
     assert_eq!(snapshot_of(&database).copies(1).unwrap(), None);
     assert_eq!(database.settings().copies, Some(1_000));
+}
+
+#[test]
+fn corrected_text_replaces_the_document_with_its_key() {
+    let folder = folder();
+    let database = builder()
+        .keys(true)
+        .fields(true)
+        .similar(true)
+        .copies(NEWEST);
+    let mut database = database.create(folder.path().join("feed.simdb")).unwrap();
+    let insert = |key: &str, text: &str, on_exists| {
+        let document = database.document(key, text).unwrap().replacing(on_exists);
+        database.insert_unique(document, 3).unwrap()
+    };
+    let ferry = "The ferry to the islands was cancelled due to heavy fog.";
+    let buses = "The ferry to the islands was cancelled due to heavy fog. Buses are late.";
+    let corrected = "The ferry to the harbour was cancelled due to heavy fog. Buses are late.";
+    assert_eq!(insert("a", ferry, OnExists::Replace), INSERTED);
+    assert!(matches!(
+        insert("b", ferry, OnExists::Replace),
+        Outcome::Duplicate(_)
+    ));
+    let exists = |outcome| matches!(outcome, Outcome::Exists { .. });
+    let replaced = |outcome| matches!(outcome, Outcome::Replaced { .. });
+    assert!(exists(insert("a", buses, OnExists::Keep)));
+    assert!(exists(insert("a", corrected, OnExists::ReplaceIfExtends)));
+    // A repetition changes nothing.
+    assert!(exists(insert("a", ferry, OnExists::Replace)));
+    assert!(exists(insert("a", ferry, OnExists::ReplaceIfExtends)));
+    assert!(replaced(insert("a", buses, OnExists::ReplaceIfExtends)));
+    assert!(exists(insert("a", ferry, OnExists::ReplaceIfExtends)));
+    assert!(replaced(insert("a", corrected, OnExists::Replace)));
+    let fields = database.document("a", corrected).unwrap().with_fields("{}");
+    let fields = fields.replacing(OnExists::Replace);
+    assert!(replaced(database.insert(fields).unwrap()));
+    // The story keeps its id and its copies, and a refused key is still known.
+    let stored = database.get("a").unwrap().unwrap();
+    assert_eq!(
+        (stored.id, stored.text.as_deref()),
+        (DocId(1), Some(corrected))
+    );
+    assert_eq!(stored.copies.unwrap().count, 1);
+    assert_eq!(insert("b", corrected, OnExists::Replace), Outcome::Seen);
+    assert_sound(&mut database);
 }

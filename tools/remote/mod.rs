@@ -393,6 +393,7 @@ fn outcome_of(mut answer: Value) -> Result<Outcome> {
         "similar" => Outcome::Similar(similar(field("match"))?),
         "extends" => Outcome::Extends(similar(field("match"))?),
         "supersedes" => Outcome::Supersedes(serde_json::from_value(field("matches"))?),
+        "seen" => Outcome::Seen,
         "expired" => Outcome::Expired {
             cutoff: serde_json::from_value(field("cutoff"))?,
         },

@@ -179,3 +179,39 @@ fn database_without_copies_is_refused_with_the_option() {
         .load(&["bad.simdb", "one.jsonl", "--copies", "0"])
         .fails(&["1..=1000"]);
 }
+
+#[test]
+fn corrected_item_replaces_its_document_on_request() {
+    let folder = Folder::new();
+    watch_one_by_one(&folder);
+    let item = |text: &str| {
+        json!({"guid": "a/2", "title": "Ferry", "time": "2024-05-31T13:00:00Z", "text": text})
+            .to_string()
+            + "\n"
+    };
+    let watch = |on_exists: &str, text: &str| {
+        let watch = [&WATCH[..], &["--on-exists", on_exists]].concat();
+        let answered = folder.cli_from(&watch, item(text).as_bytes()).ends(0);
+        answered.one_json()["verdict"].as_str().unwrap().to_owned()
+    };
+    let longer = "The ferry to the islands was cancelled because of heavy fog. Buses are late.";
+    assert_eq!(watch("keep", longer), "exists");
+    assert_eq!(
+        watch(
+            "replace-if-extends",
+            "A text about something else altogether."
+        ),
+        "exists"
+    );
+    assert_eq!(watch("replace-if-extends", longer), "replaced");
+    assert_eq!(watch("replace", longer), "exists");
+    assert_eq!(
+        watch("replace", "A text about something else altogether."),
+        "replaced"
+    );
+    let get = folder
+        .cli(&["get", "feed.simdb", "--key", "a/2", "--json"])
+        .ends(0)
+        .one_json();
+    assert_eq!(get["text"], "A text about something else altogether.");
+}

@@ -283,6 +283,7 @@ impl Load {
             copies,
             scope,
             within: _,
+            on_exists: _,
         } = document;
         let keeps = self.header.keeps();
         self.next_sequence = self.next_sequence.max(sequence(id).saturating_add(1));

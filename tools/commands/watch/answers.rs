@@ -41,6 +41,9 @@ enum LineVerdict<'a> {
         copies: Option<CopiesSoFar>,
     },
     Seen,
+    Replaced {
+        stored: String,
+    },
     Exists {
         stored: String,
         repeated: bool,
@@ -208,6 +211,7 @@ impl LineVerdict<'_> {
             Self::Duplicate { .. } => &mut counts.duplicates,
             Self::Exists { .. } => &mut counts.exist,
             Self::Seen => &mut counts.seen,
+            Self::Replaced { .. } => &mut counts.replaced,
             Self::Expired { .. } => &mut counts.expired,
             Self::Rejected { .. } => &mut counts.rejected,
         }
@@ -233,6 +237,9 @@ impl LineVerdict<'_> {
                 }
             }
             Outcome::Seen => Self::Seen,
+            Outcome::Replaced { stored } => Self::Replaced {
+                stored: stored.to_string(),
+            },
             Outcome::Expired { cutoff } => Self::Expired {
                 cutoff: cutoff.to_string(),
             },

@@ -14,6 +14,8 @@ pub(super) struct VerdictCounts {
     pub(super) exist: u64,
     /// Documents that were refused before as copies.
     pub(super) seen: u64,
+    /// Stored documents that a later document with their id or key replaced.
+    pub(super) replaced: u64,
     pub(super) expired: u64,
     pub(super) rejected: u64,
 }
@@ -46,10 +48,11 @@ impl VerdictCounts {
             duplicates,
             exist,
             seen,
+            replaced,
             expired,
             rejected,
         } = self;
-        new + duplicates + exist + seen + expired + rejected
+        new + duplicates + exist + seen + replaced + expired + rejected
     }
 
     pub(super) fn summary(self, started: Instant) -> String {
@@ -58,6 +61,7 @@ impl VerdictCounts {
             duplicates,
             exist,
             seen,
+            replaced,
             expired,
             rejected,
         } = self;
@@ -69,8 +73,12 @@ impl VerdictCounts {
             0 => String::new(),
             _ => format!("{} seen before, ", grouped(seen)),
         };
+        let replaced = match replaced {
+            0 => String::new(),
+            _ => format!("{} replaced, ", grouped(replaced)),
+        };
         format!(
-            "{} in {seconds:.1} s, {} a second: {} new, {}, {} there already, {seen}{} expired, \
+            "{} in {seconds:.1} s, {} a second: {} new, {}, {} there already, {seen}{replaced}{} expired, \
              {} rejected",
             counted(lines, "line"),
             grouped(per_second as u64),

@@ -5,7 +5,7 @@ use std::time::{Instant, SystemTime};
 
 use anyhow::{Error, Result, anyhow};
 use rayon::prelude::*;
-use simdb::{Change, Database, DocId, Document, Fingerprint, Ticket};
+use simdb::{Change, Database, DocId, Document, Fingerprint, OnExists, Ticket};
 
 use super::lines::{Event, InputLine};
 use crate::console::error_text;
@@ -49,6 +49,7 @@ pub(super) struct Documents<'d> {
     /// The ids to assign; `None` without `--assign-ids`.
     pub(super) ids: Option<IdSequence>,
     pub(super) on_error: OnError,
+    pub(super) on_exists: OnExists,
 }
 
 impl Documents<'_> {
@@ -175,6 +176,7 @@ impl Documents<'_> {
             },
             (None, _) => {}
         }
+        document.on_exists = self.on_exists;
         Some(match self.rule {
             Some(rule) => rule.change(document),
             None => Change::Insert(document),

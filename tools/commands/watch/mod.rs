@@ -19,9 +19,9 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
-use anyhow::{Result, anyhow, bail};
-use clap::Args;
-use simdb::{Database, Error};
+use anyhow::{Result, anyhow, bail, ensure};
+use clap::{Args, ValueEnum};
+use simdb::{Database, Error, OnExists};
 
 use self::answers::Answers;
 use self::counts::VerdictCounts;
@@ -61,6 +61,9 @@ use crate::options::{DuplicateRule, FieldNames, KeyOptions, NewDatabase, OnError
 /// exists: the id is taken, and the document is not stored. `stored` is the fingerprint of the
 /// stored document; `repeated` is true if both fingerprints are equal.
 ///
+/// replaced: with --on-exists, the document is stored in place of the document with its id or key,
+/// whose fingerprint was `stored`.
+///
 /// expired: the document arrived before `cutoff`, outside the retention window. It is not stored.
 ///
 /// rejected: the line is no document, or its time is too far ahead, for the reason in `error`.
@@ -98,6 +101,14 @@ pub struct Watch {
     #[arg(long, value_enum, default_value_t = OnError::Skip)]
     on_error: OnError,
 
+    /// The treatment of a stored document whose id or key comes again with another text or fields
+    ///
+    /// keep answers `exists`. replace stores the new document in its place, answers `replaced`, and
+    /// does not compare it with other documents. replace-if-extends does so only if the new text
+    /// has all words of the stored text, in order, and more; the database must keep texts.
+    #[arg(long, value_enum, default_value_t = OnExistsOption::Keep)]
+    on_exists: OnExistsOption,
+
     #[command(flatten)]
     fields: FieldNames,
 
@@ -131,6 +142,24 @@ pub struct Watch {
     monitor: MonitorOptions,
 }
 
+/// The value of `--on-exists`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OnExistsOption {
+    Keep,
+    Replace,
+    ReplaceIfExtends,
+}
+
+impl From<OnExistsOption> for OnExists {
+    fn from(option: OnExistsOption) -> Self {
+        match option {
+            OnExistsOption::Keep => Self::Keep,
+            OnExistsOption::Replace => Self::Replace,
+            OnExistsOption::ReplaceIfExtends => Self::ReplaceIfExtends,
+        }
+    }
+}
+
 impl Watch {
     pub fn run(&self, output: &mut Output) -> Result<()> {
         let started = Instant::now();
@@ -162,6 +191,7 @@ impl Watch {
             rule,
             ids: self.ids(&database)?,
             on_error: self.on_error,
+            on_exists: self.on_exists.into(),
         };
         let room = Arc::new(Room::default());
         let monitor = Arc::new(Monitor::new());
@@ -237,6 +267,11 @@ impl Watch {
                 self.new.refuse_other(path, database.settings())?;
                 self.fields.refuse_unkept(database.settings())?;
                 self.keys.refuse_unkept(database.settings())?;
+                ensure!(
+                    self.on_exists != OnExistsOption::ReplaceIfExtends
+                        || database.settings().keep_texts,
+                    "--on-exists replace-if-extends compares texts, and this database keeps none"
+                );
                 if let Some(rule) = rule {
                     rule.refuse_unkept(path, database.settings())?;
                 }

@@ -214,6 +214,7 @@ impl Monitor {
             duplicates,
             exist,
             seen,
+            replaced,
             expired,
             rejected,
         } = answered.counts;
@@ -222,6 +223,7 @@ impl Monitor {
             "read": self.read.load(Ordering::Relaxed),
             "answered": answered.counts.lines(),
             "new": new,
+            "replaced": replaced,
             "refused": {"duplicate": duplicates, "exists": exist, "seen": seen, "expired": expired},
             "rejected": rejected,
             "copies": answered.copies,
@@ -272,6 +274,7 @@ impl Monitor {
             ("{verdict=\"duplicate\"}", counts.duplicates as f64),
             ("{verdict=\"exists\"}", counts.exist as f64),
             ("{verdict=\"seen\"}", counts.seen as f64),
+            ("{verdict=\"replaced\"}", counts.replaced as f64),
             ("{verdict=\"expired\"}", counts.expired as f64),
             ("{verdict=\"rejected\"}", counts.rejected as f64),
         ];

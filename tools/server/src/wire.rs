@@ -58,6 +58,7 @@ impl From<Document> for WireDocument {
             copies,
             scope,
             within: _,
+            on_exists: _,
         } = document;
         let object = |fields: String| {
             serde_json::from_str(&fields).unwrap_or_else(|_| Value::String(fields.clone()))
