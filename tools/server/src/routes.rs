@@ -14,9 +14,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 
 use crate::access::Right;
-use crate::api::{change, compare, documents, operations, query};
+use crate::api::{change, compare, documents, operations, query, top};
 use crate::error::{ApiError, RefusalKind};
-use crate::page::{self, browse, groups, health, review, search};
+use crate::page::{self, browse, copies, groups, health, review, search};
 use crate::server::Server;
 
 /// An address of the server.
@@ -62,6 +62,7 @@ routes! {
     post "/v1/documents" Write change::change;
     get "/v1/documents/{id}" Read documents::get;
     delete "/v1/documents/{id}" Write change::remove;
+    get "/v1/top" Read top::top;
     post "/v1/query" Read query::query;
     post "/v1/similar" Read query::similar;
     post "/v1/compare" Read compare::compare;
@@ -69,6 +70,7 @@ routes! {
     get "/search" Read search::search;
     post "/search" Read search::search_form;
     get "/groups" Read groups::groups;
+    get "/copies" Read copies::copies;
     get "/review" Read review::review;
     post "/review" Write review::answer;
     get "/health" Read health::health;

@@ -289,3 +289,35 @@ fn health_of_a_database_in_tables_has_plots() {
     assert!(page.contains("3 documents were examined"), "{page}");
     assert!(page.matches("<svg").count() >= 5, "{page}");
 }
+
+#[test]
+fn copies_are_counted_and_plotted() {
+    let served = Served::new(&["--no-token", "--copies", "2"]);
+    assert!(shown(&served, "/copies").contains("No document was repeated"));
+    let insert = |id: u64| {
+        let body = json!([{"id": id, "text": FERRY}]);
+        let path = "/v1/documents?mode=insert_unique";
+        served.post(path, &body).with(200)
+    };
+    for id in 1..5 {
+        insert(id);
+    }
+    let again = insert(4);
+    assert!(again.to_string().contains("\"seen\""), "{again}");
+    let top = served.get("/v1/top?limit=1&since_seconds=3600").with(200);
+    assert_eq!(top["documents"][0]["id"], "1");
+    assert_eq!(top["documents"][0]["copies"]["count"], 3);
+    assert_eq!(top["documents"][0]["copies"]["newest"][0]["document"], "4");
+    assert_eq!(
+        served.get("/v1/documents/1").with(200)["copies"]["count"],
+        3
+    );
+    assert_eq!(served.get("/v1/top?limit=0").status, 400);
+    let page = shown(&served, "/copies?hours=2");
+    for part in ["3 copies", "<svg", "first seen"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let without = Served::new(&["--no-token"]);
+    assert!(shown(&without, "/copies").contains("--copies 16"));
+    assert_eq!(without.get("/v1/top").status, 400);
+}

@@ -6,3 +6,4 @@ pub mod documents;
 pub mod lines;
 pub mod operations;
 pub mod query;
+pub mod top;

@@ -1,7 +1,7 @@
 //! The page, for people: server-rendered HTML, one style sheet, and a script without which
 //! everything works.
 //!
-//! - `browse`, `search`, `groups`, `review`, `health`: the sections
+//! - `browse`, `search`, `groups`, `copies`, `review`, `health`: the sections
 //! - `words`: the texts in English and in Chinese
 //! - `marks`: two texts with their differences
 //! - `parts`: what several sections show
@@ -10,6 +10,7 @@
 //! `Content-Security-Policy`, so plots are SVG with attributes.
 
 pub mod browse;
+pub mod copies;
 pub mod groups;
 pub mod health;
 pub mod marks;
@@ -35,15 +36,17 @@ pub enum Section {
     Browse,
     Search,
     Groups,
+    Copies,
     Review,
     Health,
 }
 
 impl Section {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Browse,
         Self::Search,
         Self::Groups,
+        Self::Copies,
         Self::Review,
         Self::Health,
     ];
@@ -53,6 +56,7 @@ impl Section {
             Self::Browse => "/",
             Self::Search => "/search",
             Self::Groups => "/groups",
+            Self::Copies => "/copies",
             Self::Review => "/review",
             Self::Health => "/health",
         }
@@ -63,6 +67,7 @@ impl Section {
             Self::Browse => words.browse,
             Self::Search => words.search,
             Self::Groups => words.groups,
+            Self::Copies => words.copies,
             Self::Review => words.review,
             Self::Health => words.health,
         }

@@ -1,0 +1,67 @@
+//! `GET /v1/top`: the documents with the most copies.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use simdb::{Document, Snapshot, Timestamp};
+
+use crate::error::{ApiError, json_response};
+use crate::server::Server;
+use crate::wire::WireDocument;
+
+/// The documents of an answer, unless the request says otherwise, and at most.
+const DOCUMENTS: usize = 10;
+const MAX_DOCUMENTS: usize = 1000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TopQuery {
+    limit: Option<usize>,
+    /// Only documents with a copy in these seconds, back from the latest arrival or the clock.
+    since_seconds: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Top {
+    documents: Vec<WireDocument>,
+}
+
+pub async fn top(
+    State(server): State<Arc<Server>>,
+    query: Result<Query<TopQuery>, QueryRejection>,
+) -> Result<Response, ApiError> {
+    let Query(query) = query.map_err(|error| ApiError::bad_request(error.body_text()))?;
+    let limit = query.limit.unwrap_or(DOCUMENTS);
+    if !(1..=MAX_DOCUMENTS).contains(&limit) {
+        let message = format!("limit is {limit}; it is from 1 to {MAX_DOCUMENTS}");
+        return Err(ApiError::bad_request(message));
+    }
+    if server.database.settings().copies.is_none() {
+        return Err(ApiError::bad_request(
+            "this database records no copies; create one with --copies",
+        ));
+    }
+    let shared = Arc::clone(&server);
+    let most = move || most_copied(&shared.database.snapshot()?, limit, query.since_seconds);
+    let documents = server.queries.run(most).await??;
+    let documents = documents.into_iter().map(WireDocument::from).collect();
+    Ok(json_response(&Top { documents }))
+}
+
+/// The documents with the most copies, with their copies.
+pub fn most_copied(
+    snapshot: &Snapshot,
+    limit: usize,
+    since_seconds: Option<u64>,
+) -> simdb::Result<Vec<Document>> {
+    let now = snapshot.now().unwrap_or_else(Timestamp::now);
+    let since = |seconds: u64| Timestamp(now.0.saturating_sub(seconds.saturating_mul(1000)));
+    let mut documents = Vec::new();
+    for (id, _) in snapshot.most_copied(limit, since_seconds.map(since))? {
+        documents.extend(snapshot.get(id)?);
+    }
+    Ok(documents)
+}
