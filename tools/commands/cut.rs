@@ -29,8 +29,8 @@ use crate::options::OnBadRecord;
 ///
 /// A line or paragraph that occurs in at least --in-documents documents stays in the first of them
 /// and is cut from the others. Lines are equal if they differ in case, width, white space,
-/// punctuation, or traditional and simplified characters only; a line without a letter is never
-/// cut. Other signs do not count either: lines of source code that differ in an operator are equal.
+/// traditional and simplified characters, or punctuation only; `+ # & . _ % -` count, and a line
+/// without a letter is never cut.
 /// A paragraph is the lines between lines of white space; it is cut with the blank lines after it.
 ///
 /// Every record is copied. The rest of a changed text is written anew, other fields and other

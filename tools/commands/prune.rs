@@ -28,9 +28,9 @@ use crate::formats::time::TimeRules;
 /// arrived later are removed; before the reset, `simdb-cli export` writes them.
 ///
 /// The exit code is 0 also if nothing was removed. --json prints before (the moment, or null if no
-/// document ever arrived), older (the number of documents that arrived before it) and removed (the
-/// number of removed documents: 0 with --dry-run); with --reset-clock clock_before, clock_after and
-/// removed.
+/// document ever arrived, unless the system clock counts), older (the number of documents that
+/// arrived before it) and removed (the number of removed documents: 0 with --dry-run); with
+/// --reset-clock clock_before, clock_after and removed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -25,6 +25,12 @@ pub fn verdict_line(found: &Containment) -> String {
         Verdict::AInB => "B covers A and has more",
         Verdict::SameBody => "each text covers the body of the other; what is around it differs",
         Verdict::BInA => "A covers B and has more",
+        Verdict::Template | Verdict::Different if found.missing_in_b.is_empty() => {
+            "B has all words of A, and others that alter it"
+        }
+        Verdict::Template | Verdict::Different if found.missing_in_a.is_empty() => {
+            "A has all words of B, and others that alter it"
+        }
         Verdict::Template => "each text has words of its own in a common frame",
         Verdict::Different => "each text has words of its own",
     };

@@ -391,7 +391,9 @@ fn fields_of(kept: Map<String, Value>) -> Result<Option<String>, String> {
     for (name, value) in kept {
         match value {
             Value::Null => {}
-            Value::Object(inner) => fields.extend(inner),
+            Value::Object(inner) => {
+                fields.extend(inner.into_iter().filter(|(_, value)| !value.is_null()))
+            }
             value => drop(fields.insert(name, value)),
         }
     }

@@ -220,21 +220,23 @@ Summary (--json): read = inserted + duplicates + present + expired + rejected
   duplicates            documents dropped by --unique
   replaced              stored documents removed by --on-extended replace
   rejected              records left out by --on-error skip
-  present               documents stored before with the same id and fingerprint
+  present               documents stored before with the same id and fingerprint, and documents
+                        whose key or id is the key or id of a copy that was refused before
   expired               documents that arrived before the retention window
   unreliable            documents whose text is too short, or repeats one phrase: --unique RADIUS
-                        drops only equal texts, in a database with --similar; --unique similar
+                        drops only equal texts, of one load without keys or times, or in a
+                        database with --similar; --unique similar
                         drops equal texts, and similar ones if longer runs of letters tell them
                         apart
   seconds, documents_per_second, file_bytes
 
-Lines of --duplicates:  id, fingerprint, duplicate_of, distance, file, line, byte, row, text, and
+Lines of --duplicates:  id (null beside the key with --key), fingerprint, duplicate_of, distance, file, line, byte, row, text, and
                         with --unique similar edit_similarity (null for very long texts), jaccard,
                         containment (same or a_in_b), missing_in_b and missing_in_a, the words and
                         weights that the kept text B and the dropped text A lack. A document that
                         --on-extended replace has removed: the record that replaced it, and no text
 Lines of --rejects:     file, line, byte, row, id, reason
-  Both files appear when the load has succeeded; with --force they replace existing files.
+  --duplicates appears when the load has succeeded, --rejects also if all records are bad; with --force they replace existing files.
   line counts from 1. Records of raw have byte, an offset, instead; records of npy and parquet have
   row, counted from 0. Unknown values are null.
 

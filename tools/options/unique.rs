@@ -79,11 +79,11 @@ pub struct LikenessOptions {
     ///
     /// contained: a document is a near-duplicate only if the text that is kept has all words of its
     /// text, in their order. news: the same of the bodies of reports. A copy may have another
-    /// headline over an equal body of 32 words or more, other lines around it (16 words, or an
-    /// eighth of the body), sentences of at most twelve words without a number or a name, and in a
-    /// long body one edited word in 200. The fact in such a line is lost. alike: the thresholds of
-    /// --edit-similarity and --jaccard decide alone, so texts of one template that differ in a name
-    /// are near-duplicates.
+    /// headline over an equal body of more than 32 words of content, other lines around it (16
+    /// words, or an eighth of the body), sentences of at most twelve words without a number or a
+    /// name, and in a long body one edited word in 200. The fact in such a line is lost. alike: the
+    /// thresholds of --edit-similarity and --jaccard decide alone, so texts of one template that
+    /// differ in a name are near-duplicates.
     #[arg(long, value_enum, value_name = "RULE", help_heading = "Duplicates")]
     decide: Option<DecisionRule>,
 

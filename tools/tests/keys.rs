@@ -238,3 +238,17 @@ fn keys_and_ids_do_not_mix() {
         .load(&["new.simdb", "long.jsonl", "--key", "url"])
         .fails(&["a key has 1 to 1024 bytes"]);
 }
+
+#[test]
+fn fields_of_a_kept_object_are_kept_without_nulls() {
+    let folder = Folder::new();
+    let page =
+        json!({"url": "a", "meta": {"title": "Cats", "author": null}, "text": "Three cats sat."});
+    folder.write("a.jsonl", format!("{page}\n"));
+    folder
+        .load(&["a.simdb", "a.jsonl", "--key", "url", "--keep", "meta"])
+        .ends(0);
+    let get = ["get", "a.simdb", "--key", "a", "--json"];
+    let found = folder.cli(&get).ends(0).one_json();
+    assert_eq!(found["fields"], json!({"title": "Cats"}));
+}

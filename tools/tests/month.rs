@@ -321,13 +321,15 @@ fn every_answer_of_a_month_equals_the_model() {
     };
     let mut random = SplitMix(11);
     let part = items.len() / 20;
+    let mut may_fill = disk.is_some();
     for number in 1..=20 {
         let to = number * part;
         // Items without an answer are fed again.
         while month.answered < to {
             let left = to - month.answered;
             let end = match number {
-                10 if disk.is_some() && left == part => {
+                10 if may_fill => {
+                    may_fill = false;
                     month.fill_disk();
                     End::FullDisk
                 }

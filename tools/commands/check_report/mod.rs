@@ -59,7 +59,8 @@ use crate::formats::Wanted;
 /// that is kept.
 ///
 /// INPUT are the files that `dedup` read, with the same options. A file may have moved: then its
-/// name without the folder counts. A keeper in the database of `dedup --against` needs --against.
+/// name without the folder counts. Each file is given once. A keeper in the database of `dedup
+/// --against` needs --against.
 ///
 /// Each line that does not hold is printed with the reason, as REPORT:LINE: document ID: reason, or
 /// with --json as {"line":3,"id":7,"reason":"..."}; then the counts. The exit code is 1 if a line

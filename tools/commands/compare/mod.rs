@@ -32,8 +32,9 @@ use crate::remote::Remote;
 ///
 /// First prints the verdict (same, a_in_b, same_body, b_in_a, template, different), and both texts,
 /// one below the other. Words in brackets are missing in the other text, with their weights in
-/// nats. A text is covered if the other text has all of its words, in their order. Case, forms of
-/// one word and forms of one number are equal.
+/// nats. A text is covered only if the other text has all of its words, in their order, and adds
+/// no word to a clause that turns it or names another thing. Case, forms of one word and forms of
+/// one number are equal.
 ///
 /// Then prints two decisions, strict (fingerprints within radius 3) and similar (by the wording and
 /// the verdict, see --decide), and all measures. Measures compare normalised texts: without

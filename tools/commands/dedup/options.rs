@@ -32,9 +32,9 @@ use crate::options::{OnBadRecord, RecipeOptions};
 /// --ignore-repeated-paragraphs compares texts without the paragraphs that many documents have;
 /// `simdb-cli cut` removes such paragraphs from the texts.
 ///
-/// --against first leaves out documents that are within the radius of a document in a database,
-/// then near-duplicates among the remaining documents. --add puts the kept documents into that
-/// database.
+/// --against first leaves out near-duplicates of the documents in a database, by texts or by
+/// fingerprints as the other options say, then near-duplicates among the remaining documents. --add
+/// puts the kept documents into that database.
 ///
 /// Parquet rows are copied with all their columns and their compression. An INPUT may be a
 /// folder: its files named .parquet are read, in order of their names. If OUTPUT ends in .parquet,
@@ -107,7 +107,7 @@ pub struct Dedup {
     /// lost: a document stays if a paragraph that was not compared would otherwise be in no
     /// document that is kept. The paragraphs of an article with many copies are repeated too, so N
     /// should be larger than the number of copies of an article: leave those out first, by a run
-    /// without this option. Ids must differ.
+    /// without this option.
     ///
     /// Repeated paragraphs that tell documents apart are not compared either, and documents that
     /// differ in nothing else are left out: `simdb-cli cut --paragraphs --in-documents N --report
@@ -230,10 +230,11 @@ pub struct Dedup {
 
     /// Save the decisions about texts this often in OUTPUT.checkpoint
     ///
-    /// If a run is interrupted or killed, its command continues from there when it is repeated: the
-    /// inputs are loaded again, and texts that are decided are not compared again. Other inputs or
-    /// options are an error. The file takes 4 bytes for each text, and is removed when OUTPUT is
-    /// complete.
+    /// Saved between two batches of texts, which take seconds or, with many texts of one template,
+    /// longer. If a run is interrupted or killed, its command continues from there when it is
+    /// repeated: the inputs are loaded again, and texts that are decided are not compared again.
+    /// Other inputs or options are an error. The file takes 4 bytes for each text, and is removed
+    /// when OUTPUT is complete.
     #[arg(
         long,
         value_name = "SECONDS",

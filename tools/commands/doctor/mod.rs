@@ -22,10 +22,10 @@ use crate::console::{Output, counted, note};
 ///
 /// clock-ahead: the latest arrival is a minute or more ahead of the system clock.
 ///
-/// dead-bits: bits with the same value in all fingerprints.
+/// dead-bits: bits with the same value in all of 64 or more different fingerprints.
 ///
-/// biased-bits: bits with a share of ones farther than 0.3 and six standard deviations from one
-/// half.
+/// biased-bits: of 64 or more, bits with a share of ones farther than 0.3 and six standard
+/// deviations from one half.
 ///
 /// slow-queries: at least 20,000 candidates, and 8 times the expected number.
 ///

@@ -22,7 +22,8 @@ use crate::options::{LikenessOptions, QuotationOptions};
 /// written as one group, because n copies are n² / 2 pairs. A pair has two different fingerprints
 /// and names, for each, the document with the smallest id: if that document is the first of a
 /// group, the pair holds for every document of the group. --expand writes every pair of documents
-/// instead.
+/// instead. Documents with too little content are in no pair; equal texts of this kind are a
+/// cluster of `simdb-cli clusters`.
 ///
 /// jsonl: {"fingerprint":"...","documents":[1,7,...]} for each group, with its ids in order, then
 /// {"a":1,"b":2,"distance":3} for each pair, with a < b.

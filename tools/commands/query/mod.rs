@@ -27,9 +27,10 @@ use crate::options::{LikenessOptions, note_without_forest};
 ///
 /// Every match within the radius is found. Matches are sorted by distance, then by id. A document
 /// of --id is not among its own matches. A text with too little content (too short, or one phrase
-/// over and over) has no matches. Without --limit all matches are printed, in parts; a match takes
-/// 24 bytes of memory during the search, and columns are aligned within a part. With --similar and
-/// --verify a match takes 64 bytes, and columns are aligned in all of them.
+/// over and over) has no matches within a radius. Without --limit all matches are printed, in
+/// parts; a match takes 24 bytes of memory during the search, and columns are aligned within a
+/// part. With --similar and --verify a match takes 64 bytes, and columns are aligned in all of
+/// them.
 ///
 /// --similar finds documents whose texts are like the text of the query, at any distance of their
 /// fingerprints: documents that share minima with the query, or are near it, are compared
@@ -47,8 +48,9 @@ use crate::options::{LikenessOptions, note_without_forest};
 /// code is 1 if no query has a match.
 ///
 /// With --similar and --verify the columns are distance, id, score (the larger of the next two),
-/// edit similarity (`-` for very long texts), Jaccard index and text. Each match of --json also has
-/// "edit_similarity", "jaccard" and "same_wording" (equal except for case, width, punctuation and
+/// edit similarity (`-` for very long texts), Jaccard index, verdict and text. Each match of --json
+/// also has "edit_similarity", "jaccard", "containment", "missing_in_b", "missing_in_a" and
+/// "same_wording" (equal except for case, width, punctuation and
 /// white space).
 #[derive(Debug, Args)]
 #[command(after_help = "\

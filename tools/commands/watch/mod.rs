@@ -42,8 +42,9 @@ use crate::options::{DuplicateRule, FieldNames, KeyOptions, NewDatabase, OnError
 /// waiting lines are committed in groups. Blank lines are skipped, but counted.
 ///
 /// An answer has line (counted from 1), id, fingerprint, reliable (false for a text with too little
-/// content, which matches no other) and verdict. Unknown values are null. With --key, an answer has
-/// the key, no id, and beside `of` also `of_key`, the key of that document. The verdicts:
+/// content, whose fingerprint matches no other) and verdict. Unknown values are null. With --key,
+/// an answer has the key, no id, and beside `of` also `of_key`, the key of that document. The
+/// verdicts:
 ///
 /// new: the document is stored. With --unique similar, `extends` has the id of a stored document
 /// that the new text covers, and that stays; with --on-extended replace, `replaces` has the ids of
