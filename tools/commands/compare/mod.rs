@@ -115,12 +115,12 @@ pub struct Compare {
 
     /// A and B are fingerprints of 16 or 32 hexadecimal digits: print only the number of bits in
     /// which they differ
-    #[arg(long, conflicts_with_all = ["files", "database", "RecipeOptions", "LikenessOptions", "Parts"])]
+    #[arg(long, conflicts_with_all = ["files", "database", "RecipeOptions", "LikenessOptions", "ComparedParts"])]
     hex: bool,
 
     /// Compare the pairs of this file, JSON Lines {"a": text, "b": text}; - is standard input
     #[arg(long, value_name = "FILE")]
-    #[arg(conflicts_with_all = ["one", "files", "database", "hex", "RecipeOptions", "Parts"])]
+    #[arg(conflicts_with_all = ["one", "files", "database", "hex", "RecipeOptions", "ComparedParts"])]
     pairs: Option<PathBuf>,
 
     /// Print only the pairs that a similar search for A finds
@@ -129,7 +129,7 @@ pub struct Compare {
 
     /// Compare the texts in the nodes of this file, JSON Lines; - is standard input
     #[arg(long, value_name = "FILE", requires = "json")]
-    #[arg(conflicts_with_all = ["one", "files", "database", "hex", "RecipeOptions", "LikenessOptions", "Parts"])]
+    #[arg(conflicts_with_all = ["one", "files", "database", "hex", "RecipeOptions", "LikenessOptions", "ComparedParts"])]
     #[arg(conflicts_with_all = ["pairs", "search"])]
     nodes: Option<PathBuf>,
 
