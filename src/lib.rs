@@ -116,6 +116,7 @@ mod store;
 mod query;
 
 mod ingest;
+mod lock_holder;
 
 mod api;
 

@@ -37,11 +37,11 @@ impl PreparedChange {
     fn new(mut change: Change, store: &Store) -> Result<Self> {
         change.check()?;
         let header = store.header();
-        let path = || store.path().to_path_buf();
         if !header.keys
             && let DocRef::Key(key) = change.doc_ref()
         {
-            return Err(Error::KeepsNoKeys { path: path(), key });
+            let path = store.path().to_path_buf();
+            return Err(Error::KeepsNoKeys { path, key });
         }
         let Some(document) = change.document_mut() else {
             return Ok(Self {
@@ -73,36 +73,7 @@ impl PreparedChange {
         let fields = document.fields.take().filter(|_| header.fields);
         let copies = document.copies.take().filter(|_| header.copies > 0);
         let arrival = document.arrival;
-        // The fingerprint of the document may not be the fingerprint of its text, if it was made
-        // elsewhere.
-        let query = match (&change, &text) {
-            (Change::InsertUnlessSimilar { document, rule }, Some(text)) => {
-                let query = TextQuery::new(text, Some(document.text_fingerprint()));
-                Some(Box::new(
-                    query
-                        .likeness(rule.likeness)
-                        .decision(rule.decision)
-                        .narrow(),
-                ))
-            }
-            // No fingerprint recognises a copy of an unreliable text. Its wording has a forest key.
-            (Change::InsertUnique { document, .. }, Some(text))
-                if !document.reliable && header.text_keys.is_some() =>
-            {
-                Some(Box::new(TextQuery::of_wording(
-                    text,
-                    document.text_fingerprint(),
-                )))
-            }
-            (Change::InsertUnlessSimilar { document, .. }, None) if header.keep_texts => {
-                let id = document.doc_ref();
-                return Err(Error::TextMissing { id });
-            }
-            (Change::InsertUnlessSimilar { .. }, None) => {
-                return Err(Error::KeepsNoTexts { path: path() });
-            }
-            _ => None,
-        };
+        let query = query_of(&change, text.as_deref(), store)?;
         let key = change.document_mut().and_then(|document| {
             let key = document.key.take()?;
             // Prefetched answers are kept by the id of the document, which is given later.
@@ -156,6 +127,36 @@ impl PreparedChange {
         let text_bytes = self.text.len_bytes() + self.text.packed_bytes();
         text_bytes + size_of_val(self.text.keys()) + query_bytes
     }
+}
+
+/// The query that decides a change; `None` unless texts decide.
+fn query_of(change: &Change, text: Option<&str>, store: &Store) -> Result<Option<Box<TextQuery>>> {
+    let header = store.header();
+    // The fingerprint of the document may not be the fingerprint of its text, if it was made
+    // elsewhere.
+    Ok(match (change, text) {
+        (Change::InsertUnlessSimilar { document, rule }, Some(text)) => {
+            let query = TextQuery::new(text, Some(document.text_fingerprint()));
+            let query = query.likeness(rule.likeness).decision(rule.decision);
+            Some(Box::new(query.narrow()))
+        }
+        // No fingerprint recognises a copy of an unreliable text. Its wording has a forest key.
+        (Change::InsertUnique { document, .. }, Some(text))
+            if !document.reliable && header.text_keys.is_some() =>
+        {
+            let query = TextQuery::of_wording(text, document.text_fingerprint());
+            Some(Box::new(query))
+        }
+        (Change::InsertUnlessSimilar { document, .. }, None) if header.keep_texts => {
+            let id = document.doc_ref();
+            return Err(Error::TextMissing { id });
+        }
+        (Change::InsertUnlessSimilar { .. }, None) => {
+            let path = store.path().to_path_buf();
+            return Err(Error::KeepsNoTexts { path });
+        }
+        _ => None,
+    })
 }
 
 /// Changes prepared at a time.

@@ -121,27 +121,33 @@ impl TableCheck {
             count += u64::from(has_text);
             self.progress.step()?;
         }
-        let counted = tables.counters().texts;
-        if is_whole && self.is_flushed && count != counted {
-            self.damage.push(format!(
-                "the counters say {counted} texts; table texts holds {count}"
-            ));
-        }
         if keeps_keys {
             forest = forest.union(self.forest_of(&batch, tables));
         }
-        let documents = tables.counters().documents;
-        if is_whole && self.is_flushed && tables.keeps.keys && document_keys.count != documents {
-            self.damage.push(format!(
-                "table texts holds {} keys; there are {documents} documents",
-                document_keys.count
-            ));
+        if is_whole && self.is_flushed {
+            self.compare_counts(tables, count, document_keys.count);
         }
         Ok(is_whole.then_some(MadeSums {
             forest,
             keys: document_keys,
             copied,
         }))
+    }
+
+    /// Compares the numbers of texts and keys with the counters.
+    fn compare_counts(&mut self, tables: &SnapshotTables, texts: u64, keys: u64) {
+        let counted = tables.counters().texts;
+        if texts != counted {
+            self.damage.push(format!(
+                "the counters say {counted} texts; table texts holds {texts}"
+            ));
+        }
+        let documents = tables.counters().documents;
+        if tables.keeps.keys && keys != documents {
+            self.damage.push(format!(
+                "table texts holds {keys} keys; there are {documents} documents"
+            ));
+        }
     }
 
     /// Reads `forest` and compares its entries with `made`, the entries of the texts.

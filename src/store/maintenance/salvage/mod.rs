@@ -13,17 +13,15 @@ mod join;
 mod journals;
 mod leaf;
 mod pages;
+mod scopes;
 mod source;
 mod tables;
 mod wal_overlay;
 
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use crate::document::Document;
 use crate::error::Result;
-use crate::ids::scope::ScopeNumber;
 use crate::ids::{DocId, Fingerprint};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::record::Record;
@@ -31,9 +29,9 @@ use crate::store::bulk::Load;
 use crate::store::disk::path::DbPath;
 use crate::store::tables::edit::TextEdit;
 use crate::store::tables::schema::{Header, Keeps};
-use crate::store::tables::scopes::ScopeNames;
 use crate::store::tables::texts;
 use join::JoinedDocument;
+use scopes::LostScopes;
 use source::SourceContent;
 use tables::SalvageTables;
 
@@ -123,11 +121,7 @@ impl DamagedFile {
 
         // Documents of the journals are pushed last, when their texts in the tables are known.
         let mut salvage = Salvage::default();
-        let mut scopes = LostScopes {
-            names: scopes,
-            keeps,
-            lost: BTreeSet::new(),
-        };
+        let mut scopes = LostScopes::new(scopes, keeps);
         while let Some(joined) = documents.next()? {
             match overlay.get_mut(&joined.id.0) {
                 None => {
@@ -150,78 +144,21 @@ impl DamagedFile {
             reporter.step()?;
         }
         for (id, journaled) in overlay {
-            let Some(state) = journaled.state else {
+            let Some(mut document) = journaled.into_document(DocId(id)) else {
                 continue;
             };
-            let record = match journaled.text {
-                TextEdit::Put(keyed) => Some(keyed.record().clone()),
-                TextEdit::Keep => journaled.kept_text,
-                TextEdit::Remove => None,
-            };
-            let document = Document {
-                reliable: state.reliable,
-                arrival: state.arrival,
-                ..Document::new(DocId(id), state.fingerprint)
-            };
-            let mut document = document.with_record(record);
-            document.key = document.key.or(journaled.kept_key);
-            let copies = journaled.copies.map(Arc::unwrap_or_clone);
-            document.copies = copies.or(document.copies);
             if salvage.has_key(&document, keeps) {
                 scopes.restore(&mut document, &load);
                 load.push(document)?;
             }
         }
-        damage.extend(scopes.lost.iter().map(|scope| {
-            let name = lost_name(*scope);
-            format!(
-                "the name of scope {} is lost: its documents are in scope {name}",
-                scope.0
-            )
-        }));
-
+        damage.extend(scopes.damage());
         damage.extend(documents.into_damage());
         salvage.damage = damage;
         // The join yields each id once, so there are no conflicts.
         let report = load.finish(progress, &mut |_| ControlFlow::Continue(()))?;
         salvage.documents = report.inserted;
         Ok(salvage)
-    }
-}
-
-/// The names of the scopes of a damaged database.
-struct LostScopes {
-    names: ScopeNames,
-    keeps: Keeps,
-    /// The scopes without a name.
-    lost: BTreeSet<ScopeNumber>,
-}
-
-/// The name of a scope whose name is lost.
-fn lost_name(scope: ScopeNumber) -> String {
-    format!("lost-{}", scope.0)
-}
-
-impl LostScopes {
-    /// Sets the scope of a document, which keeps its id and so the number of its scope.
-    fn restore(&mut self, document: &mut Document, load: &Load) {
-        let scope = self.keeps.scope_of(document.id);
-        if scope.0 == 0 {
-            return;
-        }
-        let name = self
-            .names
-            .name(scope)
-            .filter(|name| load.name_scope(scope, name));
-        document.scope = Some(match name {
-            Some(name) => name.to_string(),
-            None => {
-                self.lost.insert(scope);
-                let name = lost_name(scope);
-                load.name_scope(scope, &name);
-                name
-            }
-        });
     }
 }
 

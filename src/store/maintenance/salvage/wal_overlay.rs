@@ -7,6 +7,8 @@ use std::sync::Arc;
 use super::journals::owners;
 use super::source::DamagedFile;
 use crate::copies::Copies;
+use crate::document::Document;
+use crate::ids::DocId;
 use crate::ids::scope::ScopeNumber;
 use crate::record::Record;
 use crate::store::disk::path::message_without_path;
@@ -26,6 +28,27 @@ pub(super) struct JournaledDocument {
     pub(super) kept_text: Option<Record>,
     /// The key in the tables, if `text` keeps the record.
     pub(super) kept_key: Option<String>,
+}
+
+impl JournaledDocument {
+    /// The document; `None` if it is removed.
+    pub(super) fn into_document(self, id: DocId) -> Option<Document> {
+        let state = self.state?;
+        let record = match self.text {
+            TextEdit::Put(keyed) => Some(keyed.record().clone()),
+            TextEdit::Keep => self.kept_text,
+            TextEdit::Remove => None,
+        };
+        let document = Document {
+            reliable: state.reliable,
+            arrival: state.arrival,
+            ..Document::new(id, state.fingerprint)
+        };
+        let mut document = document.with_record(record);
+        document.key = document.key.or(self.kept_key);
+        document.copies = self.copies.map(Arc::unwrap_or_clone).or(document.copies);
+        Some(document)
+    }
 }
 
 impl DamagedFile {

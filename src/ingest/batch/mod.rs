@@ -1,24 +1,29 @@
 //! [`Batch`]: decides changes in order, each as of the changes before it.
 
+mod copies;
+mod search;
+
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use super::prefetch::{PrefetchCache, PrefetchedAnswer, PrefetchedDocument};
+use copies::kind_of;
+
+use super::prefetch::PrefetchCache;
 use super::{Change, Outcome, PreparedChange};
 use crate::analysis::Analysed;
-use crate::copies::{Copies, Sighting, SightingKind};
-use crate::document::{Document, Match, OnExists};
+use crate::copies::Copies;
+use crate::document::{Document, OnExists};
 use crate::error::Result;
 use crate::ids::scope::{IdRanges, ScopeNumber, sequence};
 use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::measure::containment::Verdict;
 use crate::measure::decision::{Decision, Resolution, SimilarRule};
 use crate::query::{self, Similar, TextQuery};
-use crate::record::{Record, refused_hash};
+use crate::record::Record;
 use crate::store::{
-    CopiesEdit, DocumentEdit, Limits, Refused, SnapshotAccess, StoredDocument, TextEdit, View,
-    ViewAccess, refused_of,
+    CopiesEdit, DocumentEdit, Limits, SnapshotAccess, StoredDocument, TextEdit, View, ViewAccess,
+    refused_of,
 };
 
 /// Changes that are decided and not committed yet.
@@ -491,79 +496,6 @@ impl<A: ViewAccess> Batch<A> {
         self.pending.push(id);
     }
 
-    /// Returns `true` if a change was refused before as a copy, within the window, or of a document
-    /// that is still stored.
-    fn was_refused(&mut self, prepared: &PreparedChange) -> Result<bool> {
-        if !self.view.keeps_copies() || !prepared.change.searches() {
-            return Ok(false);
-        }
-        let hash = refused_hash(&prepared.doc_ref());
-        let value = match self.refused.get(&hash) {
-            Some(value) => Some(*value),
-            None => self.view.refused(hash)?,
-        };
-        match value {
-            None => Ok(false),
-            Some(time) if self.has_window() => Ok(self
-                .view
-                .expiry()
-                .cutoff()
-                .is_none_or(|cutoff| time >= cutoff.0)),
-            Some(id) => Ok(self.look_up(DocId(id))?.is_some()),
-        }
-    }
-
-    fn has_window(&self) -> bool {
-        let retention = self.view.retention();
-        retention.is_some_and(|retention| retention.window.is_some())
-    }
-
-    /// Adds a refused document to the copies of a document.
-    fn add_copy(&mut self, id: DocId, kind: SightingKind, prepared: &PreparedChange) -> Result<()> {
-        let Some(seen) = prepared.seen else {
-            return Ok(());
-        };
-        self.look_up(id)?;
-        let document = prepared.doc_ref();
-        let hash = refused_hash(&document);
-        let sighting = Sighting {
-            document,
-            seen,
-            kind,
-        };
-        let before = self.copies_of(id)?;
-        let copies = Copies::with(before.as_deref(), sighting, self.view.newest_copies());
-        let value = if self.has_window() { seen.0 } else { id.0 };
-        self.refused.insert(hash, value);
-        self.text_bytes += copies.len_bytes();
-        self.set_copies(id, Some(Arc::new(copies)), vec![Refused { hash, value }]);
-        Ok(())
-    }
-
-    /// The copies of a document that was looked up.
-    fn copies_of(&self, id: DocId) -> Result<Option<Arc<Copies>>> {
-        let Some(edit) = self.edits.get(&id) else {
-            return self.view.copies(id);
-        };
-        match (edit.new_copies(), &edit.text) {
-            (Some(copies), _) => Ok(Some(Arc::clone(copies))),
-            (None, TextEdit::Put(text)) => Ok(text.record().copies().map(Arc::new)),
-            (None, TextEdit::Remove) => Ok(None),
-            (None, TextEdit::Keep) => self.view.copies(id),
-        }
-    }
-
-    /// Sets the copies of a document that was looked up, unless they are `None`, and adds refused
-    /// documents.
-    fn set_copies(&mut self, id: DocId, copies: Option<Arc<Copies>>, refused: Vec<Refused>) {
-        if let Some(edit) = self.edits.get_mut(&id) {
-            let mut edited = edit.copies.take().unwrap_or_default();
-            edited.state = copies.or(edited.state);
-            edited.refused.extend(refused);
-            edit.copies = Some(edited);
-        }
-    }
-
     fn apply_pending_edits(&mut self) {
         if self.pending.is_empty() {
             return;
@@ -574,90 +506,6 @@ impl<A: ViewAccess> Batch<A> {
             .filter_map(|id| self.edits.get(&id).cloned())
             .collect();
         self.view.overlay(&edits);
-    }
-
-    /// The nearest document among some ids within the radius, ties by smallest id.
-    fn nearest(
-        &mut self,
-        query: Fingerprint,
-        radius: u32,
-        among: &IdRanges,
-    ) -> Result<Option<Match>> {
-        self.apply_pending_edits();
-        if let Some(answer) = self.prefetch_cache.nearest(query, radius, among)
-            && let Some(first) = self.first_valid(answer)?
-        {
-            // A prefetched answer lacks documents that the batch has stored: the overlay has them.
-            let edited = self.view.in_overlay(query, radius, among, 1).pop();
-            return Ok(first.into_iter().chain(edited).min());
-        }
-        let nearest = query::within(&self.view, query, radius, among, 1)?.pop();
-        let answer = PrefetchedAnswer::from_nearest(nearest, self.view.expiry().cutoff());
-        (self.prefetch_cache).insert_nearest(query, radius, among.clone(), answer);
-        Ok(nearest)
-    }
-
-    /// The document among some ids whose text is most like the text of the new document.
-    fn most_similar(
-        &mut self,
-        change: &Change,
-        query: &TextQuery,
-        among: &IdRanges,
-    ) -> Result<Option<Similar>> {
-        self.apply_pending_edits();
-        let document = change.document();
-        let answer = document.and_then(|new| self.prefetch_cache.take_similar(new.id));
-        if let Some(answer) = answer
-            && let Some(first) = self.first_valid(&answer)?
-        {
-            let edited = query::similar_in_overlay(&self.view, query, among)?;
-            let edited = edited.into_iter().next();
-            return Ok(first.into_iter().chain(edited).min_by(Similar::order));
-        }
-        let found = query::similar_sequential(&self.view, query, among)?;
-        Ok(found.into_iter().next())
-    }
-
-    /// The first document of a prefetched answer that is still valid. `Some(None)` if no document
-    /// of a complete answer is valid, `None` if the query must run again.
-    fn first_valid<D: PrefetchedDocument>(
-        &self,
-        answer: &PrefetchedAnswer<D>,
-    ) -> Result<Option<Option<D>>> {
-        let cutoff = self.view.expiry().cutoff();
-        // The cutoff went back after a change that was not stored: the answer may lack documents
-        // that were expired at its cutoff and are current now.
-        if answer.cutoff > cutoff {
-            return Ok(None);
-        }
-        for document in &answer.documents {
-            let state = match self.edits.get(&document.id()) {
-                Some(edit) => edit.after.filter(|_| document.is_unchanged_by(edit)),
-                // Neither edited nor expired since: saves a read of the tables.
-                None if answer.cutoff == cutoff => return Ok(Some(Some(document.clone()))),
-                None => self.view.stored(document.id())?,
-            };
-            if state.is_some_and(|state| !self.has_expired(&state)) {
-                return Ok(Some(Some(document.clone())));
-            }
-        }
-        Ok(answer.is_complete.then_some(None))
-    }
-}
-
-/// The kind of a copy; `None` if the outcome refuses no copy.
-fn kind_of(outcome: &Outcome) -> Option<SightingKind> {
-    match outcome {
-        Outcome::Duplicate(found) => Some(SightingKind::Duplicate {
-            distance: found.distance,
-        }),
-        Outcome::Similar(found) => Some(match found.verdict() {
-            Some(Verdict::AInB) => SightingKind::AInB,
-            Some(Verdict::SameBody) => SightingKind::SameBody,
-            Some(_) => SightingKind::Same,
-            None => SightingKind::Alike,
-        }),
-        _ => None,
     }
 }
 

@@ -1,18 +1,17 @@
 //! [`WriteTransaction`]: a redb write transaction that turns edits of documents into sorted changes
 //! of every table.
 
-use std::borrow::Cow;
+mod copies;
+mod text_rows;
+
 use std::sync::Arc;
 
-use redb::ReadableTable;
-
 use crate::block::BLOCKS;
-use crate::copies::Copies;
 use crate::error::Result;
 use crate::ids::scope::sequence;
 use crate::ids::{DocId, Timestamp};
-use crate::record::{Record, key_hash};
-use crate::retention::{Expiry, Retention};
+use crate::record::key_hash;
+use crate::retention::Retention;
 use crate::store::cache::changes::Changes;
 use crate::store::commit::table_changes::{block0_changes, rotated_changes, table_changes};
 use crate::store::commit::write_lock::WriteGuard;
@@ -20,13 +19,12 @@ use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
 use crate::store::pager::abort_on_drop::AbortOnDrop;
 use crate::store::tables::WriteTables;
-use crate::store::tables::copies::CopiesChanges;
 use crate::store::tables::edit::{Counts, DocumentEdit, TextEdit};
 use crate::store::tables::packed::entry::{Entry, pair, swapped};
 use crate::store::tables::packed::{ApplyCounts, Op};
 use crate::store::tables::schema::{
-    self, ARRIVALS, BLOCK0, COPIED, Counters, FINGERPRINTS, Header, JournalMark, KEYS, Keeps,
-    REFUSED, ROTATED, TEXT_KEYS, TIMES, UNRELIABLE,
+    self, ARRIVALS, BLOCK0, Counters, FINGERPRINTS, Header, JournalMark, KEYS, Keeps, ROTATED,
+    TEXT_KEYS, TIMES, UNRELIABLE,
 };
 use crate::store::tables::scopes::ScopeNames;
 use crate::store::tables::text_keys::{self, TextKeyChanges};
@@ -107,11 +105,6 @@ impl WriteTransaction {
     }
 
     /// [`tables_mut`](Self::tables_mut) for the table of texts.
-    pub(crate) fn texts_mut(&mut self) -> Result<redb::Table<'_, u64, &'static [u8]>> {
-        self.is_changed = true;
-        self.open_texts()
-    }
-
     pub(crate) fn counts(&self) -> Counts {
         self.counters.counts()
     }
@@ -333,199 +326,6 @@ impl WriteTransaction {
         }
         self.changes.add_fingerprints(block, changes);
         Ok(())
-    }
-
-    /// Applies edits to the tables of copies.
-    fn apply_copies(&mut self, edits: &[DocumentEdit]) -> Result<()> {
-        if !self.keeps.copies() {
-            return Ok(());
-        }
-        let retention = self.retention;
-        let by_clock = retention.is_some_and(|retention| retention.by_clock);
-        let latest = self.counters.counts().latest_arrival;
-        let now = latest.max(by_clock.then(Timestamp::now));
-        let cutoff = Expiry::new(retention, now).cutoff();
-        let tables = self.tables()?;
-        let changes = tables.copies_changes(edits, self.has_window(), cutoff)?;
-        drop(tables);
-        self.apply_copies_changes(changes)
-    }
-
-    /// Applies the copies that new documents bring, by ascending ids.
-    pub(crate) fn add_copies<'c>(
-        &mut self,
-        documents: impl Iterator<Item = (DocId, &'c Copies)>,
-    ) -> Result<()> {
-        if !self.keeps.copies() {
-            return Ok(());
-        }
-        let tables = self.tables()?;
-        let changes = tables.new_copies_changes(documents, self.has_window())?;
-        drop(tables);
-        self.apply_copies_changes(changes)
-    }
-
-    fn apply_copies_changes(&mut self, changes: CopiesChanges) -> Result<()> {
-        let CopiesChanges { copied, refused } = changes;
-        let mut tables = self.tables()?;
-        let copied = tables.apply(COPIED, copied)?;
-        let refused = tables.apply(REFUSED, refused)?;
-        drop(tables);
-        self.is_changed |= copied != ApplyCounts::default() || refused != ApplyCounts::default();
-        Ok(())
-    }
-
-    /// Returns `true` if documents expire.
-    fn has_window(&self) -> bool {
-        self.retention
-            .is_some_and(|retention| retention.window.is_some())
-    }
-
-    fn apply_texts<'e>(&mut self, edits: &'e [DocumentEdit]) -> Result<ApplyCounts> {
-        let mut applied = ApplyCounts::default();
-        if !self.keeps.has_texts_table() {
-            return Ok(applied);
-        }
-        let mut encoder = texts::Encoder::default();
-        let had_text = |old: Option<redb::AccessGuard<'_, &'static [u8]>>| {
-            u64::from(old.is_some_and(|old| texts::has_text(old.value())))
-        };
-        let mut table = self.open_texts()?;
-        for edit in edits {
-            let row = match (&edit.text, edit.new_copies()) {
-                (TextEdit::Keep, None) => continue,
-                (TextEdit::Remove, _) => None,
-                (TextEdit::Put(keyed), None) => {
-                    Some((Cow::Borrowed(keyed.record()), keyed.sketch()))
-                }
-                (TextEdit::Put(keyed), Some(copies)) => {
-                    let record = keyed.record().with_copies(Some(copies));
-                    Some((Cow::Owned(record), keyed.sketch()))
-                }
-                // The row is written again, with its text.
-                (TextEdit::Keep, Some(copies)) => {
-                    let row = texts::get_with_sketch(&table, edit.id, &self.db_path)?;
-                    let no_row = || (Record::new(None, None, None, None, None), None);
-                    let (record, sketch) = row.unwrap_or_else(no_row);
-                    Some((Cow::Owned(record.with_copies(Some(copies))), sketch))
-                }
-            };
-            let old = match row.filter(|(record, _)| record.has_row()) {
-                Some((record, sketch)) => {
-                    let bytes = encoder.encode(edit.id, &record, sketch)?;
-                    applied.added += u64::from(record.has_text());
-                    table
-                        .insert(edit.id.0, bytes.as_slice())
-                        .writing(&self.db_path)?
-                }
-                None => table.remove(edit.id.0).writing(&self.db_path)?,
-            };
-            applied.removed += had_text(old);
-        }
-        if self.keeps.keys {
-            let changed = edits.iter().filter(|edit| edit.text != TextEdit::Keep);
-            let key_of = |edit: &'e DocumentEdit| edit.text.record().and_then(Record::key);
-            let changes = changed.map(|edit| (edit.id, key_of(edit)));
-            keys::apply(&mut table, changes, &self.db_path)?;
-        }
-        Ok(applied)
-    }
-
-    /// The documents that have no stored text.
-    pub(crate) fn without_text<V>(&self, documents: Vec<(DocId, V)>) -> Result<Vec<(DocId, V)>> {
-        let table = self.open_texts()?;
-        let mut without = Vec::with_capacity(documents.len());
-        for (id, value) in documents {
-            let text = table.get(id.0).reading(&self.db_path)?;
-            if text.is_none() {
-                without.push((id, value));
-            }
-        }
-        Ok(without)
-    }
-
-    /// Stores the keys of new documents, by ascending ids.
-    pub(crate) fn add_keys<'k>(
-        &mut self,
-        keys: impl Iterator<Item = (DocId, &'k str)>,
-    ) -> Result<()> {
-        let keys = keys.map(|(id, key)| (id, Some(key)));
-        let is_changed = keys::apply(&mut self.open_texts()?, keys, &self.db_path)?;
-        self.is_changed |= is_changed;
-        Ok(())
-    }
-
-    /// Stores encoded texts of documents without a text. The caller updates the table of text keys.
-    pub(crate) fn add_texts<'b>(
-        &mut self,
-        texts: impl Iterator<Item = (DocId, &'b [u8])>,
-    ) -> Result<()> {
-        let (mut added, mut is_changed) = (0, false);
-        {
-            let mut table = self.open_texts()?;
-            for (id, bytes) in texts {
-                let old = table.insert(id.0, bytes).writing(&self.db_path)?;
-                let is_new = old.is_none();
-                drop(old);
-                added += u64::from(is_new && texts::has_text(bytes));
-                is_changed |= is_new;
-            }
-        }
-        self.is_changed |= is_changed;
-        self.counters.texts = self.counters.texts.saturating_add(added);
-        Ok(())
-    }
-
-    /// Removes the texts and keys of documents. Passes the entries of text keys that the caller
-    /// must remove to `remove_entry`.
-    pub(crate) fn remove_texts(
-        &mut self,
-        ids: impl Iterator<Item = Result<u64>>,
-        mut remove_entry: impl FnMut(u128) -> Result<()>,
-    ) -> Result<()> {
-        let (mut removed, mut is_changed) = (0, false);
-        self.changes.add_any_documents();
-        {
-            let mut table = self.open_texts()?;
-            for id in ids {
-                let id = id?;
-                if self.keeps.keys {
-                    is_changed |= keys::apply(&mut table, [(DocId(id), None)], &self.db_path)?;
-                }
-                if self.keeps.copies() {
-                    let mut tables = self.tables()?;
-                    let changes = tables.removed_copies_changes(DocId(id))?;
-                    tables.apply(COPIED, changes.copied)?;
-                }
-                let old = table.remove(id).writing(&self.db_path)?;
-                let Some(old) = old else {
-                    continue;
-                };
-                removed += u64::from(texts::has_text(old.value()));
-                is_changed = true;
-                if self.keeps.text_keys {
-                    let text = texts::decode(DocId(id), old.value(), &self.db_path)?;
-                    for key in text_keys::keys(&text, self.keeps.scope_of(DocId(id))) {
-                        remove_entry(pair(key, id))?;
-                    }
-                }
-            }
-        }
-        self.is_changed |= is_changed;
-        self.counters.texts = self.counters.texts.saturating_sub(removed);
-        Ok(())
-    }
-
-    /// `None` if the database keeps no texts.
-    pub(crate) fn texts_to_read(&self) -> Result<Option<redb::Table<'_, u64, &'static [u8]>>> {
-        let has_texts = self.keeps.has_texts_table();
-        has_texts.then(|| self.open_texts()).transpose()
-    }
-
-    fn open_texts(&self) -> Result<redb::Table<'_, u64, &'static [u8]>> {
-        self.transaction
-            .open_table(schema::TEXTS)
-            .writing(&self.db_path)
     }
 
     pub(crate) fn advance_latest_arrival(&mut self, arrival: Option<Timestamp>) {

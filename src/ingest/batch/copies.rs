@@ -1,0 +1,113 @@
+//! The documents that a batch refuses as copies.
+
+use std::sync::Arc;
+
+use super::Batch;
+use crate::copies::{Copies, Sighting, SightingKind};
+use crate::error::Result;
+use crate::ids::DocId;
+use crate::ingest::{Outcome, PreparedChange};
+use crate::measure::containment::Verdict;
+use crate::record::refused_hash;
+use crate::store::{Refused, TextEdit, ViewAccess};
+
+impl<A: ViewAccess> Batch<A> {
+    /// Returns `true` if a change was refused before as a copy, within the window, or of a document
+    /// that is still stored.
+    pub(super) fn was_refused(&mut self, prepared: &PreparedChange) -> Result<bool> {
+        if !self.view.keeps_copies() || !prepared.change.searches() {
+            return Ok(false);
+        }
+        let hash = refused_hash(&prepared.doc_ref());
+        let value = match self.refused.get(&hash) {
+            Some(value) => Some(*value),
+            None => self.view.refused(hash)?,
+        };
+        match value {
+            None => Ok(false),
+            Some(time) if self.has_window() => Ok(self
+                .view
+                .expiry()
+                .cutoff()
+                .is_none_or(|cutoff| time >= cutoff.0)),
+            Some(id) => Ok(self.look_up(DocId(id))?.is_some()),
+        }
+    }
+
+    pub(super) fn has_window(&self) -> bool {
+        let retention = self.view.retention();
+        retention.is_some_and(|retention| retention.window.is_some())
+    }
+
+    /// Adds a refused document to the copies of a document.
+    pub(super) fn add_copy(
+        &mut self,
+        id: DocId,
+        kind: SightingKind,
+        prepared: &PreparedChange,
+    ) -> Result<()> {
+        let Some(seen) = prepared.seen else {
+            return Ok(());
+        };
+        self.look_up(id)?;
+        let document = prepared.doc_ref();
+        let hash = refused_hash(&document);
+        let sighting = Sighting {
+            document,
+            seen,
+            kind,
+        };
+        let before = self.copies_of(id)?;
+        let copies = Copies::with(before.as_deref(), sighting, self.view.newest_copies());
+        let value = if self.has_window() { seen.0 } else { id.0 };
+        self.refused.insert(hash, value);
+        self.text_bytes += copies.len_bytes();
+        self.set_copies(id, Some(Arc::new(copies)), vec![Refused { hash, value }]);
+        Ok(())
+    }
+
+    /// The copies of a document that was looked up.
+    pub(super) fn copies_of(&self, id: DocId) -> Result<Option<Arc<Copies>>> {
+        let Some(edit) = self.edits.get(&id) else {
+            return self.view.copies(id);
+        };
+        match (edit.new_copies(), &edit.text) {
+            (Some(copies), _) => Ok(Some(Arc::clone(copies))),
+            (None, TextEdit::Put(text)) => Ok(text.record().copies().map(Arc::new)),
+            (None, TextEdit::Remove) => Ok(None),
+            (None, TextEdit::Keep) => self.view.copies(id),
+        }
+    }
+
+    /// Sets the copies of a document that was looked up, unless they are `None`, and adds refused
+    /// documents.
+    pub(super) fn set_copies(
+        &mut self,
+        id: DocId,
+        copies: Option<Arc<Copies>>,
+        refused: Vec<Refused>,
+    ) {
+        if let Some(edit) = self.edits.get_mut(&id) {
+            let mut edited = edit.copies.take().unwrap_or_default();
+            edited.state = copies.or(edited.state);
+            edited.refused.extend(refused);
+            edit.copies = Some(edited);
+        }
+    }
+}
+
+/// The kind of a copy; `None` if the outcome refuses no copy.
+pub(super) fn kind_of(outcome: &Outcome) -> Option<SightingKind> {
+    match outcome {
+        Outcome::Duplicate(found) => Some(SightingKind::Duplicate {
+            distance: found.distance,
+        }),
+        Outcome::Similar(found) => Some(match found.verdict() {
+            Some(Verdict::AInB) => SightingKind::AInB,
+            Some(Verdict::SameBody) => SightingKind::SameBody,
+            Some(_) => SightingKind::Same,
+            None => SightingKind::Alike,
+        }),
+        _ => None,
+    }
+}

@@ -1,0 +1,59 @@
+//! The tables of copies in a write transaction.
+
+use super::WriteTransaction;
+use crate::copies::Copies;
+use crate::error::Result;
+use crate::ids::{DocId, Timestamp};
+use crate::retention::Expiry;
+use crate::store::tables::copies::CopiesChanges;
+use crate::store::tables::edit::DocumentEdit;
+use crate::store::tables::packed::ApplyCounts;
+use crate::store::tables::schema::{COPIED, REFUSED};
+
+impl WriteTransaction {
+    /// Applies edits to the tables of copies.
+    pub(super) fn apply_copies(&mut self, edits: &[DocumentEdit]) -> Result<()> {
+        if !self.keeps.copies() {
+            return Ok(());
+        }
+        let retention = self.retention;
+        let by_clock = retention.is_some_and(|retention| retention.by_clock);
+        let latest = self.counters.counts().latest_arrival;
+        let now = latest.max(by_clock.then(Timestamp::now));
+        let cutoff = Expiry::new(retention, now).cutoff();
+        let tables = self.tables()?;
+        let changes = tables.copies_changes(edits, self.has_window(), cutoff)?;
+        drop(tables);
+        self.apply_copies_changes(changes)
+    }
+
+    /// Applies the copies that new documents bring, by ascending ids.
+    pub(crate) fn add_copies<'c>(
+        &mut self,
+        documents: impl Iterator<Item = (DocId, &'c Copies)>,
+    ) -> Result<()> {
+        if !self.keeps.copies() {
+            return Ok(());
+        }
+        let tables = self.tables()?;
+        let changes = tables.new_copies_changes(documents, self.has_window())?;
+        drop(tables);
+        self.apply_copies_changes(changes)
+    }
+
+    fn apply_copies_changes(&mut self, changes: CopiesChanges) -> Result<()> {
+        let CopiesChanges { copied, refused } = changes;
+        let mut tables = self.tables()?;
+        let copied = tables.apply(COPIED, copied)?;
+        let refused = tables.apply(REFUSED, refused)?;
+        drop(tables);
+        self.is_changed |= copied != ApplyCounts::default() || refused != ApplyCounts::default();
+        Ok(())
+    }
+
+    /// Returns `true` if documents expire.
+    fn has_window(&self) -> bool {
+        self.retention
+            .is_some_and(|retention| retention.window.is_some())
+    }
+}
