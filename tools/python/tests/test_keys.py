@@ -105,7 +105,7 @@ def test_documents_are_compared_and_found_within_scopes(tmp_path: Path) -> None:
             assert keys(reader.within(CATS, within_scope="fr")) == ["b"]
             assert keys(reader.nearest(CATS, 9, within_scope=["fr", ""])) == ["b", "e"]
             assert keys(reader.similar(CATS, within_scope="en")) == ["a"]
-            made = [db.fingerprint(CATS)]
+            made = [int(db["a"].fingerprint)]
             _, ids, _ = reader.within_batch(made, within_scope=["en", "unknown"])
             assert [reader.key(int(number)) for number in ids] == ["a"]
         page = db["b"]
