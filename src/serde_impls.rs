@@ -166,7 +166,8 @@ mod tests {
             &document,
             json!({
                 "id": 1, "fingerprint": "00000000000000ab", "reliable": false,
-                "arrival": "1970-01-01T00:00:00.000Z", "text": "text", "key": null, "fields": null
+                "arrival": "1970-01-01T00:00:00.000Z", "text": "text", "key": null, "fields": null,
+                "copies": null, "scope": null, "within": "scope", "on_exists": "keep"
             }),
         );
     }
