@@ -14,15 +14,9 @@ pub(super) fn exact_copies(view: &View) -> Result<Vec<(Fingerprint, Vec<DocId>)>
     if !view.keeps_texts() {
         return Ok(copies);
     }
-    let mut unreliable = Vec::new();
-    for document in view.documents_from(DocId(0)) {
-        let document = document?;
-        if !document.reliable {
-            unreliable.push((document.fingerprint, document.id));
-        }
-    }
+    let mut unreliable = view.unreliable()?;
     unreliable.sort_unstable();
-    // Equal texts have equal fingerprints, so few texts are read.
+    // Equal texts have equal fingerprints: a text whose fingerprint no other has is not read.
     for group in unreliable.chunk_by(|(a, _), (b, _)| a == b) {
         if group.len() < 2 {
             continue;

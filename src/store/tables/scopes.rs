@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::ids::scope::{MAX_SCOPE, ScopeNumber};
 use crate::record::SCOPE_LIMIT_BYTES;
 
-/// The numbers of scopes by name. A scope keeps its number for ever, and no number is given twice.
+/// The numbers of scopes by name. A scope never changes its number, and no number is given twice.
 ///
 /// A name gets its number before the first document of the scope is committed. The record of each
 /// document in the journal has the name, so a replay restores the numbers that are not in the file

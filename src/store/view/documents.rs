@@ -148,6 +148,28 @@ impl View {
             .map(|document| (document.id, document.fingerprint))
     }
 
+    /// The unreliable documents with their fingerprints.
+    pub(crate) fn unreliable(&self) -> Result<Vec<(Fingerprint, DocId)>> {
+        let in_memtables = self.documents_in_memtables(DocId(0), DocId(u64::MAX));
+        let mut unreliable: Vec<(Fingerprint, DocId)> = in_memtables
+            .filter(|document| !document.reliable)
+            .map(|document| (document.fingerprint, document.id))
+            .collect();
+        let mut ids = Vec::new();
+        self.tables
+            .table(UNRELIABLE)
+            .visit_entries(0, u64::MAX, |id| {
+                ids.push(DocId(id));
+                true
+            })?;
+        for id in ids.into_iter().filter(|id| self.is_in_tables(*id)) {
+            let state = self.stored(id)?;
+            let current = state.filter(|state| !self.expiry.is_expired(state.arrival));
+            unreliable.extend(current.map(|state| (state.fingerprint, id)));
+        }
+        Ok(unreliable)
+    }
+
     pub(crate) fn arrived_before_in_memtables(&self, cutoff: Timestamp) -> Vec<DocId> {
         let is_older = |id: &&DocId| {
             let state = self.memtables.latest(**id).and_then(|latest| latest.state);
