@@ -11,7 +11,8 @@ use super::id_sequence::IdSequence;
 use super::score::Score;
 use super::time::{TimeRules, time_of_ms};
 use super::{
-    DocumentContent, Item, MAX_LINE_BYTES, RELIABLE_FIELD, excerpt, fingerprint_of, id_of, text_of,
+    DocumentContent, Item, MAX_LINE_BYTES, MAX_TEXT_BYTES, RELIABLE_FIELD, excerpt, fingerprint_of,
+    id_of, text_of,
 };
 
 /// The names of the JSON fields or columns that hold the parts of a document.
@@ -46,6 +47,30 @@ pub struct DocumentFields {
     /// `true` if texts are HTML, and are read without their tags.
     pub strips_html: bool,
     pub textless: Textless,
+}
+
+impl Default for DocumentFields {
+    /// The field `id` alone.
+    fn default() -> Self {
+        Self {
+            id: "id".to_owned(),
+            key: None,
+            scope: None,
+            keep: Vec::new(),
+            copies: None,
+            text: None,
+            fingerprint: None,
+            features: None,
+            time: None,
+            time_rules: TimeRules::default(),
+            score: None,
+            group: None,
+            are_counted: false,
+            max_text_bytes: MAX_TEXT_BYTES,
+            strips_html: false,
+            textless: Textless::Bad,
+        }
+    }
 }
 
 /// The records without a text that are no bad records.
@@ -477,25 +502,12 @@ fn missing<V: PartValues>(name: &str) -> String {
 
 #[cfg(test)]
 impl DocumentFields {
-    /// The fields `id` and those named here.
+    /// The fields `id` and the fields named here.
     pub fn of_names(text: Option<&str>, fingerprint: Option<&str>) -> Self {
         Self {
-            id: "id".to_owned(),
-            key: None,
-            scope: None,
-            keep: Vec::new(),
-            copies: None,
             text: text.map(str::to_owned),
             fingerprint: fingerprint.map(str::to_owned),
-            features: None,
-            time: None,
-            time_rules: TimeRules::default(),
-            score: None,
-            group: None,
-            are_counted: false,
-            max_text_bytes: super::MAX_TEXT_BYTES,
-            strips_html: false,
-            textless: Textless::Bad,
+            ..Self::default()
         }
     }
 }

@@ -117,21 +117,14 @@ impl FieldNames {
         };
         let fields = DocumentFields {
             id: self.id.clone(),
-            key: None,
-            scope: None,
-            keep: Vec::new(),
-            copies: None,
             text,
             fingerprint: self.fingerprint.clone(),
             features: self.features.clone(),
             time: self.time.clone(),
             time_rules: self.times.rules(),
-            score: None,
-            group: None,
-            are_counted: false,
             max_text_bytes: self.max_text,
             strips_html: self.strip_html,
-            textless: Default::default(),
+            ..DocumentFields::default()
         };
         let parts = [
             DocumentPart::Id,

@@ -27,23 +27,15 @@ pub fn run(input: &[u8]) {
     let asked = |bit: u8, name: &str| (mode >> bit & 1 == 0).then(|| name.to_owned());
     let fingerprint = asked(4, "fingerprint");
     let fields = DocumentFields {
-        id: "id".to_owned(),
-        key: None,
-        scope: None,
-        keep: Vec::new(),
         copies: Some("copies".to_owned()),
         // The text or the fingerprint is always requested.
         text: asked(3, "text").or_else(|| fingerprint.is_none().then(|| "text".to_owned())),
         fingerprint,
         time: asked(5, "time"),
-        time_rules: Default::default(),
-        features: None,
-        score: None,
-        group: None,
         are_counted: packing & 0x40 != 0,
         max_text_bytes: if packing & 0x80 == 0 { 1 << 20 } else { 20 },
         strips_html: packing & 0x20 != 0,
-        textless: Default::default(),
+        ..DocumentFields::default()
     };
     let wanted = Wanted {
         fields,

@@ -9,7 +9,7 @@ use simdb::{Document, Fingerprint, TextFingerprint};
 
 use crate::formats::input::{InputStream, LineReader, Source, extension_of};
 use crate::formats::jsonl::JsonParts;
-use crate::formats::{DocumentFields, DocumentPart, MAX_LINE_BYTES, MAX_TEXT_BYTES, raw, utf8};
+use crate::formats::{DocumentFields, DocumentPart, MAX_LINE_BYTES, raw, utf8};
 
 /// At most 4 MiB of texts, and one more text, are read at a time.
 const MAX_TEXTS_BYTES: usize = 4 << 20;
@@ -142,22 +142,9 @@ impl QueryFile {
 /// text, the fingerprint is the query, unless texts are needed.
 fn parse(line: &str, needs_texts: bool) -> Result<QueryContent, String> {
     let mut fields = DocumentFields {
-        id: "id".to_owned(),
-        key: None,
-        scope: None,
-        keep: Vec::new(),
-        copies: None,
         text: Some("text".to_owned()),
         fingerprint: Some("fingerprint".to_owned()),
-        time: None,
-        time_rules: Default::default(),
-        features: None,
-        score: None,
-        group: None,
-        are_counted: false,
-        max_text_bytes: MAX_TEXT_BYTES,
-        strips_html: false,
-        textless: Default::default(),
+        ..DocumentFields::default()
     };
     let parts = JsonParts::parse(line, &fields)?;
     if needs_texts && !parts.has(DocumentPart::Text) {

@@ -10,7 +10,7 @@ use super::{ParquetFile, ParquetRecords};
 use crate::formats::copy::CopyDecision;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::input::Source;
-use crate::formats::{DocumentFields, Item, MAX_TEXT_BYTES, Records};
+use crate::formats::{DocumentFields, Item, Records};
 
 /// The number of bits flipped in each file, one at a time.
 const FLIPS: u64 = 300;
@@ -22,22 +22,9 @@ fn open(path: &Path) -> Result<ParquetFile> {
 /// The numbers of documents and of rejects.
 fn read(path: &Path) -> Result<[usize; 2]> {
     let fields = DocumentFields {
-        id: "id".to_owned(),
-        key: None,
-        scope: None,
-        keep: Vec::new(),
-        copies: None,
         text: Some("text".to_owned()),
-        fingerprint: None,
         time: Some("posted".to_owned()),
-        time_rules: Default::default(),
-        features: None,
-        score: None,
-        group: None,
-        are_counted: false,
-        max_text_bytes: MAX_TEXT_BYTES,
-        strips_html: false,
-        textless: Default::default(),
+        ..DocumentFields::default()
     };
     let mut records = ParquetRecords::new(open(path)?, &fields, IdSequence::new(1))?;
     let mut counts = [0; 2];

@@ -15,11 +15,6 @@ pub struct DocumentForms {
 impl DocumentForms {
     pub fn new(max_text_bytes: usize) -> Self {
         let all = DocumentFields {
-            id: "id".to_owned(),
-            key: None,
-            scope: None,
-            keep: Vec::new(),
-            copies: None,
             text: Some("text".to_owned()),
             fingerprint: Some("fingerprint".to_owned()),
             features: Some("features".to_owned()),
@@ -28,12 +23,8 @@ impl DocumentForms {
                 or_now: true,
                 ..TimeRules::default()
             },
-            score: None,
-            group: None,
-            are_counted: false,
             max_text_bytes,
-            strips_html: false,
-            textless: Default::default(),
+            ..DocumentFields::default()
         };
         Self {
             with_features: DocumentFields {
@@ -61,7 +52,7 @@ impl DocumentForms {
     /// The fields of the form that a document has.
     ///
     /// # Errors
-    /// What to do, for a document with a fingerprint and features.
+    /// Advice about a document with a fingerprint and features.
     pub fn of(&self, parts: &JsonParts) -> Result<&DocumentFields, String> {
         match (
             parts.is_null(DocumentPart::Fingerprint),
