@@ -12,8 +12,8 @@ pub(crate) const MAX_SCOPE: u64 = 0xffff;
 
 /// The number of a scope, which is the upper part of the ids of its documents. The empty scope has
 /// number 0.
-// Table `block0` and every posting list are sorted by fingerprint, then id: the documents of a scope
-// with one fingerprint are neighbours.
+// Table `block0` and every posting list are sorted by fingerprint, then id: the documents of a
+// scope with one fingerprint are neighbours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ScopeNumber(pub(crate) u64);
 
