@@ -164,7 +164,9 @@ impl BatchQuery<'_> {
                 }
             }
         }
+        progress.report()?;
         tables.in_parallel(|| matches.par_sort_unstable());
+        progress.report()?;
         Ok(Some(matches))
     }
 
@@ -185,6 +187,7 @@ impl BatchQuery<'_> {
         let differences = probes.keys(block, 0);
         let keys = sorted.keys_near(&differences).into_iter();
         let keys: Vec<(usize, u16)> = keys.map(|key| (block, key)).collect();
+        advance(0.0)?;
         let search_bucket = |source: &SnapshotTables,
                              (_, key): (usize, u16),
                              bucket: Bucket<'_>,
@@ -303,6 +306,7 @@ impl BatchQuery<'_> {
                 current.iter().map(|found| found.fingerprint).collect();
             tables.in_parallel(|| fingerprints.par_sort_unstable());
             fingerprints.dedup();
+            progress.report()?;
             let mut documents = DocumentLookup::default();
             for part in fingerprints.chunks(FINGERPRINTS_PER_REPORT) {
                 documents.append(tables.documents_of(part)?);

@@ -70,8 +70,11 @@ def delay_of_interrupt(operation: Callable[[], object], after_seconds: float) ->
 
 
 def assert_prompt(operation: Callable[[], object], after_seconds: float = 0.1) -> None:
-    """One of several delays is short: other threads and processes delay some."""
-    assert_one_is_short(lambda: delay_of_interrupt(operation, after_seconds))
+    """One of several delays is short: other threads and processes delay some. The signals come at different
+    times, since an operation ends only between two of its steps, and in a build without optimisation one step,
+    such as the sort of a million queries, may take longer than the limit."""
+    tries = itertools.count()
+    assert_one_is_short(lambda: delay_of_interrupt(operation, after_seconds * (1 + next(tries) / 4)))
 
 
 def assert_one_is_short(measure: Callable[[], float]) -> None:
