@@ -17,12 +17,14 @@
 //! | `length_class` | lengths of near-duplicates |
 //! | `phrases` | shingles of three words |
 //! | `packed` | a text in the bytes in which it is compared |
+//! | `frames` | the lines and sentences around the bodies of many texts |
 //! | `words/` | a text cut into words with classes and weights |
 //!
 //! # Source
 //! A. Broder, *On the resemblance and containment of documents*, SEQUENCES 1997.
 
 mod analysed;
+pub(crate) mod frames;
 mod length_class;
 mod minima;
 mod packed;

@@ -18,7 +18,7 @@ mod number;
 mod pieces;
 pub(crate) mod scanner;
 pub(crate) mod spellings;
-mod stamps;
+pub(crate) mod stamps;
 mod symbols;
 pub(crate) mod tokens;
 pub(crate) mod vocabulary;

@@ -27,7 +27,7 @@ const MAX_NOTICE_WORDS: usize = 80;
 const MAX_TRAIL_WORDS: usize = 12;
 
 /// Longer lines and sentences are not looked at.
-const MAX_UNIT_BYTES: usize = 512;
+pub(crate) const MAX_UNIT_BYTES: usize = 512;
 
 /// The letters of the names in a credit.
 const MAX_CREDIT_LETTERS: usize = 24;
@@ -96,11 +96,21 @@ pub(crate) struct Stamps {
     pub ranges: Vec<Range<usize>>,
     /// The bytes of lines and sentences about the page. They may be absent, and are not exchanged.
     pub frames: Vec<Range<usize>>,
+    /// The bytes of learned frames, the frames at the head first.
+    pub learned: Vec<Range<usize>>,
     pub is_truncated: bool,
 }
 
+/// Returns `true` for a learned frame.
+type IsLearned<'l> = &'l dyn Fn(&str) -> bool;
+
 impl Stamps {
     pub fn of(text: &str) -> Self {
+        Self::with_frames(text, &|_| false)
+    }
+
+    /// The passages of a text. Also a line or a sentence that `is_learned` accepts is a passage.
+    pub fn with_frames(text: &str, is_learned: IsLearned<'_>) -> Self {
         let mut stamps = Self::default();
         let mut body = Body {
             text,
@@ -109,8 +119,8 @@ impl Stamps {
         body.trim();
         for _ in 0..MAX_PASSAGES {
             let before = body.range.clone();
-            stamps.cut_head(&mut body);
-            stamps.cut_tail(&mut body);
+            stamps.cut_head(&mut body, is_learned);
+            stamps.cut_tail(&mut body, is_learned);
             if body.range == before {
                 break;
             }
@@ -133,11 +143,12 @@ impl Stamps {
         self.frames.iter().any(|range| range.contains(&at))
     }
 
-    fn cut_head(&mut self, body: &mut Body<'_>) {
+    fn cut_head(&mut self, body: &mut Body<'_>, is_learned: IsLearned<'_>) {
         let head = body.text();
-        let line = head.find('\n').map_or(0, |end| end + 1);
-        let sentence = end_of_first_sentence(head);
-        let unit = [line, sentence].into_iter().filter(|end| *end > 0).min();
+        let (unit, line) = first_unit(head);
+        if unit.is_some_and(|end| is_learned(&head[..end])) {
+            return self.cut_learned(body, 0..unit.unwrap_or(0));
+        }
         let frame = unit.filter(|end| is_frame(&head[..*end], *end == line));
         let stamp = || (line > 0 && is_stamp(&head[..line])).then_some(line);
         let marks = || repost(head).or(dateline(head)).or(agency_line(head));
@@ -157,10 +168,23 @@ impl Stamps {
         }
     }
 
-    fn cut_tail(&mut self, body: &mut Body<'_>) {
+    /// Cuts bytes of the body, at its head or its tail, that are a learned frame.
+    fn cut_learned(&mut self, body: &mut Body<'_>, unit: Range<usize>) {
+        let Range { start, end } = body.range.clone();
+        self.learned.push(start + unit.start..start + unit.end);
+        body.range = match unit.start {
+            0 => start + unit.end..end,
+            tail => start..start + tail,
+        };
+        body.trim();
+    }
+
+    fn cut_tail(&mut self, body: &mut Body<'_>, is_learned: IsLearned<'_>) {
         let tail = body.text();
-        let line = tail.rfind('\n').map_or(0, |at| at + 1);
-        let unit = line.max(start_of_last_sentence(tail));
+        let (unit, line) = last_unit(tail);
+        if unit > 0 && is_learned(&tail[unit..]) {
+            return self.cut_learned(body, unit..tail.len());
+        }
         let frame = (unit > 0 && is_frame(&tail[unit..], unit == line)).then_some(unit);
         let stamp = || (line > 0 && is_stamp(&tail[line..])).then_some(line);
         let start = match frame.or_else(stamp) {
@@ -235,6 +259,45 @@ fn is_trail(unit: &str) -> bool {
         && pages().all(has_words)
         && unit.split_whitespace().count() <= MAX_TRAIL_WORDS
         && !unit.contains(|c: char| c.is_numeric() || matches!(c, '=' | '<' | '(' | '.'))
+}
+
+/// The end of the first line or sentence of a text, and the end of the first line; `None` and 0 for
+/// a text of one line or sentence.
+fn first_unit(text: &str) -> (Option<usize>, usize) {
+    let line = text.find('\n').map_or(0, |end| end + 1);
+    let sentence = end_of_first_sentence(text);
+    let unit = [line, sentence].into_iter().filter(|end| *end > 0).min();
+    (unit, line)
+}
+
+/// The start of the last line or sentence of a text, and the start of the last line; 0 for a text
+/// of one line or sentence.
+fn last_unit(text: &str) -> (usize, usize) {
+    let line = text.rfind('\n').map_or(0, |at| at + 1);
+    (line.max(start_of_last_sentence(text)), line)
+}
+
+/// The lines and sentences at the head and the tail of a text, at most eight at each end, without
+/// white space around them.
+pub(crate) fn end_units(text: &str) -> Vec<&str> {
+    let mut body = text.trim();
+    let mut units = Vec::new();
+    for _ in 0..MAX_PASSAGES {
+        let Some(end) = first_unit(body).0 else {
+            break;
+        };
+        units.push(body[..end].trim());
+        body = body[end..].trim();
+    }
+    for _ in 0..MAX_PASSAGES {
+        let (start, _) = last_unit(body);
+        units.push(body[start..].trim());
+        body = body[..start].trim();
+        if body.is_empty() {
+            break;
+        }
+    }
+    units
 }
 
 /// The end of a character that ends a sentence; `None` for other characters.
