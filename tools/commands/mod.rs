@@ -12,6 +12,7 @@ mod cut;
 mod dedup;
 pub mod doctor;
 mod export;
+mod frames;
 mod get;
 mod given_clusters;
 mod hash;
@@ -94,6 +95,7 @@ verbs! {
     Clusters(clusters::Clusters),
     Dedup(dedup::Dedup),
     Cut(cut::Cut),
+    Frames(frames::FramesVerb),
     Hash(hash::Hash),
     Recipe(recipe::RecipeVerb),
     Compare(compare::Compare),

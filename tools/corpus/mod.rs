@@ -8,6 +8,7 @@
 //! - [`records`]: the records of inputs, on one thread
 //! - [`blocks`]: the lines or paragraphs of a text
 //! - [`repeated_blocks`], [`block_counter`]: the blocks that several documents have
+//! - [`uncompared`]: what is left out of texts before they are compared
 //! - [`statistics`], [`report`]: the outcomes of the records
 //! - [`positions`]: the location of each record in its input
 //! - [`input_fingerprint`]: the detection of inputs that change between two readings
@@ -25,3 +26,4 @@ pub mod repeated_blocks;
 pub mod report;
 pub mod statistics;
 pub mod stream_copies;
+pub mod uncompared;

@@ -21,7 +21,7 @@ use rayon::prelude::*;
 use simdb::{Document, Fingerprinter};
 
 use super::inputs::Input;
-use super::repeated_blocks::RepeatedBlocks;
+use super::uncompared::Uncompared;
 use crate::console::interrupt::Interrupt;
 use crate::console::progress::ProgressMode;
 use crate::formats::{InputRecord, Item, MAX_TEXT_BYTES, Records, Reject, Wanted, reader};
@@ -55,8 +55,8 @@ pub struct PipelineConfig {
     /// The number of threads that compute fingerprints; `None` for one per core.
     pub threads: Option<u16>,
     pub texts: TextsKept,
-    /// The blocks that are removed from each text before its fingerprint is computed.
-    pub ignored: Option<Arc<RepeatedBlocks>>,
+    /// What is removed from each text before its fingerprint is computed.
+    pub uncompared: Option<Arc<Uncompared>>,
 }
 
 /// The texts that documents keep after their fingerprints are made.
@@ -108,7 +108,7 @@ impl Pipeline {
             fingerprinter,
             threads,
             texts,
-            ignored,
+            uncompared,
         } = config;
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads.map_or(0, usize::from))
@@ -127,7 +127,7 @@ impl Pipeline {
         })?;
         spawn("fingerprints", move || {
             let fingerprint =
-                |record| fingerprint_record(&fingerprinter, ignored.as_deref(), texts, record);
+                |record| fingerprint_record(&fingerprinter, uncompared.as_deref(), texts, record);
             fingerprint_all(&pool, &fingerprint, &items, &results_out);
         })?;
         Ok(Self {
@@ -245,7 +245,7 @@ fn fingerprint_all(
 
 fn fingerprint_record(
     fingerprinter: &Fingerprinter,
-    ignored: Option<&RepeatedBlocks>,
+    uncompared: Option<&Uncompared>,
     texts: TextsKept,
     record: InputRecord,
 ) -> PipelineRecord {
@@ -254,8 +254,9 @@ fn fingerprint_record(
         id,
         mut content,
     } = record;
-    if let Some(ignored) = ignored {
-        content.text = content.text.map(|text| ignored.compared(text));
+    if let Some(uncompared) = uncompared {
+        let text = content.text.take();
+        content.text = text.map(|text| uncompared.compared(content.group, text));
     }
     match content.into_document(id, fingerprinter) {
         Ok(document) => {

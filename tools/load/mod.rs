@@ -74,7 +74,7 @@ pub fn run(options: &Options, output: &mut Output) -> Result<()> {
             true => TextsKept::All,
             false => TextsKept::None,
         },
-        ignored: None,
+        uncompared: None,
     };
     let pipeline = Pipeline::start(config, options.progress, interrupt.clone())?;
     let is_new = matches!(target, LoadTarget::New(_));

@@ -34,9 +34,10 @@ fn help_of_every_verb_has_an_example() {
 }
 
 /// Verbs without a database. `serve` and `report` run another program, with tests of its own.
-const WITHOUT_DATABASE: [&str; 7] = [
+const WITHOUT_DATABASE: [&str; 8] = [
     "check-report",
     "cut",
+    "frames",
     "hash",
     "recipe",
     "serve",

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::commands::certificate::Certificate;
+use crate::corpus::uncompared::UncomparedRule;
 
 /// A line of a report of removals.
 #[derive(Debug)]
@@ -18,9 +19,10 @@ pub struct Claim {
     pub is_against: bool,
     /// `true` if ids are the numbers of records, counted over all inputs.
     pub is_by_place: bool,
-    /// The number of documents from which on a paragraph was not compared; `None` if texts were
-    /// compared whole.
-    pub in_documents: Option<u64>,
+    /// What was not compared; `None` if texts were compared whole.
+    pub uncompared: Option<UncomparedRule>,
+    /// The frames of the removed text and of the text of its keeper.
+    pub frames: [Vec<String>; 2],
     /// `None` if a text was unknown.
     pub certificate: Option<Certificate>,
 }
@@ -45,13 +47,20 @@ impl Claim {
         if !fields.contains_key("verdict") {
             return Err("it has no verdict: another version of simdb wrote the report".to_owned());
         }
-        let in_documents = match fields.get("in_documents") {
-            None => None,
-            Some(number) => match number.as_u64() {
-                Some(number @ 2..) => Some(number),
-                _ => return Err("\"in_documents\" is no integer above 1".to_owned()),
-            },
-        };
+        let mut uncompared = None;
+        for rule in [UncomparedRule::Paragraphs, UncomparedRule::Frames] {
+            let (name, _) = rule(0).field();
+            match fields.get(name).map(Value::as_u64) {
+                None => {}
+                Some(Some(number @ 2..)) => uncompared = Some(rule(number)),
+                Some(_) => return Err(format!("{name:?} is no integer above 1")),
+            }
+        }
+        let frames = ["frames", "keeper_frames"].map(|name| {
+            let frames = fields.get(name).and_then(Value::as_array);
+            let frames = frames.into_iter().flatten().filter_map(Value::as_str);
+            frames.map(str::to_owned).collect()
+        });
         let (keeper_place, is_against) = (
             self::place(&fields, "keeper_"),
             fields.get("against") == Some(&Value::Bool(true)),
@@ -72,7 +81,8 @@ impl Claim {
             keeper_place,
             is_against,
             is_by_place,
-            in_documents,
+            uncompared,
+            frames,
             certificate,
         })
     }

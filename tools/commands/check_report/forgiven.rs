@@ -29,7 +29,11 @@ impl ForgivenClass {
         let rows = certificates.filter_map(|found| {
             serde_json::from_value::<Vec<[String; 3]>>(found.forgiven.clone()).ok()
         });
-        for [a, b, class] in rows.flatten() {
+        let frames = claims
+            .iter()
+            .flat_map(|claim| claim.frames.iter().flatten());
+        let frames = frames.map(|frame| [frame.clone(), String::new(), "frame".to_owned()]);
+        for [a, b, class] in rows.flatten().chain(frames) {
             *counts.entry(class).or_default().entry((a, b)).or_default() += 1;
         }
         let classes = counts.into_iter().map(|(class, pairs)| {

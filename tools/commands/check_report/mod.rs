@@ -2,7 +2,7 @@
 //!
 //! - [`claim`]: the lines of a report
 //! - [`texts`]: the texts that a report names
-//! - [`ignored`]: the paragraphs that were not compared
+//! - [`ignored`]: the paragraphs or the frames that were not compared
 //! - [`forgiven`]: the differences that the lines forgive
 
 mod claim;
@@ -23,7 +23,7 @@ use simdb::{Database, Decision, Snapshot};
 
 use self::claim::Claim;
 use self::forgiven::ForgivenClass;
-use self::ignored::{IgnoredParagraphs, in_documents};
+use self::ignored::{Ignored, uncompared_rule};
 use self::texts::{ReportTexts, TextPlace};
 use super::certificate::{Certifier, hash_of};
 use super::input_options::InputOptions;
@@ -56,7 +56,9 @@ use crate::formats::Wanted;
 /// A report of `dedup --ignore-repeated-paragraphs` has the number of documents from which on a
 /// paragraph was not compared. The paragraphs of all inputs are counted again, both texts are
 /// compared without their repeated paragraphs, and each repeated paragraph must be in a document
-/// that is kept.
+/// that is kept. A report of `dedup --ignore-frames` names the frames of both texts: each of these
+/// lines must be at the head or the tail of that number of different documents, and the
+/// texts are compared without their frames.
 ///
 /// INPUT are the files that `dedup` read, with the same options. A file may have moved: then its
 /// name without the folder counts. Each file is given once. A keeper in the database of `dedup
@@ -100,7 +102,7 @@ struct CheckCounts {
     ok: bool,
     lines: usize,
     unproved: usize,
-    /// The number of documents from which on paragraphs were not compared.
+    /// The number of documents from which on paragraphs or frames were not compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     in_documents: Option<u64>,
     /// The differences that the lines forgive, the rarest class first.
@@ -112,9 +114,9 @@ impl CheckReport {
         let inputs = self.input.inputs()?;
         let claims = self.read_claims()?;
         let interrupt = Interrupt::listen()?;
-        let in_documents = in_documents(&claims)?;
+        let rule = uncompared_rule(&claims)?;
         let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
-        let inputs = match in_documents {
+        let inputs = match rule {
             Some(_) => copies_of_streams(inputs, folder.path(), &interrupt)?,
             None => inputs,
         };
@@ -124,16 +126,16 @@ impl CheckReport {
             progress: self.progress,
             interrupt: &interrupt,
         };
-        let ignored =
-            in_documents.map(|number| IgnoredParagraphs::count(number, folder.path(), &records));
+        let ignored = rule.map(|rule| Ignored::new(rule, &claims, folder.path(), &records));
         let mut ignored = ignored.transpose()?;
         let mut texts = ReportTexts::new(&inputs, &claims)?;
         let places = texts.places(&claims);
         let all_removed: HashSet<TextPlace> =
             places.iter().filter_map(|place| place.text).collect();
-        texts.read(&records, |place, text| match &mut ignored {
-            Some(ignored) if !all_removed.contains(&place) => ignored.keep(text),
-            _ => {}
+        texts.read(&records, |place, text| {
+            if let Some(ignored) = &mut ignored {
+                ignored.read(text, all_removed.contains(&place));
+            }
         })?;
         let against = self.against.as_deref();
         let against = against.map(|path| open_to_read(path, Database::builder()));
@@ -165,7 +167,7 @@ impl CheckReport {
                 .into_par_iter()
                 .map(|(claim, pair)| {
                     let pair = pair.and_then(|pair| match &ignored {
-                        Some(ignored) => ignored.compared(pair),
+                        Some(ignored) => ignored.compared(claim, pair),
                         None => Ok(pair),
                     });
                     (
@@ -193,7 +195,7 @@ impl CheckReport {
             ok: unproved.is_empty(),
             lines: claims.len(),
             unproved: unproved.len(),
-            in_documents,
+            in_documents: rule.map(|rule| rule.field().1),
             forgiven: ForgivenClass::of(&claims),
         };
         output.print(
@@ -201,10 +203,11 @@ impl CheckReport {
             || &counts,
             || {
                 let removals = counted(claims.len() as u64, "removal");
-                let ignored = match in_documents {
-                    Some(number) => format!("; paragraphs in {number} documents are not compared"),
-                    None => String::new(),
-                };
+                let ignored = rule.map(|rule| {
+                    let (name, number) = (rule.name(), rule.field().1);
+                    format!("; {name} in {number} documents are not compared")
+                });
+                let ignored = ignored.unwrap_or_default();
                 let counts_of_lines = match unproved.len() {
                     0 => format!("proved  {removals}{ignored}"),
                     count => format!("not proved  {count} of {removals}{ignored}"),

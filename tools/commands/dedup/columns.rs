@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use anyhow::Result;
 use simdb::Database;
-use simdb::clusters::{Clustering, ClustersEvent, Shape};
+use simdb::clusters::{Clustering, ClustersEvent, Keep, Shape};
 
 use super::options::Dedup;
 use crate::console::interrupt::Interrupt;
@@ -15,7 +15,8 @@ use crate::formats::score::ranks;
 /// The values of columns, by document id.
 #[derive(Default)]
 pub struct DecisionColumns {
-    /// The rank of each score, among the documents that need one; `None` without `--score`.
+    /// The rank of each score, among the documents that need one; with `--ignore-frames` and a
+    /// measure of texts, the length of each whole text. `None` if documents have no scores.
     pub scores: Option<HashMap<u64, f64>>,
     /// The group of each document; empty without groups.
     pub groups: HashMap<u64, u64>,
@@ -29,7 +30,13 @@ impl DecisionColumns {
         inputs: &[Input],
         interrupt: &Interrupt,
     ) -> Result<Self> {
-        if options.score.is_none() && options.group_field().is_none() {
+        // The loaded corpus has the texts without their frames.
+        let measured = match (options.ignore_frames, options.keep.keep()) {
+            (Some(_), keep @ (Keep::Longest | Keep::Cleanest)) => Some(keep),
+            _ => None,
+        };
+        let reads_scores = options.score.is_some() || measured.is_some();
+        if !reads_scores && options.group_field().is_none() {
             return Ok(Self::default());
         }
         // The scores of all documents would take more memory than the rest of a search by
@@ -40,6 +47,7 @@ impl DecisionColumns {
         let wanted = options.wanted()?;
         let records = options.copy.records(inputs, &wanted, interrupt);
         let (mut scores, mut groups) = (HashMap::new(), HashMap::new());
+        let mut lengths = HashMap::new();
         records.for_each("columns", |_, item| {
             let Item::Record(record) = item else {
                 return Ok(());
@@ -50,12 +58,20 @@ impl DecisionColumns {
             {
                 scores.insert(id, score);
             }
+            if let (Some(keep), Some(text)) = (measured, &record.content.text) {
+                let length = text.chars().count() as f64;
+                let sign = if keep == Keep::Longest { 1.0 } else { -1.0 };
+                lengths.insert(id, sign * length);
+            }
             if let Some(group) = record.content.group {
                 groups.insert(id, group);
             }
             Ok(())
         })?;
-        let scores = options.score.is_some().then(|| ranks(scores));
+        let scores = match measured {
+            Some(_) => Some(lengths),
+            None => options.score.is_some().then(|| ranks(scores)),
+        };
         Ok(Self { scores, groups })
     }
 }

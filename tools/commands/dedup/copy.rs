@@ -15,8 +15,8 @@ use crate::commands::corpus_copy::output::CorpusOutput;
 use crate::console::interrupt::Interrupt;
 use crate::corpus::bulk;
 use crate::corpus::memory::MemoryBudget;
-use crate::corpus::repeated_blocks::RepeatedBlocks;
 use crate::corpus::statistics::{Rejected, Statistics};
+use crate::corpus::uncompared::Uncompared;
 use crate::formats::copy::{CopyDecision, KeeperMark};
 use crate::formats::{DocumentContent, Item};
 use crate::options::OnBadRecord;
@@ -28,8 +28,8 @@ pub struct Copier<'c> {
     pub corpus: &'c Snapshot,
     /// The database of `--against`.
     pub against: Option<&'c Snapshot>,
-    /// The paragraphs that were not compared.
-    pub ignored: Option<&'c RepeatedBlocks>,
+    /// What was not compared.
+    pub uncompared: Option<&'c Uncompared>,
     /// The bad records of the first pass.
     pub rejected: Rejected,
     pub statistics: &'c mut Statistics,
@@ -81,8 +81,13 @@ impl Copier<'_> {
         }
         let removal = self.decisions.removed.get(&id).copied();
         let is_keeper = self.decisions.keepers.contains_key(&id);
+        let frames = match removal.is_some() || is_keeper {
+            true => self.frames_of(&record.content),
+            false => None,
+        };
         if let (Some(report), true) = (&mut self.report, is_keeper) {
-            report.push_keeper(id, input, record.number);
+            let frames = frames.clone().unwrap_or_default();
+            report.push_keeper(id, input, record.number, frames);
         }
         if removal.is_some() || is_keeper {
             self.record_text(id, removal, &record.content)?;
@@ -104,12 +109,13 @@ impl Copier<'_> {
             let keeper = keeper.flatten().and_then(|document| document.text);
             let location = self.statistics.inputs[input].location(record.number);
             // The loaded corpus has the text of the keeper as it was compared.
-            let text = record.content.text.map(|text| match self.ignored {
-                Some(ignored) => ignored.compared(text),
+            let group = record.content.group;
+            let text = record.content.text.map(|text| match self.uncompared {
+                Some(uncompared) => uncompared.compared(group, text),
                 None => text,
             });
             let texts = text.zip(keeper).map(|(text, keeper)| [text, keeper]);
-            report.push(id, removal, location, texts)?;
+            report.push(id, removal, location, frames, texts)?;
         }
         let Removal {
             keeper, distance, ..
@@ -119,6 +125,12 @@ impl Copier<'_> {
         } else {
             CopyDecision::Drop
         })
+    }
+
+    /// The frames that were not compared of a text, for the report.
+    fn frames_of(&self, content: &DocumentContent) -> Option<Vec<String>> {
+        let uncompared = self.uncompared.filter(|_| self.report.is_some())?;
+        uncompared.frames_of(content.group, content.text.as_deref()?)
     }
 
     /// Records the text of a removed document or a keeper, to count documents with identical texts.

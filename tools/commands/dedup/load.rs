@@ -11,8 +11,8 @@ use crate::console::interrupt::Interrupt;
 use crate::corpus::bulk;
 use crate::corpus::memory::MemoryBudget;
 use crate::corpus::pipeline::{Pipeline, PipelineConfig, TextsKept};
-use crate::corpus::repeated_blocks::RepeatedBlocks;
 use crate::corpus::statistics::{Rejected, Statistics};
+use crate::corpus::uncompared::Uncompared;
 
 pub struct LoadedCorpus {
     pub database: Database,
@@ -24,11 +24,11 @@ pub struct LoadedCorpus {
     pub repeats: u64,
 }
 
-/// Loads all documents into a temporary database at `path`, without the blocks that are ignored.
+/// Loads all documents into a temporary database at `path`, without what is not compared.
 pub fn load(
     options: &Dedup,
     settings: &Settings,
-    ignored: Option<Arc<RepeatedBlocks>>,
+    uncompared: Option<Arc<Uncompared>>,
     path: &Path,
     statistics: &mut Statistics,
     interrupt: &Interrupt,
@@ -43,7 +43,7 @@ pub fn load(
                 true => TextsKept::All,
                 false => TextsKept::Unreliable,
             },
-            ignored,
+            uncompared,
         },
         options.copy.progress,
         interrupt.clone(),

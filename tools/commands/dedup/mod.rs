@@ -42,13 +42,15 @@ use super::serve::check_program;
 use crate::console::interrupt::Interrupt;
 use crate::console::paths::refuse_special;
 use crate::console::{Output, counted, note};
+use crate::corpus::blocks::BlockUnit;
 use crate::corpus::input_fingerprint::InputFingerprints;
 use crate::corpus::inputs::Input;
 use crate::corpus::memory::MemoryBudget;
-use crate::corpus::repeated_blocks::RepeatedBlocks;
+use crate::corpus::repeated_blocks::{BlockRule, RepeatedBlocks};
 use crate::corpus::report::RecordReport;
 use crate::corpus::statistics::Statistics;
 use crate::corpus::stream_copies::copies_of_streams;
+use crate::corpus::uncompared::{Uncompared, UncomparedRule, learn_frames};
 
 impl Dedup {
     pub fn run(&self, output: &mut Output) -> Result<()> {
@@ -88,7 +90,7 @@ impl Dedup {
         let decision = self.clustering.decision();
         let sample = outputs.page.map(RemovalSample::create).transpose()?;
         let mut report = (report.is_some() || sample.is_some())
-            .then(|| RemovalReport::new(report, sample, self.ignored_blocks(), decision));
+            .then(|| RemovalReport::new(report, sample, self.uncompared_rule(), decision));
         let folder = self.copy.temporary_folder()?;
         let inputs = copies_of_streams(inputs, folder.path(), &interrupt)?;
         let mut statistics = Statistics::new(inputs, self.copy.on_error, outputs.rejects)?;
@@ -96,11 +98,13 @@ impl Dedup {
 
         // First pass: load the corpus, and decide for each document.
         let inputs_before = InputFingerprints::new(&statistics.inputs)?;
-        let ignored = self.ignored(folder.path(), &statistics.inputs, &interrupt)?;
+        let uncompared = self.uncompared(folder.path(), &statistics.inputs, &interrupt)?;
         let load = |options: &Self, name, statistics: &mut Statistics| {
-            let ignored = ignored.clone();
+            let uncompared = uncompared.clone();
             let path = folder.path().join(name);
-            load::load(options, &settings, ignored, &path, statistics, &interrupt)
+            load::load(
+                options, &settings, uncompared, &path, statistics, &interrupt,
+            )
         };
         let mut loaded = load(self, "corpus.simdb", &mut statistics)?;
         // An id that two documents have names neither of them in a decision, a mark or a report.
@@ -128,15 +132,15 @@ impl Dedup {
         };
         // The second pass does not need the given clusters, which take memory.
         drop(clusters);
-        let restored = match ignored.as_deref() {
-            Some(ignored) => options.restore(
+        let restored = match uncompared.as_deref() {
+            Some(Uncompared::Paragraphs(ignored)) => options.restore(
                 &mut decisions,
                 ignored,
                 &loaded,
                 &statistics.inputs,
                 &interrupt,
             )?,
-            None => 0,
+            _ => 0,
         };
 
         // Second pass: copy the records to keep.
@@ -147,7 +151,7 @@ impl Dedup {
             decisions: &decisions,
             corpus: &corpus_snapshot,
             against: against_snapshot.as_ref(),
-            ignored: ignored.as_deref(),
+            uncompared: uncompared.as_deref(),
             rejected: loaded.rejected,
             statistics: &mut statistics,
             report: report.as_mut(),
@@ -185,7 +189,7 @@ impl Dedup {
         statistics.finish().and(reported)?;
         checkpoint.remove();
         summary.restored = restored;
-        summary.ignored = ignored.map_or(0, |ignored| ignored.len() as u64);
+        summary.ignored = uncompared.map_or(0, |uncompared| uncompared.len() as u64);
         summary.finish(&decisions, &statistics.counts, started.elapsed());
         output.print(self.copy.json, || &summary, || summary.table())
     }
@@ -214,21 +218,28 @@ impl Dedup {
         Ok(numbered)
     }
 
-    /// Counts the paragraphs that are not compared; `None` if texts are compared whole.
-    fn ignored(
+    /// Counts what is not compared; `None` if texts are compared whole.
+    fn uncompared(
         &self,
         folder: &Path,
         inputs: &[Input],
         interrupt: &Interrupt,
-    ) -> Result<Option<Arc<RepeatedBlocks>>> {
-        let Some(rule) = self.ignored_blocks() else {
+    ) -> Result<Option<Arc<Uncompared>>> {
+        let Some(rule) = self.uncompared_rule() else {
             return Ok(None);
         };
         let wanted = self.wanted_texts()?;
         let records = self.copy.records(inputs, &wanted, interrupt);
-        // The load reports bad records.
-        let ignored = RepeatedBlocks::count(rule, folder, &records, |_, _| Ok(()))?;
-        Ok(Some(Arc::new(ignored)))
+        Ok(Some(Arc::new(match rule {
+            UncomparedRule::Frames(number) => Uncompared::Frames(learn_frames(number, &records)?),
+            UncomparedRule::Paragraphs(in_documents) => {
+                let unit = BlockUnit::Paragraph;
+                let rule = BlockRule { unit, in_documents };
+                // The load reports bad records.
+                let counted = RepeatedBlocks::count(rule, folder, &records, |_, _| Ok(()))?;
+                Uncompared::Paragraphs(Box::new(counted))
+            }
+        })))
     }
 
     /// Keeps the documents that would be lost with a paragraph that was not compared.

@@ -11,9 +11,8 @@ use simdb::join::{Scope, SimilarJoin};
 use crate::commands::clusters::options::{ClusterOptions, KeepRule};
 use crate::commands::corpus_copy::CopyOptions;
 use crate::console::parse_memory;
-use crate::corpus::blocks::BlockUnit;
 use crate::corpus::memory::MemoryBudget;
-use crate::corpus::repeated_blocks::BlockRule;
+use crate::corpus::uncompared::UncomparedRule;
 use crate::formats::copy::MarkNames;
 use crate::formats::{DocumentFields, Textless, Wanted};
 use crate::options::{OnBadRecord, RecipeOptions};
@@ -29,8 +28,9 @@ use crate::options::{OnBadRecord, RecipeOptions};
 /// --radius, --shape and --verify compare fingerprints, as `simdb-cli clusters` does: faster, and
 /// blind to the difference of a name. So do inputs of fingerprints without texts.
 ///
-/// --ignore-repeated-paragraphs compares texts without the paragraphs that many documents have;
-/// `simdb-cli cut` removes such paragraphs from the texts.
+/// --ignore-repeated-paragraphs compares texts without the paragraphs that many documents have, and
+/// --ignore-frames without lines and sentences at their ends; `simdb-cli cut` removes paragraphs
+/// from the texts.
 ///
 /// --against first leaves out near-duplicates of the documents in a database, by texts or by
 /// fingerprints as the other options say, then near-duplicates among the remaining documents. --add
@@ -86,6 +86,7 @@ Examples:
   simdb-cli dedup pages.jsonl -o kept.jsonl --radius 3
   simdb-cli dedup mails.csv -o kept.csv --within tenant
   simdb-cli dedup pages.jsonl -o kept.jsonl --ignore-repeated-paragraphs
+  simdb-cli dedup feed.jsonl -o kept.jsonl --ignore-frames --across source
   simdb-cli dedup crawl/ -o kept.parquet
   simdb-cli dedup crawl/ more.parquet -o kept/ --report removed.jsonl
   simdb-cli dedup today.jsonl -o new.jsonl --against all.simdb --add
@@ -127,6 +128,30 @@ pub struct Dedup {
         help_heading = "Duplicates"
     )]
     pub(super) ignore_repeated_paragraphs: Option<u64>,
+
+    /// Compare texts without the frames that at least N documents have [default: 10]
+    ///
+    /// A frame is a line or a sentence at the head or the tail of N documents with different
+    /// bodies: the name of a site, a line of the editor, an advertisement. With --within or
+    /// --across the documents of each value have frames of their own. Lines that tell documents
+    /// apart are no frames: lines with a negation, and lines that share half of their words with
+    /// another line at this end of many documents. `simdb-cli frames` lists the frames of a corpus.
+    ///
+    /// The texts that are kept are copied whole. Texts that differ in frames only cover each other,
+    /// and --keep or --score selects the text that stays. Each line of --report has the frames of
+    /// both texts; its verdict, words and hashes are about the texts without frames. The inputs are
+    /// read one more time.
+    #[arg(
+        long,
+        value_name = "N",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "10",
+        value_parser = clap::value_parser!(u64).range(2..),
+        conflicts_with_all = ["against", "clusters", "ignore_repeated_paragraphs"],
+        help_heading = "Duplicates"
+    )]
+    pub(super) ignore_frames: Option<u64>,
 
     /// Compare only documents with one value in this field or column: a tenant, a source, a
     /// language
@@ -283,6 +308,7 @@ impl Dedup {
                 "--ignore-repeated-paragraphs needs",
                 self.ignore_repeated_paragraphs.is_some(),
             ),
+            ("--ignore-frames needs", self.ignore_frames.is_some()),
         ] {
             ensure!(
                 compares_texts || !is_given,
@@ -379,13 +405,12 @@ impl Dedup {
         Duration::from_secs(self.checkpoint_every)
     }
 
-    /// The blocks that are not compared; `None` if texts are compared whole.
-    pub(super) fn ignored_blocks(&self) -> Option<BlockRule> {
-        let in_documents = self.ignore_repeated_paragraphs?;
-        Some(BlockRule {
-            unit: BlockUnit::Paragraph,
-            in_documents,
-        })
+    /// What is not compared; `None` if texts are compared whole.
+    pub(super) fn uncompared_rule(&self) -> Option<UncomparedRule> {
+        let paragraphs = self
+            .ignore_repeated_paragraphs
+            .map(UncomparedRule::Paragraphs);
+        paragraphs.or(self.ignore_frames.map(UncomparedRule::Frames))
     }
 
     /// The names of the fields of marks; `None` if duplicates are left out.

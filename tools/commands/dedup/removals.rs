@@ -17,8 +17,8 @@ use super::sample::RemovalSample;
 use crate::commands::certificate::Certifier;
 use crate::commands::corpus_copy::insert_place;
 use crate::corpus::inputs::{Input, Location};
-use crate::corpus::repeated_blocks::BlockRule;
 use crate::corpus::report::RecordReport;
+use crate::corpus::uncompared::UncomparedRule;
 
 /// Lines beyond 4 MiB wait on disk.
 const SPOOL_BYTES: usize = 4 << 20;
@@ -31,7 +31,7 @@ pub struct RemovalReport {
     /// `None` if a page is made alone.
     report: Option<RecordReport>,
     sample: Option<RemovalSample>,
-    ignored: Option<BlockRule>,
+    uncompared: Option<UncomparedRule>,
     /// `true` if documents are numbered by their place in the inputs.
     pub is_by_place: bool,
     certifier: Certifier,
@@ -39,8 +39,14 @@ pub struct RemovalReport {
     batch: Vec<PendingRemoval>,
     batch_bytes: usize,
     spool: BufWriter<SpooledTempFile>,
-    /// The input and the number of each keeper.
-    places: HashMap<u64, (usize, u64)>,
+    keepers: HashMap<u64, KeeperPlace>,
+}
+
+/// The input and the number of a keeper, and the frames of its text.
+struct KeeperPlace {
+    input: usize,
+    number: u64,
+    frames: Vec<String>,
 }
 
 /// A removal, with both texts if they are known.
@@ -50,37 +56,43 @@ struct PendingRemoval {
 }
 
 impl RemovalReport {
-    /// `ignored` is the rule of the blocks that are not compared.
+    /// `uncompared` is the rule of what is not compared.
     pub fn new(
         report: Option<RecordReport>,
         sample: Option<RemovalSample>,
-        ignored: Option<BlockRule>,
+        uncompared: Option<UncomparedRule>,
         decision: Decision,
     ) -> Self {
         Self {
             report,
             sample,
-            ignored,
+            uncompared,
             is_by_place: false,
             certifier: Certifier::new(decision),
             batch: Vec::new(),
             batch_bytes: 0,
             spool: BufWriter::new(SpooledTempFile::new(SPOOL_BYTES)),
-            places: HashMap::new(),
+            keepers: HashMap::new(),
         }
     }
 
-    /// Records the place of a keeper.
-    pub fn push_keeper(&mut self, id: u64, input: usize, number: u64) {
-        self.places.insert(id, (input, number));
+    /// Records the place of a keeper, and the frames of its text.
+    pub fn push_keeper(&mut self, id: u64, input: usize, number: u64, frames: Vec<String>) {
+        let place = KeeperPlace {
+            input,
+            number,
+            frames,
+        };
+        self.keepers.insert(id, place);
     }
 
-    /// Adds a removed document, with its text and the text of its keeper.
+    /// Adds a removed document, with the frames of its text, and both texts as they were compared.
     pub fn push(
         &mut self,
         id: u64,
         removal: Removal,
         location: Location<'_>,
+        frames: Option<Vec<String>>,
         texts: Option<[String; 2]>,
     ) -> Result<()> {
         let mut line = Map::new();
@@ -96,8 +108,12 @@ impl RemovalReport {
         if self.is_by_place {
             line.insert("by_place".to_owned(), json!(true));
         }
-        if let Some(rule) = self.ignored {
-            line.insert("in_documents".to_owned(), json!(rule.in_documents));
+        if let Some(rule) = self.uncompared {
+            let (name, number) = rule.field();
+            line.insert(name.to_owned(), json!(number));
+        }
+        if let Some(frames) = frames {
+            line.insert("frames".to_owned(), json!(frames));
         }
         let texts_bytes = texts.iter().flatten().map(String::len);
         self.batch_bytes += texts_bytes.sum::<usize>();
@@ -155,10 +171,14 @@ impl RemovalReport {
             let mut line: Map<String, Value> = serde_json::from_str(&line.context(cannot)?)?;
             let is_against = line.get("against") == Some(&Value::Bool(true));
             let keeper = line.get("keeper").and_then(Value::as_u64);
-            let place = keeper.and_then(|keeper| self.places.get(&keeper));
-            let place = place.filter(|_| !is_against);
-            let location = place.map(|(input, number)| inputs[*input].location(*number));
+            let keeper = keeper.and_then(|keeper| self.keepers.get(&keeper));
+            let keeper = keeper.filter(|_| !is_against);
+            let location = keeper.map(|keeper| inputs[keeper.input].location(keeper.number));
             insert_place(&mut line, "keeper_", location);
+            if line.contains_key("frames") {
+                let frames = keeper.map_or(&[][..], |keeper| &keeper.frames);
+                line.insert("keeper_frames".to_owned(), json!(frames));
+            }
             report.line(&line)?;
         }
         report.publish()

@@ -26,7 +26,7 @@ pub struct DedupSummary {
     clusters: u64,
     largest: u64,
     split: u64,
-    /// Different paragraphs that were not compared.
+    /// Different paragraphs or frames that were not compared.
     pub ignored: u64,
     /// Documents that stay for a paragraph that was not compared and that no other kept document
     /// has.
@@ -82,7 +82,7 @@ impl DedupSummary {
             (
                 "ignored?",
                 self.ignored,
-                "different paragraphs that were not compared",
+                "different paragraphs or frames that were not compared",
             ),
             (
                 "restored?",

@@ -4,6 +4,7 @@ mod around;
 mod certified;
 mod columns;
 mod corpora;
+mod frames;
 mod given;
 mod ignored;
 mod quoted;

@@ -1,0 +1,247 @@
+//! `simdb-cli dedup --ignore-frames` and `simdb-cli frames`: copies of stories in the frames of the
+//! sources of a made feed.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use super::dedup;
+use crate::common::Folder;
+
+const TEXTS: &str = include_str!("../../../tests/data/quotes_and_news.jsonl");
+const PAIRS: &str = include_str!("../../../tests/data/quotes_and_news.pairs.jsonl");
+
+/// What stands before and after each text of a source, by language.
+const SOURCES: [(&str, [[&str; 2]; 6]); 2] = [
+    (
+        "en",
+        [
+            [
+                "The Northern Herald brings the islands together every morning.\n",
+                "",
+            ],
+            [
+                "",
+                "\nMore of our reporting from the coast stands in the Saturday Post.",
+            ],
+            [
+                "Coastal Wire Service, distributed to member newspapers\n",
+                "\nMember newspapers receive this service around the clock.",
+            ],
+            [
+                "",
+                " Get the Mirror delivered to your door for three pounds a month.",
+            ],
+            [
+                "Posted in the reading corner by the lighthouse keeper\n",
+                "",
+            ],
+            [
+                "",
+                "\nVisit the Harbour Portal for tide tables, ferry times and weather.\n\
+                 Brought to you with the kind support of Pentland Bakery.",
+            ],
+        ],
+    ),
+    (
+        "zh",
+        [
+            ["海湾晚报带您了解岛上的每一天。\n", ""],
+            ["", "\n更多精彩内容尽在周末出版的海岸周刊。"],
+            [
+                "沿海电讯社向各会员报社播发的稿件\n",
+                "\n会员报社全天候收到本社播发的稿件。",
+            ],
+            ["", "每月三十元，把镜报送到您的家门口。"],
+            ["灯塔看守人发布在读书角的文章\n", ""],
+            [
+                "",
+                "\n潮汐时刻、渡轮班次与天气预报请访问港口门户网站。\n本栏目由海滨面包房友情赞助播出。",
+            ],
+        ],
+    ),
+];
+
+/// The stories of a language: each has a clean document and three copies in the frames of sources.
+const STORIES: usize = 40;
+
+/// An item of the feed: the story, `true` if the text has no frame, the source, and the text.
+type Item = (usize, bool, usize, String);
+
+/// The clean stories of a language, then their copies, then other texts of the sources.
+fn feed(language: &str, sources: &[[&str; 2]; 6]) -> Vec<Item> {
+    let lines = |file: &str| -> Vec<Value> {
+        let lines = file.lines().map(|line| serde_json::from_str(line).unwrap());
+        lines.collect()
+    };
+    let pairs = lines(PAIRS);
+    let paired: HashSet<u64> = (pairs.iter())
+        .flat_map(|pair| [&pair["a"], &pair["b"]].map(|id| id.as_u64().unwrap()))
+        .collect();
+    let is_story = |line: &&Value| {
+        let length = line["text"].as_str().unwrap().len();
+        line["lang"] == language
+            && !paired.contains(&line["id"].as_u64().unwrap())
+            && (150..3000).contains(&length)
+    };
+    let texts = lines(TEXTS);
+    let texts: Vec<&str> = (texts.iter().filter(is_story))
+        .map(|line| line["text"].as_str().unwrap().trim())
+        .collect();
+    assert!(texts.len() > STORIES, "{language}: {}", texts.len());
+    let framed = |text: &str, source: usize| {
+        let [head, tail] = sources[source];
+        format!("{head}{text}{tail}")
+    };
+    let mut items = Vec::new();
+    for (story, text) in texts.iter().enumerate().take(STORIES) {
+        items.push((story, true, sources.len(), (*text).to_owned()));
+    }
+    for (story, text) in texts.iter().enumerate().take(STORIES) {
+        for source in (story % 2..sources.len()).step_by(2) {
+            items.push((story, false, source, framed(text, source)));
+        }
+    }
+    for (story, text) in texts.iter().enumerate().skip(STORIES) {
+        let source = story % sources.len();
+        items.push((story, false, source, framed(text, source)));
+    }
+    items
+}
+
+/// Runs dedup on a feed. Returns the ids that stay; the report is proved.
+fn kept(folder: &Folder, input: &str, options: &[&str]) -> Vec<u64> {
+    let arguments = [
+        input,
+        "-o",
+        "kept.jsonl",
+        "--report",
+        "gone.jsonl",
+        "--force",
+    ];
+    dedup(folder, &[&arguments[..], options].concat()).ends(0);
+    let proved = folder.cli(&["check-report", "gone.jsonl", input]);
+    assert!(proved.ends(0).stdout.starts_with("proved"));
+    let kept = folder.read_json("kept.jsonl");
+    kept.iter()
+        .map(|line| line["id"].as_u64().unwrap())
+        .collect()
+}
+
+fn write_feed(folder: &Folder, items: &[Item]) {
+    let line = |(id, (.., source, text)): (u64, &Item)| {
+        format!("{}\n", json!({"id": id, "text": text, "source": source}))
+    };
+    let lines: String = (1..).zip(items).map(line).collect();
+    folder.write("feed.jsonl", lines);
+}
+
+#[test]
+fn copies_in_frames_of_sources_are_removed_in_either_order() {
+    for (language, sources) in &SOURCES {
+        let mut items = feed(language, sources);
+        for order in ["clean first", "clean last"] {
+            let folder = Folder::new();
+            write_feed(&folder, &items);
+            let removed = |kept: &[u64]| items.len() - kept.len();
+            let copies = STORIES * sources.len() / 2;
+            let whole = removed(&kept(&folder, "feed.jsonl", &[]));
+            assert!(
+                whole * 2 <= copies,
+                "{language}, {order}: {whole} of {copies}"
+            );
+            for options in [
+                &["--ignore-frames"][..],
+                &["--ignore-frames", "--across", "source"],
+                &["--ignore-frames=15", "--keep", "cleanest"],
+            ] {
+                let stay = kept(&folder, "feed.jsonl", options);
+                let found = removed(&stay);
+                assert!(
+                    (copies * 19 / 20..=copies).contains(&found),
+                    "{language}, {order}, {options:?}: {found} of {copies}"
+                );
+                // No story is lost, and no text is removed for another story.
+                let story = |id: &Value| items[id.as_u64().unwrap() as usize - 1].0;
+                for line in folder.read_json("gone.jsonl") {
+                    assert_eq!(story(&line["id"]), story(&line["keeper"]), "{line}");
+                }
+                let clean = stay.iter().filter(|id| items[**id as usize - 1].1).count();
+                if order == "clean first" || options.contains(&"cleanest") {
+                    assert!(
+                        clean * 10 >= STORIES * 9,
+                        "{language}, {order}, {options:?}: {clean}"
+                    );
+                }
+                std::fs::rename(folder.file("kept.jsonl"), folder.file("again.jsonl")).unwrap();
+                let again = kept(&folder, "again.jsonl", options);
+                assert_eq!(again.len(), stay.len(), "{language}, {order}, {options:?}");
+            }
+            items.reverse();
+        }
+    }
+}
+
+#[test]
+fn frames_are_listed_with_their_documents() {
+    let folder = Folder::new();
+    let (language, sources) = &SOURCES[0];
+    write_feed(&folder, &feed(language, sources));
+    let listed = folder
+        .cli(&["frames", "feed.jsonl", "--json"])
+        .ends(0)
+        .json();
+    let documents = |line: &str| {
+        let found = listed.iter().find(|found| found["text"] == line);
+        found.and_then(|found| found["documents"].as_u64())
+    };
+    for lines in sources.iter().flatten() {
+        for line in lines.trim().lines() {
+            assert!(documents(line) >= Some(10), "{line}: {listed:?}");
+        }
+    }
+    let none = folder.cli(&["frames", "feed.jsonl", "--in-documents", "400"]);
+    assert_eq!(none.ends(0).stdout, "");
+}
+
+#[test]
+fn report_with_lines_that_are_no_frames_is_not_proved() {
+    let folder = Folder::new();
+    let (language, sources) = &SOURCES[1];
+    write_feed(&folder, &feed(language, sources));
+    kept(&folder, "feed.jsonl", &["--ignore-frames"]);
+    let lines = folder.read_json("gone.jsonl");
+    let framed = |line: &&Value| {
+        line["frames"] == json!([sources[0][0].trim()]) && line["keeper_frames"] == json!([])
+    };
+    let line = lines.iter().find(framed).unwrap();
+    assert_eq!(line["frames_in_documents"], json!(10));
+    let prove = |line: &Value, code| {
+        folder.write("changed.jsonl", line.to_string());
+        folder
+            .cli(&["check-report", "changed.jsonl", "feed.jsonl"])
+            .ends(code)
+            .stdout
+    };
+    assert!(prove(line, 0).contains(&format!("forgiven  1 frame: {}", sources[0][0].trim())));
+    let mut rare = line.clone();
+    rare["frames_in_documents"] = json!(400);
+    assert!(prove(&rare, 1).contains("is at the head or the tail of too few different documents"));
+    let mut other = line.clone();
+    other["frames"] = json!([]);
+    assert!(prove(&other, 1).contains("its text has changed"));
+}
+
+#[test]
+fn options_that_ignore_frames_differently_are_refused() {
+    let folder = Folder::new();
+    folder.write("a.jsonl", "{\"id\":1,\"text\":\"a\"}\n");
+    for (options, said) in [
+        (&["--radius", "3"][..], "needs the comparison of texts"),
+        (&["--against", "x.simdb"], "cannot be used with"),
+        (&["--ignore-repeated-paragraphs"], "cannot be used with"),
+    ] {
+        let arguments = [&["a.jsonl", "-o", "o.jsonl", "--ignore-frames"], options].concat();
+        dedup(&folder, &arguments).fails(&[said]);
+    }
+}
