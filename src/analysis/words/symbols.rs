@@ -14,6 +14,15 @@ const MAX_OPERATOR_BYTES: usize = 3;
 /// A formula in brackets is at most this long.
 const MAX_FORMULA_BYTES: usize = 64;
 
+/// At most four options of one letter stand behind one hyphen.
+const MAX_OPTIONS: usize = 4;
+
+/// A unit has at most three letters.
+const MAX_UNIT_BYTES: usize = 4;
+
+/// In front of a hyphen, a longer word in capitals is no formula.
+const MAX_FORMULA_LETTERS: usize = 4;
+
 /// In a longer line no operator is looked for.
 const MAX_LINE_BYTES: usize = 1 << 12;
 
@@ -29,7 +38,7 @@ impl Scanner<'_> {
             return self.is_arithmetic().then(|| (c.to_string(), self.at + 1));
         }
         if c.is_ascii() {
-            return self.operator(c);
+            return self.option(c).or_else(|| self.operator(c));
         }
         let end = self.at + c.len_utf8();
         let wide = match c {
@@ -48,7 +57,10 @@ impl Scanner<'_> {
             '￡' => Some("£"),
             '＄' => Some("$"),
             '٪' => Some("%"),
-            '‰' | '§' | '¶' | '′' | '″' | '‖' => return Some((c.to_string(), end)),
+            '‰' | '§' | '¶' | '†' | '‡' | '′' | '″' | '‖' | '⌊' | '⌋' | '⌈' | '⌉' =>
+            {
+                return Some((c.to_string(), end));
+            }
             _ => None,
         };
         if let Some(wide) = wide {
@@ -78,6 +90,24 @@ impl Scanner<'_> {
             end += next.len_utf8();
         }
         Some((symbol, end))
+    }
+
+    /// The option of a command that begins here, with its case: `-r` and `-R` are two options.
+    fn option(&self, c: char) -> Option<(String, usize)> {
+        let before = self.text[..self.at].chars().next_back().unwrap_or(' ');
+        if c != '-' || is_letter_or_digit(before) || before == '-' {
+            return None;
+        }
+        let letters = self.rest().bytes().skip(1);
+        let letters = letters.take_while(u8::is_ascii_alphabetic).count();
+        let end = self.at + 1 + letters;
+        let option = &self.text[self.at..end];
+        let after = self.text[end..].chars().next().unwrap_or(' ');
+        // Longer names differ in more than case.
+        let has_case = letters == 1
+            || letters <= MAX_OPTIONS && option.contains(|c: char| c.is_ascii_uppercase());
+        let is_whole = !is_letter_or_digit(after) && !matches!(after, '-' | '_' | '\'' | '’');
+        (has_case && is_whole).then(|| (option.to_owned(), end))
     }
 
     /// A face, a box, an empty cell, the sign before a currency or a number, the start of an
@@ -144,12 +174,22 @@ impl Scanner<'_> {
                 true
             }
             "/" if !begins_line && before == ' ' && after.is_whitespace() => true,
+            // A path, a quotient of units, a pattern of names, a grade or an ion, an added line.
+            "/" if before.is_whitespace() && after.is_ascii_alphabetic() => true,
+            "/" if after.is_ascii_alphabetic() && self.is_after_unit() => true,
+            "*" if rest[1..].starts_with('.')
+                && is_letter_or_digit(rest.chars().nth(2).unwrap_or(' ')) =>
+            {
+                true
+            }
+            "-" if !is_letter_or_digit(after) && self.is_after_formula() => true,
+            "+" if begins_line && is_letter_or_digit(after) => true,
             "*" | "/" | "-" | "|" | "||" | "**" => {
                 before == ' ' && after == ' ' && self.is_formula() && !begins_line
             }
             "--" | "---" | "~~" => false,
             "!" => is_letter_or_digit(after) && !is_letter_or_digit(before),
-            "~" => after.is_numeric(),
+            "~" => after.is_numeric() || after.is_ascii_alphabetic() && self.is_after_space(),
             ">" | "+" | "<" => {
                 !begins_line
                     && before.is_whitespace()
@@ -162,6 +202,28 @@ impl Scanner<'_> {
             _ => !begins_line && after != '\n' && run.contains(['=', '<', '>', '^', '&', '+']),
         };
         is_symbol.then(|| (run.to_owned(), end))
+    }
+
+    /// Returns `true` behind a number and a unit of at most three letters: 5 km/h.
+    fn is_after_unit(&self) -> bool {
+        let before = &self.text[..self.at];
+        let number = before.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == 'µ');
+        let unit = before.len() - number.len();
+        (1..=MAX_UNIT_BYTES).contains(&unit)
+            && number.trim_end_matches(' ').ends_with(char::is_numeric)
+    }
+
+    /// Returns `true` behind a grade or a formula of at most four characters: A-, Cl-, OH-.
+    fn is_after_formula(&self) -> bool {
+        let before = &self.text[..self.at];
+        let rest = before.trim_end_matches(|c: char| c.is_ascii_alphanumeric());
+        let formula = &before[rest.len()..];
+        let is_short = (1..=MAX_FORMULA_LETTERS).contains(&formula.len());
+        let is_capital = !formula.contains(|c: char| c.is_ascii_lowercase());
+        is_short
+            && !rest.ends_with(is_letter_or_digit)
+            && formula.starts_with(|c: char| c.is_ascii_uppercase())
+            && (is_capital || formula.len() == 2)
     }
 
     /// The end of the mark that begins here. A rule of many characters is one mark.

@@ -22,6 +22,15 @@ const DISPLACED: usize = 6;
 /// The fewest content words of a sentence. A shorter clause is taken for a title.
 const MIN_SENTENCE_WORDS: usize = 5;
 
+/// Adverbs of place and time that end no noun.
+#[rustfmt::skip]
+const ADVERBS: [&str; 33] = [
+    "outside", "inside", "outdoors", "indoors", "here", "there", "home", "abroad", "away", "nearby", "upstairs",
+    "downstairs", "everywhere", "today", "tonight", "yesterday", "tomorrow", "now", "again", "later", "soon",
+    "together", "alone", "too", "well", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
+    "sunday", "online",
+];
+
 /// The place of a run of tokens without a counterpart.
 struct Gap {
     /// `true` if the other text has one to three other tokens in the place.
@@ -62,14 +71,28 @@ impl Sides<'_, '_> {
     /// that are questions.
     fn weigh_questions(&mut self, side: usize) {
         for at in 0..self.tokens[side].len() {
-            let end = self.tokens[side][at].end;
-            let Some(place) = self.counterpart(side, at).filter(|_| end != End::None) else {
+            let Some(place) = self.counterpart(side, at) else {
                 continue;
             };
-            let other = self.tokens[1 - side][place].end;
-            if other != End::None && other != end {
+            let (end, other) = (self.end(side, at), self.end(1 - side, place));
+            if end != End::None && other != End::None && other != end {
                 self.losses[side][at] = MIN_REPLACED;
             }
+        }
+    }
+
+    /// The end of a sentence behind a token. The last CJK character of a line ends a statement
+    /// without a mark; an English question has a word at its start.
+    fn end(&self, side: usize, at: usize) -> End {
+        let tokens = self.tokens[side];
+        let is_last = || {
+            tokens
+                .get(at + 1)
+                .is_none_or(|next| next.before.ends_unit())
+        };
+        match tokens[at].end {
+            End::None if tokens[at].is_cjk() && is_last() => End::Statement,
+            end => end,
         }
     }
 
@@ -123,7 +146,7 @@ impl Sides<'_, '_> {
     /// words.
     fn is_displaced(&self, side: usize, run: &Range<usize>, at: usize) -> bool {
         let key = self.keys[side][at];
-        if matches!(&*self.tokens[side][at].key, "a" | "的" | "and" | "和") {
+        if matches!(&*self.tokens[side][at].key, "a" | "的") {
             return false;
         }
         let (from, to) = self.neighbours(side, run);
@@ -134,8 +157,13 @@ impl Sides<'_, '_> {
         places.into_iter().any(|place| {
             let near = place.saturating_sub(DISPLACED)
                 ..(place + DISPLACED).min(self.tokens[1 - side].len());
-            near.into_iter()
-                .any(|other| self.keys[1 - side][other] == key && self.is_open(1 - side, other))
+            near.into_iter().any(|other| {
+                self.keys[1 - side][other] == key
+                    && self.is_open(1 - side, other)
+                    && ![(side, at), (1 - side, other)]
+                        .into_iter()
+                        .any(|(side, at)| self.is_conjunction_of_items(side, at))
+            })
         })
     }
 
@@ -172,7 +200,9 @@ impl Sides<'_, '_> {
                 if self.tokens[side][place].is_cut && !is_tail {
                     continue;
                 }
-                let is_sentence = ends_clause && self.is_sentence(side, place);
+                let is_sentence = ends_clause
+                    && self.is_sentence(side, place)
+                    && !self.is_compound(other, segment.start);
                 if !is_tail {
                     self.find_added_clause(other, &run, false);
                 }
@@ -234,6 +264,11 @@ impl Sides<'_, '_> {
         }
     }
 
+    /// Returns `true` for the conjunction of an enumeration, which stands before the last item.
+    fn is_conjunction_of_items(&self, side: usize, at: usize) -> bool {
+        is_conjunction(&self.tokens[side][at]) && self.is_item_of_enumeration(side, at)
+    }
+
     /// Returns `true` for a token of an enumeration, whose items may stand in another order.
     fn is_item_of_enumeration(&self, side: usize, at: usize) -> bool {
         let sentence = &self.tokens[side][self.sentence(side, at)];
@@ -249,6 +284,18 @@ impl Sides<'_, '_> {
         // Of other languages, the words that turn a sentence at its end are not all known.
         (token.is_english || token.is_cjk())
             && half_words(&self.tokens[side][start..=at]) >= 2 * MIN_SENTENCE_WORDS
+    }
+
+    /// Returns `true` for a word that follows another word directly, and may make another thing of
+    /// it: "apple", "apple pie". An adverb adds a fact: "the rain outside".
+    fn is_compound(&self, side: usize, at: usize) -> bool {
+        let tokens = self.tokens[side];
+        let Some((last, token)) = at.checked_sub(1).map(|last| (&tokens[last], &tokens[at])) else {
+            return false;
+        };
+        let are_words = last.class == Class::Word && token.class == Class::Word;
+        let is_adverb = token.text.ends_with("ly") || ADVERBS.contains(&&*token.text);
+        are_words && token.before == Break::None && !is_adverb
     }
 
     /// Returns `true` if inserted tokens turn a clause or name another thing.
