@@ -141,11 +141,7 @@ impl Journals<'_> {
             Lookup::Other(other)
                 if other.database == self.identity && other.generation > second =>
             {
-                let path = Journal::path(self.file, second);
-                return Err(self.tables.db_path.corrupt_advising(
-                    format!("its journal {} is newer than the file", path.display()),
-                    Advice::RemoveNewerJournal,
-                ));
+                return Err(self.newer_journal(second));
             }
             // A journal that was flushed, or the journal of an earlier database of this name. The
             // next generation overwrites the file.
@@ -292,6 +288,14 @@ impl Journals<'_> {
             database: self.identity,
             generation,
         }
+    }
+
+    fn newer_journal(&self, number: u64) -> Error {
+        let path = Journal::path(self.file, number);
+        self.tables.db_path.corrupt_advising(
+            format!("its journal {} is newer than the file", path.display()),
+            Advice::RemoveNewerJournal,
+        )
     }
 
     fn journal_missing(&self, generation: u64) -> Error {
