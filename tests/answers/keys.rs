@@ -2,6 +2,7 @@
 //! database keeps keys and fields. `model` compares random changes with a plain map.
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use simdb::{Change, Database, DocId, DocRef, Document, Error, Fingerprint, Outcome};
 use test_support::{
@@ -364,4 +365,60 @@ fn unique_documents_are_decided_by_key_and_by_text() {
         panic!("no key");
     };
     assert_eq!(key, "c");
+}
+
+#[test]
+fn expired_key_gets_a_new_id_before_and_after_its_document_is_removed() {
+    let folder = folder();
+    let creating = with_keys().retention(test_support::window(Duration::from_millis(100)));
+    let mut database = creating.create(folder.path().join("docs.simdb")).unwrap();
+    let insert = |database: &Database, key: &str, arrival: u64| {
+        let document = Document::new(key, Fingerprint::from_bits(arrival)).with_arrival(arrival);
+        assert_eq!(database.insert(document).unwrap(), INSERTED);
+        database.snapshot().unwrap().id(key).unwrap().unwrap().0
+    };
+    // The first document is expired, and still in the memtable or in the tables.
+    assert_eq!(insert(&database, "a", 1_000), 1);
+    assert_eq!(insert(&database, "a", 1_200), 2);
+    database.merge().unwrap();
+    assert_eq!(insert(&database, "a", 1_400), 3);
+    // In one batch with the change that expires the document.
+    let documents = ["b", "a"].map(|key| {
+        let document = Document::new(key, Fingerprint::from_bits(7)).with_arrival(1_600);
+        Change::Upsert(document)
+    });
+    assert_eq!(database.apply(documents).unwrap(), [INSERTED, INSERTED]);
+    let snapshot = database.snapshot().unwrap();
+    let stored: Vec<_> = snapshot.documents().map(Result::unwrap).collect();
+    let stored: Vec<_> = stored
+        .iter()
+        .map(|one| (one.id.0, one.key.as_deref().unwrap()))
+        .collect();
+    assert_eq!(stored, [(4, "b"), (5, "a")]);
+    drop(snapshot);
+    assert_sound(&mut database);
+    assert_eq!(insert(&database, "c", 1_600), 6);
+}
+
+#[test]
+fn change_that_is_not_stored_removes_no_document_of_its_key() {
+    let folder = folder();
+    let creating = with_keys().retention(test_support::window(Duration::from_millis(100)));
+    let database = creating.create(folder.path().join("docs.simdb")).unwrap();
+    let arriving = |key: &str, bits, arrival: u64| {
+        Document::new(key, Fingerprint::from_bits(bits)).with_arrival(arrival)
+    };
+    assert_eq!(database.insert(arriving("a", 1, 1_000)).unwrap(), INSERTED);
+    assert_eq!(
+        database.insert(arriving("b", u64::MAX, 1_090)).unwrap(),
+        INSERTED
+    );
+    // As of its arrival document `a` is expired, and the document repeats `b`. It is not stored, so
+    // its arrival does not count.
+    let outcome = database
+        .insert_unique(arriving("a", u64::MAX, 1_150), 3)
+        .unwrap();
+    assert!(matches!(outcome, Outcome::Duplicate(_)), "{outcome}");
+    let stored = database.get("a").unwrap().unwrap();
+    assert_eq!((stored.id, stored.fingerprint.bits()), (DocId(1), 1));
 }

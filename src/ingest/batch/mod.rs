@@ -43,6 +43,8 @@ pub(crate) struct Batch<A: ViewAccess = SnapshotAccess> {
     keys: HashMap<String, DocId>,
     /// The documents that the batch has refused, as entries of table `refused`.
     refused: HashMap<u64, u64>,
+    /// The expired document that has the key of the change, if the change may put a document.
+    expired_holder: Option<DocId>,
     /// The [sequence](crate::ids::scope::sequence) of the id of the next new document with a key,
     /// once it is needed.
     next_sequence: Option<u64>,
@@ -80,6 +82,7 @@ impl<A: ViewAccess> Batch<A> {
             prefetch_cache: PrefetchCache::default(),
             keys: HashMap::new(),
             refused: HashMap::new(),
+            expired_holder: None,
             next_sequence: None,
             latest_arrival: None,
             decided: 0,
@@ -144,6 +147,7 @@ impl<A: ViewAccess> Batch<A> {
     /// Decides one change as of its arrival. A change that fails edits nothing.
     pub(crate) fn decide(&mut self, prepared: &PreparedChange) -> Result<Outcome> {
         self.decided += 1;
+        self.expired_holder = None;
         self.check_arrival(prepared)?;
         let expiry = self.view.expiry();
         // A change is decided as of its own arrival, which may expire documents.
@@ -413,8 +417,16 @@ impl<A: ViewAccess> Batch<A> {
         // depend on the grouping of changes.
         let is_removed = |id: &DocId| (self.edits.get(id)).is_some_and(|edit| edit.after.is_none());
         let known = known.filter(|id| !is_removed(id));
-        if known.is_some() || prepared.change.document().is_none() {
-            return Ok(known);
+        if let Some(id) = known {
+            let is_stored = self.look_up(id)?.is_some();
+            if is_stored || prepared.change.document().is_none() {
+                return Ok(known);
+            }
+            // Expired documents are removed in the background. The id of a new document must not
+            // depend on the time of the removal.
+            self.expired_holder = known;
+        } else if prepared.change.document().is_none() {
+            return Ok(None);
         }
         self.new_id(prepared.scope).map(Some)
     }
@@ -453,6 +465,10 @@ impl<A: ViewAccess> Batch<A> {
             // `View::next_sequence` refuses a database whose ids are used up.
             let next = sequence(id) + 1;
             self.next_sequence = self.next_sequence.map(|known| known.max(next));
+            // Two documents never have one key.
+            if let Some(expired) = self.expired_holder.take() {
+                self.remove(expired);
+            }
         }
         let state = StoredDocument {
             fingerprint: document.fingerprint,
