@@ -528,3 +528,30 @@ fn corrected_text_replaces_the_document_with_its_key() {
     assert_eq!(insert("b", corrected, OnExists::Replace), Outcome::Seen);
     assert_sound(&mut database);
 }
+
+#[test]
+fn refused_id_is_known_by_the_document_that_it_repeated_last() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let new = |id, bits| document(id, bits).with_arrival(7);
+    for (number, flushes) in [1, 0].into_iter().enumerate() {
+        let path = path.with_extension(number.to_string());
+        let mut database = builder().copies(NEWEST).create(&path).unwrap();
+        let unique =
+            |database: &Database, id, bits| database.insert_unique(new(id, bits), 3).unwrap();
+        assert_eq!(unique(&database, 9, 7), INSERTED);
+        assert!(matches!(unique(&database, 50, 7), Outcome::Duplicate(of) if of.id == DocId(9)));
+        let _removed = database.remove(9).unwrap();
+        assert_eq!(unique(&database, 3, 7), INSERTED);
+        assert!(matches!(unique(&database, 50, 7), Outcome::Duplicate(of) if of.id == DocId(3)));
+        // Another document with the id of the first.
+        assert_eq!(unique(&database, 9, u64::MAX), INSERTED);
+        for _ in 0..flushes {
+            database.merge().unwrap();
+        }
+        assert_eq!(unique(&database, 50, 7), Outcome::Seen);
+        let _removed = database.remove(3).unwrap();
+        assert_eq!(unique(&database, 50, 7), INSERTED, "{flushes} flushes");
+        assert_sound(&mut database);
+    }
+}

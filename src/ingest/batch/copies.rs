@@ -60,7 +60,6 @@ impl<A: ViewAccess> Batch<A> {
         let before = self.copies_of(id)?;
         let copies = Copies::with(before.as_deref(), sighting, self.view.newest_copies());
         let value = if self.has_window() { seen.0 } else { id.0 };
-        self.refused.insert(hash, value);
         self.text_bytes += copies.len_bytes();
         self.set_copies(id, Some(Arc::new(copies)), vec![Refused { hash, value }]);
         Ok(())
@@ -87,6 +86,8 @@ impl<A: ViewAccess> Batch<A> {
         copies: Option<Arc<Copies>>,
         refused: Vec<Refused>,
     ) {
+        self.refused
+            .extend(refused.iter().map(|one| (one.hash, one.value)));
         if let Some(edit) = self.edits.get_mut(&id) {
             let mut edited = edit.copies.take().unwrap_or_default();
             edited.state = copies.or(edited.state);

@@ -41,7 +41,8 @@ pub(crate) struct Batch<A: ViewAccess = SnapshotAccess> {
     prefetch_cache: PrefetchCache,
     /// The documents that the batch has put with a key.
     keys: HashMap<String, DocId>,
-    /// The documents that the batch has refused, as entries of table `refused`.
+    /// The last refusal of each document that the batch has refused, as an entry of table
+    /// `refused`.
     refused: HashMap<u64, u64>,
     /// The expired document that has the key of the change, if the change may put a document.
     expired_holder: Option<DocId>,
@@ -104,7 +105,11 @@ impl<A: ViewAccess> Batch<A> {
 
     /// Returns the net edit of each document, and the latest arrival, which advances the expiry.
     pub(crate) fn into_edits(self) -> (Vec<DocumentEdit>, Option<Timestamp>) {
-        (self.edits.into_values().collect(), self.latest_arrival)
+        let Self { edits, refused, .. } = self;
+        let edits = edits
+            .into_values()
+            .map(|edit| last_refusals(edit, &refused));
+        (edits.collect(), self.latest_arrival)
     }
 
     /// The number of changes or of edited documents, whichever is larger.
@@ -523,6 +528,16 @@ impl<A: ViewAccess> Batch<A> {
             .collect();
         self.view.overlay(&edits);
     }
+}
+
+/// The edit with the refusals of documents that no other edit has refused later.
+fn last_refusals(mut edit: DocumentEdit, last: &HashMap<u64, u64>) -> DocumentEdit {
+    if let Some(copies) = edit.copies.take() {
+        let CopiesEdit { state, mut refused } = *copies;
+        refused.retain(|one| last.get(&one.hash) == Some(&one.value));
+        edit.copies = CopiesEdit::new(state, refused);
+    }
+    edit
 }
 
 fn inserted(document: &Document) -> Outcome {

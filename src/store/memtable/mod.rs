@@ -462,18 +462,23 @@ impl Memtable {
         let appender = self.appender.lock();
         let mut old_states = appender.old_states.iter().peekable();
         let mut edits = Vec::with_capacity(appender.memory.documents);
+        let last_refused = self.last_refused(visible);
         for (id, seqno) in self.documents(visible) {
             // Both sequences ascend by seqno, so this is a merge join.
             let before = old_states.next_if(|(first, _)| *first == seqno);
             let Some(latest) = self.version(id, visible) else {
                 continue;
             };
+            let refused = match last_refused.is_empty() {
+                true => Vec::new(),
+                false => self.refused_by(latest, &last_refused),
+            };
             edits.push(DocumentEdit {
                 id,
                 before: before.map(|(_, before)| *before),
                 after: latest.after,
                 text: latest.text.clone(),
-                copies: CopiesEdit::new(latest.new_copies().cloned(), self.refused_by(latest)),
+                copies: CopiesEdit::new(latest.new_copies().cloned(), refused),
             });
         }
         edits.sort_unstable_by_key(|edit| edit.id);
@@ -482,17 +487,25 @@ impl Memtable {
 }
 
 impl Memtable {
-    /// The documents that a version and the versions before refused, in order.
-    fn refused_by(&self, latest: &Version) -> Vec<Refused> {
-        let mut refused = Vec::new();
-        let mut version = Some(latest);
-        while let Some(one) = version {
-            let own = one.copies.iter().flat_map(|copies| &copies.refused);
-            refused.extend(own.rev());
-            version = self.versions.get(one.previous);
+    /// The last value of each key or id that the visible edits refused.
+    fn last_refused(&self, visible: u32) -> HashMap<u64, u64> {
+        if self.refused.lock().is_empty() {
+            return HashMap::new();
         }
-        refused.reverse();
+        let versions = (0..visible).filter_map(|seqno| self.versions.get(seqno));
+        let refused = versions.flat_map(Version::refused);
+        refused.map(|one| (one.hash, one.value)).collect()
+    }
+
+    /// The documents that a version and the versions before refused, and no other edit refused
+    /// later.
+    fn refused_by(&self, latest: &Version, last: &HashMap<u64, u64>) -> Vec<Refused> {
+        let previous = |version: &&Version| self.versions.get(version.previous);
+        let versions = std::iter::successors(Some(latest), previous);
+        let refused = versions.flat_map(Version::refused).copied();
         refused
+            .filter(|one| last.get(&one.hash) == Some(&one.value))
+            .collect()
     }
 
     /// The last value of a refused key or id.
@@ -520,6 +533,11 @@ impl FirstSketch {
 impl Version {
     fn new_copies(&self) -> Option<&Arc<Copies>> {
         self.copies.as_ref()?.state.as_ref()
+    }
+
+    /// The documents that this edit refused, in order.
+    fn refused(&self) -> impl Iterator<Item = &Refused> {
+        self.copies.iter().flat_map(|copies| &copies.refused)
     }
 
     /// Returns `true` if the next version is not visible.

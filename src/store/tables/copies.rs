@@ -62,7 +62,8 @@ impl Copied {
 
 /// The entries of table `refused` for the sightings that a document is put with.
 pub(crate) fn refused_of(copies: &Copies, id: DocId, has_window: bool) -> Vec<Refused> {
-    let refused = copies.newest.iter().map(|sighting| Refused {
+    // Oldest first: the last refusal of a document counts.
+    let refused = copies.newest.iter().rev().map(|sighting| Refused {
         hash: refused_hash(&sighting.document),
         value: if has_window { sighting.seen.0 } else { id.0 },
     });
@@ -91,12 +92,11 @@ impl<A: Access> Tables<A> {
         Ok(entry.map(|entry: u128| entry.second()))
     }
 
-    /// The changes that edits make. `has_window` is `true` in a database whose documents expire;
-    /// `cutoff` is the time before which they are expired.
+    /// The changes that edits make. Each hash was refused by one edit. `cutoff` is the time before
+    /// which documents are expired.
     pub(crate) fn copies_changes(
         &self,
         edits: &[DocumentEdit],
-        has_window: bool,
         cutoff: Option<Timestamp>,
     ) -> Result<CopiesChanges> {
         let mut changes = CopiesChanges::default();
@@ -109,22 +109,9 @@ impl<A: Access> Tables<A> {
             let new = new.filter(|_| edit.after.is_some());
             self.replace_copied(edit.id, new, &mut changes)?;
         }
-        let mut refused = BTreeMap::new();
-        for edit in edits {
-            // Without a window, an entry counts while its document is stored.
-            if !has_window && edit.after.is_none() {
-                continue;
-            }
-            for Refused { hash, value } in edit.refused() {
-                let newest = refused.entry(*hash).or_insert(*value);
-                *newest = match has_window {
-                    true => *value.max(newest),
-                    false => *value,
-                };
-            }
-        }
-        for (hash, value) in refused {
-            self.put_refused(hash, value, cutoff, &mut changes)?;
+        // Also of a document that was removed: another document may get its id.
+        for Refused { hash, value } in edits.iter().flat_map(DocumentEdit::refused) {
+            self.put_refused(*hash, *value, cutoff, &mut changes)?;
         }
         Ok(changes)
     }

@@ -22,7 +22,7 @@ impl WriteTransaction {
         let now = latest.max(by_clock.then(Timestamp::now));
         let cutoff = Expiry::new(retention, now).cutoff();
         let tables = self.tables()?;
-        let changes = tables.copies_changes(edits, self.has_window(), cutoff)?;
+        let changes = tables.copies_changes(edits, cutoff)?;
         drop(tables);
         self.apply_copies_changes(changes)
     }
