@@ -555,3 +555,29 @@ fn refused_id_is_known_by_the_document_that_it_repeated_last() {
         assert_sound(&mut database);
     }
 }
+
+#[test]
+fn document_in_another_scope_keeps_its_refused_keys() {
+    let folder = folder();
+    let creating = builder().scopes(true).copies(NEWEST);
+    let mut database = creating.create(folder.path().join("docs.simdb")).unwrap();
+    let of = |key: &str, scope: &str| {
+        let document = Document::new(key, Fingerprint::from_bits(7));
+        document.with_scope(scope).with_arrival(7)
+    };
+    assert_eq!(database.insert(of("a", "zh")).unwrap(), INSERTED);
+    let outcome = database.insert_unique(of("b", "zh"), 3).unwrap();
+    assert!(matches!(outcome, Outcome::Duplicate(_)), "{outcome}");
+    let outcome = database.upsert(of("a", "en")).unwrap();
+    assert!(matches!(outcome, Outcome::Replaced { .. }), "{outcome}");
+    for _ in 0..2 {
+        let copies = snapshot_of(&database).copies("a").unwrap().unwrap();
+        assert_eq!(copies.count, 1);
+        assert_eq!(
+            database.insert_unique(of("b", "fr"), 3).unwrap(),
+            Outcome::Seen
+        );
+        database.merge().unwrap();
+    }
+    assert_sound(&mut database);
+}

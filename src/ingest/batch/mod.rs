@@ -304,8 +304,12 @@ impl<A: ViewAccess> Batch<A> {
             true => self.copies_of(id)?,
             false => None,
         };
-        let id = self.upserted_id(id, prepared)?;
-        self.put(id, document, prepared, copies);
+        let new = self.upserted_id(id, prepared)?;
+        self.put(new, document, prepared, copies.clone());
+        // Without a window, a refused document is known by the id of the document that it repeats.
+        if let Some(copies) = copies.filter(|_| new != id && !self.has_window()) {
+            self.set_copies(new, None, refused_of(&copies, new, false));
+        }
         Ok(Outcome::Replaced { stored })
     }
 
