@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use redb::{ReadableDatabase, ReadableTable, TableDefinition};
-use simdb::{Change, DocId, Document, Error, Fingerprint};
+use simdb::{Change, DocId, Document, Error, Fingerprint, Outcome};
 
 use crate::corpus::replace_setting;
 use test_support::{builder, documents, engine::with_engine, folder};
@@ -203,6 +203,62 @@ fn forest_that_contradicts_texts_is_found_by_check() {
         damage.concat().contains("table forest holds document 11"),
         "{damage:?}"
     );
+}
+
+#[test]
+fn copies_that_contradict_records_are_found_by_check() {
+    let folder = folder();
+    let database_of = |name: &str, refused: &[(u64, u64)]| {
+        let path = folder.path().join(name);
+        let database = builder().copies(2).create(&path).unwrap();
+        for stored in documents(6, 0, 40) {
+            test_support::insert(&database, stored);
+        }
+        for (copy, of) in refused {
+            let original = database.get(*of).unwrap().unwrap();
+            let copy = Document::new(*copy, original.fingerprint).with_arrival(7);
+            let outcome = database.insert_unique(copy, 0).unwrap();
+            assert!(matches!(outcome, Outcome::Duplicate(_)), "{outcome}");
+        }
+        database.close().unwrap();
+        path
+    };
+    let sound = database_of("sound", &[(100, 3), (101, 3), (102, 5)]);
+    let others = [
+        (&sound, "copied", &[][..]),
+        (&sound, "refused", &[]),
+        (
+            &database_of("less", &[(100, 3), (101, 3)]),
+            "copied",
+            &["it has 1 entries, table texts makes 2"],
+        ),
+        (
+            &database_of("more", &[(100, 3), (101, 3), (102, 5), (103, 7)]),
+            "copied",
+            &["holds document 7 with copies of another number or time"],
+        ),
+        (
+            &database_of("fewer copies", &[(100, 3), (102, 5)]),
+            "copied",
+            &["holds document 3 with copies of another number or time"],
+        ),
+        (
+            &database_of("fewer refusals", &[(100, 3), (102, 5)]),
+            "refused",
+            &["table refused lacks document 101, a copy of document 3"],
+        ),
+    ];
+    for (from, table, said) in others {
+        let path = folder.path().join("docs.simdb");
+        std::fs::copy(&sound, &path).unwrap();
+        exchange::<u128>(from, &path, table);
+        let damage = builder().open(&path).unwrap().check().unwrap();
+        assert_eq!(damage.is_empty(), said.is_empty(), "{table}: {damage:?}");
+        assert!(damage.iter().all(|what| what.contains(table)), "{damage:?}");
+        for said in said {
+            assert!(damage.concat().contains(said), "{said}: {damage:?}");
+        }
+    }
 }
 
 #[test]

@@ -1,17 +1,42 @@
 //! The copies of documents: table `copied` has an entry for each record with copies and no others,
-//! and table `refused` can be read.
+//! and table `refused` has the newest refused documents.
 
 use super::entry_sum::EntrySum;
 use super::{NAMED, TableCheck};
+use crate::copies::{Copies, Sighting};
 use crate::error::Result;
 use crate::ids::DocId;
-use crate::record::Record;
+use crate::record::{Record, refused_hash};
 use crate::store::tables::copies::copied_entry;
+use crate::store::tables::packed::damaged_ranges::split_damage;
 use crate::store::tables::packed::entry::Entry;
 use crate::store::tables::schema::{COPIED, REFUSED};
 use crate::store::view::access::SnapshotTables;
 
 impl TableCheck {
+    /// Looks up the stored sightings of a document in table `refused`. Returns a sentence for the
+    /// first sighting that the table lacks. In a database with a window, the table has no entries
+    /// of expired documents.
+    pub(super) fn lost_refusal(
+        &self,
+        tables: &SnapshotTables,
+        id: DocId,
+        copies: &Copies,
+    ) -> Option<String> {
+        if self.has_window || !self.is_flushed {
+            return None;
+        }
+        let is_lost = |sighting: &&Sighting| {
+            // Damage to the table is named when the table is read.
+            let found = split_damage(tables.refused(refused_hash(&sighting.document)));
+            matches!(found, Ok(Ok(None)))
+        };
+        let Sighting { document, .. } = copies.newest.iter().find(is_lost)?;
+        Some(format!(
+            "table refused lacks document {document}, a copy of document {id}"
+        ))
+    }
+
     /// Reads both tables, and compares `copied` with `made`, the entries that the records make;
     /// `None` if a record cannot be read.
     pub(super) fn copies(&mut self, tables: &SnapshotTables, made: Option<EntrySum>) -> Result<()> {

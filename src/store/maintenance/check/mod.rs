@@ -99,6 +99,9 @@ pub(crate) fn check_tables(
         damage,
         progress: ProgressReporter::new(progress, Stage::Check, Some(steps), path),
         is_flushed: view.is_flushed(),
+        has_window: view
+            .retention()
+            .is_some_and(|retention| retention.window.is_some()),
     };
     check.progress.report()?;
     check.packed_tables(&view.tables)?;
@@ -176,6 +179,8 @@ struct TableCheck {
     progress: ProgressReporter,
     /// The tables hold every edit.
     is_flushed: bool,
+    /// Documents expire.
+    has_window: bool,
 }
 
 impl TableCheck {

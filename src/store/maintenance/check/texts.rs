@@ -65,6 +65,7 @@ impl TableCheck {
             mut copied,
         } = MadeSums::default();
         let (mut batch, mut batch_bytes) = (Vec::new(), 0);
+        let mut lost_refusals = Vec::new();
         let keeps_keys = tables.kept(TEXT_KEYS).is_some();
         for part in texts::parts(table, 0, &tables.db_path) {
             let (id, sealed) = match part? {
@@ -98,6 +99,9 @@ impl TableCheck {
                 && let Some(copies) = stored.record.copies()
             {
                 copied.add(copied_entry(id, &copies));
+                if lost_refusals.len() < NAMED {
+                    lost_refusals.extend(self.lost_refusal(tables, id, &copies));
+                }
             }
             match stored {
                 Some(stored) if keeps_keys => {
@@ -124,6 +128,7 @@ impl TableCheck {
         if keeps_keys {
             forest = forest.union(self.forest_of(&batch, tables));
         }
+        self.damage.append(&mut lost_refusals);
         if is_whole && self.is_flushed {
             self.compare_counts(tables, count, document_keys.count);
         }
