@@ -8,7 +8,7 @@ use crate::ids::scope::{IdRanges, ScopeNumber};
 use crate::ids::{DocId, DocRef, Timestamp};
 use crate::query::TextQuery;
 use crate::record::{Record, key_hash};
-use crate::store::{Store, TextEdit, refuse_unstorable};
+use crate::store::{Store, TextEdit, refuse_scope, refuse_unstorable};
 
 /// A change with everything that does not depend on the changes before it: arrival, text, forest
 /// keys and text query. Callers of a group commit prepare in parallel, outside the write lock.
@@ -201,5 +201,17 @@ fn prepare_each(changes: Vec<Change>, store: &Store) -> Vec<Result<PreparedChang
     if changes.len() < MIN_PARALLEL_CHANGES || !changes.iter().any(is_costly) {
         return changes.into_iter().map(prepare).collect();
     }
+    number_scopes(&changes, store);
     store.in_parallel(|| changes.into_par_iter().map(prepare).collect())
+}
+
+/// Numbers the scopes of documents in order of the documents, so that ids do not depend on the
+/// threads that prepare changes. A scope that cannot be numbered is refused with its change.
+fn number_scopes(changes: &[Change], store: &Store) {
+    let documents = changes.iter().filter_map(Change::document);
+    for scope in documents.filter_map(|document| document.scope.as_deref()) {
+        if refuse_scope(scope, store.header().scopes, store.path()).is_ok() {
+            let _ = store.scope_of(Some(scope));
+        }
+    }
 }
