@@ -104,11 +104,32 @@ impl Copies {
     /// the id.
     pub(crate) fn encode(&self) -> String {
         let mut content = String::new();
-        let mut push = |number| push_number(&mut content, number);
-        push(self.count);
-        push(self.first_seen.0);
-        push(self.last_seen.0.wrapping_sub(self.first_seen.0));
-        push(self.newest.len() as u64);
+        self.for_each_part(|part| match part {
+            Part::Number(number) => push_number(&mut content, number),
+            Part::Key(key) => content.push_str(key),
+        });
+        content
+    }
+
+    /// The bytes that [`encode`](Self::encode) writes.
+    pub(crate) fn encoded_bytes(&self) -> usize {
+        let mut bytes = 0;
+        self.for_each_part(|part| {
+            bytes += match part {
+                Part::Number(number) => digits(number),
+                Part::Key(key) => key.len(),
+            }
+        });
+        bytes
+    }
+
+    fn for_each_part(&self, mut each: impl FnMut(Part<'_>)) {
+        each(Part::Number(self.count));
+        each(Part::Number(self.first_seen.0));
+        each(Part::Number(
+            self.last_seen.0.wrapping_sub(self.first_seen.0),
+        ));
+        each(Part::Number(self.newest.len() as u64));
         let mut time = self.last_seen.0;
         for Sighting {
             document,
@@ -116,21 +137,20 @@ impl Copies {
             kind,
         } in &self.newest
         {
-            push_number(&mut content, zigzag(time.wrapping_sub(seen.0)));
-            push_number(&mut content, kind.code());
+            each(Part::Number(zigzag(time.wrapping_sub(seen.0))));
+            each(Part::Number(kind.code()));
             time = seen.0;
             match document {
                 DocRef::Key(key) => {
-                    push_number(&mut content, key.len() as u64);
-                    content.push_str(key);
+                    each(Part::Number(key.len() as u64));
+                    each(Part::Key(key));
                 }
                 DocRef::Id(id) => {
-                    push_number(&mut content, 0);
-                    push_number(&mut content, id.0);
+                    each(Part::Number(0));
+                    each(Part::Number(id.0));
                 }
             }
         }
-        content
     }
 
     /// The copies that [`encode`](Self::encode) wrote; `None` for damaged content.
@@ -179,6 +199,12 @@ impl Copies {
     }
 }
 
+/// A part of encoded copies.
+enum Part<'c> {
+    Number(u64),
+    Key(&'c str),
+}
+
 /// A number is written in digits of 6 bits, the least significant first, each in a byte below 128,
 /// so that copies are UTF-8. All digits but the last have this bit.
 const HAS_NEXT: u8 = 0x40;
@@ -194,6 +220,12 @@ fn push_number(content: &mut String, mut number: u64) {
         }
         content.push(char::from(digit | HAS_NEXT));
     }
+}
+
+/// The digits that [`push_number`] writes.
+fn digits(number: u64) -> usize {
+    let bits = u64::BITS - number.leading_zeros();
+    bits.div_ceil(DIGIT_BITS).max(1) as usize
 }
 
 /// Takes a number from the front; `None` unless [`push_number`] writes the same digits.
@@ -258,6 +290,7 @@ mod tests {
             prop_assert_eq!(Some(copies.first_seen), sightings.iter().map(|one| one.seen).min());
             prop_assert_eq!(Some(copies.last_seen), sightings.iter().map(|one| one.seen).max());
             let content = copies.encode();
+            prop_assert_eq!(copies.encoded_bytes(), content.len());
             prop_assert_eq!(Copies::parse(&content), Some(copies));
             for end in (0..content.len()).filter(|end| content.is_char_boundary(*end)) {
                 prop_assert_eq!(Copies::parse(&content[..end]), None);

@@ -82,7 +82,7 @@ fn edit_bytes(edit: &DocumentEdit) -> u64 {
     let copies_bytes = edit.copies.as_ref().map_or(0, |_| {
         let state = edit
             .new_copies()
-            .map_or(0, |copies| 4 + copies.encode().len());
+            .map_or(0, |copies| 4 + copies.encoded_bytes());
         let refused = match edit.refused().len() {
             0 => 0,
             len => 4 + len * REFUSED_BYTES,
