@@ -1,12 +1,9 @@
 //! Queries of one document, by its id.
 
-use redb::ReadableTable;
-
 use crate::analysis::Sketch;
 use crate::error::Result;
 use crate::ids::{DocId, Fingerprint};
 use crate::record::Record;
-use crate::store::disk::path::RedbResult;
 use crate::store::tables::edit::StoredDocument;
 use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::{FINGERPRINTS, UNRELIABLE};
@@ -38,9 +35,10 @@ impl<A: Access> Tables<A> {
         let Some(table) = &self.texts else {
             return Ok(false);
         };
-        let get = || table.get(id.0).reading(&self.db_path);
-        let stored = self.db_path.catch_failed_reads(get)?;
-        Ok(stored.is_some_and(|bytes| texts::has_text(bytes.value())))
+        let has_text = texts::get_row(table, id.0, &self.db_path, |bytes| {
+            Ok(texts::has_text(bytes))
+        })?;
+        Ok(has_text.unwrap_or(false))
     }
 
     /// The record of a document, without its key; `None` if no record is stored.

@@ -76,15 +76,13 @@ pub(crate) fn get(
     db_path: &DbPath,
 ) -> Result<Option<String>> {
     let row = row_of(id);
-    let get = || table.get(row.0).reading(db_path);
-    let Some(bytes) = db_path.catch_failed_reads(get)? else {
-        return Ok(None);
-    };
     let mut found = None;
-    visit(row, bytes.value(), db_path, |other, key| {
-        if other == id {
-            found = Some(key.to_owned());
-        }
+    texts::get_row(table, row.0, db_path, |bytes| {
+        visit(row, bytes, db_path, |other, key| {
+            if other == id {
+                found = Some(key.to_owned());
+            }
+        })
     })?;
     Ok(found)
 }

@@ -270,17 +270,28 @@ fn frame_limit(frame: &[u8]) -> usize {
     }
 }
 
+/// The stored bytes of a row as `decode` reads them; `None` if there is no row.
+pub(super) fn get_row<T>(
+    table: &impl ReadableTable<u64, &'static [u8]>,
+    row: u64,
+    db_path: &DbPath,
+    decode: impl FnOnce(&[u8]) -> Result<T>,
+) -> Result<Option<T>> {
+    // redb locates the bytes of a damaged page when they are asked for.
+    let read = || {
+        let stored = table.get(row).reading(db_path)?;
+        stored.map(|bytes| decode(bytes.value())).transpose()
+    };
+    db_path.catch_failed_reads(read)
+}
+
 /// The record of a document; `None` if no record is stored.
 pub(crate) fn get(
     table: &impl ReadableTable<u64, &'static [u8]>,
     id: DocId,
     db_path: &DbPath,
 ) -> Result<Option<Record>> {
-    let get = || table.get(id.0).reading(db_path);
-    db_path
-        .catch_failed_reads(get)?
-        .map(|bytes| decode(id, bytes.value(), db_path))
-        .transpose()
+    get_row(table, id.0, db_path, |bytes| decode(id, bytes, db_path))
 }
 
 /// The record of a document and its sketch; `None` if no record is stored.
@@ -289,16 +300,12 @@ pub(crate) fn get_with_sketch(
     id: DocId,
     db_path: &DbPath,
 ) -> Result<Option<(Record, Option<Sketch>)>> {
-    let get = || table.get(id.0).reading(db_path);
-    let stored = db_path.catch_failed_reads(get)?;
-    let decode = |bytes: redb::AccessGuard<'_, &'static [u8]>| {
-        let bytes = bytes.value();
+    get_row(table, id.0, db_path, |bytes| {
         Ok((
             decode(id, bytes, db_path)?,
             decode_sketch(id, bytes, db_path)?,
         ))
-    };
-    stored.map(decode).transpose()
+    })
 }
 
 /// The sketch of the text of a document; `None` if no text is stored, or a text without a sketch.
@@ -307,9 +314,10 @@ pub(crate) fn get_sketch(
     id: DocId,
     db_path: &DbPath,
 ) -> Result<Option<Sketch>> {
-    let get = || table.get(id.0).reading(db_path);
-    let stored = db_path.catch_failed_reads(get)?;
-    stored.map_or(Ok(None), |bytes| decode_sketch(id, bytes.value(), db_path))
+    let sketch = get_row(table, id.0, db_path, |bytes| {
+        decode_sketch(id, bytes, db_path)
+    })?;
+    Ok(sketch.flatten())
 }
 
 /// A walk over texts ends after 4 KiB, which are one or two pages.
@@ -358,9 +366,13 @@ pub(crate) fn parts(
 ) -> impl Iterator<Item = Result<Part<u64, (DocId, Vec<u8>)>>> {
     let rows_from =
         move |from: u64| db_path.catch_failed_reads(|| table.range(from..).reading(db_path));
+    let next_row = move |rows: &mut redb::Range<'_, u64, &'static [u8]>| {
+        let row = rows.next().transpose().reading(db_path)?;
+        Ok(row.map(|(id, sealed)| (id.value(), sealed.value().to_vec())))
+    };
     let can_read = move |from: u64| {
         db_path
-            .catch_failed_reads(|| rows_from(from)?.next().transpose().reading(db_path))
+            .catch_failed_reads(|| next_row(&mut rows_from(from)?))
             .is_ok()
     };
     let mut from = Some(from);
@@ -374,7 +386,7 @@ pub(crate) fn parts(
                 Some(rows) => rows,
                 none => none.insert(rows_from(first)?),
             };
-            rows.next().transpose().reading(db_path)
+            next_row(rows)
         });
         match split_damage(read)? {
             Ok(None) => {
@@ -382,11 +394,8 @@ pub(crate) fn parts(
                 Ok(None)
             }
             Ok(Some((id, sealed))) => {
-                from = successor(id.value());
-                Ok(Some(Part::Read((
-                    DocId(id.value()),
-                    sealed.value().to_vec(),
-                ))))
+                from = successor(id);
+                Ok(Some(Part::Read((DocId(id), sealed))))
             }
             Err(why) => {
                 // The failed read panicked through the iterator, so a new one begins after the
@@ -416,9 +425,16 @@ pub(crate) fn rows(
         if failed {
             return None;
         }
-        let row = db_path
-            .catch_failed_reads(|| rows.next().transpose().reading(&db_path))
-            .transpose();
+        let read = || {
+            let row = rows.next().transpose().reading(&db_path)?;
+            // Fails here if the page is damaged, not at the caller.
+            if let Some((id, sealed)) = &row {
+                let _ = id.value();
+                let _ = sealed.value();
+            }
+            Ok(row)
+        };
+        let row = db_path.catch_failed_reads(read).transpose();
         failed = row.as_ref().is_some_and(Result::is_err);
         row
     }))
