@@ -1,14 +1,14 @@
 //! Databases with copies: the copies of each document equal the refusals of a plain model, and
 //! every way to copy or load a database keeps them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
 use simdb::{
-    Builder, Change, Copies, Database, DocId, Document, Error, Fingerprint, OnExists, Outcome,
-    Sighting, SightingKind, SimilarRule, Snapshot, Timestamp,
+    Builder, Change, Database, DocId, Document, Error, Fingerprint, OnExists, Outcome,
+    SightingKind, SimilarRule, Snapshot, Timestamp,
 };
 use test_support::{
     INSERTED, Model, SplitMix, assert_holds, assert_sound, builder, copy_open, document, folder,
@@ -16,83 +16,6 @@ use test_support::{
 };
 
 const NEWEST: u16 = 3;
-
-/// A model of documents that knows their copies. Documents do not expire.
-#[derive(Default)]
-struct CopiesModel {
-    model: Model,
-    /// The last document that each refused document repeated.
-    refused: BTreeMap<String, DocId>,
-}
-
-impl CopiesModel {
-    fn stored(&self, document: &Document) -> Option<DocId> {
-        let mut stored = self.model.documents.values();
-        let found = stored.find(|stored| match &document.key {
-            Some(key) => stored.key.as_ref() == Some(key),
-            None => stored.id == document.id,
-        });
-        found.map(|stored| stored.id)
-    }
-
-    fn apply(&mut self, change: Change) -> Outcome {
-        let (Change::InsertUnique { document, .. } | Change::Upsert(document)) = &change else {
-            return self.model.apply(change);
-        };
-        let (document, stored) = (document.clone(), self.stored(document));
-        let name = document.doc_ref().to_string();
-        let is_unique = matches!(change, Change::InsertUnique { .. });
-        let known = self.refused.get(&name);
-        if is_unique
-            && stored.is_none()
-            && known.is_some_and(|of| self.model.documents.contains_key(of))
-        {
-            return Outcome::Seen;
-        }
-        let copies = stored.and_then(|id| self.model.documents[&id].copies.clone());
-        let outcome = self.model.apply(change);
-        match &outcome {
-            Outcome::Duplicate(found) => {
-                self.refused.insert(name, found.id);
-                let kind = SightingKind::Duplicate {
-                    distance: found.distance,
-                };
-                let original = self.model.documents.get_mut(&found.id).unwrap();
-                original.copies = Some(with_copy(original.copies.take(), &document, kind));
-            }
-            Outcome::Replaced { .. } => {
-                let replaced = self.model.documents.get_mut(&stored.unwrap());
-                replaced.unwrap().copies = copies;
-            }
-            _ => {}
-        }
-        outcome
-    }
-}
-
-fn with_copy(copies: Option<Copies>, document: &Document, kind: SightingKind) -> Copies {
-    let seen = document.arrival.unwrap();
-    let mut copies = copies.unwrap_or(Copies {
-        count: 0,
-        first_seen: seen,
-        last_seen: seen,
-        newest: Vec::new(),
-    });
-    copies.count += 1;
-    copies.first_seen = copies.first_seen.min(seen);
-    copies.last_seen = copies.last_seen.max(seen);
-    let document = document.doc_ref();
-    copies.newest.insert(
-        0,
-        Sighting {
-            document,
-            seen,
-            kind,
-        },
-    );
-    copies.newest.truncate(usize::from(NEWEST));
-    copies
-}
 
 /// Changes of documents around a few fingerprints, some of them of documents that were refused.
 fn changes(sequence: &mut SplitMix, has_keys: bool) -> Vec<Change> {
@@ -125,15 +48,11 @@ fn changes(sequence: &mut SplitMix, has_keys: bool) -> Vec<Change> {
 
 fn assert_holds_copies(snapshot: &Snapshot, model: &Model) {
     assert_holds(snapshot, model);
-    let mut copied = Vec::new();
     for document in model.documents.values() {
         assert_eq!(snapshot.copies(document.id).unwrap(), document.copies);
-        copied.extend(document.copies.clone().map(|copies| (document.id, copies)));
     }
-    copied.sort_by_key(|(id, copies)| (std::cmp::Reverse(copies.count), *id));
     for since in [None, Some(Timestamp(1_700_000_000_000 + (1 << 29)))] {
-        let is_late = |(_, copies): &&(DocId, Copies)| Some(copies.last_seen) >= since;
-        let late: Vec<_> = copied.iter().filter(is_late).cloned().collect();
+        let late = model.most_copied(since);
         for limit in [1, 7, 1_000] {
             let most = snapshot.most_copied(limit, since).unwrap();
             assert_eq!(most, late[..limit.min(late.len())]);
@@ -153,13 +72,11 @@ fn copies_equal_the_refusals_of_plain_model() {
             .fields(has_keys);
         let mut database = created.copies(NEWEST).create(&path).unwrap();
         let mut sequence = SplitMix(seed);
-        let mut model = CopiesModel {
-            model: Model {
-                keeps_texts,
-                keeps_fields: has_keys,
-                ..Model::default()
-            },
-            ..CopiesModel::default()
+        let mut model = Model {
+            keeps_texts,
+            keeps_fields: has_keys,
+            newest_copies: usize::from(NEWEST),
+            ..Model::default()
         };
         for round in 0..60 {
             let changes = changes(&mut sequence, has_keys);
@@ -182,17 +99,17 @@ fn copies_equal_the_refusals_of_plain_model() {
                 _ => database.apply(changes).unwrap(),
             };
             assert_eq!(outcomes, expected, "{seed}, round {round}");
-            assert_holds_copies(&database.snapshot().unwrap(), &model.model);
+            assert_holds_copies(&database.snapshot().unwrap(), &model);
             if round % 10 == 4 {
                 database.merge().unwrap();
-                assert_holds_copies(&database.snapshot().unwrap(), &model.model);
+                assert_holds_copies(&database.snapshot().unwrap(), &model);
             }
             if round % 10 == 9 {
                 // As after a crash: the journal is replayed.
                 let copy = folder.path().join(format!("copy{round}.simdb"));
                 copy_open(&path, &copy);
                 let mut copied = builder().open(&copy).unwrap();
-                assert_holds_copies(&copied.snapshot().unwrap(), &model.model);
+                assert_holds_copies(&copied.snapshot().unwrap(), &model);
                 assert_sound(&mut copied);
                 drop(database);
                 database = builder().open(&path).unwrap();
@@ -204,7 +121,7 @@ fn copies_equal_the_refusals_of_plain_model() {
         drop(snapshot);
         assert_sound(&mut database);
         drop(database);
-        assert_every_copy_has_the_copies(folder.path(), &model.model);
+        assert_every_copy_has_the_copies(folder.path(), &model);
     }
 }
 
@@ -234,11 +151,11 @@ fn assert_every_copy_has_the_copies(folder: &Path, model: &Model) {
     };
     copy_open(&place("docs.simdb"), &place("open.simdb"));
     let mut with_last = model.clone();
-    let last = with_last.documents.get_mut(&of.id).unwrap();
-    let kind = SightingKind::Duplicate {
-        distance: of.distance,
+    let again = Change::InsertUnique {
+        document: copy,
+        radius: 3,
     };
-    last.copies = Some(with_copy(last.copies.take(), &copy, kind));
+    assert_eq!(with_last.apply(again), Outcome::Duplicate(of));
     let saved = builder().salvage(place("open.simdb"), place("saved.simdb"), 16 << 20);
     assert_eq!(saved.unwrap().damage, Vec::<String>::new());
     drop(original);

@@ -71,9 +71,9 @@ const PARTS: [&[Step]; 5] = [
     ],
 ];
 
-/// Settings of the databases of the workload. The last two seal and flush memtables in the
+/// Settings of the databases of the workload. The last four seal and flush memtables in the
 /// background, and their transactions continue in the tables.
-fn workloads() -> [Settings; 6] {
+fn workloads() -> [Settings; 8] {
     let plain = Settings {
         cache_bytes: 1 << 20,
         ..Settings::default()
@@ -105,6 +105,20 @@ fn workloads() -> [Settings; 6] {
         Settings {
             seal_after_changes: Some(8),
             ..passing
+        },
+        Settings {
+            keys: true,
+            fields: true,
+            copies: 2,
+            scopes: true,
+            seal_after_changes: Some(8),
+            ..passing
+        },
+        Settings {
+            similar: true,
+            copies: 5,
+            seal_after_changes: Some(12),
+            ..plain
         },
     ]
 }

@@ -2,14 +2,13 @@
 //! that answers by comparison with every document.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::time::Duration;
 
 use simdb::{
-    Builder, Change, Database, DocId, Document, Fingerprint, Match, Outcome, Retention, Snapshot,
+    Builder, Change, Database, DocId, Document, Fingerprint, Outcome, Retention, Snapshot,
 };
 
 pub mod changes;
@@ -19,10 +18,13 @@ pub mod engine;
 pub mod entries;
 pub mod gate;
 pub mod hostile;
+mod model;
 pub mod small_disk;
 pub mod timing;
 pub mod trial;
 pub mod vectors;
+
+pub use model::{Model, Refusal};
 
 /// The generator splitmix64. The field is the seed.
 pub struct SplitMix(pub u64);
@@ -188,155 +190,15 @@ pub fn with_key(change: Change) -> Change {
             document: keyed(document),
             radius,
         },
+        Change::InsertUnlessSimilar { document, rule } => Change::InsertUnlessSimilar {
+            document: keyed(document),
+            rule,
+        },
         Change::Upsert(document) => Change::Upsert(keyed(document)),
         // Some documents are removed by id.
         Change::Remove(id) if id.0.is_multiple_of(5) => Change::Remove(id),
         Change::Remove(id) => Change::RemoveKey(key_of(id)),
         change => change,
-    }
-}
-
-/// The expected documents of a database, with a plain implementation of every query.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Model {
-    pub documents: BTreeMap<DocId, Document>,
-    pub keeps_texts: bool,
-    pub keeps_arrivals: bool,
-    pub keeps_fields: bool,
-    /// The last id that was given to a document with a key.
-    pub last_id: DocId,
-}
-
-impl Model {
-    pub fn new(documents: impl IntoIterator<Item = Document>, keeps_texts: bool) -> Self {
-        let model = Self {
-            keeps_texts,
-            ..Self::default()
-        };
-        model.with(documents)
-    }
-
-    /// The model with more documents.
-    pub fn with(mut self, documents: impl IntoIterator<Item = Document>) -> Self {
-        documents
-            .into_iter()
-            .for_each(|document| self.put(document));
-        self
-    }
-
-    fn put_new(&mut self, document: Document) -> Outcome {
-        let reliable = document.reliable;
-        self.put(document);
-        Outcome::Inserted { reliable }
-    }
-
-    fn put(&mut self, mut document: Document) {
-        if !self.keeps_texts {
-            document.text = None;
-        }
-        if !self.keeps_arrivals {
-            document.arrival = None;
-        }
-        if !self.keeps_fields {
-            document.fields = None;
-        }
-        if document.key.is_some() {
-            self.last_id = self.last_id.max(document.id);
-        }
-        self.documents.insert(document.id, document);
-    }
-
-    /// Applies a change, and returns its outcome.
-    pub fn apply(&mut self, mut change: Change) -> Outcome {
-        let of_key = |key: &str| {
-            let mut stored = self.documents.values();
-            let found = stored.find(|stored| stored.key.as_deref() == Some(key));
-            found.map(|stored| stored.id)
-        };
-        match &mut change {
-            Change::Insert(document)
-            | Change::InsertUnique { document, .. }
-            | Change::Upsert(document) => {
-                if let Some(key) = &document.key {
-                    document.id = of_key(key).unwrap_or(DocId(self.last_id.0 + 1));
-                }
-            }
-            Change::RemoveKey(key) => {
-                let Some(id) = of_key(key) else {
-                    return Outcome::Missing;
-                };
-                change = Change::Remove(id);
-            }
-            _ => {}
-        }
-        let stored = |id: DocId| self.documents.get(&id).map(|document| document.fingerprint);
-        match change {
-            Change::Insert(document) => match stored(document.id) {
-                Some(stored) => Outcome::Exists { stored },
-                None => self.put_new(document),
-            },
-            Change::InsertUnique { document, radius } => {
-                if let Some(stored) = stored(document.id) {
-                    return Outcome::Exists { stored };
-                }
-                let near = self.within(document.fingerprint, radius);
-                if let Some(nearest) = near.first().filter(|_| document.reliable) {
-                    return Outcome::Duplicate(*nearest);
-                }
-                self.put_new(document)
-            }
-            Change::Upsert(document) => {
-                let stored = stored(document.id);
-                let outcome = self.put_new(document);
-                stored.map_or(outcome, |stored| Outcome::Replaced { stored })
-            }
-            Change::Remove(id) => match self.documents.remove(&id) {
-                Some(document) => Outcome::Removed {
-                    stored: document.fingerprint,
-                },
-                None => Outcome::Missing,
-            },
-            change => panic!("the model does not know {change:?}"),
-        }
-    }
-
-    /// Applies changes in order, and returns their outcomes.
-    pub fn apply_all(&mut self, changes: impl IntoIterator<Item = Change>) -> Vec<Outcome> {
-        changes
-            .into_iter()
-            .map(|change| self.apply(change))
-            .collect()
-    }
-
-    /// Every reliable document within the radius, nearest first, then smallest id.
-    pub fn within(&self, query: Fingerprint, radius: u32) -> Vec<Match> {
-        let mut matches: Vec<Match> = self
-            .documents
-            .values()
-            .filter(|document| document.reliable)
-            .map(|document| Match {
-                id: document.id,
-                fingerprint: document.fingerprint,
-                distance: document.fingerprint.distance(query),
-            })
-            .filter(|found| found.distance <= radius)
-            .collect();
-        matches.sort_by_key(|found| (found.distance, found.id));
-        matches
-    }
-
-    /// The `count` nearest reliable documents, ties by id.
-    pub fn nearest(&self, query: Fingerprint, count: usize) -> Vec<Match> {
-        let mut matches = self.within(query, 64);
-        matches.truncate(count);
-        matches
-    }
-
-    pub fn distinct_fingerprints(&self) -> u64 {
-        let reliable = self.documents.values().filter(|document| document.reliable);
-        let distinct: std::collections::BTreeSet<_> =
-            reliable.map(|document| document.fingerprint).collect();
-        distinct.len() as u64
     }
 }
 

@@ -1,14 +1,25 @@
 //! Random changes.
 
-use simdb::{Change, DocId, Document, Fingerprint, Timestamp};
+use simdb::{Change, DocId, Document, Fingerprint, Timestamp, Within};
 
 use super::expected::Expected;
 use super::pool::{ALIKE, Pool};
 use super::settings::Settings;
-use crate::SplitMix;
+use crate::{SplitMix, keyed};
 
 /// Centres of fingerprints, each within some bits of one, so that most have near neighbours.
 const CENTRES: [u64; 3] = [0, u64::MAX, 0x0123_4567_89ab_cdef];
+
+/// The scopes of documents, beside the empty one.
+pub const SCOPES: [&str; 3] = ["zh", "a scope of several words", "范围"];
+
+/// Some scopes to search in, one of them unknown.
+pub fn scopes_asked(sequence: &mut SplitMix) -> Vec<String> {
+    let mut scopes = vec![String::new(), "unknown".to_owned()];
+    scopes.extend(SCOPES.map(str::to_owned));
+    scopes.retain(|_| sequence.below(2) == 0);
+    scopes
+}
 
 /// Generates changes for a database.
 #[derive(Clone, Debug)]
@@ -39,6 +50,23 @@ impl Changes {
     }
 
     pub fn document_of(&mut self, id: u64, sequence: &mut SplitMix) -> Document {
+        let mut document = self.document_with_id(id, sequence);
+        if self.settings.keys {
+            document = keyed(document);
+        }
+        if self.settings.scopes {
+            let scope = SCOPES.get(sequence.below(5) as usize);
+            document.scope = scope.map(|scope| (*scope).to_owned());
+            document.within = match sequence.below(8) {
+                0 => Within::All,
+                1 => Within::Scopes(scopes_asked(sequence)),
+                _ => Within::Scope,
+            };
+        }
+        document
+    }
+
+    fn document_with_id(&mut self, id: u64, sequence: &mut SplitMix) -> Document {
         let centre = CENTRES[sequence.below(3) as usize];
         let bits = match sequence.below(3) {
             0 => sequence.next(),
@@ -48,7 +76,7 @@ impl Changes {
             reliable: sequence.below(8) > 0,
             ..Document::new(DocId(id), Fingerprint::from_bits(bits))
         };
-        if self.settings.retention.is_some() {
+        if self.settings.retention.is_some() || self.settings.copies > 0 {
             // Some arrive before the window.
             let late = sequence.below(3) * sequence.below(700);
             document.arrival = Some(Timestamp(self.clock.saturating_sub(late)));
@@ -94,7 +122,20 @@ impl Changes {
                 }
             }
             4..=6 => Change::Upsert(document),
-            _ => Change::Remove(expected.some_id(sequence).unwrap_or(document.id)),
+            _ => self.removal(expected, document, sequence),
+        }
+    }
+
+    /// The removal of a stored document, or of this document.
+    fn removal(&self, expected: &Expected, other: Document, sequence: &mut SplitMix) -> Change {
+        let stored = expected.some_id(sequence);
+        let stored = stored.and_then(|id| expected.model.documents.get(&id));
+        match (stored, &other.key) {
+            (None, None) => Change::Remove(other.id),
+            (None, Some(_)) => Change::remove(other.doc_ref()),
+            // Some documents with keys are removed by id.
+            (Some(stored), _) if sequence.below(3) == 0 => Change::Remove(stored.id),
+            (Some(stored), _) => Change::remove(stored.doc_ref()),
         }
     }
 

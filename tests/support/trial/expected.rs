@@ -1,11 +1,17 @@
 //! The expected contents and answers of a database: a plain map, and comparison with every
 //! document.
 
-use simdb::{Change, DocId, DocRef, Document, Fingerprint, Outcome, Snapshot, Timestamp};
+use simdb::{
+    Change, DocId, Document, Fingerprint, Outcome, SightingKind, Similar, Snapshot, Timestamp,
+};
 
+use super::changes::scopes_asked;
 use super::pool::Pool;
 use super::settings::{Settings, WINDOW_MS};
-use crate::{Model, SplitMix};
+use crate::{Model, SplitMix, key_of, model};
+
+/// The most copied documents that are compared.
+const MOST_COPIED: usize = 50;
 
 /// The expected contents of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,15 +26,15 @@ pub struct Expected {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Prediction {
     Exactly(Outcome),
-    /// Refused as similar to one of these documents.
-    Like(Vec<DocId>),
+    /// Refused as similar to this document.
+    Like(DocId),
 }
 
 impl Prediction {
     pub fn is(&self, outcome: &Outcome) -> bool {
         match (self, outcome) {
             (Self::Exactly(prediction), outcome) => prediction == outcome,
-            (Self::Like(documents), Outcome::Similar(found)) => documents.contains(&found.id),
+            (Self::Like(document), Outcome::Similar(found)) => *document == found.id,
             _ => false,
         }
     }
@@ -39,6 +45,11 @@ impl Expected {
         let model = Model {
             keeps_texts: settings.keeps_texts(),
             keeps_arrivals: settings.retention.is_some(),
+            keeps_fields: settings.fields,
+            newest_copies: usize::from(settings.copies),
+            has_window: settings
+                .retention
+                .is_some_and(|retention| retention.window.is_some()),
             ..Model::default()
         };
         Self {
@@ -73,13 +84,7 @@ impl Expected {
             return Prediction::Exactly(expired);
         }
         let prediction = match change {
-            Change::InsertUnlessSimilar { document, .. } => {
-                let like = self.like(document.text.as_deref().unwrap_or_default());
-                match self.model.documents.contains_key(&document.id) || like.is_empty() {
-                    true => self.insert(document),
-                    false => Prediction::Like(like),
-                }
-            }
+            Change::InsertUnlessSimilar { document, .. } => self.insert_unless_similar(document),
             Change::RemoveOlder { id, than } => {
                 let stored = self.model.documents.get(id);
                 let is_older = stored.is_some_and(|stored| stored.arrival < Some(*than));
@@ -90,24 +95,45 @@ impl Expected {
             }
             change => Prediction::Exactly(self.model.apply(change.clone())),
         };
-        if let Prediction::Exactly(Outcome::Duplicate(of)) = &prediction
-            && self
-                .settings
-                .retention
-                .is_some_and(|retention| retention.sliding)
-            && let Some(document) = self.model.documents.get_mut(&of.id)
+        let repeated = match &prediction {
+            Prediction::Exactly(Outcome::Duplicate(of)) => Some(of.id),
+            Prediction::Like(id) => Some(*id),
+            Prediction::Exactly(_) => None,
+        };
+        let sliding = |retention: simdb::Retention| retention.sliding;
+        if self.settings.retention.is_some_and(sliding)
+            && let Some(document) = repeated.and_then(|id| self.model.documents.get_mut(&id))
         {
             document.arrival = document.arrival.max(arrival);
         }
         prediction
     }
 
-    pub fn apply_all(&mut self, changes: &[Change]) -> Vec<Prediction> {
-        changes.iter().map(|change| self.apply(change)).collect()
+    fn insert_unless_similar(&mut self, document: &Document) -> Prediction {
+        let mut like = None;
+        let text = document.text.as_deref().unwrap_or_default();
+        let scopes = model::among(document);
+        let outcome = self.model.insert_unless(document.clone(), |model, _| {
+            let first = first_like(model, scopes.as_deref(), text)
+                .into_iter()
+                .next()?;
+            like = Some(first.id);
+            Some((first.id, SightingKind::Alike, Outcome::Similar(first)))
+        });
+        like.map_or(Prediction::Exactly(outcome), Prediction::Like)
     }
 
-    fn insert(&mut self, document: &Document) -> Prediction {
-        Prediction::Exactly(self.model.apply(Change::Insert(document.clone())))
+    /// Loads a document that does not expire.
+    pub fn load(&mut self, document: &Document) -> Outcome {
+        self.now = self
+            .now
+            .max(document.arrival.map_or(0, |arrival| arrival.0));
+        self.forget_expired();
+        self.model.load(document.clone())
+    }
+
+    pub fn apply_all(&mut self, changes: &[Change]) -> Vec<Prediction> {
+        changes.iter().map(|change| self.apply(change)).collect()
     }
 
     /// Removes the documents that arrived before a time; returns their number.
@@ -125,7 +151,8 @@ impl Expected {
     }
 
     fn forget_expired(&mut self) {
-        if let Some(cutoff) = self.cutoff() {
+        self.model.cutoff = self.cutoff();
+        if let Some(cutoff) = self.model.cutoff {
             self.prune(cutoff);
         }
     }
@@ -134,25 +161,31 @@ impl Expected {
     fn expired(&self, change: &Change) -> Option<Outcome> {
         let cutoff = self.cutoff()?;
         let is_upsert = matches!(change, Change::Upsert(_));
-        let has = |id: &DocId| self.model.documents.contains_key(id);
-        let exists = matches!(change.doc_ref(), DocRef::Id(id) if has(&id)) && !is_upsert;
-        let is_expired = arrival_of(change)? < cutoff && !exists;
+        let stored = document_of(change).and_then(|document| self.model.stored(document));
+        let is_expired = arrival_of(change)? < cutoff && (stored.is_none() || is_upsert);
         is_expired.then_some(Outcome::Expired { cutoff })
     }
 
-    /// The documents with a text similar to this one, by id.
-    pub fn like(&self, text: &str) -> Vec<DocId> {
-        let pool = Pool::shared();
-        let is_like = |stored: &&Document| {
-            let stored = stored.text.as_deref();
-            stored.is_some_and(|stored| pool.are_alike(stored, text))
-        };
-        let documents = self.model.documents.values().filter(is_like);
-        documents.map(|document| document.id).collect()
+    /// The documents in some scopes with a text similar to this one, by id.
+    pub fn like(&self, scopes: Option<&[String]>, text: &str) -> Vec<DocId> {
+        let mut ids: Vec<DocId> = first_like(&self.model, scopes, text)
+            .iter()
+            .map(|like| like.id)
+            .collect();
+        ids.sort_unstable();
+        ids
     }
 
     /// Compares a snapshot: a description of the first difference, or `None`.
     pub fn compare(&self, snapshot: &Snapshot) -> simdb::Result<Option<String>> {
+        if self.settings.copies > 0 {
+            let most = snapshot.most_copied(MOST_COPIED, None)?;
+            let mut expected = self.model.most_copied(None);
+            expected.truncate(MOST_COPIED);
+            if most != expected {
+                return Ok(Some(format!("{most:?} are copied instead of {expected:?}")));
+            }
+        }
         let mut stored = snapshot.documents();
         let mut expected = self.model.documents.values();
         loop {
@@ -186,16 +219,63 @@ impl Expected {
         }
         let strange = DocId(sequence.next());
         assert_eq!(snapshot.get(strange)?, None);
+        if self.settings.keys {
+            self.ask_keys(snapshot, sequence)?;
+        }
+        if self.settings.scopes {
+            let scopes = scopes_asked(sequence);
+            let query = near(self.some_id(sequence), sequence.bits(2));
+            let found = snapshot.in_scopes(&scopes)?.within(query, 3)?;
+            let expected = self.model.within_scopes(Some(&scopes), query, 3);
+            assert_eq!(found, expected, "{query} in {scopes:?}");
+        }
+        Ok(())
+    }
+
+    /// Translates ids to keys and keys to ids.
+    fn ask_keys(&self, snapshot: &Snapshot, sequence: &mut SplitMix) -> simdb::Result<()> {
+        if let Some(id) = self.some_id(sequence) {
+            let stored = &self.model.documents[&id];
+            assert_eq!(snapshot.key(id)?, stored.key);
+            let key = stored.key.as_deref().expect("each document has a key");
+            assert_eq!(snapshot.id(key)?, Some(id));
+        }
+        let key = key_of(DocId(sequence.below(200)));
+        assert_eq!(snapshot.id(&key)?, self.model.id_of(&key), "{key}");
         Ok(())
     }
 }
 
-fn arrival_of(change: &Change) -> Option<Timestamp> {
+/// The documents in some scopes with a text similar to this one, the most similar first.
+fn first_like(model: &Model, scopes: Option<&[String]>, text: &str) -> Vec<Similar> {
+    let documents = model.documents.values();
+    let documents = documents.filter(|document| model::is_among(document, scopes));
+    let mut like: Vec<Similar> = documents
+        .filter_map(|document| {
+            let stored = document.text.as_deref()?;
+            Some(Similar {
+                id: document.id,
+                fingerprint: document.fingerprint,
+                distance: None,
+                resemblance: Pool::shared().alike(text, stored)?,
+                containment: None,
+            })
+        })
+        .collect();
+    like.sort_by(Similar::order);
+    like
+}
+
+fn document_of(change: &Change) -> Option<&Document> {
     match change {
         Change::Insert(document)
         | Change::Upsert(document)
         | Change::InsertUnique { document, .. }
-        | Change::InsertUnlessSimilar { document, .. } => document.arrival,
+        | Change::InsertUnlessSimilar { document, .. } => Some(document),
         _ => None,
     }
+}
+
+fn arrival_of(change: &Change) -> Option<Timestamp> {
+    document_of(change)?.arrival
 }

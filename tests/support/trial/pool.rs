@@ -34,7 +34,8 @@ pub struct Text {
 /// The texts, and their similarities.
 pub struct Pool {
     pub texts: Vec<Text>,
-    alike: Vec<Vec<bool>>,
+    /// The resemblance of each pair of similar texts.
+    alike: Vec<Vec<Option<Resemblance>>>,
 }
 
 impl Pool {
@@ -67,17 +68,18 @@ impl Pool {
             }
         }
         let (normaliser, likeness) = (Normaliser::new(), Likeness::default());
-        let is_like = |a: &Text, b: &Text| {
-            Resemblance::new(&normaliser, &a.text, &b.text).is_enough(&likeness)
+        let resemblance = |a: &Text, b: &Text| {
+            let found = Resemblance::new(&normaliser, &a.text, &b.text);
+            found.is_enough(&likeness).then_some(found)
         };
         let alike = texts
             .iter()
-            .map(|a| texts.iter().map(|b| is_like(a, b)).collect());
-        let alike: Vec<Vec<bool>> = alike.collect();
+            .map(|a| texts.iter().map(|b| resemblance(a, b)).collect());
+        let alike: Vec<Vec<Option<Resemblance>>> = alike.collect();
         // No pair is close to the decision limit, so each similar search has one right answer.
         for (a, row) in alike.iter().enumerate() {
-            for (b, is_like) in row.iter().enumerate() {
-                assert_eq!(*is_like, a / VARIANTS == b / VARIANTS, "{a} {b}");
+            for (b, alike) in row.iter().enumerate() {
+                assert_eq!(alike.is_some(), a / VARIANTS == b / VARIANTS, "{a} {b}");
             }
         }
         Self { texts, alike }
@@ -88,11 +90,9 @@ impl Pool {
         self.texts.iter().position(|known| known.text == text)
     }
 
-    pub fn are_alike(&self, a: &str, b: &str) -> bool {
-        match (self.number(a), self.number(b)) {
-            (Some(a), Some(b)) => self.alike[a][b],
-            _ => a == b,
-        }
+    /// The resemblance of a new text and a stored one; `None` unless they are similar.
+    pub fn alike(&self, new: &str, stored: &str) -> Option<Resemblance> {
+        self.alike[self.number(new)?][self.number(stored)?]
     }
 }
 

@@ -16,6 +16,12 @@ pub struct Settings {
     pub keep_texts: bool,
     pub similar: bool,
     pub retention: Option<Retention>,
+    pub keys: bool,
+    pub fields: bool,
+    /// The copies of a document that are stored; 0 without copies.
+    pub copies: u16,
+    /// With keys.
+    pub scopes: bool,
     pub cache_bytes: usize,
     /// Changes after which a memtable is sealed and flushed in the background, and a transaction
     /// continues in the tables; `None` for the default.
@@ -56,6 +62,12 @@ impl Settings {
             2 => Some(100),
             _ => None,
         };
+        if sequence.below(2) == 0 {
+            settings.scopes = sequence.below(2) == 0;
+            settings.keys = settings.scopes || sequence.below(2) == 0;
+            settings.fields = sequence.below(2) == 0;
+            settings.copies = [0, 2, 5][sequence.below(3) as usize];
+        }
         settings
     }
 
@@ -68,7 +80,14 @@ impl Settings {
             .disk(disk.for_database())
             .cache_bytes(self.cache_bytes)
             .keep_texts(self.keep_texts)
-            .similar(self.similar);
+            .similar(self.similar)
+            .keys(self.keys)
+            .fields(self.fields)
+            .scopes(self.scopes);
+        let builder = match self.copies {
+            0 => builder,
+            newest => builder.copies(newest),
+        };
         let builder = match self.retention {
             Some(retention) => builder.retention(retention),
             None => builder,

@@ -3,8 +3,12 @@
 use std::ops::ControlFlow;
 
 use simdb::bulk::BulkReport;
-use simdb::{Change, DocId, Document, Error, Outcome, Result, Ticket, Timestamp};
+use simdb::{
+    Change, Copies, DocId, Document, Error, Fingerprint, Outcome, Result, Sighting, SightingKind,
+    Ticket, Timestamp,
+};
 
+use super::changes::SCOPES;
 use super::expected::Prediction;
 use super::pool::ALIKE;
 use super::step::Step;
@@ -23,6 +27,7 @@ impl World {
             _ if !self.is_open() => self.verify()?,
             _ => {}
         }
+        self.name_scopes()?;
         match step {
             Step::Create | Step::BulkCreate | Step::Open => Ok(()),
             Step::Insert => self.insert(),
@@ -72,6 +77,27 @@ impl World {
         Ok(())
     }
 
+    /// Inserts a document in each scope, so that the scopes have their numbers in this order.
+    fn name_scopes(&mut self) -> Result<()> {
+        if !self.settings.scopes || self.expected.model.scopes.len() == SCOPES.len() {
+            return Ok(());
+        }
+        let first = self.first_of_scopes();
+        self.apply(first.into_iter().map(Change::Insert).collect())
+    }
+
+    fn first_of_scopes(&mut self) -> Vec<Document> {
+        let time = self.changes.advance_time(&mut self.sequence).arrival;
+        let document = |(number, scope): (usize, &str)| {
+            let fingerprint = Fingerprint::from_bits(self.sequence.next());
+            Document {
+                arrival: time,
+                ..Document::new(format!("first of scope {number}"), fingerprint).with_scope(scope)
+            }
+        };
+        SCOPES.into_iter().enumerate().map(document).collect()
+    }
+
     fn documents_to_load(&mut self) -> Vec<Document> {
         let time = self.changes.advance_time(&mut self.sequence).arrival;
         let count = match self.is_large {
@@ -84,7 +110,12 @@ impl World {
             Some(_) => 1 << 32 | self.sequence.next() >> 33 << 33,
             None => 0,
         };
-        let load = (0..count).map(|number| {
+        let copied = self.sequence.below(40);
+        let mut load = match self.settings.scopes && self.expected.model.scopes.is_empty() {
+            true => self.first_of_scopes(),
+            false => Vec::new(),
+        };
+        load.extend((0..count).map(|number| {
             let place = match is_in_order {
                 true => number,
                 false => number ^ 5,
@@ -92,9 +123,28 @@ impl World {
             let id = first + place * (1 + count % 3);
             let mut document = self.changes.document_of(id, &mut self.sequence);
             document.arrival = document.arrival.and(time);
+            if self.settings.copies > 0 && number == copied {
+                // As from an export.
+                document.copies = Some(self.copies_seen(time));
+            }
             document
-        });
-        load.collect()
+        }));
+        load
+    }
+
+    /// The copies of a document, with one sighting.
+    fn copies_seen(&mut self, time: Option<Timestamp>) -> Copies {
+        let seen = time.unwrap_or(Timestamp(1));
+        Copies {
+            count: 7,
+            first_seen: Timestamp(seen.0 / 2),
+            last_seen: seen,
+            newest: vec![Sighting {
+                document: self.changes.document(&mut self.sequence).doc_ref(),
+                seen,
+                kind: SightingKind::Same,
+            }],
+        }
     }
 
     /// Applies changes together, in one of several ways.
@@ -361,12 +411,9 @@ impl World {
 fn predict_load(tried: &mut super::expected::Expected, documents: &[Document]) -> BulkReport {
     let mut report = BulkReport::default();
     for document in documents {
-        let change = Change::Insert(document.clone());
-        match tried.apply(&change) {
-            Prediction::Exactly(Outcome::Inserted { .. }) => report.inserted += 1,
-            Prediction::Exactly(Outcome::Exists { stored }) if stored == document.fingerprint => {
-                report.present += 1;
-            }
+        match tried.load(document) {
+            Outcome::Inserted { .. } => report.inserted += 1,
+            Outcome::Exists { stored } if stored == document.fingerprint => report.present += 1,
             _ => report.conflicts += 1,
         }
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use simdb::disk::Disk;
 use simdb::{Database, Error, Result, Snapshot};
 
+use super::changes::scopes_asked;
 use super::expected::Expected;
 use super::pool::Pool;
 use super::world::{Known, World};
@@ -102,7 +103,16 @@ impl World {
             let found = snapshot.similar(&asked.query)?;
             let mut found: Vec<_> = found.iter().map(|found| found.id).collect();
             found.sort_unstable();
-            assert_eq!(found, self.expected.like(&asked.text), "{}", asked.text);
+            let expected = self.expected.like(None, &asked.text);
+            assert_eq!(found, expected, "{}", asked.text);
+            if self.settings.scopes {
+                let scopes = scopes_asked(&mut self.sequence);
+                let found = snapshot.in_scopes(&scopes)?.similar(&asked.query)?;
+                let mut found: Vec<_> = found.iter().map(|found| found.id).collect();
+                found.sort_unstable();
+                let expected = self.expected.like(Some(&scopes), &asked.text);
+                assert_eq!(found, expected, "{} in {scopes:?}", asked.text);
+            }
         }
         Ok(())
     }
