@@ -81,25 +81,25 @@ fn any_bytes_as_database_are_refused_or_answered() {
 #[test]
 fn any_page_with_right_checksum_is_refused_or_answered() {
     replay("pages");
-    search("pages", 20, edits(0..4_u8, 4));
+    search("pages", 30, edits(0..8_u8, 4));
 }
 
 #[test]
 fn any_chunk_with_right_checksum_is_refused_or_answered() {
     replay("chunks");
-    search("chunks", 20, edits(0..2_u8, 4));
+    search("chunks", 30, edits(0..4_u8, 4));
 }
 
 #[test]
 fn any_journal_with_right_checksums_is_refused_or_answered() {
     replay("journal");
-    search("journal", 20, edits(any::<u8>(), 4));
+    search("journal", 30, edits(any::<u8>(), 4));
 }
 
 #[test]
 fn any_operations_equal_plain_map() {
     replay("operations");
-    search("operations", 40, edits(any::<u8>(), 64));
+    search("operations", 80, edits(any::<u8>(), 64));
 }
 
 #[test]
@@ -120,5 +120,11 @@ fn any_text_is_found_by_its_fingerprint() {
 #[test]
 #[ignore = "changes the meaning of the stored fuzz inputs"]
 fn write_bases() {
-    test_support::entries::bases::write(&data());
+    test_support::entries::bases::write(&data(), false);
+}
+
+#[test]
+#[ignore = "changes the meaning of the stored fuzz inputs"]
+fn write_bases_with_keys() {
+    test_support::entries::bases::write(&data(), true);
 }

@@ -4,10 +4,12 @@ use std::error::Error as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use simdb::{Builder, Change, Database, DocId, Document, Error, Fingerprint, Snapshot, Timestamp};
+use simdb::{
+    Builder, Change, Database, DocId, DocRef, Document, Error, Fingerprint, Snapshot, Timestamp,
+};
 
 use super::memory::MemoryDisk;
-use crate::document;
+use crate::{document, keyed};
 
 /// No tested file has this many documents, so a longer iteration is an endless loop.
 const MOST_DOCUMENTS: usize = 1 << 20;
@@ -77,6 +79,15 @@ pub fn read_all(database: &Database, snapshot: &Snapshot) -> Option<Vec<Document
     let mut queries = vec![Fingerprint::from_bits(0), Fingerprint::from_bits(u64::MAX)];
     for known in documents.iter().step_by(documents.len() / 8 + 1) {
         is_read &= answered(snapshot.get(known.id)).is_some();
+        is_read &= answered(snapshot.key(known.id)).is_some();
+        if let Some(key) = &known.key {
+            is_read &= answered(snapshot.id(key)).is_some();
+        }
+        if let Some(scope) = &known.scope
+            && let Some(snapshot) = answered(snapshot.in_scopes([scope]))
+        {
+            is_read &= answered(snapshot.within(known.fingerprint, 3)).is_some();
+        }
         queries.push(Fingerprint::from_bits(
             known.fingerprint.bits() ^ 0x8000_0001,
         ));
@@ -96,6 +107,10 @@ pub fn read_all(database: &Database, snapshot: &Snapshot) -> Option<Vec<Document
     is_read &= answered(snapshot.within_batch(&queries, 4)).is_some();
     is_read &= answered(snapshot.get(DocId(u64::MAX))).is_some();
     is_read &= answered(snapshot.last_id()).is_some();
+    if database.settings().copies.is_some() {
+        is_read &= answered(snapshot.most_copied(10, None)).is_some();
+        is_read &= answered(snapshot.most_copied(1_000, Some(Timestamp(1)))).is_some();
+    }
     is_read &= answered(snapshot.count_older(Timestamp(u64::MAX))).is_some();
     is_read &= answered(snapshot.stats()).is_some();
     is_read &= answered(snapshot.diagnose()).is_some();
@@ -133,10 +148,18 @@ fn salvage(disk: &MemoryDisk, path: &Path) {
 
 /// Changes of every kind. Each may fail.
 fn write(database: &Database) {
-    let new = |id: u64| Document {
-        text: Some(format!("what was written into the file as document {id}")),
-        arrival: Some(Timestamp(1_700_000_000_000 + id % 9)),
-        ..document(id, id.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    let (has_keys, has_scopes) = (database.settings().keys, database.settings().scopes);
+    let new = |id: u64| {
+        let mut new = document(id, id.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        if has_keys {
+            new = keyed(new);
+        }
+        Document {
+            text: Some(format!("what was written into the file as document {id}")),
+            arrival: Some(Timestamp(1_700_000_000_000 + id % 9)),
+            scope: has_scopes.then(|| format!("scope {}", id % 5 + 1)),
+            ..new
+        }
     };
     answered(database.apply([3, 7_000, u64::MAX].map(|id| Change::Upsert(new(id)))));
     let unique = |id: u64| Change::InsertUnique {
@@ -145,12 +168,25 @@ fn write(database: &Database) {
     };
     answered(database.apply([
         unique(8_000),
+        // A copy of document 8,000.
+        Change::InsertUnique {
+            document: Document {
+                id: DocId(8_001),
+                key: has_keys.then(|| "a copy".to_owned()),
+                ..new(8_000)
+            },
+            radius: 3,
+        },
         Change::Remove(DocId(40)),
         Change::Insert(new(41)),
     ]));
     answered(database.merge());
     let text = "what was written into the file as document 3";
-    answered(database.document(9_000, text).and_then(|document| {
+    let newest = match has_keys {
+        true => DocRef::from("document 9,000"),
+        false => DocRef::from(9_000),
+    };
+    answered(database.document(newest, text).and_then(|document| {
         database.insert_unless_similar(document, simdb::SimilarRule::default())
     }));
     answered(database.remove(DocId(1)));

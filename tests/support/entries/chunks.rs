@@ -16,7 +16,7 @@ pub fn run(input: &[u8]) {
     let Some((mode, input)) = input.split_first() else {
         return;
     };
-    let base = Base::shared(mode & 1 != 0);
+    let base = Base::shared(mode & 2 != 0, mode & 1 != 0);
     let mut pages = pages_of(&base.file);
     let chunks = chunks(&pages);
     assert!(!chunks.is_empty());

@@ -16,7 +16,7 @@ pub fn run(input: &[u8]) {
     let Some((mode, input)) = input.split_first() else {
         return;
     };
-    let base = Base::shared(true);
+    let base = Base::shared(mode & 128 != 0, true);
     let (_, sound) = &base.journals[0];
     let mut journal = match mode & 3 {
         0 => input.to_vec(),

@@ -1,7 +1,5 @@
 //! Arbitrary bytes as a database and its journal.
 
-use std::sync::OnceLock;
-
 use super::ask::{everything, path};
 use super::bases::Base;
 use super::memory::MemoryDisk;
@@ -15,7 +13,7 @@ pub fn run(input: &[u8]) {
     let Some((&[mode, low, high], bytes)) = input.split_first_chunk() else {
         return;
     };
-    let base = Base::shared(false);
+    let base = Base::shared(mode & 32 != 0, false);
     let journal_bytes = usize::from(u16::from_le_bytes([low, high]));
     let (bytes, journal_content) = match mode & 1 {
         0 => (bytes, None),
@@ -48,6 +46,5 @@ pub fn run(input: &[u8]) {
 }
 
 fn front(base: &'static Base) -> &'static [u8] {
-    static FRONT: OnceLock<Vec<u8>> = OnceLock::new();
-    FRONT.get_or_init(|| base.file[..PAGE].to_vec())
+    &base.file[..PAGE]
 }

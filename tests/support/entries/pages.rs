@@ -12,13 +12,13 @@ const PAGE: usize = 4096;
 const SLOTS: [usize; 2] = [64, 192];
 const SLOT_SUM: usize = 112;
 
-/// Bits of the first byte select the database, and the repair of the checksums in redb's header.
-/// The rest are edits.
+/// Bits of the first byte select the database (1 and 4), and the repair of the checksums in redb's
+/// header. The rest are edits.
 pub fn run(input: &[u8]) {
     let Some((mode, input)) = input.split_first() else {
         return;
     };
-    let base = Base::shared(mode & 1 != 0);
+    let base = Base::shared(mode & 4 != 0, mode & 1 != 0);
     let mut pages = pages_of(&base.file);
     let used = used_pages(&pages);
     for edit in edits(input) {
