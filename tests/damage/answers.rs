@@ -10,10 +10,11 @@ use simdb::maintenance::TableStats;
 use simdb::pairs::{Pair, PairsEvent};
 use simdb::similarity::Likeness;
 use simdb::{
-    Database, DocId, Document, Error, Fingerprint, Match, Similar, Snapshot, TextQuery, Timestamp,
+    Copies, Database, DocId, Document, Error, Fingerprint, Match, Similar, Snapshot, TextQuery,
+    Timestamp,
 };
 
-use crate::corpus::{FIRST_ARRIVAL, words};
+use crate::corpus::{FIRST_ARRIVAL, SCOPES, words};
 use test_support::{Model, SplitMix, planted};
 
 /// A query to a snapshot.
@@ -33,6 +34,11 @@ enum Question {
     Counts,
     Tables,
     Diagnosis,
+    Key(DocId),
+    Id(String),
+    Copies(DocId),
+    MostCopied(usize, Option<Timestamp>),
+    WithinScopes(Vec<String>, Fingerprint, u32),
 }
 
 /// The kinds of queries to every database. A flushed database gets two more, about its tables.
@@ -52,6 +58,9 @@ pub const KINDS: [&str; 13] = [
     "stats",
 ];
 
+/// The kinds of queries to a database with keys, copies and scopes, besides [`KINDS`].
+pub const KINDS_WITH_KEYS: [&str; 5] = ["key", "id", "copies", "most_copied", "within_scopes"];
+
 /// The answer to a question.
 #[derive(Debug, PartialEq)]
 enum Answer {
@@ -67,6 +76,7 @@ enum Answer {
     },
     Clusters(Vec<Cluster>),
     Count(u64),
+    /// The last id, or the id of a key.
     LastId(Option<DocId>),
     /// Documents, distinct fingerprints, unreliable ones, texts; first and last arrival.
     Counts([u64; 4], [Option<Timestamp>; 2]),
@@ -77,6 +87,9 @@ enum Answer {
         hottest: Vec<Vec<HotKey>>,
         groups: Vec<DuplicateGroup>,
     },
+    Key(Option<String>),
+    Copies(Option<Copies>),
+    MostCopied(Vec<(DocId, Copies)>),
     /// The error came before any part of the answer.
     Nothing,
 }
@@ -102,6 +115,11 @@ impl Question {
             Self::Counts => "stats",
             Self::Tables => "stats of the tables",
             Self::Diagnosis => "diagnose",
+            Self::Key(_) => "key",
+            Self::Id(_) => "id",
+            Self::Copies(_) => "copies",
+            Self::MostCopied(..) => "most_copied",
+            Self::WithinScopes(..) => "within_scopes",
         }
     }
 
@@ -114,6 +132,10 @@ impl Question {
                 | Self::WithinLimit(..)
                 | Self::Nearest(..)
                 | Self::Similar(_)
+                | Self::Key(_)
+                | Self::Id(_)
+                | Self::Copies(_)
+                | Self::WithinScopes(..)
         )
     }
 
@@ -218,6 +240,17 @@ impl Question {
                     groups: duplicates.largest,
                 }
             })),
+            Self::Key(id) => whole(snapshot.key(*id).map(Answer::Key)),
+            Self::Id(key) => whole(snapshot.id(key).map(Answer::LastId)),
+            Self::Copies(id) => whole(snapshot.copies(*id).map(Answer::Copies)),
+            Self::MostCopied(limit, since) => {
+                whole(snapshot.most_copied(*limit, *since).map(Answer::MostCopied))
+            }
+            Self::WithinScopes(scopes, query, radius) => whole(
+                (snapshot.in_scopes(scopes))
+                    .and_then(|snapshot| snapshot.within(*query, *radius))
+                    .map(Answer::Matches),
+            ),
         }
     }
 
@@ -253,6 +286,23 @@ impl Question {
                 ];
                 let arrivals = || documents().filter_map(|document| document.arrival);
                 Answer::Counts(counts, [arrivals().min(), arrivals().max()])
+            }
+            Self::Key(id) => {
+                let stored = model.documents.get(id);
+                Answer::Key(stored.and_then(|stored| stored.key.clone()))
+            }
+            Self::Id(key) => Answer::LastId(model.id_of(key)),
+            Self::Copies(id) => {
+                let stored = model.documents.get(id);
+                Answer::Copies(stored.and_then(|stored| stored.copies.clone()))
+            }
+            Self::MostCopied(limit, since) => {
+                let mut most = model.most_copied(*since);
+                most.truncate(*limit);
+                Answer::MostCopied(most)
+            }
+            Self::WithinScopes(scopes, query, radius) => {
+                Answer::Matches(model.within_scopes(Some(scopes), *query, *radius))
             }
             _ => return None,
         })
@@ -429,10 +479,35 @@ fn questions(database: &Database, model: &Model, is_merged: bool) -> Vec<Questio
         questions.push(Question::Nearest(*query, 5));
     }
     for place in (1..3_000).step_by(90) {
-        let query = database.text_query(&words(place, 20)).unwrap();
-        if model.documents[&DocId(place)].text == Some(words(place, 20)) {
+        let text = Some(words(place, 20));
+        if model.documents.values().any(|stored| stored.text == text) {
+            let query = database.text_query(&words(place, 20)).unwrap();
             questions.push(Question::Similar(Box::new(query)));
         }
+    }
+    if model.last_id > DocId(0) {
+        questions.extend(questions_with_keys(model, &some_ids, &queries));
+    }
+    questions
+}
+
+/// Questions to a database with keys, copies and scopes.
+fn questions_with_keys(model: &Model, ids: &[DocId], queries: &[Fingerprint]) -> Vec<Question> {
+    let since = Some(Timestamp(FIRST_ARRIVAL + 200));
+    let mut questions = vec![
+        Question::MostCopied(10, None),
+        Question::MostCopied(2_000, since),
+        Question::Id("unknown".to_owned()),
+    ];
+    for ((number, id), query) in ids.iter().enumerate().zip(queries) {
+        let key = model.documents[id].key.clone();
+        let scopes = [String::new(), SCOPES[number % SCOPES.len()].to_owned()];
+        questions.extend(key.map(Question::Id));
+        questions.extend([
+            Question::Key(*id),
+            Question::Copies(*id),
+            Question::WithinScopes(scopes.to_vec(), *query, 4),
+        ]);
     }
     questions
 }

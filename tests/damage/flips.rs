@@ -4,10 +4,10 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-use simdb::{Change, Database, DocId, Document, Error, Fingerprint, Outcome, Timestamp};
+use simdb::{Change, Database, DocId, Document, Error, Fingerprint, Outcome, Timestamp, Within};
 
-use crate::answers::{Exam, KINDS, Tally};
-use crate::corpus::{FIRST_ARRIVAL, damageable};
+use crate::answers::{Exam, KINDS, KINDS_WITH_KEYS, Tally};
+use crate::corpus::{FIRST_ARRIVAL, damageable, damageable_with_keys};
 use crate::damage::{Damage, SECTOR_BYTES};
 use test_support::{Model, SplitMix, builder, caught, documents, folder, journal, planted};
 
@@ -248,9 +248,13 @@ impl Trial {
 
     /// Asserts that every kind of query was answered at every stage.
     fn assert_every_kind_was_answered(&self) {
+        self.assert_were_answered(&KINDS);
+    }
+
+    fn assert_were_answered(&self, kinds: &[&'static str]) {
         let tally = self.tally.borrow();
         for stage in [READ_ONLY, WRITABLE, CHANGED, MERGED, AGAIN] {
-            for kind in KINDS {
+            for kind in kinds.iter().copied() {
                 assert!(
                     tally.counts(stage, kind)[0] > 0,
                     "{stage}, {kind}: {tally:?}"
@@ -290,7 +294,36 @@ fn changes(model: &Model) -> Vec<Change> {
         ));
         changes.push(Change::Remove(third));
     }
-    changes
+    match model.last_id > DocId(0) {
+        true => changes
+            .into_iter()
+            .map(|change| by_key(change, model))
+            .collect(),
+        false => changes,
+    }
+}
+
+/// The change in a database with keys: of the key of a stored document, or of a new key.
+fn by_key(change: Change, model: &Model) -> Change {
+    let named = |document: Document| {
+        let stored = model.documents.get(&document.id);
+        let key = stored.and_then(|stored| stored.key.clone());
+        Document {
+            key: key.or_else(|| Some(format!("new {}", document.id))),
+            scope: stored.and_then(|stored| stored.scope.clone()),
+            within: Within::All,
+            ..document
+        }
+    };
+    match change {
+        Change::Insert(document) => Change::Insert(named(document)),
+        Change::Upsert(document) => Change::Upsert(named(document)),
+        Change::InsertUnique { document, radius } => Change::InsertUnique {
+            document: named(document),
+            radius,
+        },
+        change => change,
+    }
 }
 
 #[test]
@@ -316,22 +349,74 @@ fn damaged_closed_file_gives_error_or_right_answer() {
     assert!(trial.stage_counts(READ_ONLY)[1] > count / 3, "{tally:?}");
 }
 
+#[test]
+fn damaged_file_with_keys_gives_error_or_right_answer() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let model = damageable_with_keys(&path);
+    Database::vacuum(&path).unwrap();
+    let trial = Trial::new(&path, &model, true);
+    trial.damage(&path, 14, damage_count(200));
+    trial.assert_were_answered(&KINDS_WITH_KEYS);
+    let tally = trial.tally.borrow();
+    for kind in KINDS_WITH_KEYS {
+        let [right, refused] = tally.counts(READ_ONLY, kind);
+        assert!(right > 0 && refused > 0, "{kind}: {tally:?}");
+    }
+}
+
+#[test]
+fn damaged_journal_with_keys_gives_error_or_right_answer() {
+    let folder = folder();
+    let (path, model) = crashed_database(folder.path(), damageable_with_keys);
+    let journals = [journal(&path, 1), journal(&path, 2)];
+    let journal = journals.iter().find(|file| file.exists()).unwrap();
+    let trial = Trial {
+        expensive_one_in: 1,
+        ..Trial::new(&path, &model, false)
+    };
+    let count = damage_count(50);
+    trial.damage(journal, 15, count);
+    trial.assert_were_answered(&KINDS_WITH_KEYS);
+    for stage in [READ_ONLY, WRITABLE] {
+        let refused = trial.stage_counts(stage)[1];
+        assert!(refused > count / 3, "{:?}", trial.tally);
+    }
+}
+
 /// A file and its journal as a crash leaves them, with documents in the tables and in the journal.
-fn crashed_database(folder: &Path) -> (PathBuf, Model) {
+fn crashed_database(folder: &Path, damageable: fn(&Path) -> Model) -> (PathBuf, Model) {
     let path = folder.join("docs.simdb");
     let mut model = damageable(&path);
     let database = builder().open(&path).unwrap();
+    let has_keys = model.last_id > DocId(0);
     let more = documents(7, 1 << 30, 500);
     for batch in more.chunks(100) {
-        let inserts = batch.iter().cloned().map(|document| Document {
-            arrival: Some(Timestamp(FIRST_ARRIVAL)),
-            ..document
+        let changes = batch.iter().cloned().flat_map(|document| {
+            let document = Document {
+                arrival: Some(Timestamp(FIRST_ARRIVAL)),
+                ..document
+            };
+            let copy = Document {
+                id: DocId(document.id.0 << 1),
+                ..document.clone()
+            };
+            let unique = Change::InsertUnique {
+                document: copy,
+                radius: 3,
+            };
+            // Refused as a copy.
+            [Some(Change::Insert(document)), has_keys.then_some(unique)]
         });
-        let inserts: Vec<Document> = inserts.collect();
-        model = model.with(inserts.clone());
-        database
-            .apply(inserts.into_iter().map(Change::Insert))
-            .unwrap();
+        let mut changes: Vec<Change> = changes.flatten().collect();
+        if has_keys {
+            changes = changes
+                .into_iter()
+                .map(|change| by_key(change, &model))
+                .collect();
+        }
+        let expected = model.apply_all(changes.clone());
+        assert_eq!(database.apply(changes).unwrap(), expected);
     }
     let copy = folder.join("copy.simdb");
     test_support::copy_open(&path, &copy);
@@ -341,7 +426,7 @@ fn crashed_database(folder: &Path) -> (PathBuf, Model) {
 #[test]
 fn damaged_crashed_file_gives_error_or_right_answer() {
     let folder = folder();
-    let (path, model) = crashed_database(folder.path());
+    let (path, model) = crashed_database(folder.path(), damageable);
     let trial = Trial::new(&path, &model, false);
     let count = damage_count(60);
     trial.damage(&path, 12, count);
@@ -360,7 +445,7 @@ fn damaged_crashed_file_gives_error_or_right_answer() {
 #[test]
 fn damaged_crashed_journal_gives_error_or_right_answer() {
     let folder = folder();
-    let (path, model) = crashed_database(folder.path());
+    let (path, model) = crashed_database(folder.path(), damageable);
     let journals = [journal(&path, 1), journal(&path, 2)];
     let journal = journals.iter().find(|file| file.exists()).unwrap();
     // Most damaged journals are refused at open.

@@ -219,22 +219,49 @@ fn lost_page_loses_only_data_stored_once() {
 }
 
 #[test]
-fn lost_page_of_database_with_keys_invents_no_key() {
+fn lost_page_of_database_with_keys_invents_no_key_copy_or_scope() {
     let (_folder, path, saved) = database_and_target();
-    let corpus: Vec<Document> = corpus(1, 0, 4_000).into_iter().map(keyed).collect();
+    let in_scope = |document: Document| {
+        let scope = ["", "zh", "en"][document.id.0 as usize % 3];
+        let document = keyed(document);
+        match scope {
+            "" => document,
+            scope => document.with_scope(scope),
+        }
+    };
+    let corpus: Vec<Document> = corpus(1, 0, 4_000).into_iter().map(in_scope).collect();
+    let copies = corpus
+        .iter()
+        .enumerate()
+        .filter(|(place, _)| place % 9 == 0);
+    let copies = copies.map(|(place, original)| Document {
+        key: Some(format!("copy {place}")),
+        ..original.clone()
+    });
+    let copies: Vec<Document> = copies.collect();
     let mut model = Model {
         keeps_fields: true,
+        newest_copies: 2,
+        has_window: true,
         ..model_of(Vec::new())
     };
-    model.apply_all(corpus.iter().cloned().map(Change::Insert));
-    let with_keys = || without_expiry().keys(true).fields(true);
+    let with_keys = || without_expiry().scopes(true).fields(true).copies(2);
     let database = with_keys().create(&path).unwrap();
-    database
-        .apply(corpus.into_iter().map(Change::Insert))
-        .unwrap();
+    let unique = |document| Change::InsertUnique {
+        document,
+        radius: 0,
+    };
+    let inserts = corpus.into_iter().map(Change::Insert);
+    let changes: Vec<Change> = inserts.chain(copies.into_iter().map(unique)).collect();
+    for batch in changes.chunks(1_000) {
+        let expected = model.apply_all(batch.to_vec());
+        assert_eq!(database.apply(batch.to_vec()).unwrap(), expected);
+    }
+    assert!(model.most_copied(None).len() > 300);
     database.close().unwrap();
     let sound = std::fs::read(&path).unwrap();
     let (mut keys_lost, mut by_pages, mut tried) = (0, 0, 0);
+    let (mut copies_saved, mut scopes_lost) = (0_u64, 0_u64);
     for page in (0..sound.len() / PAGE_BYTES).filter(|page| *page < 8 || page % 5 == 0) {
         let mut damaged = sound.clone();
         damaged[page * PAGE_BYTES..(page + 1) * PAGE_BYTES].fill(0);
@@ -251,6 +278,15 @@ fn lost_page_of_database_with_keys_invents_no_key() {
             assert_eq!(stored.key, expected.key, "page {page}");
             assert!(stored.fields == expected.fields || stored.fields.is_none());
             assert!(stored.text == expected.text || stored.text.is_none());
+            assert!(stored.copies == expected.copies || stored.copies.is_none());
+            let is_lost = |scope: &str| scope.starts_with("lost-");
+            let has_scope = stored.scope == expected.scope;
+            assert!(
+                has_scope || stored.scope.as_deref().is_some_and(is_lost),
+                "page {page}: {stored:?}"
+            );
+            copies_saved += u64::from(stored.copies.is_some());
+            scopes_lost += u64::from(!has_scope);
         }
         let lost = model.documents.len() as u64 - found.documents;
         assert_eq!(
@@ -272,6 +308,11 @@ fn lost_page_of_database_with_keys_invents_no_key() {
     assert!(
         tried > 30 && keys_lost > 0 && by_pages > 0,
         "{tried} {keys_lost} {by_pages}"
+    );
+    // Most pages have no copies, and one page has the names of all scopes.
+    assert!(
+        copies_saved > 300 * tried && scopes_lost > 0,
+        "{copies_saved} {scopes_lost}"
     );
 }
 
