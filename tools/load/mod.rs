@@ -3,8 +3,8 @@
 //! - [`options`]: the command line
 //! - [`plan`]: all checks, before the first byte is read; the database
 //! - [`exports`]: the recipe of inputs that simdb has exported
-//! - [`unique`]: a load with `--unique`, which decides document by document; any other load is one
-//!   bulk load
+//! - [`unique`]: a load with `--unique` or `--on-exists`, which decides document by document; any
+//!   other load is one bulk load
 //! - [`duplicates`], [`summary`]: the results
 
 mod duplicates;
@@ -19,7 +19,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Result, anyhow};
-use simdb::Fingerprinter;
+use simdb::{Fingerprinter, OnExists};
 
 use self::duplicates::DuplicateReport;
 use self::options::Options;
@@ -79,12 +79,15 @@ pub fn run(options: &Options, output: &mut Output) -> Result<()> {
     let pipeline = Pipeline::start(config, options.progress, interrupt.clone())?;
     let is_new = matches!(target, LoadTarget::New(_));
     let with_state = |error| naming_the_state(error, &options.database, is_new);
-    if let Some(rule) = rule {
+    let on_exists = options.on_exists.rule();
+    // A bulk load replaces no document.
+    if rule.is_some() || on_exists != OnExists::Keep {
         let mut load = FilteredLoad {
             database: &options.database,
             progress: options.progress,
             memory,
             rule,
+            on_exists,
             keep_texts: settings.keep_texts,
             records: RecordStream::new(pipeline),
             statistics: &mut statistics,

@@ -10,7 +10,7 @@ use crate::console::parse_memory;
 use crate::console::paths::{Overwrite, is_stdout};
 use crate::console::progress::ProgressMode;
 use crate::formats::{Format, parse_id};
-use crate::options::{FieldNames, KeyOptions, NewDatabase, OnError, UniqueOptions};
+use crate::options::{FieldNames, KeyOptions, NewDatabase, OnError, OnExistsOption, UniqueOptions};
 
 /// `--show-duplicates` holds at most 10,000 duplicates in memory.
 const MOST_SHOWN: i64 = 10_000;
@@ -78,6 +78,9 @@ pub struct Options {
 
     #[command(flatten)]
     pub unique: UniqueOptions,
+
+    #[command(flatten, next_help_heading = "Duplicates")]
+    pub on_exists: OnExistsOption,
 
     /// Write each document dropped by --unique to this file, one JSON object a line; `-` is
     /// standard output
@@ -197,6 +200,7 @@ Examples:
   simdb-load quotes.simdb quotes.jsonl --unique similar --duplicates dropped.jsonl
   simdb-load corpus.simdb corpus/ --format parquet --id doc --text content
   simdb-load posts.simdb posts.jsonl --time posted --retention 2d
+  simdb-load pages.simdb recrawl.jsonl --key url --on-exists replace
   zcat big.jsonl.gz | simdb-load big.simdb - --memory 8GiB --json
 ";
 
@@ -218,7 +222,8 @@ Summary (--json): read = inserted + duplicates + present + expired + rejected
   read                  documents and bad records in the inputs
   inserted              documents that are new in the database
   duplicates            documents dropped by --unique
-  replaced              stored documents removed by --on-extended replace
+  replaced              stored documents removed by --on-extended replace, or replaced by
+                        --on-exists; the new documents count as inserted
   rejected              records left out by --on-error skip
   present               documents stored before with the same id and fingerprint, and documents
                         whose key or id is the key or id of a copy that was refused before

@@ -91,6 +91,7 @@ impl Plan {
         let settings = target.settings();
         options.fields.refuse_unkept(settings)?;
         options.keys.refuse_unkept(settings)?;
+        options.on_exists.refuse_unkept(settings)?;
         if let Some(rule) = &rule {
             rule.refuse_unkept(&options.database, settings)?;
         }

@@ -75,7 +75,7 @@ fn table(options: &Options, rule: Option<DuplicateRule>, summary: &LoadSummary) 
         (
             "replaced",
             counts.replaced,
-            "stored documents removed for new ones that say more",
+            "stored documents that new ones replace",
         ),
         (
             "rejected",

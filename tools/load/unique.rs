@@ -14,7 +14,8 @@ use std::vec;
 use anyhow::Result;
 use simdb::bulk::BulkLoad;
 use simdb::{
-    Change, Database, DocId, Document, Error, Match, Outcome, Settings, SimilarRule, Timestamp,
+    Change, Database, DocId, Document, Error, Match, OnExists, Outcome, Settings, SimilarRule,
+    Timestamp,
 };
 
 use xxhash_rust::xxh3::xxh3_128;
@@ -47,12 +48,14 @@ const SIMILAR_BYTES: usize = 8 << 10;
 /// The start of the names of temporary folders.
 const TEMPORARY_PREFIX: &str = ".simdb-load-";
 
-/// A load with `--unique`.
+/// A load with `--unique` or `--on-exists`.
 pub struct FilteredLoad<'l> {
     pub database: &'l Path,
     pub progress: ProgressMode,
     pub memory: MemoryBudget,
-    pub rule: DuplicateRule,
+    /// `None` if near-duplicates are loaded too.
+    pub rule: Option<DuplicateRule>,
+    pub on_exists: OnExists,
     /// `true` if the database keeps the texts that are loaded.
     pub keep_texts: bool,
     pub records: RecordStream,
@@ -130,10 +133,15 @@ enum RecordContent {
 impl FilteredLoad<'_> {
     /// Loads all documents of the pipeline.
     pub fn run(&mut self, target: LoadTarget) -> Result<()> {
-        // The index knows neither arrival times, nor the radius of a database without a forest.
+        // The index knows neither arrival times, nor the radius of a database without a forest, and
+        // its bulk load replaces no document.
         let settings = target.settings();
         let indexed = match self.rule {
-            DuplicateRule::Similar(rule) if settings.similar && settings.retention.is_none() => {
+            Some(DuplicateRule::Similar(rule))
+                if settings.similar
+                    && settings.retention.is_none()
+                    && self.on_exists == OnExists::Keep =>
+            {
                 Some(rule)
             }
             _ => None,
@@ -241,7 +249,10 @@ impl FilteredLoad<'_> {
             // Many documents at a time, because sorted edits touch each chunk of a table once.
             let group = self.next_group(APPLIED_TOGETHER)?;
             let changes = group.documents.into_iter();
-            let changes = changes.map(|document| rule.change(document));
+            let changes = changes.map(|document| match rule {
+                Some(rule) => rule.change(document),
+                None => Change::Insert(document),
+            });
             let mut outcomes = transaction.apply_each(changes)?;
             let copies = self.copies_in(&group.records, &mut outcomes);
             transaction.apply(copies.into_iter().map(Change::remove))?;
@@ -312,7 +323,8 @@ impl FilteredLoad<'_> {
             let checked = match record {
                 PipelineRecord::Reject(reject) => Err(reject),
                 PipelineRecord::Document(number, document) => {
-                    match self.rule.check_text(&document) {
+                    let checked = self.rule.map(|rule| rule.check_text(&document));
+                    match checked.unwrap_or(Ok(())) {
                         Ok(()) => Ok((number, document)),
                         Err(reason) => Err(Reject {
                             number,
@@ -325,7 +337,7 @@ impl FilteredLoad<'_> {
             let (number, content) = match checked {
                 Ok((number, mut document)) => {
                     let is_exact =
-                        !document.reliable && matches!(self.rule, DuplicateRule::Within(_));
+                        !document.reliable && matches!(self.rule, Some(DuplicateRule::Within(_)));
                     let exact = document
                         .text
                         .as_ref()
@@ -336,7 +348,7 @@ impl FilteredLoad<'_> {
                     let texts = [&document.text, &reported.text].into_iter().flatten();
                     bytes += texts.map(String::len).sum::<usize>();
                     bytes += size_of::<Change>();
-                    if self.rule.needs_texts() {
+                    if self.rule.is_some_and(|rule| rule.needs_texts()) {
                         bytes += SIMILAR_BYTES;
                     }
                     let content = RecordContent::Document {
@@ -345,7 +357,7 @@ impl FilteredLoad<'_> {
                         reported,
                         text_hash,
                     };
-                    group.documents.push(document);
+                    group.documents.push(document.replacing(self.on_exists));
                     (number, content)
                 }
                 Err(reject) => {
@@ -420,7 +432,9 @@ impl FilteredLoad<'_> {
                 let location = self.statistics.inputs[input].location(number);
                 self.duplicates.push(document, of, location)?;
             }
-            (None, Outcome::Exists { stored }) if stored == document.fingerprint => {
+            (None, Outcome::Exists { stored })
+                if stored == document.fingerprint || self.on_exists != OnExists::Keep =>
+            {
                 counts.present += 1;
             }
             (None, Outcome::Exists { stored }) => {
@@ -429,6 +443,10 @@ impl FilteredLoad<'_> {
             }
             (None, Outcome::Seen) => counts.present += 1,
             (None, Outcome::Expired { .. }) => counts.expired += 1,
+            (None, Outcome::Replaced { .. }) => {
+                counts.inserted += 1;
+                counts.replaced += 1;
+            }
             (None, Outcome::Supersedes(removed)) => {
                 counts.inserted += 1;
                 counts.replaced += removed.len() as u64;

@@ -2,6 +2,7 @@
 //! treatment of a bad record.
 
 mod keys;
+mod on_exists;
 mod quotation;
 mod recipe;
 mod times;
@@ -19,6 +20,7 @@ use crate::console::{duration, parse_duration, parse_size};
 use crate::formats::{DocumentFields, DocumentPart, MAX_TEXT_BYTES};
 
 pub use keys::KeyOptions;
+pub use on_exists::OnExistsOption;
 pub use quotation::QuotationOptions;
 pub use recipe::RecipeOptions;
 pub use times::TimeOptions;

@@ -252,3 +252,55 @@ fn fields_of_a_kept_object_are_kept_without_nulls() {
     let found = folder.cli(&get).ends(0).one_json();
     assert_eq!(found["fields"], json!({"title": "Cats"}));
 }
+
+#[test]
+fn load_replaces_documents_by_their_corrected_texts() {
+    let folder = with_pages();
+    let longer = "The ferry to the islands was cancelled because of fog. Buses run.";
+    let other = "The ferry to Oban left as usual, and nobody was there to see it.";
+    let line = |url: &str, text: &str| format!("{}\n", json!({"url": url, "text": text}));
+    let text_of = |key: &str| {
+        let get = ["get", "pages.simdb", "--key", key, "--json"];
+        folder.cli(&get).ends(0).one_json()["text"].clone()
+    };
+    let b = "https://example.org/b";
+    let load = |text: &str, options: &[&str]| {
+        folder.write("again.jsonl", line(b, text));
+        let load = ["pages.simdb", "again.jsonl", "--key", "url", "--json"];
+        folder.load(&[&load[..], options].concat())
+    };
+    // Another text under a stored key is a bad record.
+    load(longer, &[]).ends(2);
+    for (text, rule, unique, replaced, stored) in [
+        (other, "replace-if-extends", "3", 0, None),
+        (longer, "replace-if-extends", "3", 1, Some(longer)),
+        (longer, "replace", "similar", 0, Some(longer)),
+        (other, "replace", "similar", 1, Some(other)),
+    ] {
+        let options = ["--on-exists", rule, "--unique", unique];
+        let counts = load(text, &options).ends(0).one_json();
+        assert_eq!(counts["replaced"], replaced, "{text} {rule}: {counts}");
+        assert_eq!(counts["inserted"], replaced, "{text} {rule}: {counts}");
+        if let Some(stored) = stored {
+            assert_eq!(text_of(b), *stored);
+        }
+    }
+    // Without --unique, and under the same id.
+    let counts = load(longer, &["--on-exists", "replace"]).ends(0).one_json();
+    assert_eq!(counts["replaced"], 1, "{counts}");
+    assert_eq!(text_of(b), *longer);
+    let get = ["get", "pages.simdb", "2", "--json"];
+    assert_eq!(folder.cli(&get).ends(0).one_json()["key"], b);
+    // A database without texts.
+    folder.write("again.jsonl", line("a", longer));
+    let load = [
+        "new.simdb",
+        "again.jsonl",
+        "--key",
+        "url",
+        "--on-exists",
+        "replace-if-extends",
+    ];
+    let failed = folder.load(&load).ends(2);
+    assert!(failed.stderr.contains("keeps none"), "{}", failed.stderr);
+}

@@ -19,9 +19,9 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
-use anyhow::{Result, anyhow, bail, ensure};
-use clap::{Args, ValueEnum};
-use simdb::{Database, Error, OnExists};
+use anyhow::{Result, anyhow, bail};
+use clap::Args;
+use simdb::{Database, Error};
 
 use self::answers::Answers;
 use self::counts::VerdictCounts;
@@ -33,7 +33,9 @@ use crate::console::paths::refuse_special;
 use crate::console::{Output, OutputClosed, note};
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::parse_id;
-use crate::options::{DuplicateRule, FieldNames, KeyOptions, NewDatabase, OnError, UniqueOptions};
+use crate::options::{
+    DuplicateRule, FieldNames, KeyOptions, NewDatabase, OnError, OnExistsOption, UniqueOptions,
+};
 
 /// Stores the documents of a stream, and prints for each if it was new
 ///
@@ -102,12 +104,7 @@ pub struct Watch {
     #[arg(long, value_enum, default_value_t = OnError::Skip)]
     on_error: OnError,
 
-    /// The treatment of a stored document whose id or key comes again with another text or fields
-    ///
-    /// keep answers `exists`. replace stores the new document in its place, answers `replaced`, and
-    /// does not compare it with other documents. replace-if-extends does so only if the new text
-    /// has all words of the stored text, in order, and more; the database must keep texts.
-    #[arg(long, value_enum, default_value_t = OnExistsOption::Keep)]
+    #[command(flatten)]
     on_exists: OnExistsOption,
 
     #[command(flatten)]
@@ -143,24 +140,6 @@ pub struct Watch {
     monitor: MonitorOptions,
 }
 
-/// The value of `--on-exists`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum OnExistsOption {
-    Keep,
-    Replace,
-    ReplaceIfExtends,
-}
-
-impl From<OnExistsOption> for OnExists {
-    fn from(option: OnExistsOption) -> Self {
-        match option {
-            OnExistsOption::Keep => Self::Keep,
-            OnExistsOption::Replace => Self::Replace,
-            OnExistsOption::ReplaceIfExtends => Self::ReplaceIfExtends,
-        }
-    }
-}
-
 impl Watch {
     pub fn run(&self, output: &mut Output) -> Result<()> {
         let started = Instant::now();
@@ -192,7 +171,7 @@ impl Watch {
             rule,
             ids: self.ids(&database)?,
             on_error: self.on_error,
-            on_exists: self.on_exists.into(),
+            on_exists: self.on_exists.rule(),
         };
         let room = Arc::new(Room::default());
         let monitor = Arc::new(Monitor::new());
@@ -268,11 +247,7 @@ impl Watch {
                 self.new.refuse_other(path, database.settings())?;
                 self.fields.refuse_unkept(database.settings())?;
                 self.keys.refuse_unkept(database.settings())?;
-                ensure!(
-                    self.on_exists != OnExistsOption::ReplaceIfExtends
-                        || database.settings().keep_texts,
-                    "--on-exists replace-if-extends compares texts, and this database keeps none"
-                );
+                self.on_exists.refuse_unkept(database.settings())?;
                 if let Some(rule) = rule {
                     rule.refuse_unkept(path, database.settings())?;
                 }
