@@ -154,6 +154,8 @@ pub(crate) struct Expiry {
     window_ms: Option<u64>,
     /// The latest arrival, or the clock.
     now: Option<Timestamp>,
+    /// The start of a shorter window that a reader asks for.
+    since: Option<Timestamp>,
 }
 
 impl Expiry {
@@ -162,7 +164,14 @@ impl Expiry {
         Self {
             window_ms: window.map(duration_ms),
             now,
+            since: None,
         }
+    }
+
+    /// The expiry of a reader that asks for documents from a time on.
+    pub(crate) fn since(self, since: Timestamp) -> Self {
+        let since = self.since.max(Some(since));
+        Self { since, ..self }
     }
 
     /// Advances the clock to `arrival`, if `arrival` is later.
@@ -176,8 +185,8 @@ impl Expiry {
 
     /// The arrival time before which documents are expired; `None` if no document is.
     pub(crate) fn cutoff(&self) -> Option<Timestamp> {
-        let cutoff = self.now?.0.checked_sub(self.window_ms?)?;
-        Some(Timestamp(cutoff))
+        let window_start = || self.now?.0.checked_sub(self.window_ms?).map(Timestamp);
+        self.since.max(window_start())
     }
 
     /// Returns `true` if a document with this arrival time is expired.

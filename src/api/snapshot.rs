@@ -70,9 +70,11 @@ impl Snapshot {
     }
 
     /// This snapshot with its searches limited, by fingerprint ([`within`](Self::within),
-    /// [`within_batch`](Self::within_batch), [`nearest`](Self::nearest)) and by text
-    /// ([`similar`](Self::similar)), to the documents of these scopes. The empty string is the
-    /// empty scope. No document is in an unknown scope. Other methods are not limited.
+    /// [`within_batch`](Self::within_batch), [`nearest`](Self::nearest), [`pairs`](Self::pairs),
+    /// [`clusters`](Self::clusters)) and by text ([`similar`](Self::similar),
+    /// [`similar_pairs`](Self::similar_pairs), [`similar_clusters`](Self::similar_clusters)), to
+    /// the documents of these scopes. The empty string is the empty scope. No document is in an
+    /// unknown scope. Other methods are not limited.
     ///
     /// # Errors
     /// [`Error::KeepsNoScopes`], [`Error::InvalidScope`].
@@ -103,17 +105,62 @@ impl Snapshot {
         for scope in &scopes {
             refuse_scope(scope.as_ref(), self.view.keeps_scopes(), self.view.path())?;
         }
-        Ok(Self {
-            view: Arc::clone(&self.view),
+        let among = self.view.ids_of_scopes(scopes.iter().map(AsRef::as_ref));
+        Ok(self.with_view(Arc::clone(&self.view), among))
+    }
+
+    /// This snapshot without the documents that arrived before a time, in a database that keeps
+    /// arrival times. No method finds or counts these documents, as if they had expired.
+    ///
+    /// # Errors
+    /// [`Error::NoArrivals`]
+    ///
+    /// # Cost
+    /// A search looks up the arrival of each match.
+    ///
+    /// ```
+    /// use simdb::{Database, Document, Fingerprint, Retention, Timestamp};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let path = folder.path().join("docs.simdb");
+    /// let db = Database::builder().retention(Retention::default()).create(path)?;
+    /// let hour = 3_600_000;
+    /// for (id, hours) in [(1, 0), (2, 7), (3, 9)] {
+    ///     let arrival = Timestamp(1_700_000_000_000 + hours * hour);
+    ///     let document = Document::new(id, Fingerprint::from_bits(7)).with_arrival(arrival);
+    ///     assert!(db.insert(document)?.is_inserted());
+    /// }
+    /// let snapshot = db.snapshot()?;
+    /// let latest = snapshot.now().unwrap();
+    /// let last_six_hours = snapshot.since(Timestamp(latest.0 - 6 * hour))?;
+    /// assert_eq!(last_six_hours.within(Fingerprint::from_bits(7), 3)?.len(), 2);
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn since(&self, time: impl Into<Timestamp>) -> Result<Self> {
+        if self.view.retention().is_none() {
+            let path = self.view.path().to_path_buf();
+            return Err(Error::NoArrivals { path });
+        }
+        Ok(self.with_view(Arc::new(self.view.since(time.into())), self.among.clone()))
+    }
+
+    fn with_view(&self, view: Arc<View>, among: IdRanges) -> Self {
+        Self {
+            view,
             fingerprinter: Arc::clone(&self.fingerprinter),
-            among: self.view.ids_of_scopes(scopes.iter().map(AsRef::as_ref)),
+            among,
             progress: self.progress.clone(),
             held: self.held.clone(),
-        })
+        }
     }
 
     pub(crate) fn view(&self) -> &View {
         &self.view
+    }
+
+    /// The ids of the documents that searches find.
+    pub(crate) fn among(&self) -> &IdRanges {
+        &self.among
     }
 
     /// Every [reliable](crate::Document::reliable) document whose fingerprint differs in at most

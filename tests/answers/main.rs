@@ -31,4 +31,5 @@ mod refusals;
 mod scopes;
 mod similar;
 mod similar_join;
+mod since;
 mod unique_load;

@@ -40,7 +40,8 @@ use crate::store::view::access::{SnapshotAccess, ViewAccess};
 /// older state of the document, or the entries of a newer state that an unfinished flush has
 /// written.
 pub(crate) struct View<A: ViewAccess = SnapshotAccess> {
-    pub(crate) tables: Tables<A>,
+    /// Shared with the views of [`since`](Self::since).
+    pub(crate) tables: Arc<Tables<A>>,
     memtables: MemtableView,
     counts: Counts,
     expiry: Expiry,
@@ -69,9 +70,23 @@ impl<A: ViewAccess> View<A> {
             expiry: Expiry::new(retention, counts.latest_arrival.max(clock)),
             retention,
             has_expired: OnceLock::new(),
-            tables,
+            tables: Arc::new(tables),
             memtables,
             scopes: Arc::clone(scopes),
+            ids_in_memtables: OnceLock::new(),
+        }
+    }
+
+    /// The view without the documents that arrived before a time, as if they had expired.
+    pub(crate) fn since(&self, time: Timestamp) -> Self {
+        Self {
+            tables: Arc::clone(&self.tables),
+            memtables: self.memtables.clone(),
+            counts: self.counts,
+            expiry: self.expiry.since(time),
+            retention: self.retention,
+            scopes: Arc::clone(&self.scopes),
+            has_expired: OnceLock::new(),
             ids_in_memtables: OnceLock::new(),
         }
     }
