@@ -148,6 +148,7 @@ impl Snapshot {
         query::clusters(
             self.view(),
             clustering,
+            self.among(),
             priority,
             &limits,
             &progress,

@@ -72,7 +72,14 @@ impl Snapshot {
         check_radius(radius)?;
         let limits = QueryLimits::default();
         let progress = self.progress.for_operation(&[1]);
-        let flow = query::pairs(self.view(), radius, &limits, &progress, &mut visitor)?;
+        let flow = query::pairs(
+            self.view(),
+            radius,
+            self.among(),
+            &limits,
+            &progress,
+            &mut visitor,
+        )?;
         refuse_break(flow, self.view().path())
     }
 

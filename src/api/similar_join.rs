@@ -69,7 +69,7 @@ impl Snapshot {
     ) -> Result<()> {
         join.check()?;
         let progress = self.progress.for_operation(&STAGE_TIMES[..2]);
-        let flow = query::similar_pairs(self.view(), join, &progress, &mut visitor)?;
+        let flow = query::similar_pairs(self.view(), join, self.among(), &progress, &mut visitor)?;
         refuse_break(flow, self.view().path())
     }
 
@@ -156,6 +156,13 @@ impl Snapshot {
     ) -> Result<()> {
         join.check()?;
         let progress = self.progress.for_operation(&STAGE_TIMES);
-        query::similar_clusters(self.view(), join, priority, &progress, &mut visitor)
+        query::similar_clusters(
+            self.view(),
+            join,
+            self.among(),
+            priority,
+            &progress,
+            &mut visitor,
+        )
     }
 }

@@ -1,17 +1,18 @@
 //! Databases with scopes: the answers equal a plain scan of the documents of the scopes, and every
 //! way to copy, repair or load a database keeps the scopes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
+use simdb::clusters::{Clustering, ClustersEvent, Keep};
+use simdb::join::{SimilarJoin, SimilarPairsEvent};
 use simdb::{
-    Change, Database, DocId, Document, Error, Fingerprint, Match, Outcome, SimilarRule, Snapshot,
-    Within,
+    Change, Database, DocId, Document, Error, Fingerprint, Outcome, SimilarRule, Snapshot, Within,
 };
-use test_support::{INSERTED, SplitMix, assert_sound, builder, copy_open, folder};
+use test_support::{INSERTED, Model, SplitMix, assert_sound, builder, copy_open, folder};
 
 fn with_scopes() -> simdb::Builder {
     builder().scopes(true)
@@ -26,129 +27,39 @@ fn document(key: &str, scope: &str, bits: u64) -> Document {
     }
 }
 
-/// The expected documents of a database: by id, with their scopes.
-#[derive(Clone, Default)]
-struct Plain {
-    documents: BTreeMap<DocId, Document>,
-    /// The names of scopes 1, 2 and so on.
-    scopes: Vec<String>,
-    last: u64,
+/// Each pair of documents in some scopes within the radius, by comparison with every document.
+fn plain_pairs(plain: &Model, scopes: Option<&[String]>, radius: u32) -> BTreeSet<(DocId, DocId)> {
+    let all = Fingerprint::from_bits(0);
+    let among = plain.within_scopes(scopes, all, 64);
+    let pairs = among.iter().flat_map(|a| {
+        let near = among
+            .iter()
+            .filter(|b| a.id < b.id && a.fingerprint.distance(b.fingerprint) <= radius);
+        near.map(|b| (a.id, b.id))
+    });
+    pairs.collect()
 }
 
-impl Plain {
-    fn id_of(&self, key: &str) -> Option<DocId> {
-        let mut all = self.documents.values();
-        let found = all.find(|stored| stored.key.as_deref() == Some(key));
-        found.map(|stored| stored.id)
-    }
-
-    fn new_id(&mut self, scope: Option<&str>) -> DocId {
-        self.last += 1;
-        DocId((self.number(scope) << 40) + self.last)
-    }
-
-    fn number(&mut self, scope: Option<&str>) -> u64 {
-        let Some(scope) = scope else {
-            return 0;
-        };
-        let known = self.scopes.iter().position(|known| known == scope);
-        let index = known.unwrap_or_else(|| {
-            self.scopes.push(scope.to_owned());
-            self.scopes.len() - 1
-        });
-        index as u64 + 1
-    }
-
-    fn put(&mut self, id: DocId, document: Document) -> Outcome {
-        let within = Within::default();
-        let reliable = document.reliable;
-        self.documents.insert(
-            id,
-            Document {
-                id,
-                within,
-                ..document
-            },
-        );
-        Outcome::Inserted { reliable }
-    }
-
-    fn apply(&mut self, change: Change) -> Outcome {
-        let (mut document, radius, replaces) = match change {
-            Change::InsertUnique { document, radius } => (document, Some(radius), false),
-            Change::Insert(document) => (document, None, false),
-            Change::Upsert(document) => (document, None, true),
-            Change::RemoveKey(key) => {
-                let id = self.id_of(&key);
-                let removed = id.and_then(|id| self.documents.remove(&id));
-                return removed.map_or(Outcome::Missing, |document| Outcome::Removed {
-                    stored: document.fingerprint,
-                });
-            }
-            change => panic!("the model does not know {change:?}"),
-        };
-        let scope = document.scope.clone();
-        let number = self.number(scope.as_deref());
-        let known = self.id_of(document.key.as_deref().unwrap());
-        if let Some(id) = known {
-            let stored = self.documents[&id].fingerprint;
-            if !replaces {
-                return Outcome::Exists { stored };
-            }
-            let id = match id.0 >> 40 == number {
-                true => id,
-                false => {
-                    self.documents.remove(&id);
-                    self.new_id(scope.as_deref())
-                }
-            };
-            let _replaced = self.put(id, document);
-            return Outcome::Replaced { stored };
-        }
-        if let Some(radius) = radius.filter(|_| document.reliable) {
-            let scopes = match std::mem::take(&mut document.within) {
-                Within::All => None,
-                Within::Scope => Some(vec![scope.clone().unwrap_or_default()]),
-                Within::Scopes(names) => Some(names),
-            };
-            let near = self.within(scopes.as_deref(), document.fingerprint, radius);
-            if let Some(nearest) = near.first() {
-                return Outcome::Duplicate(*nearest);
-            }
-        }
-        let id = self.new_id(scope.as_deref());
-        self.put(id, document)
-    }
-
-    /// The plain scan of the documents of some scopes; `None` for all documents.
-    fn within(&self, scopes: Option<&[String]>, query: Fingerprint, radius: u32) -> Vec<Match> {
-        let is_among = |document: &Document| {
-            let own = document.scope.clone().unwrap_or_default();
-            scopes.is_none_or(|scopes| scopes.contains(&own))
-        };
-        let mut found: Vec<Match> = (self.documents.values())
-            .filter(|document| document.reliable && is_among(document))
-            .map(|document| Match {
-                id: document.id,
-                fingerprint: document.fingerprint,
-                distance: document.fingerprint.distance(query),
-            })
-            .filter(|found| found.distance <= radius)
-            .collect();
-        found.sort();
-        found
-    }
+fn pairs_of(snapshot: &Snapshot, radius: u32) -> BTreeSet<(DocId, DocId)> {
+    let mut found = BTreeSet::new();
+    snapshot
+        .document_pairs(radius, |pair| {
+            assert!(found.insert((pair.a, pair.b)), "{pair:?} comes twice");
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    found
 }
 
 /// Compares every answer of a snapshot in some scopes with the plain scan.
-fn compare(snapshot: Snapshot, plain: &Plain, scopes: Option<&[String]>, queries: &[Fingerprint]) {
+fn compare(snapshot: Snapshot, plain: &Model, scopes: Option<&[String]>, queries: &[Fingerprint]) {
     let snapshot = match scopes {
         Some(scopes) => snapshot.in_scopes(scopes).unwrap(),
         None => snapshot,
     };
     for query in queries {
         for radius in [0, 3, 12, 64] {
-            let expected = plain.within(scopes, *query, radius);
+            let expected = plain.within_scopes(scopes, *query, radius);
             assert_eq!(snapshot.within(*query, radius).unwrap(), expected);
             for limit in [1, 3] {
                 let first = &expected[..limit.min(expected.len())];
@@ -156,17 +67,19 @@ fn compare(snapshot: Snapshot, plain: &Plain, scopes: Option<&[String]>, queries
                 assert_eq!(limited, first, "radius {radius}, limit {limit}");
             }
         }
-        let mut nearest = plain.within(scopes, *query, 64);
+        let mut nearest = plain.within_scopes(scopes, *query, 64);
         nearest.truncate(2);
         assert_eq!(snapshot.nearest(*query, 2).unwrap(), nearest);
     }
+    let expected = plain_pairs(plain, scopes, 3);
+    assert_eq!(pairs_of(&snapshot, 3), expected, "pairs in {scopes:?}");
     let answers = snapshot.within_batch(queries, 3).unwrap();
     for (query, answer) in queries.iter().zip(answers) {
-        assert_eq!(answer, plain.within(scopes, *query, 3));
+        assert_eq!(answer, plain.within_scopes(scopes, *query, 3));
     }
 }
 
-fn assert_equals(database: &Database, plain: &Plain, queries: &[Fingerprint]) {
+fn assert_equals(database: &Database, plain: &Model, queries: &[Fingerprint]) {
     let snapshot = database.snapshot().unwrap();
     let stored: Vec<Document> = snapshot.documents().map(Result::unwrap).collect();
     let expected: Vec<Document> = plain.documents.values().cloned().collect();
@@ -274,7 +187,7 @@ proptest! {
         let folder = folder();
         let path = folder.path().join("docs.simdb");
         let mut database = with_scopes().create(&path).unwrap();
-        let mut plain = Plain::default();
+        let mut plain = Model::default();
         // A scope keeps its number from the commit of its first document on.
         for (number, name) in SCOPES.iter().enumerate() {
             let first = document(&format!("first of {name}"), name, 1 << number);
@@ -328,8 +241,11 @@ fn queries() -> Vec<Fingerprint> {
         .collect()
 }
 
-fn plain_of(documents: &[Document]) -> Plain {
-    let mut plain = Plain::default();
+fn plain_of(documents: &[Document]) -> Model {
+    let mut plain = Model {
+        keeps_texts: true,
+        ..Model::default()
+    };
     for document in documents {
         assert_eq!(plain.apply(Change::Insert(document.clone())), INSERTED);
     }
@@ -455,7 +371,7 @@ fn copies_in_other_scopes_are_passed_over() {
     let database = with_scopes()
         .create(folder.path().join("docs.simdb"))
         .unwrap();
-    let mut plain = Plain::default();
+    let mut plain = Model::default();
     // More copies than a page of a posting list, and than a chunk of a table.
     for (round, scope, count) in [(0, "zh", 900), (1, "en", 3), (2, "zh", 500), (3, "fr", 600)] {
         let copies = (0..count)
@@ -649,6 +565,106 @@ fn copies_in_another_scope_do_not_hide_a_similar_text() {
         assert_eq!(found.len(), 1);
         drop(snapshot);
         database.merge().unwrap();
+    }
+}
+
+/// The clusters of a snapshot, by keys: each keeper with its members.
+fn clusters_of(snapshot: &Snapshot, similar: bool) -> Vec<Vec<String>> {
+    let names = snapshot.documents().map(Result::unwrap);
+    let names: BTreeMap<DocId, String> = names
+        .map(|document| (document.id, document.key.unwrap()))
+        .collect();
+    let mut clusters = Vec::new();
+    let visitor = |event: ClustersEvent<'_>| {
+        if let ClustersEvent::Cluster(cluster) = event {
+            let members = cluster.members.iter().map(|member| member.id);
+            let ids = std::iter::once(cluster.keeper).chain(members);
+            clusters.push(ids.map(|id| names[&id].clone()).collect());
+        }
+        ControlFlow::Continue(())
+    };
+    match similar {
+        true => snapshot.similar_clusters(&SimilarJoin::default(), Keep::First, visitor),
+        false => snapshot.clusters(&Clustering::default(), visitor),
+    }
+    .unwrap();
+    clusters
+}
+
+/// The number of documents in groups and pairs of similar texts.
+fn similar_pairs_of(snapshot: &Snapshot) -> [usize; 2] {
+    let [mut copies, mut pairs] = [0, 0];
+    let count = |event: SimilarPairsEvent<'_>| {
+        match event {
+            SimilarPairsEvent::Copies(documents) => copies += documents.len(),
+            SimilarPairsEvent::Pairs(some) => pairs += some.len(),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    };
+    snapshot
+        .similar_pairs(&SimilarJoin::default(), count)
+        .unwrap();
+    [copies, pairs]
+}
+
+/// Documents of stories, each in several scopes.
+fn stories(count: u64) -> Vec<Document> {
+    let mut sequence = SplitMix(11);
+    let document = |number: u64| {
+        let scope = ["", "zh", "en", "fr"][sequence.below(4) as usize];
+        let story = sequence.below(60);
+        let more = "It is late. ".repeat(number as usize % 3);
+        let words = format!("{:x} {:x}", SplitMix(story).next(), SplitMix(!story).next());
+        let bits = SplitMix(story).next() ^ 1 << sequence.below(64);
+        let document = document(&format!("https://example.org/{number}"), scope, bits);
+        Document {
+            // Equal texts of unreliable documents are a cluster too.
+            reliable: !number.is_multiple_of(7),
+            ..document.with_text(format!(
+                "Train {words} to the {story} islands is there. {more}"
+            ))
+        }
+    };
+    (0..count).map(document).collect()
+}
+
+fn inserts(documents: &[Document]) -> impl Iterator<Item = Change> {
+    documents.iter().cloned().map(Change::Insert)
+}
+
+#[test]
+fn clusters_in_scopes_equal_the_clusters_of_a_database_of_their_documents() {
+    let folder = folder();
+    let place = |name: &str| folder.path().join(name);
+    let documents = stories(600);
+    let whole = with_scopes().keep_texts(true);
+    let whole = whole.create(place("whole.simdb")).unwrap();
+    whole.apply(inserts(&documents[..400])).unwrap();
+    whole.merge().unwrap();
+    whole.apply(inserts(&documents[400..])).unwrap();
+    let asked = [&["zh"][..], &["", "en"], &["unknown"]];
+    for (number, scopes) in asked.into_iter().enumerate() {
+        let is_own = |document: &&Document| {
+            let scope = document.scope.as_deref().unwrap_or_default();
+            scopes.contains(&scope)
+        };
+        let mut own: Vec<Document> = documents.iter().filter(is_own).cloned().collect();
+        // In the order of the ids of the whole database.
+        own.sort_by_key(|document| document.scope.is_some());
+        own.iter_mut().for_each(|document| document.scope = None);
+        let alone = builder().keys(true).keep_texts(true);
+        let alone = alone.create(place(&format!("alone{number}"))).unwrap();
+        alone.apply(inserts(&own)).unwrap();
+        let alone = alone.snapshot().unwrap();
+        let snapshot = whole.snapshot().unwrap().in_scopes(scopes).unwrap();
+        for similar in [false, true] {
+            let clusters = clusters_of(&snapshot, similar);
+            assert_eq!(clusters, clusters_of(&alone, similar), "{scopes:?}");
+            assert_eq!(clusters.is_empty(), scopes == ["unknown"]);
+        }
+        let pairs = similar_pairs_of(&snapshot);
+        assert_eq!(pairs, similar_pairs_of(&alone), "{scopes:?}");
     }
 }
 

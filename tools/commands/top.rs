@@ -6,12 +6,13 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use simdb::{Copies, Document, Snapshot, Timestamp};
+use simdb::{Copies, Document};
 
 use super::DatabaseOptions;
 use crate::console::rows::fields_value;
 use crate::console::table::{columns, one_line};
 use crate::console::{Output, parse_duration};
+use crate::options::time_before;
 
 /// Prints the documents with the most copies
 ///
@@ -70,7 +71,8 @@ impl Top {
         let database = self.database.open_to_read()?;
         let snapshot = database.snapshot()?;
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        let most = snapshot.most_copied(limit, self.since(&snapshot))?;
+        let since = self.since.map(|age| time_before(&snapshot, age));
+        let most = snapshot.most_copied(limit, since)?;
         for (id, copies) in &most {
             let document = snapshot.get(*id)?.context("a document has no entry")?;
             output.print(
@@ -81,12 +83,6 @@ impl Top {
         }
         output.decide(!most.is_empty());
         Ok(())
-    }
-
-    fn since(&self, snapshot: &Snapshot) -> Option<Timestamp> {
-        let since_ms = u64::try_from(self.since?.as_millis()).unwrap_or(u64::MAX);
-        let now = snapshot.now().unwrap_or_else(Timestamp::now);
-        Some(Timestamp(now.0.saturating_sub(since_ms)))
     }
 
     fn line<'d>(&self, document: &'d Document, copies: &Copies) -> TopLine<'d> {

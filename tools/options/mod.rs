@@ -5,6 +5,7 @@ mod keys;
 mod on_exists;
 mod quotation;
 mod recipe;
+mod subset;
 mod times;
 mod unique;
 
@@ -23,6 +24,7 @@ pub use keys::KeyOptions;
 pub use on_exists::OnExistsOption;
 pub use quotation::QuotationOptions;
 pub use recipe::RecipeOptions;
+pub use subset::{SubsetOptions, time_before};
 pub use times::TimeOptions;
 pub use unique::{DuplicateRule, LikenessOptions, UniqueOptions, note_without_forest};
 

@@ -105,6 +105,78 @@ fn unique_documents_are_compared_within_their_scope() {
 }
 
 #[test]
+fn pairs_and_clusters_are_limited_to_scopes() {
+    let folder = Folder::new();
+    load_pages(&folder, None);
+    for verb in ["pairs", "clusters"] {
+        for similar in [None, Some("--similar")] {
+            let members = |scopes: &[&str]| {
+                let mut arguments = vec![verb, "pages.simdb", "--json", "-o", "found.jsonl"];
+                arguments.push("--force");
+                arguments.extend(similar);
+                arguments.extend(scopes.iter().flat_map(|scope| ["--within-scope", scope]));
+                let counts = folder.cli(&arguments).one_json();
+                match verb {
+                    "clusters" => counts["members"].as_u64().unwrap(),
+                    // A group of n copies and p pairs.
+                    _ => counts["copies"].as_u64().unwrap() + counts["pairs"].as_u64().unwrap(),
+                }
+            };
+            let context = format!("{verb} {similar:?}");
+            assert!(members(&[]) > 3, "{context}");
+            assert!((1..3).contains(&members(&["en"])), "{context}");
+            assert_eq!(members(&["fr", ""]), 2, "{context}");
+            assert_eq!(members(&["unknown"]), 0, "{context}");
+        }
+    }
+}
+
+#[test]
+fn recent_documents_are_found() {
+    let folder = Folder::new();
+    let line = |id: u64, hour: u64| {
+        let time = format!("2024-05-31T{hour:02}:00:00Z");
+        format!("{}\n", json!({"id": id, "time": time, "text": FERRY}))
+    };
+    let lines = [line(1, 1), line(2, 11), line(3, 17)];
+    folder.write("feed.jsonl", lines.concat());
+    let load = [
+        "feed.simdb",
+        "feed.jsonl",
+        "--time",
+        "time",
+        "--retention",
+        "2d",
+    ];
+    folder.load(&load).ends(0);
+    let ids_since = |since: &[&str]| {
+        let query = [&["query", "feed.simdb", "--text", FERRY, "--json"], since].concat();
+        let found = folder.cli(&query).one_json();
+        let matches = found["matches"].as_array().unwrap().iter();
+        let ids: Vec<u64> = matches.map(|found| found["id"].as_u64().unwrap()).collect();
+        ids
+    };
+    assert_eq!(ids_since(&[]), [1, 2, 3]);
+    assert_eq!(ids_since(&["--since", "6h"]), [2, 3]);
+    assert_eq!(ids_since(&["--since", "1m"]), [3]);
+    let pairs = [
+        "pairs",
+        "feed.simdb",
+        "--since",
+        "6h",
+        "--json",
+        "-o",
+        "p.jsonl",
+    ];
+    assert_eq!(folder.cli(&pairs).ends(0).one_json()["documents"], 2);
+    folder.write("plain.jsonl", line(1, 1));
+    folder.load(&["plain.simdb", "plain.jsonl"]).ends(0);
+    let query = ["query", "plain.simdb", "--text", FERRY, "--since", "6h"];
+    let failed = folder.cli(&query).ends(2);
+    assert!(failed.stderr.contains("arrival"), "{}", failed.stderr);
+}
+
+#[test]
 fn watch_answers_by_scope() {
     let folder = Folder::new();
     let watch = [

@@ -3,18 +3,23 @@
 use std::collections::HashMap;
 
 use crate::error::Result;
+use crate::ids::scope::IdRanges;
 use crate::ids::{DocId, Fingerprint};
 use crate::store::View;
 
-/// The unreliable documents with one text, two or more, in order of their ids. None in a database
-/// that keeps no texts: fingerprints of this kind are equal for different texts, such as "ha ha ha"
-/// and "ha ha".
-pub(super) fn exact_copies(view: &View) -> Result<Vec<(Fingerprint, Vec<DocId>)>> {
+/// The unreliable documents among some ids with one text, two or more, in order of their ids. None
+/// in a database that keeps no texts: fingerprints of this kind are equal for different texts, such
+/// as "ha ha ha" and "ha ha".
+pub(super) fn exact_copies(
+    view: &View,
+    among: &IdRanges,
+) -> Result<Vec<(Fingerprint, Vec<DocId>)>> {
     let mut copies = Vec::new();
     if !view.keeps_texts() {
         return Ok(copies);
     }
     let mut unreliable = view.unreliable()?;
+    unreliable.retain(|(_, id)| among.contains(*id));
     unreliable.sort_unstable();
     // Equal texts have equal fingerprints: a text whose fingerprint no other has is not read.
     for group in unreliable.chunk_by(|(a, _), (b, _)| a == b) {

@@ -22,6 +22,7 @@ use super::limits::QueryLimits;
 use super::pairs::{PairsEvent, pairs};
 use crate::error::{Error, Result};
 use crate::ids::DocId;
+use crate::ids::scope::IdRanges;
 use crate::measure::Likeness;
 use crate::measure::decision::Decision;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage, refuse_break};
@@ -152,10 +153,12 @@ pub enum ClustersEvent<'c> {
     Cluster(&'c Cluster),
 }
 
-/// Calls `visitor` with all clusters. `Break` of the visitor is [`Error::Interrupted`].
+/// Calls `visitor` with all clusters of documents among some ids. `Break` of the visitor is
+/// [`Error::Interrupted`].
 pub(crate) fn clusters(
     view: &View,
     clustering: &Clustering,
+    among: &IdRanges,
     priority: Priority<'_>,
     limits: &QueryLimits,
     progress: &ProgressHandler,
@@ -163,7 +166,7 @@ pub(crate) fn clusters(
 ) -> Result<()> {
     // Refused before the search for pairs, which reads every block table.
     refuse_if_not_kept(view, clustering, &priority)?;
-    let graph = build_graph(view, clustering.radius, limits, progress)?;
+    let graph = build_graph(view, clustering.radius, among, limits, progress)?;
     // The first document in this order keeps its neighbours, so the answer does not depend on the
     // order of inserts.
     let order = priority_order(view, &graph, priority)?;
@@ -237,11 +240,12 @@ fn refuse_if_not_kept(view: &View, clustering: &Clustering, priority: &Priority<
 fn build_graph(
     view: &View,
     radius: u32,
+    among: &IdRanges,
     limits: &QueryLimits,
     progress: &ProgressHandler,
 ) -> Result<Graph> {
     let mut builder = GraphBuilder::default();
-    let outcome = pairs(view, radius, limits, progress, &mut |event| {
+    let outcome = pairs(view, radius, among, limits, progress, &mut |event| {
         match event {
             PairsEvent::Copies {
                 fingerprint,
@@ -260,7 +264,7 @@ fn build_graph(
         let path = view.path().to_path_buf();
         return Err(Error::TooManyNear { path, radius });
     }
-    for (fingerprint, documents) in exact_copies(view)? {
+    for (fingerprint, documents) in exact_copies(view, among)? {
         builder.add_exact_copies(fingerprint, &documents);
     }
     Ok(builder.build())
@@ -299,16 +303,24 @@ mod tests {
         let mut groups = Vec::new();
         let progress = ProgressHandler::default();
         let keep = Priority::Keep(clustering.keep);
-        clusters(view, clustering, keep, limits, &progress, &mut |event| {
-            groups.push(match event {
-                ClustersEvent::Split { id, documents } => vec![id.0, documents],
-                ClustersEvent::Cluster(cluster) => {
-                    let members = cluster.members.iter().map(|member| member.id.0);
-                    std::iter::once(cluster.keeper.0).chain(members).collect()
-                }
-            });
-            ControlFlow::Continue(())
-        })
+        clusters(
+            view,
+            clustering,
+            &IdRanges::ALL,
+            keep,
+            limits,
+            &progress,
+            &mut |event| {
+                groups.push(match event {
+                    ClustersEvent::Split { id, documents } => vec![id.0, documents],
+                    ClustersEvent::Cluster(cluster) => {
+                        let members = cluster.members.iter().map(|member| member.id.0);
+                        std::iter::once(cluster.keeper.0).chain(members).collect()
+                    }
+                });
+                ControlFlow::Continue(())
+            },
+        )
         .unwrap();
         groups
     }

@@ -22,6 +22,7 @@ use rayon::prelude::*;
 use super::clusters::{Cluster, ClustersEvent, Priority, TextFilter};
 use super::limits::QueryLimits;
 use crate::error::{Error, Result};
+use crate::ids::scope::IdRanges;
 use crate::ids::{DocId, Fingerprint};
 use crate::measure::Likeness;
 use crate::measure::decision::Decision;
@@ -150,18 +151,19 @@ impl<'g> Scope<'g> {
     }
 }
 
-/// Calls `visitor` with the star of each text that contains others, in order of the ids of the
-/// clusters.
+/// Calls `visitor` with the star of each text of documents among some ids that contains others, in
+/// order of the ids of the clusters.
 pub(crate) fn similar_clusters(
     view: &View,
     join: &SimilarJoin<'_>,
+    among: &IdRanges,
     mut priority: Priority<'_>,
     progress: &ProgressHandler,
     visitor: &mut dyn FnMut(ClustersEvent<'_>) -> ControlFlow<()>,
 ) -> Result<()> {
     refuse_without_texts(view)?;
     priority.refuse_if_not_kept(view)?;
-    let nodes = Nodes::read(view, &join.scope, progress)?;
+    let nodes = Nodes::read(view, &join.scope, among, progress)?;
     let mut state = match join.resume {
         Some(checkpoint) if checkpoint.is_of(&nodes, join) => checkpoint.clone(),
         Some(_) => {

@@ -10,6 +10,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::Scope;
 use crate::error::{Error, Result};
 use crate::ids::DocId;
+use crate::ids::scope::IdRanges;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::View;
 
@@ -43,8 +44,13 @@ struct Keyed {
 }
 
 impl Nodes {
-    /// Reads all texts.
-    pub(super) fn read(view: &View, scope: &Scope<'_>, progress: &ProgressHandler) -> Result<Self> {
+    /// Reads all texts of documents among some ids.
+    pub(super) fn read(
+        view: &View,
+        scope: &Scope<'_>,
+        among: &IdRanges,
+        progress: &ProgressHandler,
+    ) -> Result<Self> {
         let mut reporter = ProgressReporter::new_shares(progress, Stage::Pairs, view.path());
         let all = view.stored_len().max(1) as f64;
         let keys = [RandomState::new(), RandomState::new()];
@@ -55,7 +61,8 @@ impl Nodes {
         while let Some(first) = from {
             let portion = view.documents_portion(first)?;
             from = portion.next;
-            let ids: Vec<DocId> = portion.items.iter().map(|document| document.id).collect();
+            let ids = portion.items.iter().map(|document| document.id);
+            let ids: Vec<DocId> = ids.filter(|id| among.contains(*id)).collect();
             reporter.advance_to_share((keyed.len() as f64 / all).min(1.0))?;
             let read = |id: DocId| -> Result<Option<(Keyed, u64)>> {
                 Ok(view.text(id)?.map(|text| {

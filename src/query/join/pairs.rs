@@ -7,19 +7,21 @@ use super::pair::SimilarPairsEvent;
 use super::part::Part;
 use super::{SimilarJoin, refuse_without_texts};
 use crate::error::Result;
+use crate::ids::scope::IdRanges;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::View;
 
-/// Calls `visitor` with all copies and pairs, until `visitor` breaks. Returns `Break` if `visitor`
-/// did.
+/// Calls `visitor` with all copies and pairs of documents among some ids, until `visitor` breaks.
+/// Returns `Break` if `visitor` did.
 pub(crate) fn similar_pairs(
     view: &View,
     join: &SimilarJoin<'_>,
+    among: &IdRanges,
     progress: &ProgressHandler,
     visitor: &mut dyn FnMut(SimilarPairsEvent<'_>) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>> {
     refuse_without_texts(view)?;
-    let nodes = Nodes::read(view, &join.scope, progress)?;
+    let nodes = Nodes::read(view, &join.scope, among, progress)?;
     let mut reporter = ProgressReporter::new_shares(progress, Stage::Pairs, view.path());
     for node in 0..nodes.len() as u32 {
         let documents = nodes.documents(node);

@@ -68,7 +68,7 @@ fn scan_range(
     let (from, mut to) = range.into_inner();
     let mut entries: Vec<(u64, DocId)> = Vec::new();
     let mut rest = None;
-    let PostingLists { view, .. } = postings;
+    let PostingLists { view, among, .. } = postings;
     view.tables.visit_documents(from, to, |bits, id| {
         // Stops only between two fingerprints, so that a group of copies is whole.
         let is_first = entries.last().is_none_or(|(last, _)| *last != bits);
@@ -77,7 +77,9 @@ fn scan_range(
             to = bits - 1;
             return Ok(false);
         }
-        entries.push((bits, id));
+        if among.contains(id) {
+            entries.push((bits, id));
+        }
         Ok(true)
     })?;
     let memtable = postings.in_memtable(from, to);

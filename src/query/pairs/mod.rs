@@ -20,6 +20,7 @@ use rayon::prelude::*;
 
 use super::limits::QueryLimits;
 use crate::error::Result;
+use crate::ids::scope::IdRanges;
 use crate::ids::{DocId, Fingerprint};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::{SnapshotTables, View};
@@ -88,17 +89,18 @@ pub enum PairsEvent<'p> {
     Pairs(&'p [Pair]),
 }
 
-/// Calls `visitor` with all copies and pairs within the radius, until `visitor` breaks. Returns
-/// `Break` if `visitor` did.
+/// Calls `visitor` with all copies and pairs among some ids within the radius, until `visitor`
+/// breaks. Returns `Break` if `visitor` did.
 pub(crate) fn pairs(
     view: &View,
     radius: u32,
+    among: &IdRanges,
     limits: &QueryLimits,
     progress: &ProgressHandler,
     visitor: &mut dyn FnMut(PairsEvent<'_>) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>> {
     let mut progress = ProgressReporter::new_shares(progress, Stage::Pairs, view.path());
-    let postings = PostingLists::new(view);
+    let postings = PostingLists::new(view, among);
 
     // Copies come first: a pair names one document of each fingerprint, and a visitor must know the
     // other documents by then.
@@ -293,7 +295,7 @@ mod tests {
         let mut reported = Vec::new();
         let progress = ProgressHandler::default();
         let limits = QueryLimits::small();
-        let outcome = pairs(&view, 0, &limits, &progress, &mut |event| {
+        let outcome = pairs(&view, 0, &IdRanges::ALL, &limits, &progress, &mut |event| {
             if let PairsEvent::Copies {
                 fingerprint,
                 documents,

@@ -8,21 +8,27 @@ use crate::ids::scope::IdRanges;
 use crate::store::{DocumentLookup, View};
 
 /// The documents of each fingerprint, from the tables and from the memtables. Only documents that
-/// answer queries are returned: no removed, outdated or expired ones.
+/// answer queries and have one of some ids are returned: no removed, outdated or expired ones.
 pub(super) struct PostingLists<'v> {
     pub(super) view: &'v View,
+    pub(super) among: &'v IdRanges,
     /// The reliable documents of the memtables, sorted by fingerprint, then by id.
     memtable: Vec<(u64, DocId)>,
 }
 
 impl<'v> PostingLists<'v> {
-    pub(super) fn new(view: &'v View) -> Self {
+    pub(super) fn new(view: &'v View, among: &'v IdRanges) -> Self {
         let mut memtable: Vec<(u64, DocId)> = view
             .reliable_in_memtables()
+            .filter(|(id, _)| among.contains(*id))
             .map(|(id, fingerprint)| (fingerprint.bits(), id))
             .collect();
         view.tables.in_parallel(|| memtable.par_sort_unstable());
-        Self { view, memtable }
+        Self {
+            view,
+            among,
+            memtable,
+        }
     }
 
     /// The distinct fingerprints of the memtables, in order.
@@ -65,12 +71,13 @@ impl<'v> PostingLists<'v> {
         let looked_up = stored.documents[start..]
             .iter()
             .take_while(|(other, _)| *other == bits)
+            .filter(|(_, id)| self.among.contains(*id))
             .map(|(_, id)| Ok(*id));
         // The look-up leaves out fingerprints whose documents may fill several chunks. Their
         // documents are read only up to the first that answers queries.
         let is_left_out = stored.others.binary_search(&bits).is_ok();
         let left_out = is_left_out
-            .then(|| self.view.tables.documents_with(bits, &IdRanges::ALL))
+            .then(|| self.view.tables.documents_with(bits, self.among))
             .into_iter()
             .flatten();
         for id in looked_up.chain(left_out) {

@@ -16,6 +16,7 @@ use super::DatabaseOptions;
 use super::certificate::Certifier;
 use super::result_output::{ResultOptions, ResultSink, ResultTable};
 use crate::console::{Output, counted, grouped, note};
+use crate::options::SubsetOptions;
 
 /// Finds all clusters of near-duplicates, and the document of each cluster to keep
 ///
@@ -54,10 +55,14 @@ Examples:
   simdb-cli clusters news.simdb --keep oldest --format csv -o clusters.csv
   simdb-cli clusters news.simdb --similar --keep longest
   simdb-cli clusters news.simdb --radius 8 --verify
+  simdb-cli clusters pages.simdb --within-scope en
   simdb-cli clusters news.simdb --shape connected --cap 0 | jq 'select(.diameter > 6)'")]
 pub struct Clusters {
     #[command(flatten)]
     database: DatabaseOptions,
+
+    #[command(flatten)]
+    subset: SubsetOptions,
 
     #[command(flatten)]
     clustering: ClusterOptions,
@@ -137,7 +142,7 @@ impl Clusters {
     }
 
     fn find(&self, database: &Database, sink: &mut ResultSink<'_>) -> Result<ClusterCounts> {
-        let snapshot = database.snapshot()?;
+        let snapshot = self.subset.of(database.snapshot()?)?;
         // The visitor runs within the search of `snapshot`, which cannot be asked for texts
         // meanwhile.
         let texts = self.similar.then(|| database.snapshot()).transpose()?;

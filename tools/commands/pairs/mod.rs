@@ -14,7 +14,7 @@ use self::writer::{PairCounts, PairWriter};
 use super::result_output::{ResultOptions, ResultSink, ResultTable};
 use super::{DatabaseOptions, STRICT_RADIUS};
 use crate::console::{Output, counted, grouped};
-use crate::options::{LikenessOptions, QuotationOptions};
+use crate::options::{LikenessOptions, QuotationOptions, SubsetOptions};
 
 /// Finds all pairs of documents within a radius
 ///
@@ -45,10 +45,14 @@ Examples:
   simdb-cli pairs news.simdb > pairs.jsonl
   simdb-cli pairs news.simdb --radius 6 --format csv -o pairs.csv
   simdb-cli pairs news.simdb --similar > similar.jsonl
+  simdb-cli pairs news.simdb --since 2d --within-scope en
   simdb-cli pairs news.simdb --expand --sorted | head")]
 pub struct Pairs {
     #[command(flatten)]
     database: DatabaseOptions,
+
+    #[command(flatten)]
+    subset: SubsetOptions,
 
     /// The largest distance of a pair, in bits [default: 3]
     ///
@@ -89,7 +93,7 @@ impl Pairs {
         let started = Instant::now();
         self.quotation.check(self.similar, &self.likeness)?;
         let database = self.database.open_to_read()?;
-        let snapshot = database.snapshot()?;
+        let snapshot = self.subset.of(database.snapshot()?)?;
         let documents = snapshot.len()?;
         ensure!(
             self.similar || !self.likeness.is_given(),

@@ -9,7 +9,7 @@ mod search;
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, bail};
 use clap::Args;
 use simdb::{Decision, DocRef, Fingerprint, Settings};
 
@@ -20,7 +20,7 @@ use self::search::{Searcher, Source, Way};
 use super::{DatabaseOptions, STRICT_RADIUS, TOO_LITTLE_CONTENT, note_not_stored};
 use crate::console::{Output, note};
 use crate::formats::parse_id;
-use crate::options::{LikenessOptions, note_without_forest};
+use crate::options::{LikenessOptions, SubsetOptions, note_without_forest};
 
 /// Finds the documents near a text, a fingerprint or a document: all within a radius, or the
 /// nearest
@@ -59,6 +59,7 @@ Examples:
   simdb-cli query news.simdb --fingerprint 8b1f2c3d4e5f6071 --radius 6 --limit 10
   simdb-cli query news.simdb --id 17 --nearest 5
   simdb-cli query pages.simdb --key https://example.org/a --within-scope en --within-scope fr
+  simdb-cli query feed.simdb --text \"The ferry was cancelled.\" --since 6h
   simdb-cli query news.simdb --text \"A quick fox jumped over the lazy dog.\" --similar
   simdb-cli query news.simdb --id 17 --radius 12 --verify --jaccard 0.7
   simdb-cli query news.simdb --file articles.jsonl.gz --json > matches.jsonl")]
@@ -76,11 +77,8 @@ pub struct Query {
     #[arg(long, value_parser = clap::value_parser!(u32).range(0..=64))]
     radius: Option<u32>,
 
-    /// Find only documents of this scope, in a database with scopes; can be repeated
-    ///
-    /// The empty name is the scope of the documents without one.
-    #[arg(long, value_name = "NAME")]
-    within_scope: Vec<String>,
+    #[command(flatten)]
+    subset: SubsetOptions,
 
     /// Print at most N matches of a query, the nearest
     #[arg(long, value_name = "N", value_parser = parse_limit, conflicts_with = "nearest")]
@@ -157,18 +155,12 @@ impl Query {
     pub fn run(&self, output: &mut Output) -> Result<()> {
         let way = self.way()?;
         if let Some(remote) = self.database.remote()? {
-            ensure!(
-                self.within_scope.is_empty(),
-                "--within-scope needs the file of a database, without a server"
-            );
+            self.subset.refuse_for_server()?;
             let settings = remote.settings()?;
             return self.answer(Source::Server(&remote, &settings), way, output);
         }
         let database = self.database.open_to_read()?;
-        let mut snapshot = database.snapshot()?;
-        if !self.within_scope.is_empty() {
-            snapshot = snapshot.in_scopes(&self.within_scope)?;
-        }
+        let snapshot = self.subset.of(database.snapshot()?)?;
         self.answer(Source::File(&database, &snapshot), way, output)
     }
 

@@ -1,0 +1,55 @@
+//! [`SubsetOptions`]: the documents of a database that a search finds.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use clap::Args;
+use simdb::{Snapshot, Timestamp};
+
+use crate::console::parse_duration;
+
+/// The documents of a database that a search finds.
+#[derive(Clone, Debug, Args)]
+pub struct SubsetOptions {
+    /// Find only documents of this scope, in a database with scopes; can be repeated
+    ///
+    /// The empty name is the scope of the documents without one.
+    #[arg(long, value_name = "NAME")]
+    within_scope: Vec<String>,
+
+    /// Find only documents that arrived in this time: `90m`, `6h`, `1h 30m`
+    ///
+    /// Counts back from the latest arrival, or from the present if the database uses the clock. The
+    /// database needs times of arrival.
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    since: Option<Duration>,
+}
+
+impl SubsetOptions {
+    /// Refuses these options for a server.
+    pub fn refuse_for_server(&self) -> Result<()> {
+        ensure!(
+            self.within_scope.is_empty() && self.since.is_none(),
+            "--within-scope and --since need the file of a database, without a server"
+        );
+        Ok(())
+    }
+
+    /// The snapshot with its searches limited.
+    pub fn of(&self, mut snapshot: Snapshot) -> Result<Snapshot> {
+        if let Some(age) = self.since {
+            snapshot = snapshot.since(time_before(&snapshot, age))?;
+        }
+        if !self.within_scope.is_empty() {
+            snapshot = snapshot.in_scopes(&self.within_scope)?;
+        }
+        Ok(snapshot)
+    }
+}
+
+/// The time that lies before the present of a database.
+pub fn time_before(snapshot: &Snapshot, age: Duration) -> Timestamp {
+    let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+    let now = snapshot.now().unwrap_or_else(Timestamp::now);
+    Timestamp(now.0.saturating_sub(age_ms))
+}
