@@ -17,7 +17,7 @@ use crate::comparison::{NORMALISER, has_words};
 use crate::deduplicator::Removal;
 use crate::error::Failure;
 use crate::interruptible::{check, pool, run};
-use crate::load::Records;
+use crate::load::{FieldNames, Record, Records};
 use crate::matches::words;
 use crate::settings::Asked;
 use crate::source::SimilarOptions;
@@ -33,15 +33,23 @@ pub fn load_texts(
     #[pyo3(from_py_with = memory_bytes_of)] memory_bytes: u64,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<()> {
-    let records = Records::new(texts, None, String::new(), None)?;
+    let names = FieldNames {
+        id: None,
+        text: String::new(),
+        fingerprints: None,
+        key: None,
+        scope: None,
+        keep: Vec::new(),
+    };
+    let records = Records::new(texts, names)?;
     run(py, progress, || {
         let builder = Asked::new(None, true, false, None, false)?.into_builder();
         let mut load = builder.bulk_create(&path, memory_bytes / 2)?;
         let pool = pool();
         records.for_each_part(&mut |part| {
-            let document = |(position, content): &(u64, ContentRef<'_>)| match content {
+            let document = |record: &Record<'_>| match record.content {
                 ContentRef::Text(text) if has_words(text) => {
-                    Some(Document::new(*position, key(*position)).with_text(*text))
+                    Some(Document::new(record.id, key(record.id)).with_text(text))
                 }
                 _ => None,
             };

@@ -11,7 +11,7 @@ use simdb::{DocRef, Error};
 use crate::arguments::{Arrival, cache_bytes_of, copies_of, doc_ref_of, memory_bytes_of};
 use crate::error::{Failure, invalid_argument};
 use crate::interruptible::{call, run};
-use crate::load::{BulkReport, Records, load_all};
+use crate::load::{BulkReport, FieldNames, Records, load_all};
 use crate::outcome::Outcome;
 use crate::recipe::RecipeArgument;
 use crate::settings::Asked;
@@ -119,10 +119,10 @@ impl Database {
     /// Loads records into this database in one transaction: see simdb.bulk_load. Other writers
     /// wait.
     #[pyo3(signature = (
-        records, *, id=Some("id".to_owned()), text="text".to_owned(), fingerprints=None,
-        memory_bytes=256 << 20, progress=None,
-    ), text_signature = "($self, records, *, id='id', text='text', fingerprints=None, \
-        memory_bytes=268435456, progress=None)")]
+        records, *, id=Some("id".to_owned()), text="text".to_owned(), fingerprints=None, key=None,
+        scope=None, keep=Vec::new(), memory_bytes=256 << 20, progress=None,
+    ), text_signature = "($self, records, *, id='id', text='text', fingerprints=None, key=None, \
+        scope=None, keep=(), memory_bytes=268435456, progress=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn bulk_load(
         &self,
@@ -131,10 +131,21 @@ impl Database {
         id: Option<String>,
         text: String,
         fingerprints: Option<String>,
+        key: Option<String>,
+        scope: Option<String>,
+        keep: Vec<String>,
         #[pyo3(from_py_with = memory_bytes_of)] memory_bytes: u64,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<BulkReport> {
-        let records = Records::new(records, id, text, fingerprints)?;
+        let names = FieldNames {
+            id,
+            text,
+            fingerprints,
+            key,
+            scope,
+            keep,
+        };
+        let records = Records::new(records, names)?;
         run(py, progress, || {
             let database = self.0.shared.database()?;
             let load = database.bulk_load(memory_bytes)?;

@@ -18,6 +18,7 @@ mod error;
 mod fingerprint;
 mod fingerprinter;
 mod interruptible;
+mod json;
 mod load;
 mod maintenance;
 mod matches;

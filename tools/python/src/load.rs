@@ -6,21 +6,23 @@ use std::time::Duration;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, UInt64Array};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyIterator, PyTuple};
 use pyo3_arrow::input::AnyRecordBatch;
 use rayon::prelude::*;
 use simdb::bulk::BulkLoad;
-use simdb::{DocId, Document, Fingerprint};
+use simdb::{DocRef, Document, Fingerprint};
 
-use crate::arguments::{id_of, memory_bytes_of};
+use crate::arguments::{Fields, id_of, memory_bytes_of};
 use crate::error::{Failure, invalid_argument};
 use crate::fingerprinter::part_length;
 use crate::interruptible::{check, pool, run};
+use crate::json::json_objects;
 use crate::numbers::type_name;
 use crate::recipe::RecipeArgument;
 use crate::settings::Asked;
 use crate::texts::{
-    Content, ContentRef, fingerprint_of, in_record, is_arrow, numbers_of, optional_strings,
+    Content, ContentRef, Text, fingerprint_of, in_record, is_arrow, numbers_of, optional_strings,
     strings_of,
 };
 
@@ -65,8 +67,55 @@ pub struct Records {
     total: Option<u64>,
 }
 
-/// Takes the ids and contents of some records.
-pub type PushPart<'p> = dyn FnMut(&[(u64, ContentRef<'_>)]) -> Result<(), Failure> + 'p;
+/// A record to be loaded.
+#[derive(Clone, Copy)]
+pub struct Record<'a> {
+    /// The number of the record if it has a key.
+    pub id: u64,
+    pub key: Option<&'a str>,
+    pub scope: Option<&'a str>,
+    /// A JSON object.
+    pub fields: Option<&'a str>,
+    pub content: ContentRef<'a>,
+}
+
+/// A record from Python.
+struct OwnedRecord {
+    id: u64,
+    key: Option<PyBackedStr>,
+    scope: Option<PyBackedStr>,
+    fields: Option<String>,
+    content: Content,
+}
+
+impl OwnedRecord {
+    fn borrow(&self) -> Record<'_> {
+        Record {
+            id: self.id,
+            key: self.key.as_deref(),
+            scope: self.scope.as_deref(),
+            fields: self.fields.as_deref(),
+            content: self.content.borrow(),
+        }
+    }
+}
+
+/// Takes some records.
+pub type PushPart<'p> = dyn FnMut(&[Record<'_>]) -> Result<(), Failure> + 'p;
+
+/// The names of the fields, or columns, of records.
+pub struct FieldNames {
+    /// `None` to number the records from 0.
+    pub id: Option<String>,
+    pub text: String,
+    /// The field of fingerprints, in place of the field of texts.
+    pub fingerprints: Option<String>,
+    /// The field of keys, in place of the field of ids.
+    pub key: Option<String>,
+    pub scope: Option<String>,
+    /// The fields to store.
+    pub keep: Vec<String>,
+}
 
 enum RecordSource {
     Python(Py<PyIterator>),
@@ -76,20 +125,25 @@ enum RecordSource {
 struct Columns {
     /// `None` to number the records from 0.
     id: Option<String>,
+    key: Option<String>,
+    scope: Option<String>,
+    keep: Vec<String>,
     content: String,
     /// `true` if the contents are fingerprints, which may be numbers.
     are_fingerprints: bool,
 }
 
 impl Records {
-    /// The records of an object. `fingerprints` names the field of fingerprints, in place of the
-    /// field of texts.
-    pub fn new(
-        records: &Bound<'_, PyAny>,
-        id: Option<String>,
-        text: String,
-        fingerprints: Option<String>,
-    ) -> PyResult<Self> {
+    /// The records of an object.
+    pub fn new(records: &Bound<'_, PyAny>, names: FieldNames) -> PyResult<Self> {
+        let FieldNames {
+            id,
+            text,
+            fingerprints,
+            key,
+            scope,
+            keep,
+        } = names;
         Ok(Self {
             total: records.len().ok().map(|length| length as u64),
             source: if is_arrow(records)? {
@@ -106,18 +160,21 @@ impl Records {
                 RecordSource::Python(records.try_iter()?.unbind())
             },
             columns: Columns {
-                id,
+                id: id.filter(|_| key.is_none()),
+                key,
+                scope,
+                keep,
                 are_fingerprints: fingerprints.is_some(),
                 content: fingerprints.unwrap_or(text),
             },
         })
     }
 
-    /// Calls `push` with the ids and contents of all records, some thousand at a time.
+    /// Calls `push` with all records, some thousand at a time.
     pub fn for_each_part(self, push: &mut PushPart<'_>) -> Result<(), Failure> {
         let (mut done, total) = (0, self.total);
         let columns = &self.columns;
-        let mut push = |part: &[(u64, ContentRef<'_>)]| {
+        let mut push = |part: &[Record<'_>]| {
             push(part)?;
             done += part.len() as u64;
             check("reading", done, total)
@@ -130,7 +187,7 @@ impl Records {
                     return Ok(());
                 }
                 next += part.len() as u64;
-                let borrowed: Vec<_> = part.iter().map(|(id, text)| (*id, text.borrow())).collect();
+                let borrowed: Vec<_> = part.iter().map(OwnedRecord::borrow).collect();
                 push(&borrowed)?;
                 // The strings of Python are released with the interpreter lock.
                 Python::attach(|_| drop(part));
@@ -145,10 +202,10 @@ impl Records {
                         let slice = batch.slice(start, length);
                         let rows = Python::attach(|py| columns.rows(py, &slice, next))?;
                         next += length as u64;
-                        let contents = Python::attach(|py| rows.borrow(py))?;
-                        let mut rest = &contents[..];
+                        let records = Python::attach(|py| rows.borrow(py))?;
+                        let mut rest = &records[..];
                         while !rest.is_empty() {
-                            let lengths = rest.iter().map(|(_, content)| length_of(*content));
+                            let lengths = rest.iter().map(|record| length_of(record.content));
                             let (part, others) = rest.split_at(part_length(lengths));
                             push(part)?;
                             rest = others;
@@ -177,7 +234,7 @@ const BYTES_PER_PART: usize = 1 << 20;
 
 impl Columns {
     /// Takes the next records of an iterator; `next` is the number of records before.
-    fn take(&self, records: &Bound<'_, PyIterator>, next: u64) -> PyResult<Vec<(u64, Content)>> {
+    fn take(&self, records: &Bound<'_, PyIterator>, next: u64) -> PyResult<Vec<OwnedRecord>> {
         let mut part = Vec::new();
         let mut bytes = 0;
         while part.len() < RECORDS_PER_PART && bytes < BYTES_PER_PART {
@@ -185,23 +242,17 @@ impl Columns {
                 break;
             };
             let number = next + part.len() as u64;
-            let (id, content) = self.record(&record?, number)?;
-            bytes += length_of(content.borrow());
-            part.push((id, content));
+            let record = self.record(&record?, number)?;
+            bytes += length_of(record.content.borrow());
+            part.push(record);
         }
         Ok(part)
     }
 
-    fn record(&self, record: &Bound<'_, PyAny>, number: u64) -> PyResult<(u64, Content)> {
+    fn record(&self, record: &Bound<'_, PyAny>, number: u64) -> PyResult<OwnedRecord> {
         let py = record.py();
         if let Ok(pair) = record.cast::<PyTuple>() {
-            let Ok((id, content)) = pair.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() else {
-                let message = format!("record {number} is a tuple, but not of an id and a text");
-                return Err(invalid_argument(py, &message));
-            };
-            let of_record = |error| in_record(py, &format!("record {number}"), error);
-            let id = id_of(&id).map_err(of_record)?;
-            return Ok((id, self.content(&content).map_err(of_record)?));
+            return self.pair(pair, number);
         }
         let of_column = |name: &str| {
             record.get_item(name).map_err(|_| {
@@ -221,8 +272,76 @@ impl Columns {
             Some(name) => id_of(&of_column(name)?).map_err(|error| of_field(name, error))?,
             None => number,
         };
+        let string = |name: &String| {
+            let text = of_column(name)?.extract::<Text>();
+            text.map_err(|error| of_field(name, error))
+        };
+        let key = self.key.as_ref().map(string).transpose()?;
+        // An error names the record by its key.
+        let record_name = match &key {
+            Some(key) => format!("document {:?}", &**key),
+            None => format!("record {number}"),
+        };
+        let of_field =
+            |name: &str, error| in_record(py, &format!("field '{name}' of {record_name}"), error);
+        let scope = match &self.scope {
+            Some(name) if !of_column(name)?.is_none() => {
+                let text = of_column(name)?.extract::<Text>();
+                Some(text.map_err(|error| of_field(name, error))?)
+            }
+            _ => None,
+        };
+        let fields = self.kept_fields(record);
+        let fields = fields.map_err(|error| in_record(py, &record_name, error))?;
         let content = self.content(&of_column(&self.content)?);
-        Ok((id, content.map_err(|error| of_field(&self.content, error))?))
+        Ok(OwnedRecord {
+            id,
+            key: key.map(Text::into_utf8),
+            scope: scope.map(Text::into_utf8),
+            fields,
+            content: content.map_err(|error| of_field(&self.content, error))?,
+        })
+    }
+
+    /// The fields of a record to be stored, without those that are None.
+    fn kept_fields(&self, record: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+        if self.keep.is_empty() {
+            return Ok(None);
+        }
+        let kept = PyDict::new(record.py());
+        for name in &self.keep {
+            let value = record.get_item(name).ok();
+            if let Some(value) = value.filter(|value| !value.is_none()) {
+                kept.set_item(name, value)?;
+            }
+        }
+        Ok(Some(kept.extract::<Fields>()?.0))
+    }
+
+    /// A record that is a tuple of an id, or a key, and a content.
+    fn pair(&self, pair: &Bound<'_, PyTuple>, number: u64) -> PyResult<OwnedRecord> {
+        let py = pair.py();
+        let Ok((id, content)) = pair.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() else {
+            let message = format!("record {number} is a tuple, but not of an id and a text");
+            return Err(invalid_argument(py, &message));
+        };
+        if self.scope.is_some() || !self.keep.is_empty() {
+            let message =
+                format!("record {number} is a tuple; scope and keep name fields of dicts");
+            return Err(invalid_argument(py, &message));
+        }
+        let of_record = |error| in_record(py, &format!("record {number}"), error);
+        let (id, key) = match &self.key {
+            Some(_) => (number, Some(id.extract::<Text>().map_err(of_record)?)),
+            None => (id_of(&id).map_err(of_record)?, None),
+        };
+        Ok(OwnedRecord {
+            id,
+            key: key.map(Text::into_utf8),
+            scope: None,
+            fields: None,
+            content: self.content(&content).map_err(of_record)?,
+        })
     }
 
     fn content(&self, object: &Bound<'_, PyAny>) -> PyResult<Content> {
@@ -257,6 +376,21 @@ impl Columns {
                 Some(name) => numbers_of(py, column(name)?, next)?,
                 None => UInt64Array::from_iter_values(next..next + batch.num_rows() as u64),
             },
+            keys: match &self.key {
+                Some(name) => Some(strings_of(py, column(name)?)?),
+                None => None,
+            },
+            scopes: match &self.scope {
+                Some(name) => Some(strings_of(py, column(name)?)?),
+                None => None,
+            },
+            fields: match self.keep.is_empty() {
+                true => Vec::new(),
+                false => {
+                    let kept = self.keep.iter().map(|name| Ok((name, column(name)?)));
+                    json_objects(py, &kept.collect::<PyResult<Vec<_>>>()?, batch.num_rows())?
+                }
+            },
             contents: match self.are_fingerprints {
                 true => Contents::Fingerprints(numbers_of(py, content, next)?),
                 false => Contents::Texts(strings_of(py, content)?),
@@ -268,6 +402,10 @@ impl Columns {
 /// The columns of a record batch.
 struct Rows {
     ids: UInt64Array,
+    keys: Option<ArrayRef>,
+    scopes: Option<ArrayRef>,
+    /// A JSON object for each row; empty if no columns are stored.
+    fields: Vec<String>,
     contents: Contents,
 }
 
@@ -277,24 +415,41 @@ enum Contents {
 }
 
 impl Rows {
-    fn borrow(&self, py: Python<'_>) -> PyResult<Vec<(u64, ContentRef<'_>)>> {
-        let ids = self.ids.values().iter().copied();
-        match &self.contents {
+    fn borrow(&self, py: Python<'_>) -> PyResult<Vec<Record<'_>>> {
+        let contents: Vec<Option<ContentRef<'_>>> = match &self.contents {
             Contents::Fingerprints(bits) => {
                 let bits = bits.values().iter().copied();
-                Ok(ids.zip(bits.map(ContentRef::Fingerprint)).collect())
+                bits.map(|bits| Some(ContentRef::Fingerprint(bits)))
+                    .collect()
             }
-            Contents::Texts(texts) => ids
-                .zip(optional_strings(texts))
-                .map(|(id, text)| match text {
-                    Some(text) => Ok((id, ContentRef::Text(text))),
-                    None => {
-                        let message = format!("the text of document {id} is null; remove the row");
-                        Err(invalid_argument(py, &message))
-                    }
-                })
+            Contents::Texts(texts) => optional_strings(texts)
+                .map(|text| text.map(ContentRef::Text))
                 .collect(),
+        };
+        let mut keys = self.keys.as_ref().map(optional_strings);
+        let mut scopes = self.scopes.as_ref().map(optional_strings);
+        let mut records = Vec::with_capacity(contents.len());
+        for (row, (id, content)) in self.ids.values().iter().copied().zip(contents).enumerate() {
+            let key = match &mut keys {
+                None => None,
+                Some(keys) => Some(keys.next().flatten().ok_or_else(|| {
+                    invalid_argument(py, &format!("the key of row {id} is null; remove the row"))
+                })?),
+            };
+            let content = content.ok_or_else(|| {
+                let name = key.map_or_else(|| id.to_string(), |key| format!("{key:?}"));
+                let message = format!("the text of document {name} is null; remove the row");
+                invalid_argument(py, &message)
+            })?;
+            records.push(Record {
+                id,
+                key,
+                scope: scopes.as_mut().and_then(|scopes| scopes.next().flatten()),
+                fields: self.fields.get(row).map(String::as_str),
+                content,
+            });
         }
+        Ok(records)
     }
 }
 
@@ -310,19 +465,26 @@ pub fn load_all(
 ) -> Result<BulkReport, Failure> {
     let pool = pool();
     records.for_each_part(&mut |part| {
-        let make = |(id, content): &(u64, ContentRef<'_>)| -> simdb::Result<Document> {
-            Ok(match content {
-                ContentRef::Fingerprint(bits) => {
-                    Document::new(DocId(*id), Fingerprint::from_bits(*bits))
-                }
+        let make = |record: &Record<'_>| -> simdb::Result<Document> {
+            let name = match record.key {
+                Some(key) => DocRef::from(key),
+                None => DocRef::from(record.id),
+            };
+            let document = match record.content {
+                ContentRef::Fingerprint(bits) => Document::new(name, Fingerprint::from_bits(bits)),
                 ContentRef::Text(text) => {
-                    let document = Document::new(DocId(*id), fingerprinter.fingerprint(text)?);
+                    let document = Document::new(name, fingerprinter.fingerprint(text)?);
                     if keeps_texts {
-                        document.with_text(*text)
+                        document.with_text(text)
                     } else {
                         document
                     }
                 }
+            };
+            Ok(Document {
+                scope: record.scope.map(str::to_owned),
+                fields: record.fields.map(str::to_owned),
+                ..document
             })
         };
         let documents: Result<Vec<_>, _> =
@@ -356,16 +518,19 @@ pub fn load_all(
 /// numbers the records from 0. fingerprints names a field of fingerprints, or a column of uint64,
 /// in place of the texts. Any number of documents can be loaded in memory_bytes.
 ///
+/// key names a field of keys, such as URLs, in place of the ids; scope a field of scopes, and keep
+/// a list of fields to store. A new database then has keys, scopes and fields.
+///
 /// A record with the id of a document that has another fingerprint is left out, and counted as a
 /// conflict.
 ///
 /// progress is a progress bar of tqdm, or a function of (stage, done, total).
 #[pyfunction]
 #[pyo3(signature = (
-    path, records, *, id=Some("id".to_owned()), text="text".to_owned(), fingerprints=None, recipe=None,
-    keep_texts=false, similar=false, retention=None, frozen=false, memory_bytes=256 << 20, progress=None,
-), text_signature = "(path, records, *, id='id', text='text', fingerprints=None, recipe=None, \
-    keep_texts=False, similar=False, retention=None, frozen=False, memory_bytes=268435456, progress=None)")]
+    path, records, *, id=Some("id".to_owned()), text="text".to_owned(), fingerprints=None, key=None,
+    scope=None, keep=Vec::new(), recipe=None, keep_texts=false, similar=false, retention=None, frozen=false, memory_bytes=256 << 20, progress=None,
+), text_signature = "(path, records, *, id='id', text='text', fingerprints=None, key=None, scope=None, \
+    keep=(), recipe=None, keep_texts=False, similar=False, retention=None, frozen=False, memory_bytes=268435456, progress=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub fn bulk_load(
     py: Python<'_>,
@@ -374,6 +539,9 @@ pub fn bulk_load(
     id: Option<String>,
     text: String,
     fingerprints: Option<String>,
+    key: Option<String>,
+    scope: Option<String>,
+    keep: Vec<String>,
     recipe: Option<RecipeArgument<'_>>,
     keep_texts: bool,
     similar: bool,
@@ -382,9 +550,20 @@ pub fn bulk_load(
     #[pyo3(from_py_with = memory_bytes_of)] memory_bytes: u64,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<BulkReport> {
-    let asked = Asked::new(recipe, keep_texts, similar, retention, frozen)
+    let mut asked = Asked::new(recipe, keep_texts, similar, retention, frozen)
         .map_err(|failure| failure.into_exception(py))?;
-    let records = Records::new(records, id, text, fingerprints)?;
+    asked.keys = key.is_some();
+    asked.scopes = scope.is_some();
+    asked.fields = !keep.is_empty();
+    let names = FieldNames {
+        id,
+        text,
+        fingerprints,
+        key,
+        scope,
+        keep,
+    };
+    let records = Records::new(records, names)?;
     run(py, progress, || {
         let fingerprinter = simdb::Fingerprinter::new(asked.recipe());
         let load = asked.into_builder().bulk_create(&path, memory_bytes)?;

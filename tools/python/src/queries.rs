@@ -1,5 +1,7 @@
 //! The Python methods that `Database` and `Snapshot` have in common.
 
+#![expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use simdb::DocRef;
@@ -14,9 +16,13 @@ use crate::documents::{Document, DocumentIterator, IdIterator};
 use crate::matches::{Match, Similar};
 use crate::settings::Settings;
 use crate::snapshot::Snapshot;
-use crate::source::{BatchAnswer, SimilarOptions, clustering};
+use crate::source::{BatchAnswer, SimilarOptions, Subset, clustering};
 use crate::table::Table;
 use crate::texts::{Content, Text};
+
+fn subset(scopes: Option<Scopes>, since: Option<Arrival>) -> Subset {
+    Subset { scopes, since }
+}
 
 /// Gives a class around a [`Source`](crate::source::Source) the methods that read documents.
 // A base class of both would be one more class for users.
@@ -26,8 +32,10 @@ macro_rules! queries {
         impl $class {
             /// Every document within a radius of a text or a fingerprint, nearest first, then
             /// smallest id. Empty for a text with too little content, such as a single word: use
-            /// similar. within_scope, a str or several, finds only documents of these scopes.
-            #[pyo3(signature = (query, radius=3, *, limit=None, within_scope=None))]
+            /// similar. within_scope, a str or several, finds only documents of these scopes;
+            /// since, a datetime or milliseconds since 1970, only documents that arrived then or
+            /// later.
+            #[pyo3(signature = (query, radius=3, *, limit=None, within_scope=None, since=None))]
             fn within(
                 &self,
                 py: Python<'_>,
@@ -35,8 +43,9 @@ macro_rules! queries {
                 #[pyo3(from_py_with = radius_of)] radius: u32,
                 #[pyo3(from_py_with = limit_of)] limit: Option<usize>,
                 within_scope: Option<Scopes>,
+                since: Option<Arrival>,
             ) -> PyResult<Vec<Match>> {
-                self.0.within(py, &query, radius, limit, within_scope.as_ref())
+                self.0.within(py, &query, radius, limit, &subset(within_scope, since))
             }
 
             /// The answers of within to many fingerprints, on all cores: a NumPy or Arrow array of
@@ -45,7 +54,7 @@ macro_rules! queries {
             /// Returns three NumPy arrays (offsets, ids, distances): the matches of fingerprint i
             /// are ids[offsets[i]:offsets[i + 1]], with their distances.
             #[pyo3(signature = (
-                fingerprints, radius=3, *, limit=None, progress=None, within_scope=None,
+                fingerprints, radius=3, *, limit=None, progress=None, within_scope=None, since=None,
             ))]
             fn within_batch(
                 &self,
@@ -54,21 +63,23 @@ macro_rules! queries {
                 #[pyo3(from_py_with = limit_of)] limit: Option<usize>,
                 progress: Option<Py<PyAny>>,
                 within_scope: Option<Scopes>,
+                since: Option<Arrival>,
             ) -> PyResult<BatchAnswer> {
-                let scopes = within_scope.as_ref();
-                self.0.within_batch(fingerprints, radius, limit, progress, scopes)
+                let subset = subset(within_scope, since);
+                self.0.within_batch(fingerprints, radius, limit, progress, &subset)
             }
 
             /// The nearest documents to a text or a fingerprint, then smallest id.
-            #[pyo3(signature = (query, count=1, *, within_scope=None))]
+            #[pyo3(signature = (query, count=1, *, within_scope=None, since=None))]
             fn nearest(
                 &self,
                 py: Python<'_>,
                 query: Content,
                 #[pyo3(from_py_with = count_of)] count: usize,
                 within_scope: Option<Scopes>,
+                since: Option<Arrival>,
             ) -> PyResult<Vec<Match>> {
-                self.0.nearest(py, &query, count, within_scope.as_ref())
+                self.0.nearest(py, &query, count, &subset(within_scope, since))
             }
 
             /// The documents whose texts are like a text, and of which one text covers the other.
@@ -76,7 +87,7 @@ macro_rules! queries {
             /// database must keep texts.
             #[pyo3(signature = (
                 text, *, edit_similarity=None, jaccard=None, decision="contained",
-                within_scope=None,
+                within_scope=None, since=None,
             ))]
             fn similar(
                 &self,
@@ -86,9 +97,10 @@ macro_rules! queries {
                 jaccard: Option<f64>,
                 decision: &str,
                 within_scope: Option<Scopes>,
+                since: Option<Arrival>,
             ) -> PyResult<Vec<Similar>> {
                 let options = SimilarOptions::new(py, edit_similarity, jaccard, decision)?;
-                self.0.similar(py, &text, &options, within_scope.as_ref())
+                self.0.similar(py, &text, &options, &subset(within_scope, since))
             }
 
             /// The document with an id or a key; None if there is no such document.
@@ -179,15 +191,20 @@ macro_rules! queries {
 
             /// All pairs of documents within a radius, in no order, as a table with the columns a,
             /// b and distance. Takes 17 bytes for each pair.
-            #[pyo3(signature = (radius=3, *, max_pairs=100_000_000, progress=None))]
+            #[pyo3(signature = (
+                radius=3, *, max_pairs=100_000_000, progress=None, within_scope=None, since=None,
+            ))]
             fn pairs(
                 &self,
                 py: Python<'_>,
                 #[pyo3(from_py_with = radius_of)] radius: u32,
                 #[pyo3(from_py_with = max_pairs_of)] max_pairs: usize,
                 progress: Option<Py<PyAny>>,
+                within_scope: Option<Scopes>,
+                since: Option<Arrival>,
             ) -> PyResult<Table> {
-                self.0.pairs(py, radius, max_pairs, progress)
+                let subset = subset(within_scope, since);
+                self.0.pairs(py, radius, max_pairs, progress, &subset)
             }
 
             /// The groups of near-duplicates as a table with the columns cluster, keeper, id and
@@ -198,7 +215,10 @@ macro_rules! queries {
             /// keeper.
             /// compare_texts=True requires that the text of the keeper covers the text of the
             /// member.
-            #[pyo3(signature = (radius=3, *, shape="star", keep="first", compare_texts=false, progress=None))]
+            #[pyo3(signature = (
+                radius=3, *, shape="star", keep="first", compare_texts=false, progress=None,
+                within_scope=None, since=None,
+            ))]
             fn clusters(
                 &self,
                 py: Python<'_>,
@@ -207,9 +227,11 @@ macro_rules! queries {
                 keep: &str,
                 compare_texts: bool,
                 progress: Option<Py<PyAny>>,
+                within_scope: Option<Scopes>,
+                since: Option<Arrival>,
             ) -> PyResult<Table> {
                 let rules = clustering(py, radius, shape, keep, compare_texts)?;
-                self.0.clusters(py, &rules, progress)
+                self.0.clusters(py, &rules, progress, &subset(within_scope, since))
             }
 
             /// The settings fixed at creation.

@@ -10,7 +10,7 @@ use simdb::clusters::{Clustering, ClustersEvent, Shape};
 use simdb::similarity::Likeness;
 use simdb::{Decision, DocId, DocRef, Fingerprint, Snapshot, TextQuery};
 
-use crate::arguments::Scopes;
+use crate::arguments::{Arrival, Scopes};
 use crate::error::{Failure, invalid_argument};
 use crate::interruptible::{call, run};
 use crate::matches::{Match, Similar};
@@ -24,6 +24,15 @@ pub struct Source {
     pub shared: Arc<SharedDatabase>,
     /// `None` for the state as of each call.
     pub snapshot: Option<Arc<HeldSnapshot>>,
+}
+
+/// The documents that a search finds.
+#[derive(Default)]
+pub struct Subset {
+    /// The documents of these scopes; `None` for all documents.
+    pub scopes: Option<Scopes>,
+    /// The documents that arrived then or later.
+    pub since: Option<Arrival>,
 }
 
 /// The offsets of the answers, and the ids and distances of all matches.
@@ -101,12 +110,16 @@ impl Source {
         }
     }
 
-    /// The snapshot of a call, whose searches are limited to scopes.
-    fn in_scopes(&self, scopes: Option<&Scopes>) -> Result<Arc<Snapshot>, Failure> {
-        match scopes {
-            Some(Scopes(names)) => Ok(Arc::new(self.get()?.in_scopes(names)?)),
-            None => self.get(),
+    /// The snapshot of a call, whose searches are limited to some documents.
+    fn limited(&self, subset: &Subset) -> Result<Arc<Snapshot>, Failure> {
+        let mut snapshot = self.get()?;
+        if let Some(Arrival(since)) = subset.since {
+            snapshot = Arc::new(snapshot.since(since)?);
         }
+        if let Some(Scopes(names)) = &subset.scopes {
+            snapshot = Arc::new(snapshot.in_scopes(names)?);
+        }
+        Ok(snapshot)
     }
 
     pub fn within(
@@ -115,11 +128,11 @@ impl Source {
         query: &Content,
         radius: u32,
         limit: Option<usize>,
-        scopes: Option<&Scopes>,
+        subset: &Subset,
     ) -> PyResult<Vec<Match>> {
         let query = query.borrow();
         let found = call(py, || {
-            let snapshot = self.in_scopes(scopes)?;
+            let snapshot = self.limited(subset)?;
             let Some(fingerprint) = self.fingerprint(query)? else {
                 return Ok(Vec::new());
             };
@@ -136,11 +149,11 @@ impl Source {
         py: Python<'_>,
         query: &Content,
         count: usize,
-        scopes: Option<&Scopes>,
+        subset: &Subset,
     ) -> PyResult<Vec<Match>> {
         let query = query.borrow();
         let found = call(py, || {
-            let snapshot = self.in_scopes(scopes)?;
+            let snapshot = self.limited(subset)?;
             let Some(fingerprint) = self.fingerprint(query)? else {
                 return Ok(Vec::new());
             };
@@ -165,11 +178,11 @@ impl Source {
         py: Python<'_>,
         text: &str,
         options: &SimilarOptions,
-        scopes: Option<&Scopes>,
+        subset: &Subset,
     ) -> PyResult<Vec<Similar>> {
         let found = call(py, || {
             let query = options.apply(self.shared.database()?.text_query(text)?);
-            Ok(self.in_scopes(scopes)?.similar(&query)?)
+            Ok(self.limited(subset)?.similar(&query)?)
         })?;
         Ok(found.into_iter().map(Similar::from).collect())
     }
@@ -180,7 +193,7 @@ impl Source {
         radius: u32,
         limit: Option<usize>,
         progress: Option<Py<PyAny>>,
-        scopes: Option<&Scopes>,
+        subset: &Subset,
     ) -> PyResult<BatchAnswer> {
         let py = fingerprints.py();
         let queries = fingerprints_of(fingerprints)?;
@@ -190,7 +203,7 @@ impl Source {
             let (mut ids, mut distances) = (Vec::new(), Vec::new());
             offsets.push(0_i64);
             let limit = limit.unwrap_or(usize::MAX);
-            self.in_scopes(scopes)?
+            self.limited(subset)?
                 .within_batch_with(&queries, radius, limit, |_, matches| {
                     for found in matches {
                         ids.push(found.id.0);
@@ -233,10 +246,11 @@ impl Source {
         radius: u32,
         max_pairs: usize,
         progress: Option<Py<PyAny>>,
+        subset: &Subset,
     ) -> PyResult<Table> {
         let (mut a, mut b, mut distance) = (Vec::new(), Vec::new(), Vec::new());
         let found = run(py, progress, || {
-            let found = self.get()?.document_pairs(radius, |pair| {
+            let found = self.limited(subset)?.document_pairs(radius, |pair| {
                 a.push(pair.a.0);
                 b.push(pair.b.0);
                 distance.push(pair.distance as u8);
@@ -270,11 +284,12 @@ impl Source {
         py: Python<'_>,
         clustering: &Clustering,
         progress: Option<Py<PyAny>>,
+        subset: &Subset,
     ) -> PyResult<Table> {
         let (mut cluster, mut keeper, mut id, mut distance) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         run(py, progress, || {
-            self.get()?.clusters(clustering, |event| {
+            self.limited(subset)?.clusters(clustering, |event| {
                 if let ClustersEvent::Cluster(found) = event {
                     for member in &found.members {
                         cluster.push(found.id.0);

@@ -20,6 +20,12 @@ use crate::numbers::{type_name, whole_number};
 /// A text. An error says what was given in its place, and what to do.
 pub struct Text(PyBackedStr);
 
+impl Text {
+    pub fn into_utf8(self) -> PyBackedStr {
+        self.0
+    }
+}
+
 impl std::ops::Deref for Text {
     type Target = str;
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import simdb
 
@@ -108,12 +109,17 @@ def test_documents_are_compared_and_found_within_scopes(tmp_path: Path) -> None:
             made = [int(db["a"].fingerprint)]
             _, ids, _ = reader.within_batch(made, within_scope=["en", "unknown"])
             assert [reader.key(int(number)) for number in ids] == ["a"]
+            assert pa.table(reader.pairs()).num_rows == 3
+            assert pa.table(reader.pairs(within_scope=["fr", ""])).num_rows == 1
+            assert pa.table(reader.clusters(within_scope=["en"])).num_rows == 0
         page = db["b"]
         assert page.scope == "fr" and "scope=" in repr(page)
         assert pickle.loads(pickle.dumps(page)) == page
         with pytest.raises(TypeError, match="scope"):
             db.within(CATS, within_scope=7)  # type: ignore[arg-type]
     with simdb.open(tmp_path / "keys.simdb", "x", keys=True) as db:
+        with pytest.raises(simdb.InvalidArgumentError, match="arrival"):
+            db.within(CATS, since=7)
         with pytest.raises(simdb.InvalidArgumentError, match="keeps no scopes"):
             db.insert("a", CATS, scope="en")
         with pytest.raises(simdb.InvalidArgumentError, match="keeps no scopes"):

@@ -227,3 +227,78 @@ def test_progress_may_query_the_database(db: simdb.Database) -> None:
     counts = []
     db.pairs(progress=lambda *_report: counts.append(len(db.within_batch([1, 2])[0])))
     assert set(counts) == {3}
+
+
+CATS = "Three cats sat on the mat and would not be moved by anyone."
+PAGES: list[dict[str, Any]] = [
+    {"url": "https://example.org/a", "lang": "en", "text": CATS, "title": 'Cats "A"\n', "n": 1, "x": 0.5},
+    {"url": "https://example.org/b", "lang": None, "text": CATS, "title": None, "n": 2, "x": None},
+    {"url": "c", "lang": "范围", "text": CATS.upper(), "title": "\\u0041", "n": -3, "x": 1e300},
+]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rows: rows,
+        iter,
+        lambda rows: pa.Table.from_pylist(rows),
+        lambda rows: pa.Table.from_pylist(rows).to_reader(max_chunksize=2),
+    ],
+)
+def test_loads_take_keys_scopes_and_fields(tmp_path: Path, make: Any) -> None:
+    names: dict[str, Any] = {"key": "url", "scope": "lang", "keep": ["title", "n", "x"]}
+    path = tmp_path / "pages.simdb"
+    assert simdb.bulk_load(path, make(PAGES), keep_texts=True, **names).inserted == 3
+    with simdb.open(path, "w") as db:
+        assert db.settings.keys and db.settings.scopes and db.settings.fields
+        for row in PAGES:
+            page = db[row["url"]]
+            assert (page.text, page.scope) == (row["text"], row["lang"])
+            kept = {name: row[name] for name in ("title", "n", "x") if row[name] is not None}
+            assert page.fields == kept
+        again = db.bulk_load(make(PAGES), **names)
+        assert (again.inserted, again.present) == (0, 3)
+        more = [{**PAGES[0], "url": "d"}]
+        assert db.bulk_load(make(more), **names).inserted == 1
+        assert db.id("d") is not None
+
+
+def test_pairs_of_key_and_text_are_loaded(tmp_path: Path) -> None:
+    path = tmp_path / "pages.simdb"
+    assert simdb.bulk_load(path, [("a", CATS), ("b", CATS)], key="url").inserted == 2
+    with simdb.open(path) as db:
+        assert db.id("b") == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"lang": 7}, r"field 'lang' of document .https://example.org/a.*7"),
+        ({"text": None}, "https://example.org/a"),
+        ({"url": None}, "url|key"),
+        ({"title": "x" * 70_000}, r"document .https://example.org/a"),
+        ({"url": "k" * 1025}, "1025"),
+    ],
+)
+@pytest.mark.parametrize("is_table", [False, True])
+def test_bad_records_of_a_load_are_named_by_their_keys(
+    tmp_path: Path, change: dict[str, Any], message: str, is_table: bool
+) -> None:
+    if is_table and "lang" in change:
+        message = "strings"
+    rows = [{**PAGES[0], **change}]
+    records: Any = pa.Table.from_pylist(rows) if is_table else rows
+    if is_table and None in change.values():
+        column = next(iter(change))
+        records = records.set_column(records.column_names.index(column), column, pa.array([None], pa.string()))
+    with pytest.raises((simdb.InvalidArgumentError, TypeError), match=message):
+        simdb.bulk_load(tmp_path / "p.simdb", records, key="url", scope="lang", keep=["title"])
+
+
+def test_columns_that_are_no_json_cannot_be_kept(tmp_path: Path) -> None:
+    table = pa.table({"url": ["a"], "text": [CATS], "tags": [["x", "y"]]})
+    with pytest.raises(simdb.InvalidArgumentError, match="column 'tags' of .* cannot be kept"):
+        simdb.bulk_load(tmp_path / "p.simdb", table, key="url", keep=["tags"])
+    with pytest.raises(simdb.InvalidArgumentError, match="dicts"):
+        simdb.bulk_load(tmp_path / "p.simdb", [("a", CATS)], key="url", keep=["tags"])

@@ -54,7 +54,7 @@ _Scopes = Union[str, Sequence[str]]
 _Arrival = Union[int, datetime]
 _Texts = Union[Iterable[str], NDArray[Any], _Arrow]
 _Fingerprints = Union[NDArray[np.uint64], Iterable[Union[Fingerprint, int]], _Arrow]
-_Records = Union[Iterable[Tuple[int, Union[_Content, int]]], Iterable[Mapping[str, Any]], _Arrow]
+_Records = Union[Iterable[Tuple[Union[int, str], Union[_Content, int]]], Iterable[Mapping[str, Any]], _Arrow]
 _Progress = Union[Callable[[str, int, Optional[int]], object], _ProgressBar]
 _Decision = Literal["contained", "news", "alike"]
 _Verdict = Literal["same", "a_in_b", "same_body", "b_in_a", "template", "different"]
@@ -384,6 +384,7 @@ class _Reader:
         *,
         limit: Optional[int] = None,
         within_scope: Optional[_Scopes] = None,
+        since: Union[datetime, int, None] = None,
     ) -> list[Match]: ...
     def within_batch(
         self,
@@ -393,9 +394,15 @@ class _Reader:
         limit: Optional[int] = None,
         progress: Optional[_Progress] = None,
         within_scope: Optional[_Scopes] = None,
+        since: Union[datetime, int, None] = None,
     ) -> _BatchAnswer: ...
     def nearest(
-        self, query: _Content, count: int = 1, *, within_scope: Optional[_Scopes] = None
+        self,
+        query: _Content,
+        count: int = 1,
+        *,
+        within_scope: Optional[_Scopes] = None,
+        since: Union[datetime, int, None] = None,
     ) -> list[Match]: ...
     def similar(
         self,
@@ -405,6 +412,7 @@ class _Reader:
         jaccard: Optional[float] = None,
         decision: _Decision = "contained",
         within_scope: Optional[_Scopes] = None,
+        since: Union[datetime, int, None] = None,
     ) -> list[Similar]: ...
     def get(self, id: _Id) -> Optional[Document]: ...
     def __getitem__(self, id: _Id, /) -> Document: ...
@@ -425,6 +433,8 @@ class _Reader:
         *,
         max_pairs: int = 100_000_000,
         progress: Optional[_Progress] = None,
+        within_scope: Optional[_Scopes] = None,
+        since: Union[datetime, int, None] = None,
     ) -> Table: ...
     def clusters(
         self,
@@ -434,6 +444,8 @@ class _Reader:
         keep: Literal["first", "oldest", "longest", "cleanest"] = "first",
         compare_texts: bool = False,
         progress: Optional[_Progress] = None,
+        within_scope: Optional[_Scopes] = None,
+        since: Union[datetime, int, None] = None,
     ) -> Table: ...
     @property
     def settings(self) -> Settings: ...
@@ -504,6 +516,9 @@ class Database(_Reader, _Writer[Outcome]):
         id: Optional[str] = "id",
         text: str = "text",
         fingerprints: Optional[str] = None,
+        key: Optional[str] = None,
+        scope: Optional[str] = None,
+        keep: Sequence[str] = (),
         memory_bytes: int = ...,
         progress: Optional[_Progress] = None,
     ) -> BulkReport: ...
@@ -569,6 +584,9 @@ def bulk_load(
     id: Optional[str] = "id",
     text: str = "text",
     fingerprints: Optional[str] = None,
+    key: Optional[str] = None,
+    scope: Optional[str] = None,
+    keep: Sequence[str] = (),
     recipe: Union[str, Recipe, None] = None,
     keep_texts: bool = False,
     similar: bool = False,
