@@ -4,9 +4,9 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString};
-use simdb::{DocRef, Timestamp};
+use simdb::{DocRef, TimeReader, Timestamp};
 
-use crate::error::invalid_argument;
+use crate::error::{Failure, invalid_argument};
 use crate::fingerprint::Fingerprint;
 use crate::numbers::{refuse_bool, unexpected, whole_number};
 
@@ -144,7 +144,7 @@ fn at_least(least: u64, object: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> 
     }
 }
 
-/// An arrival time: milliseconds since 1970, or a datetime.
+/// An arrival time: milliseconds since 1970, a datetime, or a text as [`TimeReader`] reads it.
 #[derive(Clone, Copy)]
 pub struct Arrival(pub Timestamp);
 
@@ -152,12 +152,18 @@ impl<'py> FromPyObject<'_, 'py> for Arrival {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let expected = "an arrival time (datetime, or int of milliseconds since 1970)";
+        let expected = "an arrival time (datetime, str, or int of milliseconds since 1970)";
         refuse_bool(&object, expected)?;
         if let Ok(milliseconds) = object.extract::<u64>() {
             return Ok(Self(Timestamp(milliseconds)));
         }
         let py = object.py();
+        if let Ok(text) = object.cast::<PyString>() {
+            let read = TimeReader::new().read(&text.to_string_lossy());
+            return read
+                .map(Self)
+                .map_err(|error| Failure::from(error).into_exception(py));
+        }
         let is_before = || invalid_argument(py, "the arrival time lies before 1970");
         if object.extract::<i64>().is_ok() {
             return Err(is_before());

@@ -110,8 +110,8 @@ impl Database {
         Ok(WriteBatch::new(Arc::clone(&self.0.shared)))
     }
 
-    /// Removes every document that arrived before a time, a datetime or milliseconds since 1970,
-    /// and returns their number. The database must have a retention.
+    /// Removes every document that arrived before a time, a datetime, a text or milliseconds since
+    /// 1970, and returns their number. The database must have a retention.
     fn prune(&self, py: Python<'_>, older_than: Arrival) -> PyResult<u64> {
         call(py, || Ok(self.0.shared.database()?.prune(older_than.0)?))
     }

@@ -33,8 +33,8 @@ macro_rules! queries {
             /// Every document within a radius of a text or a fingerprint, nearest first, then
             /// smallest id. Empty for a text with too little content, such as a single word: use
             /// similar. within_scope, a str or several, finds only documents of these scopes;
-            /// since, a datetime or milliseconds since 1970, only documents that arrived then or
-            /// later.
+            /// since, a datetime, a text or milliseconds since 1970, only documents that arrived
+            /// then or later.
             #[pyo3(signature = (query, radius=3, *, limit=None, within_scope=None, since=None))]
             fn within(
                 &self,
@@ -144,8 +144,8 @@ macro_rules! queries {
             }
 
             /// The documents with the most copies, the most first: a list of ids and their Copies.
-            /// With since, a datetime or milliseconds since 1970, the documents with a copy since
-            /// then.
+            /// With since, a datetime, a text or milliseconds since 1970, the documents with a copy
+            /// since then.
             #[pyo3(signature = (limit=10, *, since=None))]
             fn most_copied(
                 &self,

@@ -212,6 +212,10 @@ def test_documents_expire(path: Path) -> None:
         assert list(db) == [2, 3]
         late = db.insert(4, "too late", arrival=int(start.timestamp() * 1000))
         assert late.kind == "expired" and not late
+        for id, text in enumerate(["2024-01-05T00:00:00Z", "Fri, 05 Jan 2024 00:00:01 GMT", "1704412802"], 5):
+            assert db.insert(id, f"a text of time {id}", arrival=text).kind == "inserted"
+            found = db.get(id)
+            assert found is not None and found.arrival == 1_704_412_800_000 + 1000 * (id - 5)
 
 
 def test_errors_have_a_hierarchy_and_the_texts_of_the_library(path: Path) -> None:
@@ -255,7 +259,7 @@ def test_wrong_arguments_are_named(db: simdb.Database) -> None:
     refused(TypeError, no_fingerprint, lambda db: db.within_batch([1, "a"]))
     square = np.zeros((2, 2), dtype=np.uint64)
     refused(simdb.InvalidArgumentError, "not of shape (2, 2)", lambda db: db.within_batch(square))
-    refused(TypeError, "an arrival time (datetime", lambda db: db.insert(1, FERRY, arrival="today"))
+    refused(simdb.InvalidArgumentError, "is not a time", lambda db: db.insert(1, FERRY, arrival="today"))
     refused(TypeError, "an arrival time (datetime", lambda db: db.insert(1, FERRY, arrival=True))
     refused(TypeError, "a radius (int) is expected, not bool", lambda db: db.within(FERRY, True))
     limits: list[tuple[str, int, Callable[[int], object]]] = [

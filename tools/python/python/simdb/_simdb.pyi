@@ -51,7 +51,7 @@ _Content = Union[str, Fingerprint]
 _Id = Union[int, str]
 _Fields = Dict[str, Any]
 _Scopes = Union[str, Sequence[str]]
-_Arrival = Union[int, datetime]
+_Arrival = Union[int, str, datetime]
 _Texts = Union[Iterable[str], NDArray[Any], _Arrow]
 _Fingerprints = Union[NDArray[np.uint64], Iterable[Union[Fingerprint, int]], _Arrow]
 _Records = Union[Iterable[Tuple[Union[int, str], Union[_Content, int]]], Iterable[Mapping[str, Any]], _Arrow]
@@ -384,7 +384,7 @@ class _Reader:
         *,
         limit: Optional[int] = None,
         within_scope: Optional[_Scopes] = None,
-        since: Union[datetime, int, None] = None,
+        since: Optional[_Arrival] = None,
     ) -> list[Match]: ...
     def within_batch(
         self,
@@ -394,7 +394,7 @@ class _Reader:
         limit: Optional[int] = None,
         progress: Optional[_Progress] = None,
         within_scope: Optional[_Scopes] = None,
-        since: Union[datetime, int, None] = None,
+        since: Optional[_Arrival] = None,
     ) -> _BatchAnswer: ...
     def nearest(
         self,
@@ -402,7 +402,7 @@ class _Reader:
         count: int = 1,
         *,
         within_scope: Optional[_Scopes] = None,
-        since: Union[datetime, int, None] = None,
+        since: Optional[_Arrival] = None,
     ) -> list[Match]: ...
     def similar(
         self,
@@ -412,7 +412,7 @@ class _Reader:
         jaccard: Optional[float] = None,
         decision: _Decision = "contained",
         within_scope: Optional[_Scopes] = None,
-        since: Union[datetime, int, None] = None,
+        since: Optional[_Arrival] = None,
     ) -> list[Similar]: ...
     def get(self, id: _Id) -> Optional[Document]: ...
     def __getitem__(self, id: _Id, /) -> Document: ...
@@ -420,7 +420,7 @@ class _Reader:
     def id(self, key: str) -> Optional[int]: ...
     def copies(self, id: _Id) -> Optional[Copies]: ...
     def most_copied(
-        self, limit: int = 10, *, since: Union[datetime, int, None] = None
+        self, limit: int = 10, *, since: Optional[_Arrival] = None
     ) -> list[Tuple[int, Copies]]: ...
     def __contains__(self, id: _Id, /) -> bool: ...
     def __len__(self) -> int: ...
@@ -434,7 +434,7 @@ class _Reader:
         max_pairs: int = 100_000_000,
         progress: Optional[_Progress] = None,
         within_scope: Optional[_Scopes] = None,
-        since: Union[datetime, int, None] = None,
+        since: Optional[_Arrival] = None,
     ) -> Table: ...
     def clusters(
         self,
@@ -445,7 +445,7 @@ class _Reader:
         compare_texts: bool = False,
         progress: Optional[_Progress] = None,
         within_scope: Optional[_Scopes] = None,
-        since: Union[datetime, int, None] = None,
+        since: Optional[_Arrival] = None,
     ) -> Table: ...
     @property
     def settings(self) -> Settings: ...
