@@ -13,8 +13,8 @@ use crate::error::{LockHolder, Result};
 use crate::ids::scope::ScopeNumber;
 use crate::ids::{DocId, Timestamp};
 use crate::progress::{Progress, ProgressHandler};
-use crate::store::View;
 use crate::store::bulk::{BulkReport, Conflict, Load};
+use crate::store::{DocumentEdit, Refused, View};
 
 /// Sorts any number of documents and writes each table once, in its order.
 ///
@@ -152,6 +152,26 @@ impl BulkLoad<'_> {
     /// Removes stored documents. No document was pushed before.
     pub(crate) fn remove(&mut self, ids: &[DocId]) -> Result<()> {
         self.load.remove(ids)
+    }
+
+    /// The copies of a document that are stored; 0 in a database without copies.
+    pub(crate) fn newest_copies(&self) -> usize {
+        self.load.newest_copies()
+    }
+
+    /// Returns `true` if documents expire.
+    pub(crate) fn has_window(&self) -> bool {
+        self.load.has_window()
+    }
+
+    /// Sets the copies of stored documents, and adds refused documents. No document was pushed
+    /// before.
+    pub(crate) fn set_copies(
+        &mut self,
+        edits: Vec<DocumentEdit>,
+        refused: &[Refused],
+    ) -> Result<()> {
+        self.load.set_copies(edits, refused)
     }
 
     /// Sets the handler for the [`Progress`] of [`finish`](Self::finish), and of a

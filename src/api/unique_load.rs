@@ -1,18 +1,20 @@
 //! [`UniqueLoad`]: a bulk load of the documents that no other document covers.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
 use crate::api::bulk_load::BulkLoad;
+use crate::copies::{Copies, Sighting, SightingKind};
 use crate::document::{Document, Within};
 use crate::error::{Error, Result};
-use crate::ids::DocId;
 use crate::ids::scope::{IdRanges, ScopeNumber};
-use crate::ingest::{Deduplicator, Outcome};
+use crate::ids::{DocId, Timestamp};
+use crate::ingest::{Deduplicator, Outcome, kind_of};
 use crate::measure::decision::SimilarRule;
-use crate::store::View;
+use crate::record::refused_hash;
+use crate::store::{CopiesEdit, DocumentEdit, Refused, TextEdit, View};
 
 /// A [`BulkLoad`] that leaves out near-duplicates. The kept documents wait in memory, beside a
 /// [`Deduplicator`], until [`into_load`](Self::into_load). In a database with
@@ -53,9 +55,20 @@ pub struct UniqueLoad<'d> {
     replaced: Vec<DocId>,
     /// The ids of the documents with keys, also of documents that were refused.
     keys: HashMap<String, DocId>,
+    copies: LoadedCopies,
     /// The bytes of the keys, and of the texts of the kept documents, including documents that were
     /// replaced.
     text_bytes: usize,
+}
+
+/// The copies of the documents that a load refuses. A kept document has its copies itself.
+#[derive(Default)]
+struct LoadedCopies {
+    /// The copies of stored documents.
+    of_stored: HashMap<DocId, Arc<Copies>>,
+    /// The document that each refused document of this load repeats, and the time of the refused
+    /// document, by the hash of the key or id.
+    refused: HashMap<u64, (DocId, Timestamp)>,
 }
 
 impl fmt::Debug for UniqueLoad<'_> {
@@ -81,6 +94,7 @@ impl<'d> BulkLoad<'d> {
             kept: BTreeMap::new(),
             replaced: Vec::new(),
             keys: HashMap::new(),
+            copies: LoadedCopies::default(),
             text_bytes: 0,
         })
     }
@@ -88,13 +102,17 @@ impl<'d> BulkLoad<'d> {
 
 impl<'d> UniqueLoad<'d> {
     /// Decides documents in order: see [`Deduplicator::decide`]. A document is compared with the
-    /// documents of its scope.
+    /// documents of its scope. In a database with [copies](crate::Builder::copies), a refused
+    /// document is a copy of the document that covers it, and is [`Outcome::Seen`] if it comes
+    /// again.
     ///
     /// # Errors
     /// The errors of [`Deduplicator::decide`]; [`Error::WithinOtherScopes`] for a document that
     /// asks for [other documents](crate::Within).
     pub fn decide(&mut self, documents: Vec<Document>) -> Result<Vec<Outcome>> {
         let (mut outcomes, mut undecided) = (Vec::with_capacity(documents.len()), Vec::new());
+        let mut undecided_refs: HashSet<u64> = HashSet::new();
+        let keeps_copies = self.load.newest_copies() > 0;
         for mut document in documents {
             if document.within != Within::Scope {
                 let id = document.doc_ref();
@@ -114,6 +132,19 @@ impl<'d> UniqueLoad<'d> {
                     self.keys.remove(key);
                 }
                 document.id = self.id_of(key, scope)?;
+            }
+            if keeps_copies {
+                let hash = refused_hash(&document.doc_ref());
+                if !undecided_refs.insert(hash) {
+                    // The document may be refused before it comes again.
+                    outcomes.append(&mut self.decide_new(std::mem::take(&mut undecided))?);
+                    undecided_refs = HashSet::from([hash]);
+                }
+                if self.was_refused(&document, hash)? {
+                    outcomes.append(&mut self.decide_new(std::mem::take(&mut undecided))?);
+                    outcomes.push(Outcome::Seen);
+                    continue;
+                }
             }
             undecided.push((scope, document));
         }
@@ -156,6 +187,9 @@ impl<'d> UniqueLoad<'d> {
             }
         }
         for (document, outcome) in documents.into_iter().zip(&outcomes) {
+            if let (Outcome::Similar(found), Some(kind)) = (outcome, kind_of(outcome)) {
+                self.add_copy(found.id, &document, kind)?;
+            }
             if let Outcome::Supersedes(covered) = outcome {
                 let stored = covered.iter().map(|covered| covered.id);
                 let stored = stored.filter(|id| self.kept.remove(id).is_none());
@@ -167,6 +201,66 @@ impl<'d> UniqueLoad<'d> {
             }
         }
         Ok(outcomes)
+    }
+
+    /// Returns `true` if a new document was refused before as a copy of a document that is kept or
+    /// stored.
+    fn was_refused(&self, document: &Document, hash: u64) -> Result<bool> {
+        let stored = self.stored.as_ref();
+        let is_stored = |id: DocId| {
+            let is_gone = self.replaced.contains(&id);
+            stored.map_or(Ok(false), |view| Ok(!is_gone && view.contains(id)?))
+        };
+        let original = match (self.copies.refused.get(&hash), stored) {
+            (Some((original, _)), _) => Some(*original),
+            (None, Some(view)) => match (view.refused(hash)?, view.has_window()) {
+                (Some(id), false) => Some(DocId(id)),
+                // Known until the refused document would have expired itself.
+                (Some(time), true) => {
+                    let cutoff = view.expiry().cutoff();
+                    return Ok(cutoff.is_none_or(|cutoff| time >= cutoff.0)
+                        && !self.kept.contains_key(&document.id)
+                        && !is_stored(document.id)?);
+                }
+                (None, _) => None,
+            },
+            (None, None) => None,
+        };
+        let Some(original) = original else {
+            return Ok(false);
+        };
+        let is_known = self.kept.contains_key(&original) || is_stored(original)?;
+        Ok(is_known && !self.kept.contains_key(&document.id) && !is_stored(document.id)?)
+    }
+
+    /// Adds a refused document to the copies of a document that is kept or stored.
+    fn add_copy(&mut self, original: DocId, document: &Document, kind: SightingKind) -> Result<()> {
+        let newest = self.load.newest_copies();
+        if newest == 0 {
+            return Ok(());
+        }
+        let sighting = Sighting {
+            document: document.doc_ref(),
+            seen: document.arrival.unwrap_or_else(Timestamp::now),
+            kind,
+        };
+        let hash = refused_hash(&sighting.document);
+        self.copies.refused.insert(hash, (original, sighting.seen));
+        self.text_bytes += size_of::<Sighting>() + document.key.as_ref().map_or(0, String::len);
+        if let Some(kept) = self.kept.get_mut(&original) {
+            kept.copies = Some(Copies::with(kept.copies.as_ref(), sighting, newest));
+            return Ok(());
+        }
+        let Some(view) = &self.stored else {
+            return Ok(());
+        };
+        let before = match self.copies.of_stored.remove(&original) {
+            Some(copies) => Some(copies),
+            None => view.copies(original)?,
+        };
+        let copies = Copies::with(before.as_deref(), sighting, newest);
+        self.copies.of_stored.insert(original, Arc::new(copies));
+        Ok(())
     }
 
     /// The id of the document with a key; a new id in a scope for a new key.
@@ -183,10 +277,15 @@ impl<'d> UniqueLoad<'d> {
         Ok(id)
     }
 
-    /// The stored document with a key.
+    /// The stored document with a key. The load has removed expired documents.
     fn stored_with(&self, key: &str) -> Result<Option<DocId>> {
-        let stored = self.stored.as_ref();
-        stored.map_or(Ok(None), |view| view.id_of(key))
+        let Some(view) = &self.stored else {
+            return Ok(None);
+        };
+        Ok(match view.id_of(key)? {
+            Some(id) if view.contains(id)? => Some(id),
+            _ => None,
+        })
     }
 
     fn deduplicator_of(&mut self, scope: ScopeNumber) -> Result<&mut Deduplicator> {
@@ -220,7 +319,27 @@ impl<'d> UniqueLoad<'d> {
     /// The errors of [`BulkLoad::push`].
     pub fn into_load(self) -> Result<BulkLoad<'d>> {
         let mut load = self.load;
-        drop((self.deduplicators, self.stored));
+        let stored = self.stored;
+        drop(self.deduplicators);
+        let mut edits = Vec::new();
+        for (id, copies) in self.copies.of_stored {
+            let document = stored.as_ref().map_or(Ok(None), |view| view.stored(id))?;
+            edits.push(DocumentEdit {
+                id,
+                before: document,
+                after: document,
+                text: TextEdit::Keep,
+                copies: CopiesEdit::new(Some(copies), Vec::new()),
+            });
+        }
+        drop(stored);
+        let has_window = load.has_window();
+        let refused = self.copies.refused.into_iter();
+        let refused = refused.map(|(hash, (original, seen))| Refused {
+            hash,
+            value: if has_window { seen.0 } else { original.0 },
+        });
+        load.set_copies(edits, &refused.collect::<Vec<_>>())?;
         load.remove(&self.replaced)?;
         for document in self.kept.into_values() {
             load.push_with_id(document)?;

@@ -3,9 +3,10 @@
 use std::ops::ControlFlow;
 
 use simdb::{
-    Change, Database, Decision, Deduplicator, Document, Error, OnExtended, Outcome, SimilarRule,
+    Builder, Change, Database, Decision, Deduplicator, Document, Error, OnExtended, Outcome,
+    SimilarRule,
 };
-use test_support::{SplitMix, builder, folder};
+use test_support::{SplitMix, assert_sound, builder, folder};
 
 /// Real texts, each followed by copies and edits of earlier ones: with fewer, with more and with
 /// other words. Some ids are used twice.
@@ -38,16 +39,31 @@ fn documents(database: &Database) -> Vec<Document> {
         .map(|(number, text)| {
             // Ids descend, so the order of ids is not the order of texts.
             let id = 10_000 - number + if number % 31 == 30 { 3 } else { 0 };
-            database.document(id, text).unwrap()
+            let document = database.document(id, text).unwrap();
+            document.with_arrival(1_700_000_000_000 + number)
         })
         .collect();
-    documents.push(documents[5].clone());
+    // Stored and refused documents come again, some of them with another text.
+    for place in (1..60).step_by(4) {
+        let text = documents[place + usize::from(place % 3 == 0)].clone();
+        documents.push(Document {
+            id: documents[place].id,
+            ..text
+        });
+    }
     documents
+}
+
+/// The copies of a document that are stored: some documents have more.
+const NEWEST: u16 = 1;
+
+fn with_copies() -> Builder {
+    builder().similar(true).copies(NEWEST)
 }
 
 fn create(folder: &tempfile::TempDir, name: &str) -> Database {
     let path = folder.path().join(name);
-    builder().similar(true).create(path).unwrap()
+    with_copies().create(path).unwrap()
 }
 
 fn all(database: &Database) -> Vec<Document> {
@@ -68,7 +84,7 @@ fn load_in_parts(
     let mut outcomes = Vec::new();
     for part in documents.chunks(part_len) {
         let load = match &database {
-            None => builder().similar(true).bulk_create(&path, 16 << 20),
+            None => with_copies().bulk_create(&path, 16 << 20),
             Some(database) => Database::bulk_load(database, 16 << 20),
         };
         let mut load = load.unwrap().unique(rule).unwrap();
@@ -108,6 +124,7 @@ fn unique_load_decides_like_one_insert_after_the_other() {
         let is_kind = |kind: fn(&Outcome) -> bool| expected.iter().filter(|o| kind(o)).count();
         assert!(is_kind(|outcome| matches!(outcome, Outcome::Similar(_))) > 20);
         assert!(is_kind(|outcome| matches!(outcome, Outcome::Exists { .. })) > 2);
+        assert!(is_kind(|outcome| matches!(outcome, Outcome::Seen)) > 2);
         let extended =
             is_kind(|outcome| matches!(outcome, Outcome::Extends(_) | Outcome::Supersedes(_)));
         assert_eq!(extended > 4, decision == Decision::Contained, "{extended}");
@@ -119,10 +136,23 @@ fn unique_load_decides_like_one_insert_after_the_other() {
             }
             assert_eq!(outcomes.len(), expected.len());
             assert_eq!(all(&database), all(&model));
+            let most = |database: &Database| {
+                let snapshot = database.snapshot().unwrap();
+                snapshot.most_copied(1_000, None).unwrap()
+            };
+            assert_eq!(most(&database), most(&model));
+            assert!(most(&database)[0].1.count > u64::from(NEWEST));
+            let mut database = database;
+            assert_sound(&mut database);
         }
         if on_extended == OnExtended::KeepBoth {
             // Any keeper refuses a document, so the same documents are kept.
             let first = Deduplicator::new(rule).unwrap().stopping_at_first();
+            // A deduplicator without a database knows no copies that come again.
+            let both = documents.into_iter().zip(expected);
+            let (documents, expected): (Vec<Document>, Vec<Outcome>) = both
+                .filter(|(_, outcome)| *outcome != Outcome::Seen)
+                .unzip();
             assert_keeps_as(first, &documents, &expected);
         }
     }

@@ -35,8 +35,7 @@ impl<A: ViewAccess> Batch<A> {
     }
 
     pub(super) fn has_window(&self) -> bool {
-        let retention = self.view.retention();
-        retention.is_some_and(|retention| retention.window.is_some())
+        self.view.has_window()
     }
 
     /// Adds a refused document to the copies of a document.
@@ -98,7 +97,7 @@ impl<A: ViewAccess> Batch<A> {
 }
 
 /// The kind of a copy; `None` if the outcome refuses no copy.
-pub(super) fn kind_of(outcome: &Outcome) -> Option<SightingKind> {
+pub(crate) fn kind_of(outcome: &Outcome) -> Option<SightingKind> {
     match outcome {
         Outcome::Duplicate(found) => Some(SightingKind::Duplicate {
             distance: found.distance,

@@ -48,6 +48,7 @@ use crate::store::bulk::table_writer::{TableWriter, Target};
 use crate::store::bulk::text_writer::TextWriter;
 use crate::store::commit::write_transaction::{MAX_REMOVED_AT_ONCE, WriteTransaction};
 use crate::store::disk::path::DbPath;
+use crate::store::tables::edit::{DocumentEdit, Refused};
 use crate::store::tables::schema::Header;
 use crate::store::tables::scopes::ScopeNames;
 use crate::store::tables::texts::refuse_unstorable;
@@ -221,6 +222,34 @@ impl Load {
             }
         }
         Ok(())
+    }
+
+    /// The copies of a document that are stored; 0 in a database without copies.
+    pub(crate) fn newest_copies(&self) -> usize {
+        usize::from(self.header.copies)
+    }
+
+    /// Returns `true` if documents expire.
+    pub(crate) fn has_window(&self) -> bool {
+        let retention = self.header.retention;
+        retention.is_some_and(|retention| retention.window.is_some())
+    }
+
+    /// Sets the copies of stored documents, and adds refused documents, before the first push.
+    pub(crate) fn set_copies(
+        &mut self,
+        edits: Vec<DocumentEdit>,
+        refused: &[Refused],
+    ) -> Result<()> {
+        match &mut self.stage {
+            Some(PushStage::Sorting(target)) if !refused.is_empty() => {
+                target.in_transaction(|transaction| {
+                    transaction.apply(edits)?;
+                    transaction.add_refused(refused)
+                })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Sets the handler that is called while a push waits for a sort.

@@ -132,6 +132,15 @@ impl<A: Access> Tables<A> {
         Ok(changes)
     }
 
+    /// The changes for refused documents whose copies are set elsewhere.
+    pub(crate) fn refused_changes(&self, refused: &[Refused]) -> Result<CopiesChanges> {
+        let mut changes = CopiesChanges::default();
+        for Refused { hash, value } in refused {
+            self.put_refused(*hash, *value, None, &mut changes)?;
+        }
+        Ok(changes)
+    }
+
     /// The changes for documents that are removed.
     pub(crate) fn removed_copies_changes(&self, id: DocId) -> Result<CopiesChanges> {
         let mut changes = CopiesChanges::default();

@@ -16,6 +16,12 @@ impl<A: ViewAccess> View<A> {
         self.tables.keeps.copies()
     }
 
+    /// Returns `true` if documents expire.
+    pub(crate) fn has_window(&self) -> bool {
+        let retention = self.retention();
+        retention.is_some_and(|retention| retention.window.is_some())
+    }
+
     /// The number of sightings of a document that are stored.
     pub(crate) fn newest_copies(&self) -> usize {
         usize::from(self.tables.keeps.newest_copies)

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::ids::{DocId, Timestamp};
 use crate::retention::Expiry;
 use crate::store::tables::copies::CopiesChanges;
-use crate::store::tables::edit::DocumentEdit;
+use crate::store::tables::edit::{DocumentEdit, Refused};
 use crate::store::tables::packed::ApplyCounts;
 use crate::store::tables::schema::{COPIED, REFUSED};
 
@@ -37,6 +37,14 @@ impl WriteTransaction {
         }
         let tables = self.tables()?;
         let changes = tables.new_copies_changes(documents, self.has_window())?;
+        drop(tables);
+        self.apply_copies_changes(changes)
+    }
+
+    /// Adds refused documents whose copies are set elsewhere.
+    pub(crate) fn add_refused(&mut self, refused: &[Refused]) -> Result<()> {
+        let tables = self.tables()?;
+        let changes = tables.refused_changes(refused)?;
         drop(tables);
         self.apply_copies_changes(changes)
     }
