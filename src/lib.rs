@@ -181,6 +181,7 @@ pub mod frames {
 
 /// Reports of operations on a database file: statistics, vacuum, salvage, reset of the clock.
 pub mod maintenance {
+    pub use crate::store::CacheMisses;
     pub use crate::store::maintenance::copy::Vacuumed;
     pub use crate::store::maintenance::reset_clock::ClockReset;
     pub use crate::store::maintenance::salvage::Salvage;

@@ -14,7 +14,7 @@ use crate::query::{self, Similar, TextQuery};
 use crate::recipe::LazyFingerprinter;
 use crate::store::maintenance::diagnosis::{self, Diagnosis};
 use crate::store::maintenance::stats::{self, Stats};
-use crate::store::{HeldSnapshot, View, refuse_scope};
+use crate::store::{CacheMisses, HeldSnapshot, View, refuse_scope};
 
 /// At most 65,536 arrivals are read at a time to be counted.
 const COUNTED_PER_PAGE: usize = 64 << 10;
@@ -503,6 +503,12 @@ impl Snapshot {
     /// background merge. Unlike [`stats`](Self::stats), it reads nothing.
     pub fn unmerged_changes(&self) -> u64 {
         self.view.unflushed_changes()
+    }
+
+    /// The reads of all snapshots that the cache did not answer, since the database was opened. A
+    /// cache that is large enough for a warm database has few.
+    pub fn cache_misses(&self) -> CacheMisses {
+        self.view.cache_misses()
     }
 
     /// The counts and sizes of the database.

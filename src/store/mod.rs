@@ -48,6 +48,7 @@ use tables::schema::{self, JournalMark};
 use tables::scopes::ScopeNames;
 use view::table_store::TableStore;
 
+pub use cache::CacheMisses;
 pub(crate) use cache::buckets::{Bucket, SCAN_BLOCK};
 pub(crate) use commit::write_transaction::WriteTransaction;
 pub(crate) use commit::{Store, WriteGuard, WriteHolder};

@@ -144,3 +144,19 @@ fn batch_beyond_memory_bound_returns_all_matches() {
         .unwrap();
     assert!(matches > 8 << 20, "{matches}");
 }
+
+#[test]
+fn a_query_misses_the_cache_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = SplitMix(12);
+    let db = database(&folder, 10_000, &mut random);
+    let snapshot = db.snapshot().unwrap();
+    assert_eq!(snapshot.cache_misses().buckets, 0);
+    let query = queries(&snapshot, 1, &mut random)[0];
+    let answer = snapshot.within(query, 3).unwrap();
+    let misses = snapshot.cache_misses();
+    // The bucket of each block.
+    assert_eq!((misses.buckets, misses.nodes, misses.wordings), (4, 0, 0));
+    assert_eq!(snapshot.within(query, 3).unwrap(), answer);
+    assert_eq!(snapshot.cache_misses(), misses);
+}

@@ -5,6 +5,7 @@
 //! that range.
 
 use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::block::{self, BLOCK_BITS, BLOCKS};
 use crate::hamming;
@@ -117,6 +118,7 @@ pub(crate) struct BucketCache {
     cache: ClockCache<CachedBucket>,
     stamps: CommitStamps,
     max_bucket_len: usize,
+    pub(super) misses: AtomicU64,
 }
 
 impl BucketCache {
@@ -125,6 +127,7 @@ impl BucketCache {
             cache: ClockCache::new(BLOCKS * KEYS_PER_BLOCK, bytes, bytes_of),
             stamps: CommitStamps::new(BLOCKS * KEYS_PER_BLOCK),
             max_bucket_len,
+            misses: AtomicU64::new(0),
         }
     }
 
@@ -175,6 +178,7 @@ impl BucketCache {
 
     /// Caches a bucket that was read as of a commit, unless a later commit has changed the bucket.
     pub(crate) fn insert(&self, block: usize, key: u16, commit: u64, bucket: Bucket<'_>) {
+        self.misses.fetch_add(1, Ordering::Relaxed);
         let index = index(block, key);
         if !self.stamps.is_unchanged_since(index, commit) {
             return;

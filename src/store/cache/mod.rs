@@ -16,6 +16,8 @@ pub(crate) mod nodes;
 mod packed_bucket;
 pub(crate) mod wordings;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use buckets::BucketCache;
 use changes::Changes;
 use nodes::NodeCache;
@@ -60,11 +62,36 @@ impl Caches {
         }
     }
 
+    pub(crate) fn misses(&self) -> CacheMisses {
+        let count = |misses: &AtomicU64| misses.load(Ordering::Relaxed);
+        let (nodes, wordings) = (&self.nodes, &self.wordings);
+        CacheMisses {
+            buckets: count(&self.buckets.misses),
+            nodes: nodes.as_ref().map_or(0, |nodes| count(&nodes.misses)),
+            wordings: (wordings.as_ref()).map_or(0, |wordings| count(&wordings.misses)),
+        }
+    }
+
     pub(crate) fn clear(&self) {
         self.buckets.clear();
         self.nodes.iter().for_each(NodeCache::clear);
         self.wordings.iter().for_each(WordingCache::clear);
     }
+}
+
+/// Reads of a database that its cache did not answer, since the database was opened.
+///
+/// Reads that the cache answers are not counted: a count of all threads would cost a query a share
+/// of its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CacheMisses {
+    /// Buckets of fingerprints with one block key.
+    pub buckets: u64,
+    /// Nodes of the forest, which similar search walks.
+    pub nodes: u64,
+    /// Texts that similar search compared.
+    pub wordings: u64,
 }
 
 /// The bytes of each cache in a database with text keys.
@@ -82,8 +109,6 @@ impl Shares {
     /// Nodes and wordings have equal shares, unless the wordings of all texts do not fit.
     fn new(bytes: usize, texts: u64) -> Self {
         let sixteenth = bytes / 16;
-        // A search reads dozens of nodes, and among ten million texts thousands of wordings. Each
-        // wording that is not in memory costs some microseconds.
         // A search reads dozens of nodes, and among ten million texts thousands of wordings. Each
         // wording that is not in memory costs some microseconds.
         let wanted = usize::try_from(texts).unwrap_or(usize::MAX);

@@ -13,6 +13,7 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
 use std::hint::black_box;
 use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::RandomState;
 use parking_lot::{RwLock, RwLockWriteGuard};
@@ -56,6 +57,7 @@ pub(crate) struct WordingCache {
     /// The most bytes of the ring of a shard that has places of its own.
     small_ring: usize,
     hasher: RandomState,
+    pub(super) misses: AtomicU64,
 }
 
 struct Shard {
@@ -126,6 +128,7 @@ impl WordingCache {
             place_bytes,
             small_ring,
             hasher,
+            misses: AtomicU64::new(0),
         }
     }
 
@@ -265,6 +268,7 @@ impl WordingCache {
 
     /// Caches the sketch and the wording of a document. As [`insert_sketch`](Self::insert_sketch).
     pub(crate) fn insert(&self, id: DocId, commit: u64, sketch: Option<Sketch>, packed: &[u8]) {
+        self.misses.fetch_add(1, Ordering::Relaxed);
         let candidate = self.candidate(id);
         let mut shard = self.shards[usize::from(candidate.shard)].write();
         // Race: checked under the lock, because a commit records its edits under the lock.

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::store::cache::Caches;
+use crate::store::cache::{CacheMisses, Caches};
 use crate::store::disk::path::RedbResult;
 use crate::store::tables::packed::entry::Entry;
 use crate::store::tables::schema::{self, Counters};
 use crate::store::tables::scopes::ScopeNames;
 use crate::store::tables::{Access, Tables, WriteAccess};
+use crate::store::view::View;
 use crate::store::view::table_store::TableStore;
 
 /// Access to the tables of a snapshot, with caches and on all cores, or of a write transaction,
@@ -47,6 +48,12 @@ pub(crate) struct SnapshotAccess {
 
 impl Access for SnapshotAccess {
     type Table<E: Entry> = redb::ReadOnlyTable<E, &'static [u8]>;
+}
+
+impl View {
+    pub(crate) fn cache_misses(&self) -> CacheMisses {
+        self.tables.access.store.caches.misses()
+    }
 }
 
 /// The tables as of one redb commit.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use simdb::maintenance::CacheMisses;
 
 /// The upper bounds of the buckets of times, in seconds.
 const SECONDS: [f64; 13] = [
@@ -148,7 +149,7 @@ impl Metrics {
     }
 
     /// The text of Prometheus. `gauges` are the values of the moment: name, help and value.
-    pub fn text(&self, gauges: &[(&str, &str, f64)]) -> String {
+    pub fn text(&self, gauges: &[(&str, &str, f64)], misses: CacheMisses) -> String {
         let mut text = String::new();
         let head = |text: &mut String, name: &str, kind: &str, help: &str| {
             let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
@@ -186,6 +187,16 @@ impl Metrics {
         );
         for (kind, count) in &*self.refusals.lock() {
             let _ = writeln!(text, "{name}{{kind=\"{kind}\"}} {count}");
+        }
+        let name = "simdb_cache_misses_total";
+        let help = "Reads that the cache did not answer.";
+        head(&mut text, name, "counter", help);
+        for (part, count) in [
+            ("buckets", misses.buckets),
+            ("nodes", misses.nodes),
+            ("wordings", misses.wordings),
+        ] {
+            let _ = writeln!(text, "{name}{{part=\"{part}\"}} {count}");
         }
         let name = "simdb_commit_seconds";
         head(
@@ -259,9 +270,13 @@ mod tests {
             metrics.committed(changes);
         }
         metrics.answered(None, 404, Duration::from_millis(3));
-        let text = metrics.text(&[("simdb_documents", "Documents.", 7.0)]);
+        let text = metrics.text(
+            &[("simdb_documents", "Documents.", 7.0)],
+            CacheMisses::default(),
+        );
         for line in [
             "simdb_documents 7",
+            "simdb_cache_misses_total{part=\"buckets\"} 0",
             "simdb_commit_changes_bucket{le=\"1\"} 1",
             "simdb_commit_changes_bucket{le=\"2\"} 1",
             "simdb_commit_changes_bucket{le=\"4\"} 2",

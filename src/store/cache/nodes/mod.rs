@@ -47,6 +47,7 @@ pub(crate) struct NodeCache {
     removed: AtomicUsize,
     stamps: CommitStamps,
     writer: Mutex<Generation>,
+    pub(super) misses: AtomicU64,
 }
 
 /// The number of the node with a key; `None` for the key of a wording, which is in no tree.
@@ -85,6 +86,7 @@ impl NodeCache {
             removed: AtomicUsize::new(0),
             stamps: CommitStamps::new(STAMPS),
             writer: Mutex::new(Generation(1)),
+            misses: AtomicU64::new(0),
         }
     }
 
@@ -159,6 +161,7 @@ impl NodeCache {
     /// Caches the node with a key, which was read as of a commit, unless a later commit has changed
     /// the node. `None` for a node of more than [`MAX_ENTRIES`].
     pub(in crate::store) fn insert(&self, key: u64, commit: u64, entries: Option<&[ForestEntry]>) {
+        self.misses.fetch_add(1, Ordering::Relaxed);
         if !self.is_used() {
             return;
         }

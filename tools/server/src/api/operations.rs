@@ -65,7 +65,7 @@ pub async fn metrics(State(server): State<Arc<Server>>) -> Result<Response, ApiE
         ("simdb_connections", "Open connections.", connections as f64),
     ];
     Ok(with_type(
-        server.metrics.text(&gauges),
+        server.metrics.text(&gauges, snapshot.cache_misses()),
         "text/plain; version=0.0.4",
     ))
 }
