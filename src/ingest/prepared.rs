@@ -138,7 +138,7 @@ fn query_of(change: &Change, text: Option<&str>, store: &Store) -> Result<Option
         (Change::InsertUnlessSimilar { document, rule }, Some(text)) => {
             let query = TextQuery::new(text, Some(document.text_fingerprint()));
             let query = query.likeness(rule.likeness).decision(rule.decision);
-            Some(Box::new(query.narrow()))
+            Some(Box::new(query.narrow().with_frames(store.frames())))
         }
         // No fingerprint recognises a copy of an unreliable text. Its wording has a forest key.
         (Change::InsertUnique { document, .. }, Some(text))

@@ -234,20 +234,23 @@ impl<'s, A: ViewAccess> SimilarSearch<'s, A> {
     /// Decides about some documents that are alike. Their texts are read only if the words decide.
     fn decide(&self, alike: &[Alike]) -> Result<Vec<Similar>> {
         let (query, mut found) = (self.query, Vec::new());
-        let mut last: Option<(String, Option<Box<Containment>>)> = None;
+        let mut last: Option<(String, Option<(Resemblance, Containment)>)> = None;
         for alike in alike {
-            let mut containment = None;
+            let (mut resemblance, mut containment) = (alike.resemblance, None);
             if query.decides_by_words() {
                 let Some(text) = self.view.text(alike.id)? else {
                     continue;
                 };
-                containment = match last {
-                    Some((decided, containment)) if decided == text => containment,
-                    _ => query.removable(&Analysed::lazy(&*text)).map(Box::new),
+                let decided = match last {
+                    Some((other, decided)) if other == text => decided,
+                    _ => query.decide(&Analysed::lazy(&*text), resemblance),
                 };
-                last = Some((text, containment.clone()));
+                if let Some((of_bodies, found)) = decided.clone() {
+                    (resemblance, containment) = (of_bodies, Some(Box::new(found)));
+                }
+                last = Some((text, decided));
             }
-            found.extend(self.document(alike.id, alike.resemblance, containment)?);
+            found.extend(self.document(alike.id, resemblance, containment)?);
         }
         Ok(found)
     }
@@ -272,9 +275,13 @@ impl<'s, A: ViewAccess> SimilarSearch<'s, A> {
         let Some(resemblance) = resemblance else {
             return Ok(None);
         };
-        let decides = self.query.decides_by_words();
-        let containment = decides.then(|| self.query.removable(&text)).flatten();
-        self.document(id, resemblance, containment.map(Box::new))
+        if !self.query.decides_by_words() {
+            return self.document(id, resemblance, None);
+        }
+        match self.query.decide(&text, resemblance) {
+            Some((resemblance, found)) => self.document(id, resemblance, Some(Box::new(found))),
+            None => Ok(None),
+        }
     }
 
     /// A document that is alike; `None` if the words decide against it, or if it is not stored.

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use crate::analysis::Analysed;
+use crate::analysis::frames::Frames;
 use crate::error::Result;
 use crate::forest::{ForestSearch, Reach};
 use crate::hamming::check_radius;
 use crate::ids::scope::ScopeNumber;
 use crate::ids::{Fingerprint, TextFingerprint};
-use crate::measure::containment::Containment;
+use crate::measure::containment::{Containment, Equality, Forgiven};
 use crate::measure::decision::Decision;
-use crate::measure::{Likeness, Verifier};
+use crate::measure::{Likeness, Resemblance, Verifier, compare};
 use crate::record::Record;
 
 /// The radius of candidates in a database without a forest. At least half of the near-duplicates
@@ -38,6 +39,15 @@ pub struct TextQuery {
     decision: Decision,
     radius: Option<u32>,
     uses_forest: bool,
+    frames: Option<FramedText>,
+}
+
+/// The frames of a collection, and the text of a query without its frames.
+#[derive(Clone, Debug)]
+struct FramedText {
+    frames: Arc<Frames>,
+    body: Analysed,
+    own: Vec<String>,
 }
 
 impl TextQuery {
@@ -74,6 +84,7 @@ impl TextQuery {
             radius: None,
             uses_forest: true,
             is_narrow: false,
+            frames: None,
             only_wording: false,
         }
     }
@@ -148,6 +159,20 @@ impl TextQuery {
         self
     }
 
+    /// Leaves frames out of the texts that are compared.
+    pub(crate) fn with_frames(mut self, frames: Arc<Frames>) -> Self {
+        self.frames = (!frames.is_empty()).then(|| {
+            let text = self.text.text();
+            let own = frames.of_text(0, text).into_iter().map(str::to_owned);
+            FramedText {
+                own: own.collect(),
+                body: Analysed::lazy(&*frames.body(0, text)),
+                frames,
+            }
+        });
+        self
+    }
+
     /// A record of the text of the query, to store in a forest, in a scope.
     pub(crate) fn keyed(&self, record: Record, scope: ScopeNumber) -> Arc<Analysed> {
         self.text.forest_keys();
@@ -174,9 +199,10 @@ impl TextQuery {
         self.likeness.check()
     }
 
-    /// Bytes of the prepared text and its minima.
+    /// Bytes of the prepared text and its minima, and of its body.
     pub(crate) fn len_bytes(&self) -> usize {
-        self.text.len_bytes()
+        let body_bytes = self.frames.as_ref().map_or(0, |text| text.body.len_bytes());
+        self.text.len_bytes() + body_bytes
     }
 
     /// The search for texts with the same wording; `None` without a forest in the query or in the
@@ -225,7 +251,16 @@ impl TextQuery {
 
     /// The comparison of the text with candidates.
     pub(super) fn verifier(&self) -> Verifier<'_> {
-        Verifier::new(&self.text, &self.likeness)
+        // A body with a frame is less alike to the body without one.
+        let join = self.decision.join_likeness();
+        let likeness = match self.frames {
+            Some(_) if self.decides_by_words() => Likeness {
+                edit_similarity: self.likeness.edit_similarity.min(join.edit_similarity),
+                jaccard: self.likeness.jaccard.min(join.jaccard),
+            },
+            _ => self.likeness,
+        };
+        Verifier::new(&self.text, &likeness)
     }
 
     /// Returns `true` if the words decide about texts that are alike.
@@ -233,8 +268,51 @@ impl TextQuery {
         self.decision.compares_words()
     }
 
-    /// The containment of the text, A, and another text, B; `None` if neither covers the other.
-    pub(super) fn removable(&self, other: &Analysed) -> Option<Containment> {
-        self.text.removable(other, self.decision)
+    /// The resemblance and the containment of the text, A, and another text, B, which are alike by
+    /// the [`verifier`](Self::verifier): of their bodies, or else of the whole texts. `None` if
+    /// neither covers the other.
+    pub(super) fn decide(
+        &self,
+        other: &Analysed,
+        resemblance: Resemblance,
+    ) -> Option<(Resemblance, Containment)> {
+        let of_bodies = self
+            .frames
+            .as_ref()
+            .and_then(|text| self.decide_bodies(text, other));
+        of_bodies.or_else(|| {
+            let is_alike = self.frames.is_none() || resemblance.is_enough(&self.likeness);
+            let found = is_alike.then(|| self.text.removable(other, self.decision));
+            Some((resemblance, found.flatten()?))
+        })
+    }
+
+    fn decide_bodies(
+        &self,
+        FramedText { frames, body, own }: &FramedText,
+        other: &Analysed,
+    ) -> Option<(Resemblance, Containment)> {
+        let others = frames.of_text(0, other.text());
+        if own.is_empty() && others.is_empty() {
+            return None;
+        }
+        let other_body = Analysed::lazy(&*frames.body(0, other.text()));
+        let resemblance = compare(body, &other_body, &self.likeness)?;
+        let mut found = match body.text() == other_body.text() {
+            true => Containment::identical(),
+            false => body.removable(&other_body, self.decision)?,
+        };
+        let forgiven = |a: &str, b: &str| Forgiven {
+            a: a.to_owned(),
+            b: b.to_owned(),
+            class: Equality::Frame,
+        };
+        found
+            .forgiven
+            .extend(own.iter().map(|frame| forgiven(frame, "")));
+        found
+            .forgiven
+            .extend(others.iter().map(|frame| forgiven("", frame)));
+        Some((resemblance, found))
     }
 }

@@ -35,6 +35,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::analysis::Analysed;
+use crate::analysis::frames::Frames;
 use crate::document::Within;
 use crate::error::{Error, Result};
 use crate::ids::scope::{IdRanges, ScopeNumber};
@@ -191,6 +192,15 @@ impl Store {
     /// The names of the scopes.
     fn scopes(&self) -> &Arc<ScopeNames> {
         &self.tables().scopes
+    }
+
+    /// The frames that similar queries and inserts do not compare.
+    pub(crate) fn frames(&self) -> Arc<Frames> {
+        Arc::clone(&self.tables().frames.read())
+    }
+
+    pub(crate) fn set_frames(&self, frames: Frames) {
+        *self.tables().frames.write() = Arc::new(frames);
     }
 
     /// The number of the scope of a new document, which may be the first document of the scope.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use simdb::clusters::{Clustering, ClustersEvent};
-use simdb::containment::{Containment, Verdict, Weights};
+use simdb::containment::{Containment, Equality, Verdict, Weights};
+use simdb::frames::{Frame, Frames};
 use simdb::similarity::Likeness;
 use simdb::{
     Change, Database, Decision, DocId, Document, Fingerprint, Normaliser, OnExtended, Outcome,
@@ -79,6 +80,49 @@ const WAYS: [(&str, Apply); 5] = [
         changes.into_iter().map(one).collect()
     }),
 ];
+
+#[test]
+fn texts_in_known_frames_cover_each_other_and_name_the_frames() {
+    let text = "The Northern Herald brings the islands together.";
+    let frame = Frame {
+        text: text.into(),
+        group: 0,
+        documents: 10,
+    };
+    let [framed, framed_not] = [FERRY, NOT].map(|story| format!("{text}\n{story}"));
+    for (way, apply) in WAYS {
+        for order in [[FERRY, &framed], [&framed, FERRY]] {
+            let folder = folder();
+            let database = new_database(&folder);
+            database
+                .set_frames(Frames::from_iter([frame.clone()]))
+                .unwrap();
+            let texts = [order[0], order[1], &framed_not];
+            let change = |(id, text)| change(&database, id, text, OnExtended::KeepBoth);
+            let outcomes = apply(&database, (1..).zip(texts).map(change).collect());
+            assert_eq!([&outcomes[0], &outcomes[2]], [&INSERTED; 2], "{way}");
+            let Outcome::Similar(found) = &outcomes[1] else {
+                panic!("{way}: {outcomes:?}");
+            };
+            let containment = found.containment.as_deref().unwrap();
+            assert_eq!(containment.verdict, Verdict::Same, "{way}");
+            let named = &containment.forgiven;
+            assert!(named.iter().any(|each| each.class == Equality::Frame
+                && (each.a == text) == (order[1] == framed)
+                && (each.b == text) == (order[0] == framed)));
+
+            // Without the frame the texts are compared whole.
+            database.set_frames(Frames::default()).unwrap();
+            let query = database.text_query(order[1]).unwrap();
+            let similar = database.snapshot().unwrap().similar(&query).unwrap();
+            let expected = match order[1] == framed {
+                true => Verdict::BInA,
+                false => Verdict::AInB,
+            };
+            assert_eq!(similar[0].verdict(), Some(expected), "{way}");
+        }
+    }
+}
 
 #[test]
 fn text_is_refused_only_if_a_stored_text_says_it() {

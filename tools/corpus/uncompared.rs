@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use rayon::prelude::*;
+use simdb::Database;
 use simdb::frames::{FrameCounter, Frames, TextEnds};
 
 use super::records::InputRecords;
@@ -100,6 +101,72 @@ pub fn learn_frames(in_documents: u64, records: &InputRecords<'_>) -> Result<Fra
     })?;
     push_all(batch, &mut counter);
     Ok(counter.frames())
+}
+
+/// The frames of a database, learned from its texts and from texts that arrive.
+pub struct FrameLearner {
+    counter: FrameCounter,
+    texts: usize,
+    /// The number of texts from which on the frames are selected again.
+    next: usize,
+}
+
+/// The frames are selected again after a quarter more texts, within these bounds. A selection among
+/// 65,536 lines takes half a second.
+const SELECTION_TEXTS: (usize, usize) = (16, 1 << 14);
+
+impl FrameLearner {
+    /// Counts the lines of all stored texts, and sets the frames of the database.
+    pub fn new(in_documents: u64, database: &Database) -> Result<Self> {
+        let mut learner = Self {
+            counter: FrameCounter::new(in_documents),
+            texts: 0,
+            next: 0,
+        };
+        let (mut batch, mut batch_bytes) = (Vec::new(), 0);
+        for document in database.snapshot()?.documents() {
+            let Some(text) = document?.text else {
+                continue;
+            };
+            batch_bytes += text.len();
+            batch.push(text);
+            if batch_bytes >= BATCH_BYTES {
+                batch_bytes = 0;
+                learner.count(std::mem::take(&mut batch));
+            }
+        }
+        learner.count(batch);
+        learner.select(database)?;
+        Ok(learner)
+    }
+
+    /// Counts the lines of new texts, and sets the frames of the database if many texts are new.
+    pub fn learn(&mut self, texts: Vec<String>, database: &Database) -> Result<()> {
+        self.count(texts);
+        match self.texts >= self.next {
+            true => self.select(database),
+            false => Ok(()),
+        }
+    }
+
+    /// The frames of the texts so far.
+    pub fn frames(&self) -> Frames {
+        self.counter.frames()
+    }
+
+    fn count(&mut self, texts: Vec<String>) {
+        self.texts += texts.len();
+        push_all(
+            texts.into_iter().map(|text| (0, text)).collect(),
+            &mut self.counter,
+        );
+    }
+
+    fn select(&mut self, database: &Database) -> Result<()> {
+        let (least, most) = SELECTION_TEXTS;
+        self.next = self.texts + (self.texts / 4).clamp(least, most);
+        Ok(database.set_frames(self.frames())?)
+    }
 }
 
 fn push_all(texts: Vec<(u64, String)>, counter: &mut FrameCounter) {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use parking_lot::RwLock;
 
+use crate::analysis::frames::Frames;
 use crate::api::snapshot::Snapshot;
 use crate::document::{Document, Match};
 use crate::error::{Error, Result};
@@ -327,7 +328,43 @@ impl Database {
             Err(Error::NoTexts { .. }) => None,
             made => Some(made?),
         };
-        Ok(TextQuery::new(text, made))
+        let frames = self.handle()?.store.frames();
+        Ok(TextQuery::new(text, made).with_frames(frames))
+    }
+
+    /// Sets the frames of group 0 that [`insert_unless_similar`](Self::insert_unless_similar) and
+    /// [`text_query`](Self::text_query) leave out of texts at the head and the tail. Texts that are
+    /// alike are then compared by their bodies too, and an answer names the frames among the
+    /// [forgiven](crate::containment::Containment::forgiven) differences.
+    ///
+    /// The file does not keep the frames: they are learned from the stored texts and from the texts
+    /// that arrive, by a [`FrameCounter`](crate::frames::FrameCounter).
+    ///
+    /// # Errors
+    /// [`Error::Closed`] after [`close`](Self::close).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use simdb::frames::{Frame, Frames};
+    /// use simdb::{Database, DocId, SimilarRule};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let db = Database::builder().similar(true).create(folder.path().join("docs.simdb"))?;
+    /// let frame = "The Northern Herald brings the islands together.";
+    /// db.set_frames(Frames::from_iter([Frame { text: frame.into(), group: 0, documents: 10 }]))?;
+    ///
+    /// let story = "The harbour of Kirkwall was closed on Sunday after a trawler lost her anchor.";
+    /// let insert = |id, text: &str| {
+    ///     db.insert_unless_similar(db.document(DocId(id), text)?, SimilarRule::default())
+    /// };
+    /// assert!(insert(1, story)?.is_inserted());
+    /// assert!(!insert(2, &format!("{frame}\n{story}"))?.is_inserted());
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn set_frames(&self, frames: Frames) -> Result<()> {
+        self.handle()?.store.set_frames(frames);
+        Ok(())
     }
 
     /// Every document whose text is like this one: see [`Snapshot::similar`].

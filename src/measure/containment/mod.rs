@@ -214,6 +214,9 @@ pub enum Equality {
     Misspelling,
     /// A passage before or after the body: see [`Weights::news`].
     Passage,
+    /// A line or a sentence around the bodies of many texts: see
+    /// [`Database::set_frames`](crate::Database::set_frames).
+    Frame,
 }
 
 impl Equality {
@@ -229,6 +232,7 @@ impl Equality {
             Self::Regional => "regional",
             Self::Misspelling => "misspelling",
             Self::Passage => "passage",
+            Self::Frame => "frame",
         }
     }
 }
@@ -249,7 +253,7 @@ impl Containment {
     }
 
     /// The comparison of a text with itself. Also a text without a token is a copy of its bytes.
-    fn identical() -> Self {
+    pub(crate) fn identical() -> Self {
         Self {
             verdict: Verdict::Same,
             missing_in_b: Vec::new(),

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use parking_lot::RwLock;
 use redb::TableError;
 
 use crate::advice::ForeignFile;
+use crate::analysis::frames::Frames;
 use crate::error::{Error, Result};
 use crate::store::cache::Caches;
 use crate::store::cache::buckets::MAX_BOOKKEEPING_BYTES;
@@ -41,6 +43,8 @@ pub(crate) struct TableStore {
     /// The names of the scopes, also of scopes whose documents are in memtables.
     pub(crate) scopes: Arc<ScopeNames>,
     pub(crate) limits: Limits,
+    /// The frames that similar queries and inserts do not compare.
+    pub(crate) frames: RwLock<Arc<Frames>>,
     /// The number of snapshots that callers hold.
     pub(crate) held_snapshots: Arc<AtomicUsize>,
 }
@@ -90,6 +94,7 @@ impl TableStore {
             header,
             scopes: Arc::new(scopes),
             limits,
+            frames: RwLock::default(),
             held_snapshots: Arc::default(),
         })
     }

@@ -10,6 +10,7 @@ use simdb::{Change, Database, DocId, Document, Fingerprint, OnExists, Ticket};
 use super::lines::{Event, InputLine};
 use crate::console::error_text;
 use crate::console::interrupt::Interrupt;
+use crate::corpus::uncompared::FrameLearner;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::jsonl::JsonParts;
 use crate::formats::{DocumentFields, DocumentPart, utf8};
@@ -50,6 +51,8 @@ pub(super) struct Documents<'d> {
     pub(super) ids: Option<IdSequence>,
     pub(super) on_error: OnError,
     pub(super) on_exists: OnExists,
+    /// `None` if texts are compared whole.
+    pub(super) learner: Option<FrameLearner>,
 }
 
 impl Documents<'_> {
@@ -86,6 +89,14 @@ impl Documents<'_> {
         };
         if parsed.is_empty() {
             return Ok(None);
+        }
+        if let Some(learner) = &mut self.learner {
+            // Before the decisions about these lines: each of them may be the last that makes a
+            // line of the group a frame.
+            let texts = parsed
+                .iter()
+                .filter_map(|(_, document)| document.as_ref()?.text.clone());
+            learner.learn(texts.collect(), self.database)?;
         }
         let (mut lines, mut changes) = (Vec::new(), Vec::new());
         let mut bad = None;

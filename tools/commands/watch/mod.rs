@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail, ensure};
 use clap::Args;
 use simdb::{Database, Error};
 
@@ -31,6 +31,7 @@ use self::monitor::{Monitor, MonitorEvent, MonitorOptions};
 use crate::console::interrupt::Interrupt;
 use crate::console::paths::refuse_special;
 use crate::console::{Output, OutputClosed, note};
+use crate::corpus::uncompared::FrameLearner;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::parse_id;
 use crate::options::{
@@ -89,6 +90,7 @@ Examples:
   simdb-cli watch news.simdb --text body --time posted --assign-ids < news.jsonl
   tail -F posts.jsonl | simdb-cli watch posts.simdb --create --retention 2d --unique 3
   tail -F posts.jsonl | simdb-cli watch posts.simdb --create --retention 2d --unique similar
+  simdb-cli watch feed.simdb --create --unique similar --ignore-frames < feed.jsonl
   simdb-cli watch posts.simdb --stats-every 1m --backup copy.simdb --backup-every 6h < posts.fifo")]
 pub struct Watch {
     /// The database
@@ -96,6 +98,24 @@ pub struct Watch {
 
     #[command(flatten)]
     unique: UniqueOptions,
+
+    /// With --unique similar, compare texts without the frames that at least N texts have [default:
+    /// 10]
+    ///
+    /// A frame is a line or a sentence at the head or the tail of N texts with different bodies, as
+    /// for `simdb-cli dedup --ignore-frames`. Frames are learned from the stored texts, which are
+    /// read first, and from the lines that arrive, in at most 150 MiB of memory. `simdb-cli export
+    /// feed.simdb | simdb-cli frames -` lists the frames of the stored texts.
+    #[arg(
+        long,
+        value_name = "N",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "10",
+        value_parser = clap::value_parser!(u64).range(2..),
+        help_heading = "Duplicates"
+    )]
+    ignore_frames: Option<u64>,
 
     /// Stop at a line that is no document, or whose id is taken by another fingerprint, or skip it
     ///
@@ -157,6 +177,10 @@ impl Watch {
         if let Some(rule) = &rule {
             rule.refuse_textless(&self.fields)?;
         }
+        ensure!(
+            self.ignore_frames.is_none() || matches!(rule, Some(DuplicateRule::Similar(_))),
+            "--ignore-frames needs --unique similar, which compares texts"
+        );
         let max_line_bytes = fields.max_line_bytes();
         let database = self.open(rule)?;
         // Reports a read-only or frozen database before the first line.
@@ -165,7 +189,12 @@ impl Watch {
         if fields.text.is_some() {
             database.fingerprinter();
         }
+        let learner = self.ignore_frames;
+        let learner = learner
+            .map(|number| FrameLearner::new(number, &database))
+            .transpose()?;
         let mut documents = Documents {
+            learner,
             database: &database,
             fields,
             rule,

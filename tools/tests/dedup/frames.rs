@@ -1,5 +1,5 @@
-//! `simdb-cli dedup --ignore-frames` and `simdb-cli frames`: copies of stories in the frames of the
-//! sources of a made feed.
+//! `dedup --ignore-frames`, `watch --ignore-frames` and `frames`: copies of stories in the frames
+//! of the sources of a made feed.
 
 use std::collections::HashSet;
 
@@ -129,11 +129,14 @@ fn kept(folder: &Folder, input: &str, options: &[&str]) -> Vec<u64> {
 }
 
 fn write_feed(folder: &Folder, items: &[Item]) {
+    folder.write("feed.jsonl", lines_of(items));
+}
+
+fn lines_of(items: &[Item]) -> String {
     let line = |(id, (.., source, text)): (u64, &Item)| {
         format!("{}\n", json!({"id": id, "text": text, "source": source}))
     };
-    let lines: String = (1..).zip(items).map(line).collect();
-    folder.write("feed.jsonl", lines);
+    (1..).zip(items).map(line).collect()
 }
 
 #[test]
@@ -180,6 +183,52 @@ fn copies_in_frames_of_sources_are_removed_in_either_order() {
             items.reverse();
         }
     }
+}
+
+#[test]
+fn stream_refuses_copies_in_frames_that_stored_texts_have() {
+    for (language, sources) in &SOURCES {
+        let is_new = |(story, ..): &Item| *story < STORIES / 2;
+        let (mut new, stored): (Vec<Item>, Vec<Item>) =
+            feed(language, sources).into_iter().partition(is_new);
+        let copies = STORIES / 2 * sources.len() / 2;
+        for order in ["clean first", "clean last"] {
+            let refused = |options: &[&str]| {
+                let folder = Folder::new();
+                let run = |items: &[Item], options: &[&str]| {
+                    let rule = ["--create", "--unique", "similar"];
+                    let ids = ["--assign-ids", "--id", "number"];
+                    let arguments = [&["watch", "a.simdb"], &rule[..], &ids, options].concat();
+                    let ran = folder.cli_from(&arguments, lines_of(items).as_bytes());
+                    ran.ends(0).json()
+                };
+                run(&stored, &[]);
+                let answers = run(&new, options);
+                let is_refused = |answer: &&Value| answer["verdict"] == "duplicate";
+                answers.iter().filter(is_refused).count()
+            };
+            let [whole, found] = [&[][..], &["--ignore-frames"]].map(refused);
+            assert!(
+                whole * 2 <= copies,
+                "{language}, {order}: {whole} of {copies}"
+            );
+            assert!(
+                found * 20 >= copies * 19,
+                "{language}, {order}: {found} of {copies}"
+            );
+            new.reverse();
+        }
+    }
+    let folder = Folder::new();
+    let arguments = [
+        "watch",
+        "a.simdb",
+        "--create",
+        "--unique",
+        "3",
+        "--ignore-frames",
+    ];
+    folder.cli(&arguments).fails(&["needs --unique similar"]);
 }
 
 #[test]
