@@ -71,8 +71,11 @@ fn compare(snapshot: Snapshot, plain: &Model, scopes: Option<&[String]>, queries
         nearest.truncate(2);
         assert_eq!(snapshot.nearest(*query, 2).unwrap(), nearest);
     }
-    let expected = plain_pairs(plain, scopes, 3);
-    assert_eq!(pairs_of(&snapshot, 3), expected, "pairs in {scopes:?}");
+    // Thousands of documents, most of them copies, have a million pairs.
+    if plain.documents.len() < 500 {
+        let expected = plain_pairs(plain, scopes, 3);
+        assert_eq!(pairs_of(&snapshot, 3), expected, "pairs in {scopes:?}");
+    }
     let answers = snapshot.within_batch(queries, 3).unwrap();
     for (query, answer) in queries.iter().zip(answers) {
         assert_eq!(answer, plain.within_scopes(scopes, *query, 3));

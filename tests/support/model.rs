@@ -214,12 +214,28 @@ impl Model {
         outcome
     }
 
-    fn was_refused(&self, document: &Document) -> bool {
-        let refusal = self.refused.get(&name_of(&document.doc_ref()));
-        refusal.is_some_and(|refusal| match self.has_window {
+    /// The keys or ids of refused documents that are known.
+    pub fn known_refusals(&self) -> impl Iterator<Item = DocRef> {
+        let known = self
+            .refused
+            .iter()
+            .filter(|(_, refusal)| self.is_known(refusal));
+        known.map(|(name, _)| match name.parse() {
+            Ok(id) if self.last_id == DocId(0) => DocRef::Id(DocId(id)),
+            _ => DocRef::Key(name.clone()),
+        })
+    }
+
+    fn is_known(&self, refusal: &Refusal) -> bool {
+        match self.has_window {
             true => self.cutoff.is_none_or(|cutoff| refusal.seen >= cutoff),
             false => self.documents.contains_key(&refusal.of),
-        })
+        }
+    }
+
+    fn was_refused(&self, document: &Document) -> bool {
+        let refusal = self.refused.get(&name_of(&document.doc_ref()));
+        refusal.is_some_and(|refusal| self.is_known(refusal))
     }
 
     fn add_copy(&mut self, original: DocId, document: &Document, kind: SightingKind) {

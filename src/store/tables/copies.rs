@@ -126,7 +126,11 @@ impl<A: Access> Tables<A> {
         for (id, copies) in documents {
             self.replace_copied(id, Some(copies), &mut changes)?;
             for Refused { hash, value } in refused_of(copies, id, has_window) {
-                self.put_refused(hash, value, None, &mut changes)?;
+                // Documents come in order of their ids, not of the refusals.
+                let is_known = |known| has_window && known >= value;
+                if !self.refused(hash)?.is_some_and(is_known) {
+                    self.put_refused(hash, value, None, &mut changes)?;
+                }
             }
         }
         Ok(changes)

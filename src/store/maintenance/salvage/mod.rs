@@ -2,8 +2,8 @@
 //!
 //! Most facts are in two tables, each the *twin* of the other: a reliable fingerprint in
 //! `fingerprints` and `block0`, an arrival time in `times` and `arrivals`. The recipe makes a lost
-//! fingerprint again from the text. Keys, fields and copies are in table `texts`. All other tables
-//! are derived, and not read.
+//! fingerprint again from the text. Keys, fields and copies are in table `texts`, refused documents
+//! in `refused`. All other tables are derived, and not read.
 //!
 //! [`tables`] reads the tables, or [`pages`] every page if redb cannot open the file; [`join`]
 //! brings the facts of each document together, and [`wal_overlay`] replaces the documents that the
@@ -92,6 +92,9 @@ impl DamagedFile {
             ..
         } = self;
         let keeps = header.keeps();
+        // Refused documents whose originals are gone, or of which there are more than stored
+        // copies. Later refusals come last.
+        let later_refused = std::mem::take(&mut overlay.refused);
         let mut reporter = ProgressReporter::new(progress, Stage::Salvage, None, target.path());
         let tables;
         let mut documents = match content {
@@ -100,10 +103,13 @@ impl DamagedFile {
                 if latest_arrival.is_none() {
                     latest_arrival = tables.latest_arrival(&reporter)?;
                 }
+                tables.refused(&mut damage, |refused| load.set_copies(Vec::new(), refused))?;
                 tables.join(target.path(), memory_bytes, &reporter)?
             }
             SourceContent::Pages(pages) => pages.join(keeps, &db_path)?,
         };
+
+        load.set_copies(Vec::new(), &later_refused)?;
 
         // Without a clock the latest arrival expires the others, so a document whose arrival is
         // lost must not arrive now.
@@ -112,6 +118,7 @@ impl DamagedFile {
             .is_some_and(|retention| !retention.by_clock)
         {
             let arrivals = overlay
+                .documents
                 .values()
                 .filter_map(|document| document.state?.arrival);
             if let Some(latest) = latest_arrival.max(arrivals.max()) {
@@ -123,7 +130,7 @@ impl DamagedFile {
         let mut salvage = Salvage::default();
         let mut scopes = LostScopes::new(scopes, keeps);
         while let Some(joined) = documents.next()? {
-            match overlay.get_mut(&joined.id.0) {
+            match overlay.documents.get_mut(&joined.id.0) {
                 None => {
                     if let Some(mut document) = salvage.document(joined, &db_path, &fingerprint)
                         && salvage.has_key(&document, keeps)
@@ -143,7 +150,7 @@ impl DamagedFile {
             }
             reporter.step()?;
         }
-        for (id, journaled) in overlay {
+        for (id, journaled) in overlay.documents {
             let Some(mut document) = journaled.into_document(DocId(id)) else {
                 continue;
             };

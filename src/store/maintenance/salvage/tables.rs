@@ -10,16 +10,21 @@ use crate::progress::ProgressReporter;
 use crate::store::bulk::MIN_MEMORY_BYTES;
 use crate::store::bulk::sort::{SortContext, Sorted, Sorter};
 use crate::store::disk::path::DbPath;
+use crate::store::disk::path::message_without_path;
+use crate::store::tables::edit::Refused;
 use crate::store::tables::keys::{self, FIRST_GROUP};
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::damaged_ranges::{Damaged, KeyInt, Part};
 use crate::store::tables::packed::entry::{Entry, swapped};
 use crate::store::tables::schema::{
-    ARRIVALS, BLOCK0, FINGERPRINTS, Keeps, TEXTS, TIMES, TableSpec, UNRELIABLE,
+    ARRIVALS, BLOCK0, FINGERPRINTS, Keeps, REFUSED, TEXTS, TIMES, TableSpec, UNRELIABLE,
 };
 use crate::store::tables::texts;
 
 type SalvagedPairs = Packed<Table<u128>>;
+
+/// 65,536 refused documents are written in one commit.
+const REFUSED_TOGETHER: usize = 1 << 16;
 
 /// Each table is `None` if it cannot be opened or is not kept.
 pub(super) struct SalvageTables {
@@ -28,6 +33,7 @@ pub(super) struct SalvageTables {
     times: Option<SalvagedPairs>,
     arrivals: Option<SalvagedPairs>,
     unreliable: Option<Packed<Table<u64>>>,
+    refused: Option<SalvagedPairs>,
     texts: Option<Table<u64>>,
     keeps: Keeps,
     db_path: DbPath,
@@ -48,6 +54,7 @@ impl SalvageTables {
             block0: pairs(BLOCK0),
             times: pairs(TIMES),
             arrivals: pairs(ARRIVALS),
+            refused: pairs(REFUSED),
             unreliable: file.packed(UNRELIABLE, keeps, db_path, damage),
             texts: keeps
                 .has_texts_table()
@@ -115,6 +122,35 @@ impl SalvageTables {
             }
         }
         Ok(latest.map(Timestamp))
+    }
+
+    /// Calls `visit` with the readable entries of table `refused`, many at a time, and notes the
+    /// parts that cannot be read.
+    pub(super) fn refused(
+        &self,
+        damage: &mut Vec<String>,
+        mut visit: impl FnMut(&[Refused]) -> Result<()>,
+    ) -> Result<()> {
+        let mut refused = Vec::new();
+        for part in self.refused.iter().flat_map(|table| table.parts::<u128>()) {
+            match part? {
+                Part::Read(entries) => {
+                    refused.extend(entries.into_iter().map(|entry| Refused {
+                        hash: entry.first(),
+                        value: entry.second(),
+                    }));
+                    if refused.len() >= REFUSED_TOGETHER {
+                        visit(&refused)?;
+                        refused.clear();
+                    }
+                }
+                Part::Damaged(Damaged { why, .. }) => {
+                    let why = message_without_path(&why);
+                    damage.push(format!("table {}: {why}", REFUSED.id.name));
+                }
+            }
+        }
+        visit(&refused)
     }
 
     /// A packed table whose entries begin with a document id.

@@ -13,9 +13,15 @@ use crate::ids::scope::ScopeNumber;
 use crate::record::Record;
 use crate::store::disk::path::message_without_path;
 use crate::store::journal::{Identity, Journal, Lookup};
-use crate::store::tables::edit::{DocumentEdit, StoredDocument, TextEdit};
+use crate::store::tables::edit::{DocumentEdit, Refused, StoredDocument, TextEdit};
 
-pub(super) type WalOverlay = BTreeMap<u64, JournaledDocument>;
+#[derive(Default)]
+pub(super) struct WalOverlay {
+    /// By id.
+    pub(super) documents: BTreeMap<u64, JournaledDocument>,
+    /// The refused documents, the last refusal last.
+    pub(super) refused: Vec<Refused>,
+}
 
 /// The edits of one document, added up.
 pub(super) struct JournaledDocument {
@@ -54,7 +60,7 @@ impl JournaledDocument {
 impl DamagedFile {
     /// Replays the journals, a damaged one up to the damage.
     pub(super) fn wal_overlay(&mut self) -> WalOverlay {
-        let mut overlay = WalOverlay::new();
+        let mut overlay = WalOverlay::default();
         let file = match self.db_path.disk().resolve(self.db_path.path()) {
             Ok(file) => file,
             Err(error) => {
@@ -136,13 +142,17 @@ impl DamagedFile {
 }
 
 fn add(overlay: &mut WalOverlay, edit: DocumentEdit) {
-    let document = overlay.entry(edit.id.0).or_insert(JournaledDocument {
-        state: None,
-        text: TextEdit::Keep,
-        copies: None,
-        kept_text: None,
-        kept_key: None,
-    });
+    overlay.refused.extend(edit.refused());
+    let document = overlay
+        .documents
+        .entry(edit.id.0)
+        .or_insert(JournaledDocument {
+            state: None,
+            text: TextEdit::Keep,
+            copies: None,
+            kept_text: None,
+            kept_key: None,
+        });
     document.state = edit.after;
     let copies = edit.new_copies().cloned();
     if edit.text != TextEdit::Keep {
