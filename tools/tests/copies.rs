@@ -215,3 +215,36 @@ fn corrected_item_replaces_its_document_on_request() {
         .one_json();
     assert_eq!(get["text"], "A text about something else altogether.");
 }
+
+#[test]
+fn load_in_memory_counts_copies() {
+    let folder = Folder::new();
+    folder.write("items.jsonl", items());
+    let load = [
+        "feed.simdb",
+        "items.jsonl",
+        "--key",
+        "guid",
+        "--copies",
+        "2",
+    ];
+    let load = [&load[..], &["--unique", "similar", "--json"]].concat();
+    let counts = folder.load(&load).ends(0).one_json();
+    let expected = json!({"inserted": 2, "duplicates": 2, "present": 1});
+    for (name, expected) in expected.as_object().unwrap() {
+        assert_eq!(counts[name], *expected, "{name}: {counts}");
+    }
+    let top = folder
+        .cli(&["top", "feed.simdb", "--json"])
+        .ends(0)
+        .one_json();
+    assert_eq!((&top["key"], &top["copies"]), (&json!("a/1"), &json!(2)));
+    // A second load counts nothing again.
+    let counts = folder.load(&load).ends(0).one_json();
+    assert_eq!(counts["present"], 5, "{counts}");
+    let again = folder
+        .cli(&["top", "feed.simdb", "--json"])
+        .ends(0)
+        .one_json();
+    assert_eq!(again["copies"], top["copies"]);
+}
