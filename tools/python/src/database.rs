@@ -10,6 +10,7 @@ use simdb::{DocRef, Error};
 
 use crate::arguments::{Arrival, cache_bytes_of, copies_of, doc_ref_of, memory_bytes_of};
 use crate::error::{Failure, invalid_argument};
+use crate::frames::frames_of;
 use crate::interruptible::{call, run};
 use crate::load::{BulkReport, FieldNames, Records, load_all};
 use crate::outcome::Outcome;
@@ -192,6 +193,14 @@ impl Database {
     fn backup(&self, py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<()> {
         run(py, progress, || {
             Ok(self.0.shared.database()?.backup(path)?)
+        })
+    }
+
+    /// Sets the lines that insert_unless_similar and similar leave out of texts at the head and the
+    /// tail: see simdb.frames. The file does not keep the lines.
+    fn set_frames(&self, py: Python<'_>, lines: Vec<String>) -> PyResult<()> {
+        call(py, || {
+            Ok(self.0.shared.database()?.set_frames(frames_of(lines))?)
         })
     }
 

@@ -17,6 +17,7 @@ mod documents;
 mod error;
 mod fingerprint;
 mod fingerprinter;
+mod frames;
 mod interruptible;
 mod json;
 mod load;
@@ -58,6 +59,8 @@ mod _simdb {
     use crate::fingerprint::Fingerprint;
     #[pymodule_export]
     use crate::fingerprinter::Fingerprinter;
+    #[pymodule_export]
+    use crate::frames::frames;
     #[pymodule_export]
     use crate::load::{BulkReport, bulk_load};
     #[pymodule_export]

@@ -133,6 +133,7 @@ def test_every_use_after_close_is_an_error(path: Path) -> None:
         lambda: db.snapshot(),
         lambda: db.bulk_load([(1, FERRY)]),
         lambda: db.flush(),
+        lambda: db.set_frames([]),
         lambda: next(ids),
         lambda: next(documents),
         lambda: len(snapshot),
@@ -143,6 +144,27 @@ def test_every_use_after_close_is_an_error(path: Path) -> None:
     assert db.path == path and db.settings.similar
     with simdb.open(path) as again:
         assert len(again) == 1
+
+
+def test_texts_in_frames_are_compared_by_their_bodies(path: Path) -> None:
+    frame = "The Northern Herald brings the islands together."
+    towns = ["Kirkwall", "Stromness", "Lerwick", "Wick", "Thurso"]
+    told = "The harbour of {} was closed on Sunday after a trawler lost her anchor there."
+    stories = [told.format(town) for town in towns]
+    texts = [f"{frame}\n{story}" for story in stories]
+    found = simdb.frames(iter(texts), in_documents=4)
+    assert found == [(frame, 5)]
+    assert simdb.frames(texts) == []
+    with pytest.raises(TypeError):
+        simdb.frames([b"bytes"])  # type: ignore[list-item]
+    with simdb.open(path, "c", similar=True) as db:
+        db.insert(1, stories[0])
+        assert db.insert_unless_similar(2, texts[0]).kind == "extends"
+        assert db.insert(3, stories[1]).kind == "inserted"
+        db.set_frames([line for line, _ in found])
+        refused = db.insert_unless_similar(4, texts[1])
+        assert refused.kind == "similar"
+        assert isinstance(refused.of, simdb.Similar) and refused.of.verdict == "same"
 
 
 def test_exception_in_with_block_closes_the_database(path: Path) -> None:
