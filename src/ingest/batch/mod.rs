@@ -1,6 +1,7 @@
 //! [`Batch`]: decides changes in order, each as of the changes before it.
 
 mod copies;
+mod ids;
 mod search;
 
 use std::collections::HashMap;
@@ -15,7 +16,7 @@ use crate::analysis::Analysed;
 use crate::copies::Copies;
 use crate::document::{Document, OnExists};
 use crate::error::Result;
-use crate::ids::scope::{IdRanges, ScopeNumber, sequence};
+use crate::ids::scope::{IdRanges, sequence};
 use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::measure::containment::Verdict;
 use crate::measure::decision::{Decision, Resolution, SimilarRule};
@@ -408,57 +409,6 @@ impl<A: ViewAccess> Batch<A> {
             self.pending.push(id);
         }
         Ok(())
-    }
-
-    /// The document of a change. A new document with a key gets the next id, which is taken when
-    /// the document is put. `None` for the removal of an unknown key.
-    fn id_of(&mut self, prepared: &PreparedChange) -> Result<Option<DocId>> {
-        let key = match (&prepared.key, &prepared.change) {
-            (Some(key), _) => key,
-            (None, Change::Remove(id) | Change::RemoveOlder { id, .. }) => return Ok(Some(*id)),
-            (None, change) => return Ok(change.document().map(|document| document.id)),
-        };
-        let known = match self.keys.get(key) {
-            Some(id) => Some(*id),
-            None => self.view.id_of(key)?,
-        };
-        // A document that a change before has removed is gone, as after its commit: ids do not
-        // depend on the grouping of changes.
-        let is_removed = |id: &DocId| (self.edits.get(id)).is_some_and(|edit| edit.after.is_none());
-        let known = known.filter(|id| !is_removed(id));
-        if let Some(id) = known {
-            let is_stored = self.look_up(id)?.is_some();
-            if is_stored || prepared.change.document().is_none() {
-                return Ok(known);
-            }
-            // Expired documents are removed in the background. The id of a new document must not
-            // depend on the time of the removal.
-            self.expired_holder = known;
-        } else if prepared.change.document().is_none() {
-            return Ok(None);
-        }
-        self.new_id(prepared.scope).map(Some)
-    }
-
-    /// The id of a document that replaces the document with an id. A document that changes its
-    /// scope gets a new id, because the scope is a part of the id.
-    fn upserted_id(&mut self, id: DocId, prepared: &PreparedChange) -> Result<DocId> {
-        if prepared.key.is_none() || ScopeNumber::of(id) == prepared.scope {
-            return Ok(id);
-        }
-        self.remove(id);
-        let id = self.new_id(prepared.scope)?;
-        self.look_up(id)?;
-        Ok(id)
-    }
-
-    /// The id of the next new document with a key. The id is taken when the document is put.
-    fn new_id(&mut self, scope: ScopeNumber) -> Result<DocId> {
-        let sequence = match self.next_sequence {
-            Some(sequence) => sequence,
-            None => *self.next_sequence.insert(self.view.next_sequence()?),
-        };
-        Ok(scope.id(sequence))
     }
 
     /// Puts a document with the copies that it brings, or else with these.

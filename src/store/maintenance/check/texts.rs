@@ -79,8 +79,7 @@ impl TableCheck {
             if tables.keeps.keys && id.0 >= FIRST_GROUP {
                 let keys = keys::decode(id, &sealed, &tables.db_path);
                 match unless_corrupt(keys, &mut self.damage)? {
-                    Some(keys) => keys
-                        .iter()
+                    Some(keys) => (keys.iter())
                         .for_each(|(id, key)| document_keys.add(pair(key_hash(key), id.0))),
                     None => is_whole = false,
                 }
@@ -92,9 +91,7 @@ impl TableCheck {
                 Ok(StoredText { id, record, sketch })
             });
             let stored = unless_corrupt(stored, &mut self.damage)?;
-            let has_text = stored
-                .as_ref()
-                .is_none_or(|stored| stored.record.has_text());
+            let has_text = (stored.as_ref()).is_none_or(|stored| stored.record.has_text());
             if let Some(stored) = &stored
                 && let Some(copies) = stored.record.copies()
             {

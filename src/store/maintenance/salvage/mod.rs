@@ -108,22 +108,16 @@ impl DamagedFile {
             }
             SourceContent::Pages(pages) => pages.join(keeps, &db_path)?,
         };
-
         load.set_copies(Vec::new(), &later_refused)?;
 
         // Without a clock the latest arrival expires the others, so a document whose arrival is
         // lost must not arrive now.
-        if header
+        let lacks_clock = header
             .retention
-            .is_some_and(|retention| !retention.by_clock)
-        {
-            let arrivals = overlay
-                .documents
-                .values()
-                .filter_map(|document| document.state?.arrival);
-            if let Some(latest) = latest_arrival.max(arrivals.max()) {
-                load = load.arriving_at(latest);
-            }
+            .is_some_and(|retention| !retention.by_clock);
+        let latest_arrival = latest_arrival.max(overlay.latest_arrival());
+        if let Some(latest) = latest_arrival.filter(|_| lacks_clock) {
+            load = load.arriving_at(latest);
         }
 
         // Documents of the journals are pushed last, when their texts in the tables are known.

@@ -8,8 +8,8 @@ use super::journals::owners;
 use super::source::DamagedFile;
 use crate::copies::Copies;
 use crate::document::Document;
-use crate::ids::DocId;
 use crate::ids::scope::ScopeNumber;
+use crate::ids::{DocId, Timestamp};
 use crate::record::Record;
 use crate::store::disk::path::message_without_path;
 use crate::store::journal::{Identity, Journal, Lookup};
@@ -21,6 +21,15 @@ pub(super) struct WalOverlay {
     pub(super) documents: BTreeMap<u64, JournaledDocument>,
     /// The refused documents, the last refusal last.
     pub(super) refused: Vec<Refused>,
+}
+
+impl WalOverlay {
+    pub(super) fn latest_arrival(&self) -> Option<Timestamp> {
+        let arrivals = self.documents.values();
+        arrivals
+            .filter_map(|document| document.state?.arrival)
+            .max()
+    }
 }
 
 /// The edits of one document, added up.
