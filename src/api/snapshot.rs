@@ -113,7 +113,7 @@ impl Snapshot {
     /// arrival times. No method finds or counts these documents, as if they had expired.
     ///
     /// # Errors
-    /// [`Error::NoArrivals`]
+    /// [`Error::NoArrivals`].
     ///
     /// # Cost
     /// A search looks up the arrival of each match.
@@ -137,10 +137,7 @@ impl Snapshot {
     /// # Ok::<(), simdb::Error>(())
     /// ```
     pub fn since(&self, time: impl Into<Timestamp>) -> Result<Self> {
-        if self.view.retention().is_none() {
-            let path = self.view.path().to_path_buf();
-            return Err(Error::NoArrivals { path });
-        }
+        self.refuse_without_arrivals()?;
         Ok(self.with_view(Arc::new(self.view.since(time.into())), self.among.clone()))
     }
 

@@ -206,31 +206,22 @@ impl<'d> UniqueLoad<'d> {
     /// Returns `true` if a new document was refused before as a copy of a document that is kept or
     /// stored.
     fn was_refused(&self, document: &Document, hash: u64) -> Result<bool> {
-        let stored = self.stored.as_ref();
-        let is_stored = |id: DocId| {
-            let is_gone = self.replaced.contains(&id);
-            stored.map_or(Ok(false), |view| Ok(!is_gone && view.contains(id)?))
+        let is_known = |id: DocId| {
+            let stored = self.stored.as_ref();
+            let stored = stored.filter(|_| !self.replaced.contains(&id));
+            Ok(self.kept.contains_key(&id)
+                || stored.map_or(Ok(false), |stored| stored.contains(id))?)
         };
-        let original = match (self.copies.refused.get(&hash), stored) {
-            (Some((original, _)), _) => Some(*original),
-            (None, Some(view)) => match (view.refused(hash)?, view.has_window()) {
-                (Some(id), false) => Some(DocId(id)),
-                // Known until the refused document would have expired itself.
-                (Some(time), true) => {
-                    let cutoff = view.expiry().cutoff();
-                    return Ok(cutoff.is_none_or(|cutoff| time >= cutoff.0)
-                        && !self.kept.contains_key(&document.id)
-                        && !is_stored(document.id)?);
-                }
-                (None, _) => None,
+        let was_refused = match (self.copies.refused.get(&hash), &self.stored) {
+            (Some((original, _)), _) => is_known(*original)?,
+            (None, None) => false,
+            (None, Some(view)) => match view.refused(hash)? {
+                None => false,
+                Some(time) if view.has_window() => view.knows_refusal_at(time),
+                Some(id) => is_known(DocId(id))?,
             },
-            (None, None) => None,
         };
-        let Some(original) = original else {
-            return Ok(false);
-        };
-        let is_known = self.kept.contains_key(&original) || is_stored(original)?;
-        Ok(is_known && !self.kept.contains_key(&document.id) && !is_stored(document.id)?)
+        Ok(was_refused && !is_known(document.id)?)
     }
 
     /// Adds a refused document to the copies of a document that is kept or stored.

@@ -25,11 +25,7 @@ impl<A: ViewAccess> Batch<A> {
         };
         match value {
             None => Ok(false),
-            Some(time) if self.has_window() => Ok(self
-                .view
-                .expiry()
-                .cutoff()
-                .is_none_or(|cutoff| time >= cutoff.0)),
+            Some(time) if self.has_window() => Ok(self.view.knows_refusal_at(time)),
             Some(id) => Ok(self.look_up(DocId(id))?.is_some()),
         }
     }

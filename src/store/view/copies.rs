@@ -22,6 +22,13 @@ impl<A: ViewAccess> View<A> {
         retention.is_some_and(|retention| retention.window.is_some())
     }
 
+    /// Returns `true` if a refusal at a time is known, until the refused document would have
+    /// expired itself.
+    pub(crate) fn knows_refusal_at(&self, time: u64) -> bool {
+        let cutoff = self.expiry().cutoff();
+        cutoff.is_none_or(|cutoff| time >= cutoff.0)
+    }
+
     /// The number of sightings of a document that are stored.
     pub(crate) fn newest_copies(&self) -> usize {
         usize::from(self.tables.keeps.newest_copies)

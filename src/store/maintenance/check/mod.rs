@@ -99,9 +99,7 @@ pub(crate) fn check_tables(
         damage,
         progress: ProgressReporter::new(progress, Stage::Check, Some(steps), path),
         is_flushed: view.is_flushed(),
-        has_window: view
-            .retention()
-            .is_some_and(|retention| retention.window.is_some()),
+        has_window: view.has_window(),
     };
     check.progress.report()?;
     check.packed_tables(&view.tables)?;
