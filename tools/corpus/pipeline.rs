@@ -55,7 +55,7 @@ pub struct PipelineConfig {
     /// The number of threads that compute fingerprints; `None` for one per core.
     pub threads: Option<u16>,
     pub texts: TextsKept,
-    /// What is removed from each text before its fingerprint is computed.
+    /// The parts that are removed from each text before its fingerprint is computed.
     pub uncompared: Option<Arc<Uncompared>>,
 }
 

@@ -34,7 +34,7 @@ impl UncomparedRule {
     }
 }
 
-/// What is left out of each text.
+/// The parts that are left out of each text.
 pub enum Uncompared {
     /// The paragraphs that many documents have, anywhere in a text.
     Paragraphs(Box<RepeatedBlocks>),

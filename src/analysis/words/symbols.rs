@@ -17,7 +17,7 @@ const MAX_FORMULA_BYTES: usize = 64;
 /// At most four options of one letter stand behind one hyphen.
 const MAX_OPTIONS: usize = 4;
 
-/// A unit has at most three letters.
+/// The unit before a slash has at most four bytes: km, µm.
 const MAX_UNIT_BYTES: usize = 4;
 
 /// In front of a hyphen, a longer word in capitals is no formula.
@@ -204,7 +204,7 @@ impl Scanner<'_> {
         is_symbol.then(|| (run.to_owned(), end))
     }
 
-    /// Returns `true` behind a number and a unit of at most three letters: 5 km/h.
+    /// Returns `true` behind a number and a short unit: 5 km/h.
     fn is_after_unit(&self) -> bool {
         let before = &self.text[..self.at];
         let number = before.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == 'µ');

@@ -19,7 +19,7 @@ pub struct Claim {
     pub is_against: bool,
     /// `true` if ids are the numbers of records, counted over all inputs.
     pub is_by_place: bool,
-    /// What was not compared; `None` if texts were compared whole.
+    /// The kind of the parts that were not compared; `None` if texts were compared whole.
     pub uncompared: Option<UncomparedRule>,
     /// The frames of the removed text and of the text of its keeper.
     pub frames: [Vec<String>; 2],

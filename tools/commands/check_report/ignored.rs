@@ -14,7 +14,7 @@ use crate::corpus::records::InputRecords;
 use crate::corpus::repeated_blocks::{BlockRule, RepeatedBlocks};
 use crate::corpus::uncompared::{UncomparedRule, body};
 
-/// What was not compared, counted again.
+/// The parts of texts that were not compared, counted again.
 pub enum Ignored {
     /// The repeated paragraphs of the inputs, and the repeated paragraphs of documents that are not
     /// removed.

@@ -28,7 +28,7 @@ pub struct Copier<'c> {
     pub corpus: &'c Snapshot,
     /// The database of `--against`.
     pub against: Option<&'c Snapshot>,
-    /// What was not compared.
+    /// The parts of texts that were not compared.
     pub uncompared: Option<&'c Uncompared>,
     /// The bad records of the first pass.
     pub rejected: Rejected,

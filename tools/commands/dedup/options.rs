@@ -405,7 +405,7 @@ impl Dedup {
         Duration::from_secs(self.checkpoint_every)
     }
 
-    /// What is not compared; `None` if texts are compared whole.
+    /// The kind of the parts that are not compared; `None` if texts are compared whole.
     pub(super) fn uncompared_rule(&self) -> Option<UncomparedRule> {
         let paragraphs = self
             .ignore_repeated_paragraphs

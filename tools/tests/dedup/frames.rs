@@ -11,7 +11,7 @@ use crate::common::Folder;
 const TEXTS: &str = include_str!("../../../tests/data/quotes_and_news.jsonl");
 const PAIRS: &str = include_str!("../../../tests/data/quotes_and_news.pairs.jsonl");
 
-/// What stands before and after each text of a source, by language.
+/// The lines before and after each text of a source, by language.
 const SOURCES: [(&str, [[&str; 2]; 6]); 2] = [
     (
         "en",
