@@ -87,9 +87,9 @@ impl Vocabulary {
     pub(crate) fn key_hashes<N>(
         &self,
         numbers: N,
-    ) -> impl ExactSizeIterator<Item = u32> + use<'_, N>
+    ) -> impl ExactSizeIterator<Item = u32> + Clone + use<'_, N>
     where
-        N: ExactSizeIterator<Item = u32>,
+        N: ExactSizeIterator<Item = u32> + Clone,
     {
         numbers.map(|number| {
             let hash = self.key_hashes.get(number as usize);

@@ -6,10 +6,11 @@ use std::ops::{ControlFlow, Range};
 use super::wordings::MAX_UNFILTERED_WORDS;
 use super::{SimilarIndex, SimilarText};
 use crate::analysis::Analysed;
-use crate::analysis::words::vocabulary::key_hash;
-use crate::analysis::words::{KeyFilter, Vocabulary, Words};
+use crate::analysis::words::Words;
 use crate::measure::Resemblance;
-use crate::measure::containment::{Containment, HeavyWords, KnownWords, Weights, is_lost};
+use crate::measure::containment::{
+    Containment, CoveringWords, HeavyWords, KnownWords, Weights, is_lost,
+};
 
 /// The texts of an index that a search visits, among the texts that are like the text of the
 /// search.
@@ -35,8 +36,7 @@ pub(super) struct SlotSearch<'s, V> {
     pub(super) text: &'s Analysed,
     pub(super) sought: &'s Sought<'s>,
     pub(super) heavy_words: OnceCell<HeavyWords>,
-    /// The words of the text, and the bytes of the filter of their keys.
-    pub(super) own_words: OnceCell<(Vocabulary, Vec<u8>)>,
+    pub(super) own_words: OnceCell<CoveringWords>,
     /// The words of the variant that was read last.
     pub(super) stored: StoredWords<'s>,
     pub(super) visitor: &'s mut V,
@@ -172,18 +172,13 @@ impl<V> SlotSearch<'_, V> {
         if self.sought.only_containers || !is_text_lost {
             return is_text_lost;
         }
-        let is_filtered = words.tokens.len() > MAX_UNFILTERED_WORDS;
-        let own = is_filtered.then(|| {
-            self.own_words.get_or_init(|| {
-                let key_hashes = words.tokens.iter().map(|token| key_hash(&token.key));
-                (Vocabulary::of(words), KeyFilter::bytes(key_hashes))
-            })
-        });
-        let known = own.and_then(|(vocabulary, bytes)| {
-            let keys = KeyFilter::new(bytes)?;
-            Some(KnownWords { vocabulary, keys })
-        });
+        let is_long = words.tokens.len() > MAX_UNFILTERED_WORDS;
+        let own = is_long.then(|| self.own_words.get_or_init(|| CoveringWords::new(words)));
+        let around = |place| wordings.words_around(variant, place);
+        if own.is_some_and(|own| own.lack(weights, wordings.key_hashes(variant), around)) {
+            return true;
+        }
         let stored = self.stored.of(self.index, variant);
-        is_lost(weights, stored, words, known)
+        is_lost(weights, stored, words, own.and_then(CoveringWords::known))
     }
 }

@@ -8,7 +8,7 @@ use foldhash::fast::FixedState;
 use super::arena::{Arena, Place};
 use crate::analysis::words::{KeyFilter, Vocabulary, Words};
 use crate::analysis::{Analysed, HEADER_BYTES, PackedHeader, PackedWording};
-use crate::measure::containment::KnownWords;
+use crate::measure::containment::{KnownWords, TOKENS_AROUND};
 
 /// The end of a list.
 const NONE: u32 = u32::MAX;
@@ -232,13 +232,23 @@ impl Wordings {
         self.vocabulary.fill(text, self.numbers(variant));
     }
 
+    /// The words around a place of a variant, and the place among them.
+    pub(super) fn words_around(&self, variant: u32, place: usize) -> (Words<'_>, usize) {
+        let before = place.min(TOKENS_AROUND);
+        let around = self.numbers(variant).skip(place - before);
+        let mut words = Words::default();
+        self.vocabulary
+            .fill(&mut words, around.take(before + 1 + TOKENS_AROUND));
+        (words, before)
+    }
+
     /// The hash of the key of each word of a variant.
-    pub(super) fn key_hashes(&self, variant: u32) -> impl ExactSizeIterator<Item = u32> {
+    pub(super) fn key_hashes(&self, variant: u32) -> impl ExactSizeIterator<Item = u32> + Clone {
         self.vocabulary.key_hashes(self.numbers(variant))
     }
 
     /// The numbers of the words of a variant.
-    fn numbers(&self, variant: u32) -> impl ExactSizeIterator<Item = u32> {
+    fn numbers(&self, variant: u32) -> impl ExactSizeIterator<Item = u32> + Clone {
         let bytes = self.arena.get(self.variants[variant as usize].words);
         let numbers = bytes.unwrap_or_default().as_chunks().0.iter();
         numbers.map(|number| u32::from_le_bytes(*number))

@@ -1,6 +1,6 @@
 //! A quick test that rejects most pairs of texts of one template, without an alignment.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, LazyCell, OnceCell};
 use std::ops::Range;
 
 use super::forgive::{MAX_GLUED, forgiven, is_glued, may_be_misspelled};
@@ -11,10 +11,6 @@ use crate::analysis::words::{KeyFilter, Vocabulary, Words};
 
 /// The most tokens of a short text.
 const MAX_TOKENS: usize = 256;
-
-/// The counters of hashes for each token, so one of four hashes that a text does not have is
-/// counted.
-const COUNTERS_PER_TOKEN: usize = 4;
 
 /// The most missing words of a long text that are searched in other letters. Each search reads the
 /// other text.
@@ -52,6 +48,66 @@ pub(crate) struct KnownWords<'k> {
     pub(crate) keys: KeyFilter<'k>,
 }
 
+/// The words of a text that is compared with many texts that it may cover.
+pub(crate) struct CoveringWords {
+    vocabulary: Vocabulary,
+    keys: Vec<u8>,
+    groups: KeyGroups,
+}
+
+impl CoveringWords {
+    pub(crate) fn new(text: &Words<'_>) -> Self {
+        let key_hashes = text.tokens.iter().map(|token| key_hash(&token.key));
+        Self {
+            vocabulary: Vocabulary::of(text),
+            keys: KeyFilter::bytes(key_hashes.clone()),
+            groups: KeyGroups::new(key_hashes),
+        }
+    }
+
+    pub(crate) fn known(&self) -> Option<KnownWords<'_>> {
+        Some(KnownWords {
+            vocabulary: &self.vocabulary,
+            keys: KeyFilter::new(&self.keys)?,
+        })
+    }
+
+    /// Returns `true` only if the text lacks a word of another text, with these hashes of its keys.
+    /// `around` returns the words around a place of the other text, and the place among them.
+    pub(crate) fn lack<'o>(
+        &self,
+        weights: &Weights,
+        key_hashes: impl Iterator<Item = u32> + Clone,
+        around: impl Fn(usize) -> (Words<'o>, usize),
+    ) -> bool {
+        let Some(known) = self.known() else {
+            return false;
+        };
+        let is_lost = |place: usize| {
+            let (words, at) = around(place);
+            let matches = || PossibleMatches::new(weights, &words.tokens, at, known.vocabulary);
+            !words.tokens[at].is_light() && matches().are_absent(known)
+        };
+        let mut left = self.groups.counts.clone();
+        let missing = key_hashes.clone().filter(|hash| {
+            let left = self.groups.of(*hash).map(|group| &mut left[group]);
+            match left.filter(|left| **left > 0) {
+                Some(left) => {
+                    *left -= 1;
+                    false
+                }
+                None => true,
+            }
+        });
+        // Of several equal words, the alignment may match any.
+        missing.take(MAX_SEARCHED).any(|hash| {
+            let places = key_hashes.clone().enumerate();
+            let mut equal = places.filter(|(_, other)| *other == hash);
+            equal.all(|(place, _)| is_lost(place))
+        })
+    }
+}
+
 /// The words of a text that may not be absent, for comparisons with many texts.
 pub(crate) struct HeavyWords {
     /// The words that may be a misspelling come last: their matches take longest to find.
@@ -59,12 +115,26 @@ pub(crate) struct HeavyWords {
     /// The index of the last word that was certainly lost. Texts of one template often lack the
     /// same word.
     last_lost: Cell<Option<usize>>,
+    groups: KeyGroups,
 }
 
 struct HeavyWord {
     at: usize,
     key_hash: u32,
     matches: OnceCell<PossibleMatches>,
+}
+
+impl HeavyWord {
+    /// The vocabulary is the same in all calls.
+    fn matches(
+        &self,
+        weights: &Weights,
+        text: &Words<'_>,
+        known: KnownWords<'_>,
+    ) -> &PossibleMatches {
+        let matches = || PossibleMatches::new(weights, &text.tokens, self.at, known.vocabulary);
+        self.matches.get_or_init(matches)
+    }
 }
 
 /// The words of a vocabulary that a rule may match with a word, beside the words with its key.
@@ -87,6 +157,7 @@ impl HeavyWords {
         let mut words: Vec<HeavyWord> = heavy.collect();
         words.sort_by_key(|word| may_be_misspelled(&text.tokens[word.at]));
         Self {
+            groups: KeyGroups::new(words.iter().map(|word| word.key_hash)),
             words,
             last_lost: Cell::default(),
         }
@@ -112,19 +183,24 @@ impl HeavyWords {
             ..=MAX_TOKENS => usize::MAX,
             _ => MAX_SEARCHED,
         };
-        let mut counters = HashCounters::new(key_hashes);
-        let missing = self.words.iter();
-        let missing = missing.filter(|word| !counters.take(word.key_hash));
+        let found = self.groups.counts_in(key_hashes);
+        let is_missing = |word: &&HeavyWord| {
+            let group = self.groups.of(word.key_hash);
+            group.is_some_and(|group| found[group] < self.groups.counts[group])
+        };
+        let missing = self.words.iter().filter(is_missing);
         let missing: Vec<u32> = missing.map(|word| word.key_hash).take(most).collect();
         if missing.is_empty() {
             return false;
         }
-        let other = other();
+        let other = LazyCell::new(other);
+        let is_lost = |word: &HeavyWord| {
+            known.is_some_and(|known| word.matches(weights, text, known).are_absent(known))
+                || !may_be_forgiven(weights, &text.tokens, word.at, &other.tokens)
+        };
         // Of several equal words, the alignment may match any.
         let equal = |hash| self.words.iter().filter(move |word| word.key_hash == hash);
-        missing.into_iter().any(|hash| {
-            equal(hash).all(|word| !may_be_forgiven(weights, &text.tokens, word.at, &other.tokens))
-        })
+        missing.into_iter().any(|hash| equal(hash).all(is_lost))
     }
 
     /// The hashes of the keys of which each other text has one, unless the text of these words is
@@ -142,12 +218,7 @@ impl HeavyWords {
     fn has_lost_word(&self, weights: &Weights, text: &Words<'_>, other: KnownWords<'_>) -> bool {
         let is_lost = |at: &usize| {
             let word = &self.words[*at];
-            let matches = || PossibleMatches::new(weights, &text.tokens, word.at, other.vocabulary);
-            !other.keys.has(word.key_hash)
-                && match word.matches.get_or_init(matches) {
-                    PossibleMatches::Keys(keys) => !keys.iter().any(|key| other.keys.has(*key)),
-                    PossibleMatches::Any => false,
-                }
+            !other.keys.has(word.key_hash) && word.matches(weights, text, other).are_absent(other)
         };
         let mut order = self.last_lost.get().into_iter().chain(0..self.words.len());
         let lost = order.find(is_lost);
@@ -175,52 +246,75 @@ impl PossibleMatches {
         });
         Self::Keys(near.chain(firsts).chain(wholes).collect())
     }
+
+    /// Returns `true` only if a text has none of the words.
+    fn are_absent(&self, text: KnownWords<'_>) -> bool {
+        match self {
+            Self::Keys(keys) => !keys.iter().any(|key| text.keys.has(*key)),
+            Self::Any => false,
+        }
+    }
 }
 
-/// The number of tokens of a text with each hash; more where hashes share a counter. A token that
-/// is lost in spite of it is lost in the alignment.
-struct HashCounters {
-    short: [u8; MAX_TOKENS * COUNTERS_PER_TOKEN],
-    long: Vec<u8>,
+/// The tokens of a text by the hash of their keys.
+struct KeyGroups {
+    /// Places by hash: the hash and the group, [`NO_GROUP`] at an empty place. At least half of the
+    /// places are empty.
+    places: Vec<(u32, u32)>,
+    /// The number of tokens of each group.
+    counts: Vec<u32>,
 }
 
-impl HashCounters {
+const NO_GROUP: u32 = u32::MAX;
+
+impl KeyGroups {
     fn new(hashes: impl ExactSizeIterator<Item = u32>) -> Self {
-        let mut counters = Self {
-            short: [0; MAX_TOKENS * COUNTERS_PER_TOKEN],
-            long: Vec::new(),
+        let places = (2 * hashes.len()).next_power_of_two();
+        let mut groups = Self {
+            places: vec![(0, NO_GROUP); places],
+            counts: Vec::with_capacity(hashes.len()),
         };
-        if hashes.len() > MAX_TOKENS {
-            let counters_of_all = hashes.len().next_power_of_two() * COUNTERS_PER_TOKEN;
-            counters.long.resize(counters_of_all, 0);
-        }
         for hash in hashes {
-            let counter = counters.of(hash);
-            *counter = counter.saturating_add(1);
+            let place = groups.place_of(hash);
+            let (_, group) = groups.places[place];
+            match groups.counts.get_mut(group as usize) {
+                Some(count) => *count += 1,
+                None => {
+                    groups.places[place] = (hash, groups.counts.len() as u32);
+                    groups.counts.push(1);
+                }
+            }
         }
-        counters
+        groups
     }
 
-    fn of(&mut self, hash: u32) -> &mut u8 {
-        let counters = match self.long.is_empty() {
-            true => &mut self.short[..],
-            false => &mut self.long[..],
-        };
-        let mask = counters.len() - 1;
-        &mut counters[hash as usize & mask]
+    /// The place of a hash, or the empty place for it.
+    fn place_of(&self, hash: u32) -> usize {
+        let mask = self.places.len() - 1;
+        let mut place = hash as usize & mask;
+        while self.places[place].1 != NO_GROUP && self.places[place].0 != hash {
+            place = (place + 1) & mask;
+        }
+        place
     }
 
-    /// Takes a token. Returns `false` if the text has no more tokens with this hash.
-    fn take(&mut self, hash: u32) -> bool {
-        let counter = self.of(hash);
-        let is_there = *counter > 0;
-        // A full counter may have lost some of its tokens.
-        if is_there && *counter != u8::MAX {
-            *counter -= 1;
+    fn of(&self, hash: u32) -> Option<usize> {
+        let (_, group) = self.places[self.place_of(hash)];
+        (group != NO_GROUP).then_some(group as usize)
+    }
+
+    /// The number of tokens of each group that another text has.
+    fn counts_in(&self, key_hashes: impl Iterator<Item = u32>) -> Vec<u32> {
+        let mut counts = vec![0; self.counts.len()];
+        for group in key_hashes.filter_map(|hash| self.of(hash)) {
+            counts[group] += 1;
         }
-        is_there
+        counts
     }
 }
+
+/// The tokens around a token on which the runs with the token depend.
+pub(crate) const TOKENS_AROUND: usize = MAX_GLUED - 1;
 
 /// The runs of tokens with a token that another text may write as one.
 fn runs_with(text: &[Token<'_>], at: usize) -> impl Iterator<Item = Range<usize>> {

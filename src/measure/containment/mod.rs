@@ -83,7 +83,7 @@ use cover::Sides;
 
 pub use crate::analysis::words::weights::Weights;
 pub use alignment::{AlignedWord, Alignment};
-pub(crate) use certain_loss::{HeavyWords, KnownWords, is_lost};
+pub(crate) use certain_loss::{CoveringWords, HeavyWords, KnownWords, TOKENS_AROUND, is_lost};
 
 /// The least weight of a missing word, in nats.
 pub const MIN_REPLACED: f64 = 4.0;

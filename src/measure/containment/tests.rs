@@ -149,6 +149,46 @@ fn loses_heavy_word(a: &Words<'_>, b: &Words<'_>) -> bool {
     loses(Some(&Vocabulary::of(b)))
 }
 
+/// The test of certain losses once counted words by a part of their hash, and took a word beside a
+/// misspelled word for lost.
+#[test]
+fn misspelled_word_of_a_long_text_is_no_certain_loss() {
+    let word = |number: usize| {
+        let letter = |digit: usize| char::from(b'a' + digit as u8);
+        let letters = [number / 26 % 26, number % 26, number / 5 % 26].map(letter);
+        format!("qu{}", letters.iter().collect::<String>())
+    };
+    let words: Vec<String> = (0..400).map(word).collect();
+    let english = "the weather of the harbour and the timetable of the ferries with all the people";
+    for place in (0..words.len()).step_by(7) {
+        let text = |spelling: &str| {
+            let (before, after) = words.split_at(place);
+            let parts = [
+                &before.join(" "),
+                spelling,
+                &after.join(" "),
+                &[english; 40].join(" "),
+            ];
+            prepared(&parts.join(" "))
+        };
+        let (right, wrong) = (text("forecast"), text("forecsat"));
+        assert!(!is_rejected(&right, &wrong), "{place}");
+        let verdict = Containment::between(Weights::builtin(), &right, &wrong).verdict;
+        assert_eq!(verdict, Verdict::Same, "{place}");
+        let covering = CoveringWords::new(&right);
+        let key_hashes = wrong.tokens.iter().map(|token| key_hash(&token.key));
+        let lack = |words: &Words<'_>, key_hashes: Vec<u32>| {
+            let around = |at: usize| (words.clone(), at);
+            covering.lack(Weights::builtin(), key_hashes.into_iter(), around)
+        };
+        assert!(!lack(&wrong, key_hashes.collect()), "{place}");
+        // A word more than the covering text has.
+        let more = prepared(&format!("{} quaaa", words[..place].join(" ")));
+        let key_hashes = more.tokens.iter().map(|token| key_hash(&token.key));
+        assert_eq!(lack(&more, key_hashes.collect()), place > 0);
+    }
+}
+
 #[test]
 fn rejection_without_alignment_never_changes_a_verdict() {
     let pairs = include_str!("../../../tests/data/judged/pairs.jsonl");

@@ -1,0 +1,137 @@
+//! Lines of code, in which every mark is a token: brackets, quotes, single operators, the end of an
+//! indented block.
+//!
+//! In prose these marks are punctuation, which copies of a text write in different ways. In code
+//! they carry the sense: `foo()` is not `foo`, `[0, 1]` is not `(0, 1)`, and a line that leaves a
+//! loop runs once.
+
+/// A longer line is no code.
+const MAX_LINE_BYTES: usize = 1 << 10;
+
+/// A line of more words is prose.
+const MAX_WORDS: usize = 20;
+
+/// An assignment begins with at most three words: `static int count = 0`.
+const MAX_WORDS_BEFORE_EQUALS: usize = 3;
+
+/// A statement without an equals sign has at most six words.
+const MAX_STATEMENT_WORDS: usize = 6;
+
+/// The words that begin a block or a condition in common languages.
+const BLOCKS: [&str; 16] = [
+    "if", "elif", "else", "for", "foreach", "while", "switch", "case", "try", "except", "catch",
+    "with", "def", "class", "func", "function",
+];
+
+/// The words that begin a statement.
+const STATEMENTS: [&str; 10] = [
+    "return", "print", "echo", "let", "const", "var", "import", "int", "char", "void",
+];
+
+/// Commands of a shell that are no words of prose.
+const COMMANDS: [&str; 18] = [
+    "cp", "mv", "rm", "ls", "cd", "mkdir", "chmod", "chown", "grep", "sed", "awk", "sudo", "git",
+    "apt-get", "pip", "curl", "wget", "ssh",
+];
+
+/// The lines of code of a text, as a scanner reaches them.
+#[derive(Debug, Default)]
+pub(super) struct Code {
+    /// `true` within a line of code.
+    pub is_code: bool,
+    /// The indentation of the line.
+    indentation: usize,
+    /// The indentations of the lines that began the open blocks.
+    blocks: Vec<usize>,
+    /// `true` if the line begins a block with a colon.
+    begins_block: bool,
+}
+
+impl Code {
+    /// Begins a line. Returns the number of blocks that end before the line, if the line goes on
+    /// with the code of the line before.
+    pub fn begin_line(&mut self, line: &str) -> Option<usize> {
+        let text = line.trim();
+        if text.is_empty() {
+            return None;
+        }
+        let indentation = line.len() - line.trim_start().len();
+        let was_code = self.is_code;
+        if was_code && self.begins_block {
+            self.blocks.push(self.indentation);
+        }
+        let open = self.blocks.len();
+        self.blocks.retain(|block| *block < indentation);
+        // A word alone is code in a block: `pass`.
+        self.is_code = was_code && !self.blocks.is_empty() || is_code(text);
+        if !self.is_code {
+            *self = Self::default();
+            return None;
+        }
+        self.indentation = indentation;
+        self.begins_block = text.ends_with(':');
+        was_code.then_some(open - self.blocks.len())
+    }
+}
+
+fn is_code(text: &str) -> bool {
+    if text.len() > MAX_LINE_BYTES {
+        return false;
+    }
+    // The marks of a quotation, and the prompt of a shell.
+    let text = text.trim_start_matches(['>', '|', '$', ' ']);
+    let first = text.find(|c: char| !c.is_ascii_alphabetic() && c != '-');
+    let (first, rest) = text.split_at(first.unwrap_or(text.len()));
+    let words = text.split_whitespace().count();
+    if words > MAX_WORDS || text.ends_with(['.', ',', '!']) {
+        return false;
+    }
+    let begins_block = BLOCKS.contains(&first)
+        && (text.ends_with(':') || rest.trim_start().starts_with('(') && text.ends_with([')', ';']));
+    let is_statement = STATEMENTS.contains(&first)
+        && words <= MAX_STATEMENT_WORDS
+        && rest.contains(['=', '|', '&', '!', '<', '>', '*', '+', '-', '/', '$', '[', '"', '\'', '`', '(']);
+    let is_command = COMMANDS.contains(&first) && rest.starts_with(' ');
+    begins_block
+        || is_statement
+        || is_command
+        || is_bracketed(text)
+        || is_call(text)
+        || is_assignment(text)
+}
+
+/// Returns `true` for a line that opens or closes a block with a bracket, or has no letters.
+fn is_bracketed(text: &str) -> bool {
+    text.ends_with('{')
+        || text.ends_with('}') && text.contains('{')
+        || text.contains(['(', ')', '{', '}', '[', ']'])
+            && text.chars().all(|c| "()[]{};, ".contains(c))
+}
+
+/// Returns `true` for the call of a function, alone on its line.
+fn is_call(text: &str) -> bool {
+    let text = text.trim_end_matches(';');
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ':' | '-' | '>');
+    let name = text.find(|c| !is_name(c)).unwrap_or(text.len());
+    let (name, arguments) = text.split_at(name);
+    // The plural of "name(s)" and the section of "printf(3)".
+    let is_word = arguments.len() <= "(s)".len() && arguments.len() > "()".len();
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && arguments.starts_with('(')
+        && arguments.ends_with(')')
+        && !is_word
+}
+
+fn is_assignment(text: &str) -> bool {
+    let Some((before, after)) = text.split_once('=') else {
+        return false;
+    };
+    let before = before.trim_end_matches(['+', '-', '*', '/', '|', '&', ':', '!', '<', '>', ' ']);
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c.is_ascii_punctuation() || c == ' ';
+    let begins = |c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$' | '*' | '&' | '@');
+    before.starts_with(begins)
+        && before.chars().all(is_part)
+        && !before.contains([':', '/', ',', ';', '?'])
+        && before.split(' ').count() <= MAX_WORDS_BEFORE_EQUALS
+        && !after.trim().is_empty()
+}
