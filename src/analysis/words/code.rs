@@ -14,8 +14,8 @@ const MAX_WORDS: usize = 20;
 /// An assignment begins with at most three words: `static int count = 0`.
 const MAX_WORDS_BEFORE_EQUALS: usize = 3;
 
-/// A statement without an equals sign has at most six words.
-const MAX_STATEMENT_WORDS: usize = 6;
+/// A statement has at most two words of small letters behind its keyword: `return cost | mask`.
+const MAX_STATEMENT_WORDS: usize = 2;
 
 /// The words that begin a block or a condition in common languages.
 const BLOCKS: [&str; 16] = [
@@ -87,10 +87,13 @@ fn is_code(text: &str) -> bool {
         return false;
     }
     let begins_block = BLOCKS.contains(&first)
-        && (text.ends_with(':') || rest.trim_start().starts_with('(') && text.ends_with([')', ';']));
+        && (text.ends_with(':')
+            || rest.trim_start().starts_with('(') && text.ends_with([')', ';']));
     let is_statement = STATEMENTS.contains(&first)
-        && words <= MAX_STATEMENT_WORDS
-        && rest.contains(['=', '|', '&', '!', '<', '>', '*', '+', '-', '/', '$', '[', '"', '\'', '`', '(']);
+        && small_words(rest) <= MAX_STATEMENT_WORDS
+        && rest.contains([
+            '=', '|', '&', '!', '<', '>', '*', '+', '-', '/', '$', '[', '"', '\'', '`', '(',
+        ]);
     let is_command = COMMANDS.contains(&first) && rest.starts_with(' ');
     begins_block
         || is_statement
@@ -98,6 +101,15 @@ fn is_code(text: &str) -> bool {
         || is_bracketed(text)
         || is_call(text)
         || is_assignment(text)
+}
+
+/// The number of words of small letters alone, with a comma behind them or not.
+fn small_words(text: &str) -> usize {
+    let words = text
+        .split_whitespace()
+        .map(|word| word.trim_end_matches(','));
+    let is_small = |word: &&str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase());
+    words.filter(is_small).count()
 }
 
 /// Returns `true` for a line that opens or closes a block with a bracket, or has no letters.

@@ -3,6 +3,7 @@
 //! | file | responsibility |
 //! |---|---|
 //! | `scanner` | cuts a text into words, numbers and symbols: `number`, `pieces`, `symbols` |
+//! | `code` | recognises lines of code, in which every mark counts |
 //! | `stamps` | finds passages without information: stamps, credits, marks of truncation |
 //! | `tokens` | gives each piece its class and its key: `names`, `english` |
 //! | `lexicon` | the words that a comparison treats in a particular way |
@@ -10,6 +11,7 @@
 //! | `vocabulary` | the words of many texts, each word once: `spellings` |
 //! | `key_filter` | the keys of the words of a text in few bits |
 
+mod code;
 pub(crate) mod english;
 mod key_filter;
 pub(crate) mod lexicon;

@@ -5,12 +5,16 @@
 
 use std::ops::Range;
 
+use super::code::Code;
 use super::number;
 use super::pieces::{address, end_of_address, end_of_word, is_format, is_part};
 use crate::text::{Normaliser, is_cjk, is_letter_or_digit, is_mark};
 
 /// At most 4 bytes of spaces are typography between two CJK characters.
 const MAX_CJK_GAP_BYTES: usize = 4;
+
+/// The token for the end of an indented block of code.
+const BLOCK_END: &str = "⇤";
 
 /// The end of a clause or sentence before a lexeme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -90,10 +94,12 @@ pub(crate) fn lexemes(normaliser: &Normaliser, text: &str) -> Vec<Lexeme> {
         text,
         at: 0,
         line: 0,
+        code: Code::default(),
         has_small_letters: has_small_letters(text),
         before: Break::Sentence,
         lexemes: Vec::with_capacity(text.len() / 6 + 4),
     };
+    scanner.begin_line();
     while scanner.at < text.len() {
         scanner.next();
     }
@@ -106,6 +112,7 @@ pub(super) struct Scanner<'t> {
     pub(super) at: usize,
     /// The start of the line.
     pub(super) line: usize,
+    code: Code,
     /// `false` if most letters are capitals.
     pub(super) has_small_letters: bool,
     /// The largest break since the last lexeme.
@@ -223,10 +230,11 @@ impl Scanner<'_> {
             self.push(end, symbol, Kind::Symbol);
             return;
         }
-        let end = self.end_of_mark(c);
-        if c == '\n' {
-            self.line = end;
+        if self.code.is_code && c.is_ascii_punctuation() {
+            self.push(self.at + 1, c.to_string(), Kind::Symbol);
+            return;
         }
+        let end = self.end_of_mark(c);
         let after = self.text[end..].chars().next().unwrap_or('\n');
         if matches!(c, ':' | '：')
             && (c == '：' || after.is_whitespace())
@@ -262,6 +270,22 @@ impl Scanner<'_> {
         }
         self.before = self.before.max(found);
         self.at = end;
+        if c == '\n' {
+            self.line = end;
+            self.begin_line();
+        }
+    }
+
+    /// Lines of code after each other are one sentence: none of them may stand elsewhere.
+    fn begin_line(&mut self) {
+        let (text, at) = (self.text, self.at);
+        let line = text[at..].split('\n').next().unwrap_or_default();
+        if let Some(ended) = self.code.begin_line(line) {
+            self.before = Break::None;
+            if ended > 0 {
+                self.push(self.at, BLOCK_END.repeat(ended), Kind::Symbol);
+            }
+        }
     }
 
     /// A line ends a sentence, unless the next line goes on with a small letter, as in wrapped
