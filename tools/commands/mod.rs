@@ -19,6 +19,7 @@ mod hash;
 mod input_options;
 mod insert;
 mod json_object;
+mod key_names;
 mod pairs;
 mod prune;
 mod query;

@@ -12,13 +12,15 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 use simdb::Database;
 
+use super::key_names::KeyNames;
 use crate::console::file::OutputFile;
 use crate::console::interrupt::Interrupt;
 use crate::console::paths::{OutputPath, OutputPaths, Overwrite, is_stdout};
 use crate::console::progress::{ProgressMode, handler};
 use crate::console::{Output, note};
 use crate::formats::parquet::metadata::{pair, recipe_pairs};
-use crate::formats::parquet::write::{ByteSink, NewColumn, ParquetWriter};
+use crate::formats::parquet::write::{ByteSink, NewColumn, ParquetWriter, Value};
+use crate::formats::table::csv_field;
 use crate::formats::{Format, refuse_other_name};
 
 /// The version of the layout of Parquet files of results.
@@ -72,6 +74,8 @@ pub struct ResultTable<'d> {
     pub key: &'static str,
     /// The names of the columns. The last column is a distance, the others are ids.
     pub columns: &'static [&'static str],
+    /// The columns of keys that follow in a database with keys, and the column of the id of each.
+    pub key_columns: &'static [(&'static str, usize)],
     /// The largest distance of near-duplicates.
     pub radius: u32,
 }
@@ -102,6 +106,8 @@ impl ResultOptions {
             let mut sink = ResultSink {
                 write,
                 is_table: self.format != Format::Jsonl,
+                keys: KeyNames::of(table.database)?,
+                key_columns: table.key_columns,
                 parquet: None,
                 interrupt: interrupt.clone(),
                 bar: progress.work(),
@@ -195,6 +201,9 @@ pub struct ResultSink<'w> {
     write: &'w mut ByteSink<'w>,
     /// `true` for CSV and Parquet.
     pub is_table: bool,
+    /// `None` in a database without keys.
+    keys: Option<KeyNames>,
+    key_columns: &'static [(&'static str, usize)],
     parquet: Option<ParquetWriter>,
     interrupt: Interrupt,
     bar: ProgressBar,
@@ -208,8 +217,11 @@ impl ResultSink<'_> {
     /// Writes the header of CSV, or starts a Parquet file.
     fn start(&mut self, format: Format, table: &ResultTable<'_>) -> Result<()> {
         let columns = table.columns;
+        let key_columns = self.keys.as_ref().map_or(&[][..], |_| table.key_columns);
+        let key_names = key_columns.iter().map(|(name, _)| *name);
         if format == Format::Csv {
-            return (self.write)(format!("{}\n", columns.join(",")).as_bytes());
+            let names: Vec<_> = columns.iter().copied().chain(key_names).collect();
+            return (self.write)(format!("{}\n", names.join(",")).as_bytes());
         }
         if format == Format::Parquet {
             let mut keys = recipe_pairs(&table.database.settings().recipe);
@@ -222,6 +234,7 @@ impl ResultSink<'_> {
             // A distance has at most 128 values, and a dictionary of them takes a few bits a row.
             types.pop();
             types.extend(columns.last().map(|name| NewColumn::Small(name)));
+            types.extend(key_names.map(NewColumn::Text));
             self.parquet = Some(ParquetWriter::new(&types, keys)?);
         }
         Ok(())
@@ -235,13 +248,31 @@ impl ResultSink<'_> {
         (self.write)(&self.line)
     }
 
-    /// Writes a row of a table: ids, and a distance.
+    /// The key of a document of a line of JSON; `None` in a database without keys.
+    pub fn key(&mut self, id: u64) -> Result<Option<String>> {
+        match &mut self.keys {
+            Some(keys) => keys.key(id),
+            None => Ok(None),
+        }
+    }
+
+    /// Writes a row of a table: ids, and a distance. The keys of the ids follow.
     pub fn row(&mut self, row: &[u64]) -> Result<()> {
+        let mut keys = Vec::new();
+        if let Some(names) = &mut self.keys {
+            for (_, column) in self.key_columns {
+                keys.push(names.key(row[*column])?.unwrap_or_default());
+            }
+        }
         if let Some(writer) = &mut self.parquet {
-            return writer.push(row, self.write);
+            let ids = row.iter().copied().map(Value::Word);
+            let keys = keys.iter().map(|key| Value::Bytes(key.as_bytes()));
+            return writer.push_values(ids.chain(keys), self.write);
         }
         // Numbers need no quotation marks.
-        let values: Vec<String> = row.iter().map(u64::to_string).collect();
+        let ids = row.iter().map(u64::to_string);
+        let keys = keys.iter().map(|key| csv_field(key).into_owned());
+        let values: Vec<String> = ids.chain(keys).collect();
         (self.write)(format!("{}\n", values.join(",")).as_bytes())
     }
 

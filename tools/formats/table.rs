@@ -3,6 +3,7 @@
 //! The parser is our own, because the crate `csv` accepts a quotation mark that is never closed,
 //! and text after a closing mark. Both may have swallowed other records.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead};
 use std::ops::Range;
 
@@ -318,6 +319,14 @@ pub fn fields_of(record: &[u8], dialect: Dialect) -> Vec<TableField> {
         start = end + 1;
     }
     fields
+}
+
+/// A value of CSV, in quotation marks if it needs them.
+pub fn csv_field(value: &str) -> Cow<'_, str> {
+    match value.contains([',', '"', '\r', '\n']) {
+        true => quoted(value).into(),
+        false => value.into(),
+    }
 }
 
 /// A value in quotation marks.

@@ -304,3 +304,66 @@ fn load_replaces_documents_by_their_corrected_texts() {
     let failed = folder.load(&load).ends(2);
     assert!(failed.stderr.contains("keeps none"), "{}", failed.stderr);
 }
+
+#[test]
+fn results_name_documents_by_key() {
+    let folder = with_pages();
+    // A key that CSV must quote, and a document near no other.
+    let far = json!({"url": "far", "text": "Parliament voted on the budget of the next year."});
+    let copy = json!({
+        "url": "odd,\"key\"", "text": "Three cats sat on the mat and would not be moved.",
+    });
+    folder.write("more.jsonl", format!("{copy}\n{far}\n"));
+    let load = ["pages.simdb", "more.jsonl", "--key", "url"];
+    folder.load(&load).ends(0);
+
+    let (a, c) = ("https://example.org/a", "https://example.org/c");
+    let groups = folder
+        .cli(&["pairs", "pages.simdb", "--sorted"])
+        .ends(0)
+        .json();
+    assert_eq!(groups.len(), 1);
+    assert_eq!(groups[0]["documents"], json!([1, 3, 4]));
+    assert_eq!(groups[0]["keys"], json!([a, c, "odd,\"key\""]));
+    let csv = ["pairs", "pages.simdb", "--sorted", "--format", "csv"];
+    let expected =
+        format!("a,b,distance,a_key,b_key\n1,3,0,{a},{c}\n1,4,0,{a},\"odd,\"\"key\"\"\"\n");
+    assert_eq!(folder.cli(&csv).ends(0).stdout, expected);
+    let similar = ["pairs", "pages.simdb", "--similar", "--decide", "alike"];
+    let pair = folder.cli(&similar).ends(0).json().pop().unwrap();
+    assert_eq!((&pair["a_key"], &pair["b_key"]), (&json!(a), &json!(c)));
+
+    let cluster = folder.cli(&["clusters", "pages.simdb"]).ends(0).one_json();
+    assert_eq!(cluster["keeper_key"], a);
+    let keys = |cluster: &serde_json::Value| -> Vec<serde_json::Value> {
+        let members = cluster["members"].as_array().unwrap().iter();
+        members.map(|member| member["key"].clone()).collect()
+    };
+    assert_eq!(keys(&cluster), [a, c, "odd,\"key\""]);
+    let similar = ["clusters", "pages.simdb", "--similar"];
+    assert_eq!(
+        keys(&folder.cli(&similar).ends(0).one_json()),
+        [a, c, "odd,\"key\""]
+    );
+    let parquet = [
+        "clusters",
+        "pages.simdb",
+        "--format",
+        "parquet",
+        "-o",
+        "c.parquet",
+    ];
+    folder.cli(&parquet).ends(0);
+    // The members are read by their keys.
+    let load = [
+        "c.simdb",
+        "c.parquet",
+        "--key",
+        "key",
+        "--fingerprint",
+        "doc_id",
+    ];
+    folder.load(&load).ends(0);
+    let get = ["get", "c.simdb", "--key", "odd,\"key\""];
+    folder.cli(&get).ends(0);
+}

@@ -43,6 +43,9 @@ use crate::options::SubsetOptions;
 ///
 /// parquet: the columns of csv, ids as INT64 with their bits, distance as INT32.
 ///
+/// In a database with keys, a line of jsonl also has "keeper_key", and a member its "key"; csv and
+/// parquet have the columns key and keeper_key.
+///
 /// The counts are printed on standard error, or with -o on standard output; --json prints them as
 /// {"documents":...,"radius":3,"clusters":...,"members":...,"largest":...,"split":...,
 /// "seconds":...}, where members are the documents in clusters, largest is the size of the largest
@@ -116,6 +119,7 @@ impl Clusters {
             database: &database,
             key: "simdb.clusters",
             columns: &["cluster", "doc_id", "keeper", "distance"],
+            key_columns: &[("key", 1), ("keeper_key", 2)],
             radius: self.radius(),
         };
         let mut counts = self
@@ -202,6 +206,9 @@ fn write(
     let members: Result<Vec<Value>> = members
         .map(|member| {
             let mut line = json!({"id": member.id.0, "distance": member.distance});
+            if let Some(key) = sink.key(member.id.0)? {
+                line["key"] = key.into();
+            }
             if let Some((_, certifier)) = texts {
                 let certificate = certifier.certificate(&text(member.id)?, &keeper_text);
                 line["verdict"] = certificate.verdict.into();
@@ -211,12 +218,16 @@ fn write(
         })
         .collect();
     let members = members?;
-    sink.json(&json!({
+    let mut line = json!({
         "cluster": id,
         "keeper": keeper,
         "size": cluster.members.len(),
         "diameter": cluster.diameter,
         "most_diameter": cluster.most_diameter,
         "members": members,
-    }))
+    });
+    if let Some(key) = sink.key(keeper)? {
+        line["keeper_key"] = key.into();
+    }
+    sink.json(&line)
 }

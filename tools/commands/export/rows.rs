@@ -4,7 +4,7 @@ use anyhow::Result;
 use simdb::{Document, Settings};
 
 use crate::commands::get::DocumentLine;
-use crate::formats::table::quoted;
+use crate::formats::table::csv_field;
 
 /// The document as a line of JSON.
 pub fn json_line(document: &Document) -> Result<Vec<u8>> {
@@ -50,12 +50,7 @@ pub fn csv_record(document: &Document, settings: &Settings) -> Vec<u8> {
 }
 
 fn csv_line(fields: &[&str]) -> Vec<u8> {
-    let fields = fields
-        .iter()
-        .map(|field| match field.contains([',', '"', '\r', '\n']) {
-            true => quoted(field),
-            false => (*field).to_owned(),
-        });
+    let fields = fields.iter().map(|field| csv_field(field));
     (fields.collect::<Vec<_>>().join(",") + "\n").into_bytes()
 }
 

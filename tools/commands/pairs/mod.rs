@@ -36,6 +36,10 @@ use crate::options::{LikenessOptions, QuotationOptions, SubsetOptions};
 /// With --similar, the lines of jsonl are {"documents":[1,7,...]} and {"a":1,"b":2,"distance":9,
 /// "verdict":"a_in_b","edit_similarity":0.91,"jaccard":0.85}.
 ///
+/// In a database with keys, lines of jsonl also have "keys", in the order of the documents, or
+/// "a_key" and "b_key", and csv and parquet the columns a_key and b_key. A key takes some
+/// microseconds to read.
+///
 /// The counts are printed on standard error, or with -o on standard output; --json prints them as
 /// {"documents":...,"radius":3,"groups":...,"copies":...,"pairs":...,"seconds":...}, where copies
 /// are the documents in groups. The exit code is 1 if there is no pair and no group.
@@ -109,6 +113,7 @@ impl Pairs {
             database: &database,
             key: "simdb.pairs",
             columns: &["a", "b", "distance"],
+            key_columns: &[("a_key", 0), ("b_key", 1)],
             radius,
         };
         let mut counts = self

@@ -34,6 +34,11 @@ struct PairLine {
     distance: u32,
     #[serde(flatten)]
     similar: Option<SimilarParts>,
+    /// Read when the line is written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    a_key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    b_key: Option<String>,
 }
 
 /// The parts of a pair of similar texts.
@@ -108,6 +113,8 @@ impl<'l, 'w> PairWriter<'l, 'w> {
                 edit_similarity: pair.resemblance.edit_similarity,
                 jaccard: pair.resemblance.jaccard,
             }),
+            a_key: None,
+            b_key: None,
         })
     }
 
@@ -140,7 +147,7 @@ impl<'l, 'w> PairWriter<'l, 'w> {
         }
         pairs.sort_unstable_by_key(|pair| (pair.a, pair.b));
         for pair in pairs {
-            self.write_pair(&pair)?;
+            self.write_pair(pair)?;
         }
         Ok(self.counts)
     }
@@ -151,6 +158,8 @@ impl<'l, 'w> PairWriter<'l, 'w> {
             b,
             distance,
             similar: None,
+            a_key: None,
+            b_key: None,
         })
     }
 
@@ -160,7 +169,7 @@ impl<'l, 'w> PairWriter<'l, 'w> {
         self.counts.pairs += 1;
         match &mut self.unsorted {
             Some((_, pairs)) => pairs.push(pair),
-            None => self.write_pair(&pair)?,
+            None => self.write_pair(pair)?,
         }
         Ok(())
     }
@@ -173,21 +182,26 @@ impl<'l, 'w> PairWriter<'l, 'w> {
         let ids = documents.iter().map(|id| id.0);
         if !self.sink.is_table {
             let ids = ids.collect::<Vec<_>>();
-            let line = match fingerprint.map(|fingerprint| fingerprint.to_string()) {
+            let mut line = match fingerprint.map(|fingerprint| fingerprint.to_string()) {
                 Some(fingerprint) => json!({"fingerprint": fingerprint, "documents": ids}),
                 None => json!({"documents": ids}),
             };
+            let keys = ids.iter().map(|id| self.sink.key(*id));
+            let keys: Option<Vec<String>> = keys.collect::<Result<_>>()?;
+            if let Some(keys) = keys {
+                line["keys"] = keys.into();
+            }
             return self.sink.json(&line);
         }
         let a = documents.first().map_or(0, |first| first.0);
         ids.skip(1).try_for_each(|b| self.sink.row(&[a, b, 0]))
     }
 
-    fn write_pair(&mut self, pair: &PairLine) -> Result<()> {
+    fn write_pair(&mut self, mut pair: PairLine) -> Result<()> {
         if self.sink.is_table {
-            self.sink.row(&[pair.a, pair.b, pair.distance.into()])
-        } else {
-            self.sink.json(pair)
+            return self.sink.row(&[pair.a, pair.b, pair.distance.into()]);
         }
+        (pair.a_key, pair.b_key) = (self.sink.key(pair.a)?, self.sink.key(pair.b)?);
+        self.sink.json(&pair)
     }
 }
