@@ -4,7 +4,7 @@ use anyhow::{Result, bail, ensure};
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
-use simdb::{Change, DocRef, Document, Fingerprint, Outcome};
+use simdb::{Change, DocRef, Document, Fingerprint, Outcome, Snapshot};
 
 use super::{DatabaseOptions, refuse_remote_keys};
 use crate::console::Output;
@@ -24,7 +24,8 @@ use crate::remote::Remote;
 /// expired); for a duplicate duplicate_of and distance; with --unique similar edit_similarity,
 /// jaccard, containment (same or a_in_b), missing_in_b and missing_in_a, where B is the stored
 /// text; for an inserted document that covers stored documents extends, or with --on-extended
-/// replace replaces.
+/// replace replaces. In a database with keys also duplicate_of_key and extends_keys; a replaced
+/// document has its id only.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -75,6 +76,8 @@ struct InsertLine<'k> {
     fingerprint: String,
     outcome: &'static str,
     duplicate_of: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duplicate_of_key: Option<String>,
     distance: Option<u32>,
     #[serde(flatten)]
     alike: Option<Alike>,
@@ -136,7 +139,11 @@ impl Insert {
             None => Change::Insert(document),
         };
         let outcome = database.apply_one(change)?;
-        self.print(fingerprint, outcome, output)
+        let snapshot = match database.settings().keys {
+            true => Some(database.snapshot()?),
+            false => None,
+        };
+        self.print(fingerprint, outcome, snapshot.as_ref(), output)
     }
 
     fn doc_ref(&self) -> DocRef {
@@ -166,13 +173,28 @@ impl Insert {
             None => json!({"id": self.id, "fingerprint": fingerprint}),
         };
         let (fingerprint, outcome) = remote.insert(&document, rule, self.replace)?;
-        self.print(fingerprint, outcome, output)
+        self.print(fingerprint, outcome, None, output)
     }
 
-    fn print(&self, fingerprint: Fingerprint, outcome: Outcome, output: &mut Output) -> Result<()> {
+    /// Prints an outcome. `snapshot` has the keys of the documents that the outcome names.
+    fn print(
+        &self,
+        fingerprint: Fingerprint,
+        outcome: Outcome,
+        snapshot: Option<&Snapshot>,
+        output: &mut Output,
+    ) -> Result<()> {
         let id = self.doc_ref();
         let duplicate = DuplicateOf::in_outcome(&outcome);
-        let extended = Extended::in_outcome(&outcome);
+        let mut extended = Extended::in_outcome(&outcome);
+        let mut duplicate_of_key = None;
+        if let Some(snapshot) = snapshot {
+            extended = extended.with_keys(snapshot)?;
+            let key = duplicate
+                .as_ref()
+                .map(|duplicate| snapshot.key(duplicate.id));
+            duplicate_of_key = key.transpose()?.flatten();
+        }
         let name = match outcome {
             // A repeated insert is no error, so that a caller may repeat a command after a crash.
             Outcome::Exists { stored } if stored == fingerprint => "present",
@@ -197,16 +219,20 @@ impl Insert {
             fingerprint: fingerprint.to_string(),
             outcome: name,
             duplicate_of: duplicate_of.map(|id| id.0),
+            duplicate_of_key: duplicate_of_key.clone(),
             distance,
             alike: alike.clone(),
             extended: extended.clone(),
         };
         let text = || {
-            let of = duplicate_of.map(|id| format!("  of {id}"));
+            let of_key = || duplicate_of_key.clone();
+            let of = duplicate_of.map(|id| of_key().unwrap_or_else(|| id.to_string()));
+            let of = of.map(|name| format!("  of {name}"));
             let at = distance.map(|distance| format!(" at distance {distance}"));
             let alike = alike.as_ref().map(|alike| format!(", {alike}"));
-            let extends = extended.extends.first();
-            let extends = extends.map(|id| format!("  extends {id}"));
+            let extends = extended.extends.first().map(u64::to_string);
+            let extends = extended.extends_keys.first().cloned().or(extends);
+            let extends = extends.map(|name| format!("  extends {name}"));
             let replaced = extended.replaces.iter().map(u64::to_string);
             let replaced = replaced.collect::<Vec<_>>().join(", ");
             let replaces = (!replaced.is_empty()).then(|| format!("  replaces {replaced}"));

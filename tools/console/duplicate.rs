@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use simdb::containment::Containment;
-use simdb::{DocId, Match, Outcome, Similar};
+use simdb::{DocId, Match, Outcome, Similar, Snapshot};
 
 use super::alignment::{missing_words, rows};
 
@@ -109,6 +109,9 @@ pub struct Extended {
     /// The document that stays.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub extends: Vec<u64>,
+    /// Its key, in a database with keys.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub extends_keys: Vec<String>,
     /// The documents that were removed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<u64>,
@@ -127,6 +130,14 @@ impl Extended {
             },
             _ => Self::default(),
         }
+    }
+
+    /// Adds the key of the document that stays. A removed document has none that could be read.
+    pub fn with_keys(mut self, snapshot: &Snapshot) -> simdb::Result<Self> {
+        for id in &self.extends {
+            self.extends_keys.extend(snapshot.key(DocId(*id))?);
+        }
+        Ok(self)
     }
 }
 

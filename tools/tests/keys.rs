@@ -367,3 +367,60 @@ fn results_name_documents_by_key() {
     let get = ["get", "c.simdb", "--key", "odd,\"key\""];
     folder.cli(&get).ends(0);
 }
+
+#[test]
+fn outcomes_name_documents_by_key() {
+    let folder = with_pages();
+    let insert = |more: &[&str]| {
+        let insert = ["insert", "pages.simdb", "--key", "https://example.org/d"];
+        folder.cli(&[&insert[..], more].concat())
+    };
+    let copy = "The ferry to the islands was cancelled because of fog.";
+    let unique = ["--text", copy, "--unique", "3"];
+    let shown = insert(&unique).ends(1).stdout;
+    assert!(
+        shown.contains("  of https://example.org/b at distance 0"),
+        "{shown}"
+    );
+    let line = insert(&[&unique[..], &["--json"]].concat())
+        .ends(1)
+        .one_json();
+    assert_eq!(line["duplicate_of_key"], "https://example.org/b");
+    let longer = "The ferry to the islands was cancelled because of fog. Buses run.";
+    let similar = ["--text", longer, "--unique", "similar", "--json"];
+    let line = insert(&similar).ends(0).one_json();
+    assert_eq!(
+        (&line["extends"], &line["extends_keys"]),
+        (&json!([2]), &json!(["https://example.org/b"]))
+    );
+
+    let watched = json!({"url": "w", "text": format!("{longer} Trains too.")});
+    let watch = [
+        "watch",
+        "pages.simdb",
+        "--key",
+        "url",
+        "--unique",
+        "similar",
+    ];
+    let line = folder
+        .cli_from(&watch, format!("{watched}\n").as_bytes())
+        .ends(0)
+        .one_json();
+    let extended = line["extends_keys"].as_array().unwrap();
+    assert_eq!(extended.len(), 1, "{line}");
+    assert!(
+        extended[0]
+            .as_str()
+            .unwrap()
+            .starts_with("https://example.org/"),
+        "{line}"
+    );
+    // Neither keys nor empty columns in a database with ids.
+    folder.write("ids.jsonl", "{\"id\":1,\"fingerprint\":\"00000000000000ff\"}\n{\"id\":2,\"fingerprint\":\"00000000000000ff\"}\n");
+    folder
+        .load(&["ids.simdb", "ids.jsonl", "--fingerprint", "fingerprint"])
+        .ends(0);
+    let lines = folder.cli(&["pairs", "ids.simdb"]).ends(0).stdout;
+    assert!(!lines.contains("key"), "{lines}");
+}

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 
 use anyhow::{Error, Result, anyhow};
 use serde::Serialize;
-use simdb::{Copies, Database, DocId, Fingerprint, Outcome};
+use simdb::{Copies, Database, DocId, Fingerprint, Outcome, Snapshot};
 
 use super::counts::VerdictCounts;
 use super::documents::{SubmittedGroup, aborted};
@@ -142,19 +142,12 @@ impl Answers<'_> {
                 }
             };
             let settings = self.database.settings();
-            if let LineVerdict::Duplicate {
-                of, of_key, copies, ..
-            } = &mut verdict
-                && (settings.keys || settings.copies.is_some())
-            {
+            if verdict.names_documents() && (settings.keys || settings.copies.is_some()) {
                 let snapshot = match &mut snapshot {
                     Some(snapshot) => snapshot,
                     none => none.insert(self.database.snapshot()?),
                 };
-                *of_key = snapshot.key(DocId(*of))?;
-                if settings.copies.is_some() {
-                    *copies = snapshot.copies(DocId(*of))?.as_ref().map(CopiesSoFar::new);
-                }
+                verdict = verdict.named(snapshot, settings.copies.is_some())?;
             }
             *verdict.count_in(&mut self.counts) += 1;
             let is_copy = matches!(
@@ -204,6 +197,40 @@ impl Answers<'_> {
 }
 
 impl LineVerdict<'_> {
+    /// Returns `true` if the verdict has the id of a stored document.
+    fn names_documents(&self) -> bool {
+        match self {
+            Self::New(extended) => !extended.extends.is_empty(),
+            verdict => matches!(verdict, Self::Duplicate { .. }),
+        }
+    }
+
+    /// Adds the key of the stored document, and with `counts_copies` its copies.
+    fn named(self, snapshot: &Snapshot, counts_copies: bool) -> Result<Self> {
+        Ok(match self {
+            Self::New(extended) => Self::New(extended.with_keys(snapshot)?),
+            Self::Duplicate {
+                of,
+                distance,
+                alike,
+                ..
+            } => {
+                let copies = match counts_copies {
+                    true => snapshot.copies(DocId(of))?,
+                    false => None,
+                };
+                Self::Duplicate {
+                    of,
+                    of_key: snapshot.key(DocId(of))?,
+                    distance,
+                    alike,
+                    copies: copies.as_ref().map(CopiesSoFar::new),
+                }
+            }
+            verdict => verdict,
+        })
+    }
+
     /// The count of the lines with this verdict.
     fn count_in<'c>(&self, counts: &'c mut VerdictCounts) -> &'c mut u64 {
         match self {
