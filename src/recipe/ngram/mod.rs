@@ -14,6 +14,8 @@
 //! - In between, the weight moves from runs of 3 to runs of 6 with the logarithm of the length, so
 //!   texts of nearly the same length have nearly the same weights.
 
+mod shingle_tables;
+
 use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -27,6 +29,8 @@ use crate::feature::{
 use crate::text::{
     CJK_SHINGLE, Normaliser, Traditional, count_non_cjk, has_letter, is_informative, shingles,
 };
+
+use shingle_tables::ShingleCounts;
 
 /// Letters or digits per shingle in short texts.
 const SHORT_SHINGLE: usize = 3;
@@ -104,9 +108,16 @@ impl Ngram {
             others * usize::from(long_share > 0),
         );
 
-        let pairs = count::<CJK_SHINGLE, 0, P>(&normalised, cjk, &position_of);
-        let single = count::<1, 0, P>(&normalised, cjk, &position_of);
-        let short = count::<0, SHORT_SHINGLE, P>(&normalised, max_short, &position_of);
+        let counted = shingle_tables::count(&normalised, max_short > 0, &position_of);
+        let ShingleCounts {
+            pairs,
+            single,
+            short,
+        } = counted.unwrap_or_else(|| ShingleCounts {
+            pairs: count::<CJK_SHINGLE, 0, P>(&normalised, cjk, &position_of),
+            single: count::<1, 0, P>(&normalised, cjk, &position_of),
+            short: count::<0, SHORT_SHINGLE, P>(&normalised, max_short, &position_of),
+        });
         let long = count::<0, LONG_SHINGLE, P>(&normalised, max_long, &position_of);
 
         // The reliability is computed from one kind of shingle for each script. Long shingles
