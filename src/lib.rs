@@ -176,7 +176,7 @@ pub mod join {
 
 /// Frames: the lines and sentences around the bodies of many texts of a collection.
 pub mod frames {
-    pub use crate::analysis::frames::{Frame, FrameCounter, Frames, TextEnds};
+    pub use crate::analysis::frames::{Frame, FrameCounter, FrameLearner, Frames, TextEnds};
 }
 
 /// Reports of operations on a database file: statistics, vacuum, salvage, reset of the clock.

@@ -194,6 +194,7 @@ mod tests {
             fields: false,
             copies: Some(16),
             scopes: true,
+            frames: Some(10),
         };
         round_trip(&settings, serde_json::to_value(&settings).unwrap());
     }

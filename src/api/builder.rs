@@ -50,6 +50,7 @@ pub struct Builder {
     fields: bool,
     copies: Option<u16>,
     scopes: bool,
+    frames: Option<u16>,
     limits: Limits,
     queue_limits: QueueLimits,
     disk: Option<Arc<dyn Disk>>,
@@ -135,6 +136,7 @@ impl Builder {
             fields,
             copies,
             scopes,
+            frames,
         } = settings;
         Self {
             recipe: Some(recipe.clone()),
@@ -146,6 +148,7 @@ impl Builder {
             fields: *fields,
             copies: *copies,
             scopes: *scopes,
+            frames: *frames,
             ..self
         }
     }
@@ -245,6 +248,47 @@ impl Builder {
     /// ```
     pub fn scopes(mut self, scopes: bool) -> Self {
         self.scopes = scopes;
+        self
+    }
+
+    /// Stores texts, and learns the [frames](crate::frames) around the bodies of the texts: lines
+    /// and sentences at the head or the tail of at least this number of texts, at least two, with
+    /// different bodies; off unless set. [`insert_unless_similar`](Database::insert_unless_similar)
+    /// and [`text_query`](Database::text_query) then compare texts without their frames too: see
+    /// [`Database::set_frames`]. Each [scope](Self::scopes) has its own frames, and all scopes
+    /// share the memory.
+    ///
+    /// The text of each document that is inserted or refused is counted before it is compared. The
+    /// counts take some 25 MiB of memory, at most 60, and up to 45 MiB of the file, which has
+    /// format
+    /// 6. They are stored when the journal is merged, and when the database is closed. After a
+    /// crash, the texts of the journal are counted again; only texts that were refused since the
+    /// last merge no longer count.
+    ///
+    /// ```
+    /// use simdb::{Database, SimilarRule};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let path = folder.path().join("docs.simdb");
+    /// let db = Database::builder().similar(true).frames(3).create(&path)?;
+    /// let frame = "The Northern Herald brings the islands together.";
+    /// let story = |town| {
+    ///     format!("The harbour of {town} was closed on Sunday after a trawler lost her anchor there.")
+    /// };
+    /// for (id, town) in (1..).zip(["Kirkwall", "Stromness", "Lerwick"]) {
+    ///     let text = format!("{frame}\n{}", story(town));
+    ///     db.insert(db.document(id, &text)?)?;
+    /// }
+    /// db.close()?;
+    ///
+    /// let db = Database::open(&path)?;
+    /// assert_eq!(db.frames()?.iter().next().unwrap().text, frame);
+    /// let clean = db.document(9, &story("Lerwick"))?;
+    /// assert!(!db.insert_unless_similar(clean, SimilarRule::default())?.is_inserted());
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn frames(mut self, in_documents: u16) -> Self {
+        self.frames = Some(in_documents.max(2));
         self
     }
 
@@ -501,7 +545,7 @@ impl Builder {
         Ok(Header {
             recipe: self.recipe.clone().unwrap_or_default().description(),
             // Candidates of the forest are compared by their texts, so a forest needs the texts.
-            keep_texts: self.keep_texts || self.similar,
+            keep_texts: self.keep_texts || self.similar || self.frames.is_some(),
             // Stored, so that a version with other keys refuses the file instead of missing texts.
             text_keys: self.similar.then(forest::description),
             frozen: self.frozen,
@@ -511,6 +555,7 @@ impl Builder {
             fields: self.fields,
             copies: self.copies.unwrap_or(0),
             scopes: self.scopes,
+            frames: self.frames.unwrap_or(0),
         })
     }
 
@@ -540,6 +585,7 @@ impl Builder {
             ("fields", self.fields && !has.fields),
             ("copies", self.copies.is_some() && self.copies != has.copies),
             ("scopes", self.scopes && !has.scopes),
+            ("frames", self.frames.is_some() && self.frames != has.frames),
         ];
         match asked.iter().find(|(_, is_missing)| *is_missing) {
             Some((setting, _)) => Err(Error::SettingsMismatch {

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::Change;
+use crate::analysis::frames::TextEnds;
 use crate::error::{Error, Result};
 use crate::ids::scope::{IdRanges, ScopeNumber};
 use crate::ids::{DocId, DocRef, Timestamp};
@@ -73,7 +74,7 @@ impl PreparedChange {
         let fields = document.fields.take().filter(|_| header.fields);
         let copies = document.copies.take().filter(|_| header.copies > 0);
         let arrival = document.arrival;
-        let query = query_of(&change, text.as_deref(), store)?;
+        let query = query_of(&change, text.as_deref(), scope, store)?;
         let key = change.document_mut().and_then(|document| {
             let key = document.key.take()?;
             // Prefetched answers are kept by the id of the document, which is given later.
@@ -130,7 +131,12 @@ impl PreparedChange {
 }
 
 /// The query that decides a change; `None` unless texts decide.
-fn query_of(change: &Change, text: Option<&str>, store: &Store) -> Result<Option<Box<TextQuery>>> {
+fn query_of(
+    change: &Change,
+    text: Option<&str>,
+    scope: ScopeNumber,
+    store: &Store,
+) -> Result<Option<Box<TextQuery>>> {
     let header = store.header();
     // The fingerprint of the document may not be the fingerprint of its text, if it was made
     // elsewhere.
@@ -138,7 +144,8 @@ fn query_of(change: &Change, text: Option<&str>, store: &Store) -> Result<Option
         (Change::InsertUnlessSimilar { document, rule }, Some(text)) => {
             let query = TextQuery::new(text, Some(document.text_fingerprint()));
             let query = query.likeness(rule.likeness).decision(rule.decision);
-            Some(Box::new(query.narrow().with_frames(store.frames())))
+            let query = query.narrow().with_frames(store.frames()?, Some(scope));
+            Some(Box::new(query))
         }
         // No fingerprint recognises a copy of an unreliable text. Its wording has a forest key.
         (Change::InsertUnique { document, .. }, Some(text))
@@ -194,15 +201,44 @@ pub(crate) fn prepare_all(changes: Vec<Change>, store: &Store) -> Result<Vec<Pre
 }
 
 fn prepare_each(changes: Vec<Change>, store: &Store) -> Vec<Result<PreparedChange>> {
+    let header = store.header();
     let is_costly = |change: &Change| {
-        store.header().text_keys.is_some() || matches!(change, Change::InsertUnlessSimilar { .. })
+        header.text_keys.is_some()
+            || header.frames > 0
+            || matches!(change, Change::InsertUnlessSimilar { .. })
     };
     let prepare = |change| PreparedChange::new(change, store);
-    if changes.len() < MIN_PARALLEL_CHANGES || !changes.iter().any(is_costly) {
+    let is_parallel = changes.len() >= MIN_PARALLEL_CHANGES && changes.iter().any(is_costly);
+    if is_parallel || header.frames > 0 {
+        number_scopes(&changes, store);
+    }
+    if header.frames > 0 {
+        learn_frames(&changes, is_parallel, store);
+    }
+    if !is_parallel {
         return changes.into_iter().map(prepare).collect();
     }
-    number_scopes(&changes, store);
     store.in_parallel(|| changes.into_par_iter().map(prepare).collect())
+}
+
+/// Counts the lines at the ends of all texts. Before the texts are compared: each of them may be
+/// the last that makes a line of the others a frame.
+fn learn_frames(changes: &[Change], is_parallel: bool, store: &Store) {
+    let documents = changes.iter().filter_map(Change::document);
+    let texts = documents.filter_map(|document| {
+        let scope = document.scope.as_deref();
+        if let Some(scope) = scope {
+            refuse_scope(scope, store.header().scopes, store.path()).ok()?;
+        }
+        Some((store.scope_of(scope).ok()?.0, document.text.as_deref()?))
+    });
+    let texts: Vec<(u64, &str)> = texts.collect();
+    let ends = |(scope, text): (u64, &str)| (scope, TextEnds::new(text));
+    let ends = match is_parallel {
+        true => store.in_parallel(|| texts.into_par_iter().map(ends).collect()),
+        false => texts.into_iter().map(ends).collect(),
+    };
+    store.learn(ends);
 }
 
 /// Numbers the scopes of documents in order of the documents, so that ids do not depend on the

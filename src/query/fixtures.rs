@@ -75,6 +75,7 @@ fn create(folder: &TempDir, keep_texts: bool) -> Store {
         fields: false,
         copies: 0,
         scopes: false,
+        frames: 0,
     };
     let db_path = DbPath::on_system_disk(&folder.path().join("store"));
     Store::create(&db_path, header, 64 << 20, Limits::small()).unwrap()

@@ -18,7 +18,7 @@ use crate::analysis::{Analysed, PackedWording, PackedWordings};
 use crate::document::Match;
 use crate::error::Result;
 use crate::forest::ForestSearch;
-use crate::ids::scope::IdRanges;
+use crate::ids::scope::{IdRanges, ScopeNumber};
 use crate::ids::{DocId, Fingerprint};
 use crate::measure::containment::{Containment, Verdict};
 use crate::measure::decision::answer_order;
@@ -129,6 +129,9 @@ pub(crate) fn similar_in_overlay(
     search.verify(&search.candidates_in_overlay()?)
 }
 
+/// The decision about a text; `None` if neither text covers the other.
+type Decided = Option<(Resemblance, Containment)>;
+
 /// A query in one state of the database.
 struct SimilarSearch<'s, A: ViewAccess> {
     view: &'s View<A>,
@@ -234,16 +237,17 @@ impl<'s, A: ViewAccess> SimilarSearch<'s, A> {
     /// Decides about some documents that are alike. Their texts are read only if the words decide.
     fn decide(&self, alike: &[Alike]) -> Result<Vec<Similar>> {
         let (query, mut found) = (self.query, Vec::new());
-        let mut last: Option<(String, Option<(Resemblance, Containment)>)> = None;
+        let mut last: Option<((String, ScopeNumber), Decided)> = None;
         for alike in alike {
             let (mut resemblance, mut containment) = (alike.resemblance, None);
             if query.decides_by_words() {
                 let Some(text) = self.view.text(alike.id)? else {
                     continue;
                 };
+                let text = (text, self.view.scope_of(alike.id));
                 let decided = match last {
                     Some((other, decided)) if other == text => decided,
-                    _ => query.decide(&Analysed::lazy(&*text), resemblance),
+                    _ => query.decide(&Analysed::lazy(&*text.0), text.1, resemblance),
                 };
                 if let Some((of_bodies, found)) = decided.clone() {
                     (resemblance, containment) = (of_bodies, Some(Box::new(found)));
@@ -278,7 +282,10 @@ impl<'s, A: ViewAccess> SimilarSearch<'s, A> {
         if !self.query.decides_by_words() {
             return self.document(id, resemblance, None);
         }
-        match self.query.decide(&text, resemblance) {
+        match self
+            .query
+            .decide(&text, self.view.scope_of(id), resemblance)
+        {
             Some((resemblance, found)) => self.document(id, resemblance, Some(Box::new(found))),
             None => Ok(None),
         }

@@ -1,5 +1,6 @@
 //! [`TextQuery`]: the text of a similar search, with its options.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::analysis::Analysed;
@@ -46,8 +47,26 @@ pub struct TextQuery {
 #[derive(Clone, Debug)]
 struct FramedText {
     frames: Arc<Frames>,
-    body: Analysed,
-    own: Vec<String>,
+    /// The scope of the text; `None` for the scope of each text that it is compared with.
+    scope: Option<ScopeNumber>,
+    body: Body,
+}
+
+/// A text without its frames, and the frames.
+#[derive(Clone, Debug)]
+struct Body {
+    text: Analysed,
+    frames: Vec<String>,
+}
+
+impl Body {
+    fn new(text: &str, scope: ScopeNumber, frames: &Frames) -> Self {
+        let own = frames.of_text(scope.0, text).into_iter();
+        Self {
+            frames: own.map(str::to_owned).collect(),
+            text: Analysed::lazy(&*frames.body(scope.0, text)),
+        }
+    }
 }
 
 impl TextQuery {
@@ -159,16 +178,13 @@ impl TextQuery {
         self
     }
 
-    /// Leaves frames out of the texts that are compared.
-    pub(crate) fn with_frames(mut self, frames: Arc<Frames>) -> Self {
-        self.frames = (!frames.is_empty()).then(|| {
-            let text = self.text.text();
-            let own = frames.of_text(0, text).into_iter().map(str::to_owned);
-            FramedText {
-                own: own.collect(),
-                body: Analysed::lazy(&*frames.body(0, text)),
-                frames,
-            }
+    /// Leaves frames out of the texts that are compared: the frames of the scope of each text. If
+    /// the scope of the text of the query is `None`, it has the frames of the other text.
+    pub(crate) fn with_frames(mut self, frames: Arc<Frames>, scope: Option<ScopeNumber>) -> Self {
+        self.frames = (!frames.is_empty()).then(|| FramedText {
+            body: Body::new(self.text.text(), scope.unwrap_or_default(), &frames),
+            scope,
+            frames,
         });
         self
     }
@@ -201,7 +217,10 @@ impl TextQuery {
 
     /// Bytes of the prepared text and its minima, and of its body.
     pub(crate) fn len_bytes(&self) -> usize {
-        let body_bytes = self.frames.as_ref().map_or(0, |text| text.body.len_bytes());
+        let body_bytes = self
+            .frames
+            .as_ref()
+            .map_or(0, |framed| framed.body.text.len_bytes());
         self.text.len_bytes() + body_bytes
     }
 
@@ -268,18 +287,19 @@ impl TextQuery {
         self.decision.compares_words()
     }
 
-    /// The resemblance and the containment of the text, A, and another text, B, which are alike by
+    /// The resemblance and the containment of the text, A, and another text of a scope, B, alike by
     /// the [`verifier`](Self::verifier): of their bodies, or else of the whole texts. `None` if
     /// neither covers the other.
     pub(super) fn decide(
         &self,
         other: &Analysed,
+        scope: ScopeNumber,
         resemblance: Resemblance,
     ) -> Option<(Resemblance, Containment)> {
         let of_bodies = self
             .frames
             .as_ref()
-            .and_then(|text| self.decide_bodies(text, other));
+            .and_then(|framed| self.decide_bodies(framed, other, scope));
         of_bodies.or_else(|| {
             let is_alike = self.frames.is_none() || resemblance.is_enough(&self.likeness);
             let found = is_alike.then(|| self.text.removable(other, self.decision));
@@ -289,18 +309,25 @@ impl TextQuery {
 
     fn decide_bodies(
         &self,
-        FramedText { frames, body, own }: &FramedText,
+        framed: &FramedText,
         other: &Analysed,
+        scope: ScopeNumber,
     ) -> Option<(Resemblance, Containment)> {
-        let others = frames.of_text(0, other.text());
-        if own.is_empty() && others.is_empty() {
+        let frames = &framed.frames;
+        let own = match framed.scope {
+            None if scope != ScopeNumber::default() => {
+                Cow::Owned(Body::new(self.text.text(), scope, frames))
+            }
+            _ => Cow::Borrowed(&framed.body),
+        };
+        let other = Body::new(other.text(), scope, frames);
+        if own.frames.is_empty() && other.frames.is_empty() {
             return None;
         }
-        let other_body = Analysed::lazy(&*frames.body(0, other.text()));
-        let resemblance = compare(body, &other_body, &self.likeness)?;
-        let mut found = match body.text() == other_body.text() {
+        let resemblance = compare(&own.text, &other.text, &self.likeness)?;
+        let mut found = match own.text.text() == other.text.text() {
             true => Containment::identical(),
-            false => body.removable(&other_body, self.decision)?,
+            false => own.text.removable(&other.text, self.decision)?,
         };
         let forgiven = |a: &str, b: &str| Forgiven {
             a: a.to_owned(),
@@ -309,10 +336,10 @@ impl TextQuery {
         };
         found
             .forgiven
-            .extend(own.iter().map(|frame| forgiven(frame, "")));
+            .extend(own.frames.iter().map(|frame| forgiven(frame, "")));
         found
             .forgiven
-            .extend(others.iter().map(|frame| forgiven("", frame)));
+            .extend(other.frames.iter().map(|frame| forgiven("", frame)));
         Some((resemblance, found))
     }
 }

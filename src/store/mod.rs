@@ -35,7 +35,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::analysis::Analysed;
-use crate::analysis::frames::Frames;
+use crate::analysis::frames::{Frames, TextEnds};
 use crate::document::Within;
 use crate::error::{Error, Result};
 use crate::ids::scope::{IdRanges, ScopeNumber};
@@ -195,12 +195,30 @@ impl Store {
     }
 
     /// The frames that similar queries and inserts do not compare.
-    pub(crate) fn frames(&self) -> Arc<Frames> {
-        Arc::clone(&self.tables().frames.read())
+    pub(crate) fn frames(&self) -> Result<Arc<Frames>> {
+        self.tables().frames()
+    }
+
+    /// The frames with the number of texts that have them now.
+    pub(crate) fn counted_frames(&self) -> Result<Frames> {
+        self.tables().counted_frames()
     }
 
     pub(crate) fn set_frames(&self, frames: Frames) {
-        *self.tables().frames.write() = Arc::new(frames);
+        self.tables().set_frames(frames);
+    }
+
+    /// Counts the ends of texts of scopes, in a database that keeps frames.
+    pub(crate) fn learn(&self, texts: Vec<(u64, TextEnds)>) {
+        // A document without a comparison is stored also beside damaged frames.
+        if let Err(error) = self.tables().learn(texts) {
+            log::error!("no frames are learned: {error}");
+        }
+    }
+
+    /// The name of a scope; `None` for the empty scope and an unknown one.
+    pub(crate) fn scope_name(&self, scope: ScopeNumber) -> Option<String> {
+        self.scopes().name(scope).map(|name| name.to_string())
     }
 
     /// The number of the scope of a new document, which may be the first document of the scope.

@@ -13,6 +13,7 @@ mod compatibility;
 mod copies;
 mod decision;
 mod expiry;
+mod frames;
 mod golden;
 mod groups;
 mod invalid;

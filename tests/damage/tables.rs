@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use redb::{ReadableDatabase, ReadableTable, TableDefinition};
-use simdb::{Change, DocId, Document, Error, Fingerprint, Outcome};
+use simdb::{Change, Database, DocId, Document, Error, Fingerprint, Outcome};
 
 use crate::corpus::replace_setting;
 use test_support::{builder, documents, engine::with_engine, folder};
@@ -47,6 +47,65 @@ fn replace_rows<K: TableKey>(path: &Path, table: &str, rows: &[(K, Vec<u8>)]) {
 /// Copies a table of one file over that of another.
 fn exchange<K: TableKey>(from: &Path, to: &Path, table: &str) {
     replace_rows::<K>(to, table, &rows_of(from, table));
+}
+
+#[test]
+fn damaged_frames_are_found_by_check_and_learned_anew_by_salvage() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let database = builder().similar(true).frames(5).create(&path).unwrap();
+    let line = "The Northern Herald brings the islands together every morning.";
+    for id in 1..30_u64 {
+        let text = format!(
+            "{line}\nHarbour {id} lost {id} boats, {id} nets and pier {id} near cape {id}."
+        );
+        let inserted = database.insert(database.document(id, &text).unwrap());
+        assert!(inserted.unwrap().is_inserted());
+    }
+    let frames = |database: &Database| {
+        let frames = database.frames().unwrap();
+        frames
+            .iter()
+            .map(|frame| frame.text.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(frames(&database), [line]);
+    database.close().unwrap();
+    let rows = TableDefinition::<&str, &[u8]>::new("frames");
+    with_engine(&path, |engine| {
+        let transaction = engine.begin_write().unwrap();
+        {
+            let mut table = transaction.open_table(rows).unwrap();
+            let row = |row: u8| format!("frames-{row:02x}");
+            let stored = (0..=255)
+                .find(|at| table.get(&*row(*at)).unwrap().is_some())
+                .unwrap();
+            table
+                .insert(&*row(stored), &b"\0\0\0\0damaged"[..])
+                .unwrap();
+        }
+        transaction.commit().unwrap();
+    });
+    let database = Database::open(&path).unwrap();
+    let damage = database.check().unwrap();
+    assert!(
+        damage.len() == 1 && damage[0].contains("of table frames is damaged"),
+        "{damage:?}"
+    );
+    let text = format!("{line}\nA new story.");
+    assert!(matches!(
+        database.text_query(&text),
+        Err(Error::Corrupt { .. })
+    ));
+    // The documents can be read and written.
+    let inserted = database.insert(database.document(99, &text).unwrap());
+    assert!(inserted.unwrap().is_inserted());
+    database.close().unwrap();
+    let saved = folder.path().join("saved.simdb");
+    builder().salvage(&path, &saved, 64 << 20).unwrap();
+    let database = Database::open(&saved).unwrap();
+    assert_eq!(frames(&database), [line]);
+    assert_eq!(database.check().unwrap(), [""; 0]);
 }
 
 #[test]

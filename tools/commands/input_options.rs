@@ -1,6 +1,6 @@
 //! [`InputOptions`]: the options of verbs that read a corpus.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
@@ -45,6 +45,15 @@ pub struct InputOptions {
 impl InputOptions {
     pub fn inputs(&self) -> Result<Vec<Input>> {
         inputs(&self.inputs, self.format, &self.fields)
+    }
+
+    /// The input, if it is the only one and a database: `FILE.simdb`.
+    pub fn database(&self) -> Option<&Path> {
+        let [path] = self.inputs.as_slice() else {
+            return None;
+        };
+        let is_database = path.extension().is_some_and(|ending| ending == "simdb");
+        (is_database && self.format.is_none()).then_some(path)
     }
 
     /// The fields of a document, which must differ.

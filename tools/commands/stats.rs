@@ -135,6 +135,7 @@ impl StatsReport {
             "fields": settings.fields,
             "copies": settings.copies,
             "scopes": settings.scopes,
+            "frames": settings.frames,
             "similar": settings.similar,
             "keep_arrivals": settings.retention.is_some(),
             "retention_seconds": window.map(|window| window.as_secs_f64()),

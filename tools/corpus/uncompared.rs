@@ -1,9 +1,11 @@
 //! [`Uncompared`]: what is left out of the texts of a corpus before they are compared.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use rayon::prelude::*;
 use simdb::Database;
-use simdb::frames::{FrameCounter, Frames, TextEnds};
+use simdb::frames::{FrameCounter, FrameLearner, Frames, TextEnds};
 
 use super::records::InputRecords;
 use super::repeated_blocks::RepeatedBlocks;
@@ -103,78 +105,69 @@ pub fn learn_frames(in_documents: u64, records: &InputRecords<'_>) -> Result<Fra
     Ok(counter.frames())
 }
 
-/// The frames of a database, learned from its texts and from texts that arrive.
-pub struct FrameLearner {
-    counter: FrameCounter,
-    texts: usize,
-    /// The number of texts from which on the frames are selected again.
-    next: usize,
-}
+/// The frames of a database that does not keep them, learned from its texts and from texts that
+/// arrive.
+pub struct StreamFrames(FrameLearner);
 
-/// The frames are selected again after a quarter more texts, within these bounds. A selection among
-/// 65,536 lines takes half a second.
-const SELECTION_TEXTS: (usize, usize) = (16, 1 << 14);
-
-impl FrameLearner {
+impl StreamFrames {
     /// Counts the lines of all stored texts, and sets the frames of the database.
     pub fn new(in_documents: u64, database: &Database) -> Result<Self> {
-        let mut learner = Self {
-            counter: FrameCounter::new(in_documents),
-            texts: 0,
-            next: 0,
-        };
-        let (mut batch, mut batch_bytes) = (Vec::new(), 0);
-        for document in database.snapshot()?.documents() {
-            let Some(text) = document?.text else {
-                continue;
-            };
-            batch_bytes += text.len();
-            batch.push(text);
-            if batch_bytes >= BATCH_BYTES {
-                batch_bytes = 0;
-                learner.count(std::mem::take(&mut batch));
-            }
-        }
-        learner.count(batch);
-        learner.select(database)?;
-        Ok(learner)
+        let mut frames = Self(FrameLearner::new(in_documents));
+        each_stored_texts(database, |texts| frames.learn(texts, database))?;
+        Ok(frames)
     }
 
-    /// Counts the lines of new texts, and sets the frames of the database if many texts are new.
+    /// Counts the lines of new texts, and sets the frames of the database if they are others.
     pub fn learn(&mut self, texts: Vec<String>, database: &Database) -> Result<()> {
-        self.count(texts);
-        match self.texts >= self.next {
-            true => self.select(database),
-            false => Ok(()),
+        let before = Arc::clone(self.0.frames());
+        self.0
+            .learn(ends(texts.into_iter().map(|text| (0, text)).collect()));
+        let frames = self.0.frames();
+        if !Arc::ptr_eq(&before, frames) {
+            database.set_frames(Frames::clone(frames))?;
+        }
+        Ok(())
+    }
+}
+
+/// Counts the lines of the stored texts of a database.
+pub fn count_stored(counter: &mut FrameCounter, database: &Database) -> Result<()> {
+    each_stored_texts(database, |texts| {
+        push_all(texts.into_iter().map(|text| (0, text)).collect(), counter);
+        Ok(())
+    })
+}
+
+/// Calls `each` with the stored texts, some MiB at a time.
+fn each_stored_texts(
+    database: &Database,
+    mut each: impl FnMut(Vec<String>) -> Result<()>,
+) -> Result<()> {
+    let (mut batch, mut batch_bytes) = (Vec::new(), 0);
+    for document in database.snapshot()?.documents() {
+        let Some(text) = document?.text else {
+            continue;
+        };
+        batch_bytes += text.len();
+        batch.push(text);
+        if batch_bytes >= BATCH_BYTES {
+            batch_bytes = 0;
+            each(std::mem::take(&mut batch))?;
         }
     }
+    each(batch)
+}
 
-    /// The frames of the texts so far.
-    pub fn frames(&self) -> Frames {
-        self.counter.frames()
-    }
-
-    fn count(&mut self, texts: Vec<String>) {
-        self.texts += texts.len();
-        push_all(
-            texts.into_iter().map(|text| (0, text)).collect(),
-            &mut self.counter,
-        );
-    }
-
-    fn select(&mut self, database: &Database) -> Result<()> {
-        let (least, most) = SELECTION_TEXTS;
-        self.next = self.texts + (self.texts / 4).clamp(least, most);
-        Ok(database.set_frames(self.frames())?)
-    }
+/// The ends of texts of groups, cut on all cores.
+fn ends(texts: Vec<(u64, String)>) -> Vec<(u64, TextEnds)> {
+    let texts = texts.into_par_iter();
+    texts
+        .map(|(group, text)| (group, TextEnds::new(&text)))
+        .collect()
 }
 
 fn push_all(texts: Vec<(u64, String)>, counter: &mut FrameCounter) {
-    let ends = texts.into_par_iter();
-    let ends: Vec<_> = ends
-        .map(|(group, text)| (group, TextEnds::new(&text)))
-        .collect();
-    for (group, ends) in ends {
+    for (group, ends) in ends(texts) {
         counter.push(group, ends);
     }
 }

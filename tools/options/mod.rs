@@ -170,7 +170,7 @@ impl FieldNames {
 }
 
 /// The options of a new database.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct NewDatabase {
     #[command(flatten)]
     pub recipe: RecipeOptions,
@@ -225,6 +225,23 @@ pub struct NewDatabase {
         help_heading = "New database"
     )]
     pub copies: Option<u16>,
+
+    /// Learn the frames that at least N texts have, and compare texts without them [default: 10]
+    ///
+    /// A frame is a line or a sentence at the head or the tail of N texts with different bodies, as
+    /// for `simdb-cli dedup --ignore-frames`. The texts are kept. What is learned is kept in the
+    /// database, in at most 45 MiB, with frames for each scope; `simdb-cli frames` lists the
+    /// frames.
+    #[arg(
+        long,
+        value_name = "N",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "10",
+        value_parser = clap::value_parser!(u16).range(2..),
+        help_heading = "New database"
+    )]
+    pub ignore_frames: Option<u16>,
 }
 
 impl NewDatabase {
@@ -247,7 +264,7 @@ impl NewDatabase {
         }
         Ok(Settings {
             recipe: self.recipe()?.unwrap_or_else(Recipe::ngram),
-            keep_texts: self.keep_texts || self.similar,
+            keep_texts: self.keep_texts || self.similar || self.ignore_frames.is_some(),
             similar: self.similar,
             retention,
             frozen: false,
@@ -255,6 +272,7 @@ impl NewDatabase {
             fields: false,
             copies: self.copies,
             scopes: false,
+            frames: self.ignore_frames,
         })
     }
 
@@ -293,6 +311,9 @@ impl NewDatabase {
         let copies = self
             .copies
             .map_or(String::new(), |newest| format!("--copies {newest}"));
+        let frames = self
+            .ignore_frames
+            .map_or(String::new(), |number| format!("--ignore-frames={number}"));
         let is_other = |asked: Retention| kept.is_none_or(|kept| kept.window != asked.window);
         for (option, is_missing) in [
             ("--keep-texts", self.keep_texts && !settings.keep_texts),
@@ -310,6 +331,10 @@ impl NewDatabase {
             (
                 &copies,
                 self.copies.is_some() && self.copies != settings.copies,
+            ),
+            (
+                &frames,
+                self.ignore_frames.is_some() && self.ignore_frames != settings.frames,
             ),
         ] {
             if is_missing {

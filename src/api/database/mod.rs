@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use parking_lot::RwLock;
 
-use crate::analysis::frames::Frames;
+use crate::analysis::frames::{Frame, Frames};
 use crate::api::snapshot::Snapshot;
 use crate::document::{Document, Match};
 use crate::error::{Error, Result};
+use crate::ids::scope::ScopeNumber;
 use crate::ids::{DocRef, Fingerprint, TextFingerprint};
 use crate::ingest::group_commit::{GroupCommit, QueueLimits};
 use crate::progress::{Progress, ProgressHandler};
@@ -49,6 +50,10 @@ pub struct Settings {
     /// `true` if documents may have scopes: see [`Builder::scopes`](crate::Builder::scopes).
     #[cfg_attr(feature = "serde", serde(default))]
     pub scopes: bool,
+    /// The number of texts with a frame; `None` if frames are not learned: see
+    /// [`Builder::frames`](crate::Builder::frames).
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub frames: Option<u16>,
 }
 
 /// A near-duplicate database in one file. `Send` and `Sync`: threads share it in an
@@ -124,6 +129,7 @@ impl Database {
             fields,
             copies,
             scopes,
+            frames,
         } = store.header();
         let recipe = recipe_of(stored, asked, store.path())?;
         let settings = Settings {
@@ -136,6 +142,7 @@ impl Database {
             fields: *fields,
             copies: (*copies > 0).then_some(*copies),
             scopes: *scopes,
+            frames: (*frames > 0).then_some(*frames),
         };
         Ok(Self {
             path: store.path().to_path_buf(),
@@ -321,15 +328,36 @@ impl Database {
     /// A query for [`Snapshot::similar`].
     ///
     /// # Errors
-    /// None at present: without fingerprints of texts (recipe `weighted`), the forest alone selects
-    /// candidates.
+    /// [`Error::Corrupt`], [`Error::Storage`] if the frames cannot be read. Without fingerprints of
+    /// texts (recipe `weighted`), the forest alone selects candidates.
     pub fn text_query(&self, text: &str) -> Result<TextQuery> {
         let made = match self.fingerprint(text) {
             Err(Error::NoTexts { .. }) => None,
             made => Some(made?),
         };
-        let frames = self.handle()?.store.frames();
-        Ok(TextQuery::new(text, made).with_frames(frames))
+        let store = &self.handle()?.store;
+        // The scope of the text is not known.
+        let scope = (!store.header().scopes).then(ScopeNumber::default);
+        Ok(TextQuery::new(text, made).with_frames(store.frames()?, scope))
+    }
+
+    /// The frames that are left out of texts at the head and the tail: the frames that a database
+    /// with [`Builder::frames`](crate::Builder::frames) has learned, with their numbers of texts,
+    /// or the frames that were [set](Self::set_frames). The [group](crate::frames::Frame::group) of
+    /// a frame is the number of its scope, or 0.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Storage`], [`Error::Closed`].
+    pub fn frames(&self) -> Result<Frames> {
+        self.handle()?.store.counted_frames()
+    }
+
+    /// The name of the scope of a learned frame; `None` for the documents without a scope.
+    ///
+    /// # Errors
+    /// [`Error::Closed`].
+    pub fn scope_of_frame(&self, frame: &Frame) -> Result<Option<String>> {
+        Ok(self.handle()?.store.scope_name(ScopeNumber(frame.group)))
     }
 
     /// Sets the frames of group 0 that [`insert_unless_similar`](Self::insert_unless_similar) and
@@ -337,8 +365,8 @@ impl Database {
     /// alike are then compared by their bodies too, and an answer names the frames among the
     /// [forgiven](crate::containment::Containment::forgiven) differences.
     ///
-    /// The file does not keep the frames: they are learned from the stored texts and from the texts
-    /// that arrive, by a [`FrameCounter`](crate::frames::FrameCounter).
+    /// The file does not keep these frames, which replace the learned frames of a database with
+    /// [`Builder::frames`](crate::Builder::frames) until it is closed.
     ///
     /// # Errors
     /// [`Error::Closed`] after [`close`](Self::close).

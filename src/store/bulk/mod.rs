@@ -14,7 +14,7 @@
 //! file at the end ([`new_file`]). The first document with an id stays; a later one with another
 //! fingerprint is a [`Conflict`].
 //!
-//! May use `tables`, `pager`, `disk` and the write transactions of `commit`.
+//! May use `tables`, `pager`, `disk`, the write transactions of `commit` and the frames of `view`.
 
 mod in_order;
 mod keys;
@@ -30,6 +30,7 @@ mod worker;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::analysis::frames::FrameLearner;
 use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::ids::scope::{LAST_SEQUENCE, ScopeNumber, sequence};
@@ -52,6 +53,7 @@ use crate::store::tables::edit::{DocumentEdit, Refused};
 use crate::store::tables::schema::Header;
 use crate::store::tables::scopes::ScopeNames;
 use crate::store::tables::texts::refuse_unstorable;
+use crate::store::view::table_store::TableStore;
 
 pub use crate::store::bulk::reporter::Conflict;
 
@@ -89,6 +91,7 @@ pub(crate) struct Load {
     /// The [sequence] of the id of the next document, in a database with keys.
     next_sequence: u64,
     scopes: Arc<ScopeNames>,
+    frames: LoadedFrames,
     /// Documents pushed.
     documents: u64,
     header: Header,
@@ -101,6 +104,15 @@ pub(crate) struct Load {
     /// The memory of one sort.
     sorter_bytes: usize,
     context: SortContext,
+}
+
+/// The frames of a load.
+enum LoadedFrames {
+    /// A database that keeps no frames.
+    None,
+    /// A new file.
+    New(Box<FrameLearner>),
+    Existing(Arc<TableStore>),
 }
 
 enum PushStage {
@@ -139,6 +151,9 @@ impl Load {
         let target = Target::Existing(Box::new(transaction));
         let mut load = Self::new(store.path(), memory_bytes, store.header());
         load.scopes = Arc::clone(store.scopes());
+        if store.header().frames > 0 {
+            load.frames = LoadedFrames::Existing(Arc::clone(&store.tables));
+        }
         if store.header().keys {
             load.next_sequence = store.read()?.next_sequence()?;
         }
@@ -169,6 +184,10 @@ impl Load {
             keys: (keeps.keys).then(|| PushedKeys::new(sorter_bytes, &context)),
             next_sequence: 1,
             scopes: Arc::default(),
+            frames: match header.frames {
+                0 => LoadedFrames::None,
+                number => LoadedFrames::New(Box::new(FrameLearner::new(u64::from(number)))),
+            },
             documents: 0,
             header: header.clone(),
             now: Timestamp::now(),
@@ -373,6 +392,11 @@ impl Load {
     }
 
     fn write_texts(&mut self) -> Result<()> {
+        match &mut self.frames {
+            LoadedFrames::None => {}
+            LoadedFrames::New(learner) => learner.learn(self.texts.ends()),
+            LoadedFrames::Existing(store) => store.learn(self.texts.ends())?,
+        }
         match &mut self.stage {
             Some(PushStage::Sorting(target)) if self.header.keeps().has_texts_table() => {
                 target.in_transaction(|transaction| self.texts.write(transaction))
@@ -408,6 +432,11 @@ impl Load {
                 false => DocId::default(),
             },
             scopes: self.header.scopes.then_some(self.scopes),
+            frame_rows: match self.frames {
+                LoadedFrames::New(learner) => learner.all_rows(),
+                // The commit writes the rows of an open database.
+                LoadedFrames::None | LoadedFrames::Existing(_) => Vec::new(),
+            },
             now: self.now,
         };
         writer.run(self.new_documents, self.pushed, self.texts, self.keys)

@@ -88,6 +88,8 @@ pub(super) struct TableWriter<'o> {
     pub(super) retention: Option<Retention>,
     /// The names of the scopes; `None` in a database without scopes.
     pub(super) scopes: Option<Arc<ScopeNames>>,
+    /// The rows of table `frames`, in a new file that keeps frames.
+    pub(super) frame_rows: Vec<(u8, Vec<u8>)>,
     /// The largest [sequence](crate::ids::scope::sequence) of an id given to a document with a key;
     /// 0 in a database without keys.
     pub(super) last_id: DocId,
@@ -137,6 +139,7 @@ impl TableWriter<'_> {
             counters.add(report.inserted, distinct_fingerprints, unreliable);
             counters.latest_arrival = counters.latest_arrival.max(new_documents.latest_arrival);
             counters.last_id = counters.last_id.max(self.last_id);
+            transaction.write_frames(&self.frame_rows)?;
             match &self.scopes {
                 Some(scopes) => transaction.write_scopes(scopes),
                 None => Ok(()),

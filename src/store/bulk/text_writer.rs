@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use crate::analysis::Analysed;
+use crate::analysis::frames::TextEnds;
 use crate::error::Result;
 use crate::ids::DocId;
 use crate::ids::scope::ScopeNumber;
@@ -59,6 +60,17 @@ impl TextWriter {
         self.pending_bytes > self.batch_bytes
     }
 
+    /// The ends of the gathered texts, each with its scope.
+    pub(super) fn ends(&self) -> Vec<(u64, TextEnds)> {
+        let ends = |(id, record): &(DocId, Record)| {
+            let text = record.has_text().then(|| record.text())?;
+            Some((scope_of(*id, record).0, TextEnds::new(text)))
+        };
+        let pending = &self.pending;
+        self.context
+            .run(|| pending.par_iter().filter_map(ends).collect())
+    }
+
     /// Stores the first gathered text of each id, unless its document was stored before the load.
     pub(super) fn write(&mut self, transaction: &mut WriteTransaction) -> Result<()> {
         self.pending_bytes = 0;
@@ -97,9 +109,7 @@ impl TextWriter {
     fn encode(&self, texts: &[(DocId, Record)]) -> Result<Vec<EncodedText>> {
         let keeps_keys = self.keys.is_some();
         let encode = |encoder: &mut Encoder, (id, record): &(DocId, Record)| {
-            // A document of the empty scope has no scope in its record.
-            let scope = record.scope().map(|_| ScopeNumber::of(*id));
-            let scope = scope.unwrap_or_default();
+            let scope = scope_of(*id, record);
             let keyed = keeps_keys.then(|| Analysed::keyed(record.clone()).in_scope(scope));
             let sketch = keyed.as_ref().and_then(Analysed::sketch);
             Ok(EncodedText {
@@ -136,6 +146,12 @@ impl TextWriter {
     pub(super) fn key_entries(&self) -> u64 {
         self.keys.as_ref().map_or(0, |sorter| sorter.len())
     }
+}
+
+/// The scope of a new document. A document of the empty scope has no scope in its record.
+fn scope_of(id: DocId, record: &Record) -> ScopeNumber {
+    let scope = record.scope().map(|_| ScopeNumber::of(id));
+    scope.unwrap_or_default()
 }
 
 /// The texts whose documents are not stored.

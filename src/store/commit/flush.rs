@@ -97,6 +97,7 @@ impl Store {
                     // still counts from its arrival, so the arrival is kept.
                     let counts = self.memtables.lock().counts;
                     last.advance_latest_arrival(counts.and_then(|counts| counts.latest_arrival));
+                    last.store_frames();
                     // The mark is in the same commit as the last changes: after a crash, recovery
                     // either repeats the whole flush or does not read this journal.
                     last.mark_journal(mark)
@@ -156,6 +157,10 @@ impl Store {
         write_guard: &mut WriteGuard,
     ) -> Result<()> {
         self.flush_all(write_guard)?;
+        // Documents that were refused change no table, but their texts count.
+        let mut transaction = self.begin_on_tables()?;
+        transaction.store_frames();
+        transaction.commit()?;
         // After the flush, which completes a file that was only moved. The journals at the path of
         // another file may belong to that file.
         self.refuse_if_gone()?;

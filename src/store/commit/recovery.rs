@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use super::{Memtables, Store};
 use crate::advice::Advice;
 use crate::analysis::Analysed;
+use crate::analysis::frames::TextEnds;
 use crate::error::{Error, Result};
 use crate::ids::scope::ScopeNumber;
 use crate::record::Record;
@@ -251,6 +252,7 @@ impl Journals<'_> {
             let memtable = Arc::new(Memtable::new());
             let visible = self.tables.pool.run(|| {
                 let keeps = self.tables.header.keeps();
+                self.learn(&edits);
                 if keeps.text_keys {
                     (edits.par_iter_mut()).for_each(|edit| add_keys(edit, keeps));
                 }
@@ -264,6 +266,25 @@ impl Journals<'_> {
                 journal,
             }
         }))
+    }
+
+    /// Counts the ends of the texts of a journal. The file has what was learned until the last
+    /// flush, perhaps some of these texts too, which are then counted twice; their bodies are not.
+    fn learn(&self, edits: &[DocumentEdit]) {
+        let header = &self.tables.header;
+        if header.frames == 0 {
+            return;
+        }
+        let ends = |edit: &DocumentEdit| {
+            let record = edit.text.record().filter(|record| record.has_text())?;
+            let scope = header.keeps().scope_of(edit.id);
+            Some((scope.0, TextEnds::new(record.text())))
+        };
+        let texts = edits.par_iter().filter_map(ends).collect();
+        // `check` reports damaged frames. The documents can be read without them.
+        if let Err(error) = self.tables.learn(texts) {
+            log::error!("no frames are learned: {error}");
+        }
     }
 
     /// Restores the names of scopes whose first documents are in a journal.

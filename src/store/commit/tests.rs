@@ -65,6 +65,7 @@ fn create(path: &Path) -> Store {
         fields: false,
         copies: 0,
         scopes: false,
+        frames: 0,
     };
     Store::create(
         &DbPath::on_system_disk(path),

@@ -71,6 +71,7 @@ fn header(retention: Option<Retention>, frozen: bool) -> Header {
         fields: false,
         copies: 0,
         scopes: false,
+        frames: 0,
     }
 }
 

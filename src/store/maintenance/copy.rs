@@ -34,6 +34,7 @@ pub(crate) fn backup(store: &Store, path: &Path, progress: &ProgressHandler) -> 
     let view = store.read()?;
     let progress = &progress.for_operation(&STAGE_TIMES);
     copy(&view.tables, &file, progress)?;
+    copy_frames(store, &file)?;
     for edits in view.unflushed_edits() {
         let mut transaction = file.write()?;
         transaction.apply(edits)?;
@@ -81,6 +82,7 @@ pub(crate) fn vacuum(
     let file = NewFile::create_replacement(&target, &header, cache_bytes, permissions, journal)?;
     let progress = &progress.for_operation(&STAGE_TIMES);
     copy(&store.read()?.tables, &file, progress)?;
+    copy_frames(&store, &file)?;
     if let Some(permissions) = permissions {
         file.set_permissions(permissions)?;
     }
@@ -128,6 +130,14 @@ fn copy(tables: &SnapshotTables, file: &NewFile, progress: &ProgressHandler) -> 
     if tables.keeps.scopes {
         transaction.write_scopes(tables.scopes())?;
     }
+    transaction.commit()
+}
+
+/// Writes what was learned of frames until now.
+fn copy_frames(store: &Store, file: &NewFile) -> Result<()> {
+    let rows = store.tables().all_frame_rows()?;
+    let mut transaction = file.write()?;
+    transaction.write_frames(&rows)?;
     transaction.commit()
 }
 

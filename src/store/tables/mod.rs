@@ -1,8 +1,8 @@
 //! The tables of one file as seen by one transaction.
 //!
 //! [`schema`] lists the tables and the settings. Most tables are [`packed`]: a sorted set of
-//! `u64`s. [`documents`], [`texts`], [`times`], [`copies`] and [`text_keys`] have the queries of
-//! these tables. This folder uses [`disk`](super::disk) and redb, not the pager.
+//! `u64`s. [`documents`], [`texts`], [`times`], [`copies`], [`frames`] and [`text_keys`] have the
+//! queries of these tables. This folder uses [`disk`](super::disk) and redb, not the pager.
 //!
 //! A new packed table is a line of [`schema::TABLES`], its queries in a file of this folder, and
 //! its changes in [`commit`](super::commit). Opening, copies and statistics follow
@@ -11,6 +11,7 @@
 pub(crate) mod copies;
 mod documents;
 pub(crate) mod edit;
+pub(crate) mod frames;
 pub(crate) mod keys;
 pub(crate) mod packed;
 pub(crate) mod schema;

@@ -12,6 +12,7 @@
 //! | `keys` | packed pairs | hash of the key, document id: every document, if keys are kept |
 //! | `copied` | packed pairs | document id, time of the last copy and number of copies: every document with a copy, if copies are kept |
 //! | `refused` | packed pairs | hash of a refused key or id, time or document: every refused document, if copies are kept |
+//! | `frames` | plain | row of lines → crc32, lines around texts: the [`FrameLearner`](crate::analysis::frames::FrameLearner), if frames are kept |
 //! | `texts` | plain | document id → crc32, compressed text; with keys, fields or copies, each record |
 //! | `meta` | plain | name → crc32, value: recipe, settings, `max_ahead` if not the default, options if any, names of scopes if scopes are kept, description of the forest, counters, identity, journal mark |
 
@@ -124,11 +125,16 @@ const OPTIONS_FLAG: u8 = 128;
 const KEYS_OPTION: u64 = 1;
 const FIELDS_OPTION: u64 = 2;
 const SCOPES_OPTION: u64 = 4;
+/// The number of documents with a frame is in the 16 bits from here on; 0 without frames.
+const FRAMES_SHIFT: u32 = 16;
 /// The number of sightings of a document that are stored is in the bits from here on; 0 without
 /// copies.
 const COPIES_SHIFT: u32 = 32;
-const OPTIONS: u64 =
-    KEYS_OPTION | FIELDS_OPTION | SCOPES_OPTION | (u16::MAX as u64) << COPIES_SHIFT;
+const OPTIONS: u64 = KEYS_OPTION
+    | FIELDS_OPTION
+    | SCOPES_OPTION
+    | (u16::MAX as u64) << FRAMES_SHIFT
+    | (u16::MAX as u64) << COPIES_SHIFT;
 
 /// The settings that are fixed when a file is created.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,6 +156,9 @@ pub(crate) struct Header {
     pub(crate) copies: u16,
     /// Documents have keys and may have scopes, and the ids that simdb gives have the scope.
     pub(crate) scopes: bool,
+    /// The number of documents with a frame; 0 in a database that keeps no frames. A database that
+    /// keeps frames keeps texts too.
+    pub(crate) frames: u16,
 }
 
 impl Header {
@@ -161,6 +170,7 @@ impl Header {
     fn options(&self) -> u64 {
         u64::from(self.keys) * KEYS_OPTION
             + u64::from(self.fields) * FIELDS_OPTION
+            + (u64::from(self.frames) << FRAMES_SHIFT)
             + (u64::from(self.copies) << COPIES_SHIFT)
             + u64::from(self.scopes) * SCOPES_OPTION
     }
@@ -357,6 +367,10 @@ pub(crate) fn read_header(values: &impl MetaValues, db_path: &DbPath) -> Result<
     if keep_forest && !keep_texts {
         return Err(db_path.corrupt("the settings keep a forest but no texts"));
     }
+    let frames = (options >> FRAMES_SHIFT) as u16;
+    if frames > 0 && !keep_texts {
+        return Err(db_path.corrupt("the settings keep frames but no texts"));
+    }
     let forest = keep_forest
         .then(|| {
             String::from_utf8(values.value(FOREST_KEY, db_path)?)
@@ -373,6 +387,7 @@ pub(crate) fn read_header(values: &impl MetaValues, db_path: &DbPath) -> Result<
         fields: options & FIELDS_OPTION != 0,
         copies: (options >> COPIES_SHIFT) as u16,
         scopes: options & SCOPES_OPTION != 0,
+        frames,
     })
 }
 

@@ -11,6 +11,7 @@
 pub(crate) mod access;
 mod copies;
 mod documents;
+mod kept_frames;
 mod keys;
 mod lookup;
 pub(crate) mod portions;

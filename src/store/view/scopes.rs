@@ -2,12 +2,18 @@
 
 use super::View;
 use crate::document::Document;
+use crate::ids::DocId;
 use crate::ids::scope::{IdRanges, ScopeNumber};
 use crate::store::view::access::ViewAccess;
 
 impl<A: ViewAccess> View<A> {
     pub(crate) fn keeps_scopes(&self) -> bool {
         self.tables.keeps.scopes
+    }
+
+    /// The scope of a document; the empty scope in a database without scopes.
+    pub(crate) fn scope_of(&self, id: DocId) -> ScopeNumber {
+        self.tables.keeps.scope_of(id)
     }
 
     /// The ids of the documents of some scopes. No document is in an unknown scope.

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::RwLock;
 use redb::TableError;
 
 use crate::advice::ForeignFile;
-use crate::analysis::frames::Frames;
 use crate::error::{Error, Result};
 use crate::store::cache::Caches;
 use crate::store::cache::buckets::MAX_BOOKKEEPING_BYTES;
@@ -17,6 +15,7 @@ use crate::store::pager::backend::Backend;
 use crate::store::pool::Pool;
 use crate::store::tables::schema::{self, Header};
 use crate::store::tables::scopes::ScopeNames;
+use crate::store::view::kept_frames::KeptFrames;
 
 /// The fingerprints of all buckets take at most three quarters of the file.
 // They take 20 to 25 of the 33 or 43 bytes that a document has in the file.
@@ -43,8 +42,7 @@ pub(crate) struct TableStore {
     /// The names of the scopes, also of scopes whose documents are in memtables.
     pub(crate) scopes: Arc<ScopeNames>,
     pub(crate) limits: Limits,
-    /// The frames that similar queries and inserts do not compare.
-    pub(crate) frames: RwLock<Arc<Frames>>,
+    pub(super) frames: KeptFrames,
     /// The number of snapshots that callers hold.
     pub(crate) held_snapshots: Arc<AtomicUsize>,
 }
@@ -94,7 +92,7 @@ impl TableStore {
             header,
             scopes: Arc::new(scopes),
             limits,
-            frames: RwLock::default(),
+            frames: KeptFrames::default(),
             held_snapshots: Arc::default(),
         })
     }

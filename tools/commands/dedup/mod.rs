@@ -324,6 +324,7 @@ impl Dedup {
             fields: false,
             copies: None,
             scopes: false,
+            frames: None,
         })
     }
 

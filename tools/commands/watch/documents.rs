@@ -10,7 +10,7 @@ use simdb::{Change, Database, DocId, Document, Fingerprint, OnExists, Ticket};
 use super::lines::{Event, InputLine};
 use crate::console::error_text;
 use crate::console::interrupt::Interrupt;
-use crate::corpus::uncompared::FrameLearner;
+use crate::corpus::uncompared::StreamFrames;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::jsonl::JsonParts;
 use crate::formats::{DocumentFields, DocumentPart, utf8};
@@ -51,8 +51,8 @@ pub(super) struct Documents<'d> {
     pub(super) ids: Option<IdSequence>,
     pub(super) on_error: OnError,
     pub(super) on_exists: OnExists,
-    /// `None` if texts are compared whole.
-    pub(super) learner: Option<FrameLearner>,
+    /// `None` if texts are compared whole, or the database learns the frames.
+    pub(super) learner: Option<StreamFrames>,
 }
 
 impl Documents<'_> {

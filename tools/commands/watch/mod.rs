@@ -31,7 +31,7 @@ use self::monitor::{Monitor, MonitorEvent, MonitorOptions};
 use crate::console::interrupt::Interrupt;
 use crate::console::paths::refuse_special;
 use crate::console::{Output, OutputClosed, note};
-use crate::corpus::uncompared::FrameLearner;
+use crate::corpus::uncompared::StreamFrames;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::parse_id;
 use crate::options::{
@@ -99,24 +99,6 @@ pub struct Watch {
     #[command(flatten)]
     unique: UniqueOptions,
 
-    /// With --unique similar, compare texts without the frames that at least N texts have [default:
-    /// 10]
-    ///
-    /// A frame is a line or a sentence at the head or the tail of N texts with different bodies, as
-    /// for `simdb-cli dedup --ignore-frames`. Frames are learned from the stored texts, which are
-    /// read first, and from the lines that arrive, in at most 150 MiB of memory. `simdb-cli export
-    /// feed.simdb | simdb-cli frames -` lists the frames of the stored texts.
-    #[arg(
-        long,
-        value_name = "N",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "10",
-        value_parser = clap::value_parser!(u64).range(2..),
-        help_heading = "Duplicates"
-    )]
-    ignore_frames: Option<u64>,
-
     /// Stop at a line that is no document, or whose id is taken by another fingerprint, or skip it
     ///
     /// skip answers the line with the reason and continues. abort ends watch with exit code 2;
@@ -178,7 +160,7 @@ impl Watch {
             rule.refuse_textless(&self.fields)?;
         }
         ensure!(
-            self.ignore_frames.is_none() || matches!(rule, Some(DuplicateRule::Similar(_))),
+            self.new.ignore_frames.is_none() || matches!(rule, Some(DuplicateRule::Similar(_))),
             "--ignore-frames needs --unique similar, which compares texts"
         );
         let max_line_bytes = fields.max_line_bytes();
@@ -189,9 +171,11 @@ impl Watch {
         if fields.text.is_some() {
             database.fingerprinter();
         }
-        let learner = self.ignore_frames;
+        // A database that keeps frames learns by itself.
+        let learns = self.new.ignore_frames;
+        let learner = learns.filter(|_| database.settings().frames.is_none());
         let learner = learner
-            .map(|number| FrameLearner::new(number, &database))
+            .map(|number| StreamFrames::new(u64::from(number), &database))
             .transpose()?;
         let mut documents = Documents {
             learner,
@@ -273,7 +257,11 @@ impl Watch {
         refuse_special(path)?;
         match builder.open(path) {
             Ok(database) => {
-                self.new.refuse_other(path, database.settings())?;
+                let settings = database.settings();
+                let mut asked = self.new.clone();
+                // Without kept frames, the frames are learned from the stored texts at the start.
+                asked.ignore_frames = asked.ignore_frames.filter(|_| settings.frames.is_some());
+                asked.refuse_other(path, settings)?;
                 self.fields.refuse_unkept(database.settings())?;
                 self.keys.refuse_unkept(database.settings())?;
                 self.on_exists.refuse_unkept(database.settings())?;

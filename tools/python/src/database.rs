@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use simdb::frames::Frame;
 use simdb::{DocRef, Error};
 
 use crate::arguments::{Arrival, cache_bytes_of, copies_of, doc_ref_of, memory_bytes_of};
@@ -39,12 +40,13 @@ pub struct Database(pub Source);
 /// edited and short texts; retention, a timedelta, stores arrival times and expires documents; keys
 /// gives each document a key, a str such as a URL, in place of an id; fields stores a dict with it;
 /// copies=16 counts the refused copies of each document, and stores the newest 16, 1 to 1,000;
-/// scopes gives documents scopes, such as languages or tenants, and keys. cache_bytes is 1.25 GiB
-/// unless set.
+/// scopes gives documents scopes, such as languages or tenants, and keys; frames=10 learns the
+/// lines at the ends of 10 texts, and compares texts without them. cache_bytes is 1.25 GiB unless
+/// set.
 #[pyfunction]
 #[pyo3(signature = (
     path, mode="r", *, recipe=None, keep_texts=false, similar=false, retention=None, keys=false,
-    fields=false, copies=None, scopes=false, cache_bytes=None,
+    fields=false, copies=None, scopes=false, frames=None, cache_bytes=None,
 ))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub fn open(
@@ -59,12 +61,13 @@ pub fn open(
     fields: bool,
     #[pyo3(from_py_with = copies_of)] copies: Option<u16>,
     scopes: bool,
+    frames: Option<u16>,
     #[pyo3(from_py_with = cache_bytes_of)] cache_bytes: Option<usize>,
 ) -> PyResult<Database> {
     let mut asked = Asked::new(recipe, keep_texts, similar, retention, false)
         .map_err(|failure| failure.into_exception(py))?;
     (asked.keys, asked.fields, asked.copies) = (keys, fields, copies);
-    asked.scopes = scopes;
+    (asked.scopes, asked.frames) = (scopes, frames);
     if !matches!(mode, "r" | "w" | "c" | "x") {
         let message = format!(
             "there is no mode '{mode}'; known are 'r' (read), 'w' (write), 'c' (create if there is \
@@ -193,6 +196,21 @@ impl Database {
     fn backup(&self, py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<()> {
         run(py, progress, || {
             Ok(self.0.shared.database()?.backup(path)?)
+        })
+    }
+
+    /// The lines that insert_unless_similar and similar leave out of texts at the head and the
+    /// tail, learned by a database that was opened with frames, each with the number of texts and
+    /// the scope, or None.
+    fn frames(&self, py: Python<'_>) -> PyResult<Vec<(String, u64, Option<String>)>> {
+        call(py, || {
+            let database = self.0.shared.database()?;
+            let frames = database.frames()?;
+            let line = |frame: &Frame| {
+                let scope = database.scope_of_frame(frame)?;
+                Ok((frame.text.clone(), frame.documents, scope))
+            };
+            frames.iter().map(line).collect()
         })
     }
 

@@ -8,7 +8,7 @@ use simdb::{Builder, Database, Retention};
 use crate::error::Failure;
 use crate::interruptible::{SIGNAL_INTERVAL, on_progress};
 use crate::recipe::RecipeArgument;
-use crate::repr::python_bool;
+use crate::repr::{python_bool, whole_or_none};
 
 /// The settings of a database, fixed at creation.
 #[pyclass(frozen, get_all, eq, module = "simdb")]
@@ -34,6 +34,8 @@ pub struct Settings {
     pub copies: Option<u16>,
     /// True if documents may have scopes.
     pub scopes: bool,
+    /// The number of texts with a frame; None if frames are not learned.
+    pub frames: Option<u16>,
 }
 
 #[pymethods]
@@ -44,7 +46,7 @@ impl Settings {
         });
         format!(
             "Settings(recipe='{}', keep_texts={}, similar={}, frozen={}, arrivals={}, retention={retention}, keys={}, \
-             fields={}, copies={}, scopes={})",
+             fields={}, copies={}, scopes={}, frames={})",
             self.recipe,
             python_bool(self.keep_texts),
             python_bool(self.similar),
@@ -52,9 +54,9 @@ impl Settings {
             python_bool(self.arrivals),
             python_bool(self.keys),
             python_bool(self.fields),
-            self.copies
-                .map_or("None".to_owned(), |newest| newest.to_string()),
+            whole_or_none(self.copies),
             python_bool(self.scopes),
+            whole_or_none(self.frames),
         )
     }
 }
@@ -73,6 +75,7 @@ impl From<&simdb::Settings> for Settings {
             fields: settings.fields,
             copies: settings.copies,
             scopes: settings.scopes,
+            frames: settings.frames,
         }
     }
 }
@@ -88,6 +91,7 @@ pub struct Asked {
     pub fields: bool,
     pub copies: Option<u16>,
     pub scopes: bool,
+    pub frames: Option<u16>,
 }
 
 impl Asked {
@@ -111,6 +115,7 @@ impl Asked {
             fields: false,
             copies: None,
             scopes: false,
+            frames: None,
         })
     }
 
@@ -134,6 +139,9 @@ impl Asked {
         }
         if let Some(newest) = self.copies {
             builder = builder.copies(newest);
+        }
+        if let Some(texts) = self.frames {
+            builder = builder.frames(texts);
         }
         if let Some(retention) = self.retention {
             builder = builder.retention(retention);

@@ -165,6 +165,15 @@ def test_texts_in_frames_are_compared_by_their_bodies(path: Path) -> None:
         refused = db.insert_unless_similar(4, texts[1])
         assert refused.kind == "similar"
         assert isinstance(refused.of, simdb.Similar) and refused.of.verdict == "same"
+    learning = path.with_name("learning.simdb")
+    with simdb.open(learning, "c", similar=True, scopes=True, frames=4) as db:
+        for number, text in enumerate(texts):
+            db.insert(f"a{number}", text, scope="herald")
+    with simdb.open(learning, "w") as db:
+        assert db.settings.frames == 4
+        assert db.frames() == [(frame, 5, "herald")]
+        refused = db.insert_unless_similar("b", stories[2], scope="herald")
+        assert refused.kind == "similar"
 
 
 def test_exception_in_with_block_closes_the_database(path: Path) -> None:

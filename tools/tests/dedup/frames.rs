@@ -193,7 +193,7 @@ fn stream_refuses_copies_in_frames_that_stored_texts_have() {
             feed(language, sources).into_iter().partition(is_new);
         let copies = STORIES / 2 * sources.len() / 2;
         for order in ["clean first", "clean last"] {
-            let refused = |options: &[&str]| {
+            let refused = |at_first: &[&str], options: &[&str]| {
                 let folder = Folder::new();
                 let run = |items: &[Item], options: &[&str]| {
                     let rule = ["--create", "--unique", "similar"];
@@ -202,20 +202,27 @@ fn stream_refuses_copies_in_frames_that_stored_texts_have() {
                     let ran = folder.cli_from(&arguments, lines_of(items).as_bytes());
                     ran.ends(0).json()
                 };
-                run(&stored, &[]);
-                let answers = run(&new, options);
+                run(&stored, at_first);
+                // Another process has to know the frames.
+                let (first, rest) = new.split_at(new.len() / 2);
+                let answers = [run(first, options), run(rest, options)].concat();
                 let is_refused = |answer: &&Value| answer["verdict"] == "duplicate";
                 answers.iter().filter(is_refused).count()
             };
-            let [whole, found] = [&[][..], &["--ignore-frames"]].map(refused);
+            let option = &["--ignore-frames"][..];
+            let whole = refused(&[], &[]);
             assert!(
                 whole * 2 <= copies,
                 "{language}, {order}: {whole} of {copies}"
             );
-            assert!(
-                found * 20 >= copies * 19,
-                "{language}, {order}: {found} of {copies}"
-            );
+            // Learned from the stored texts at each start, and kept in the database.
+            for (at_first, options) in [(&[][..], option), (option, &[]), (option, option)] {
+                let found = refused(at_first, options);
+                assert!(
+                    found * 20 >= copies * 19,
+                    "{language}, {order}, {at_first:?}: {found} of {copies}"
+                );
+            }
             new.reverse();
         }
     }
@@ -251,6 +258,70 @@ fn frames_are_listed_with_their_documents() {
     }
     let none = folder.cli(&["frames", "feed.jsonl", "--in-documents", "400"]);
     assert_eq!(none.ends(0).stdout, "");
+}
+
+#[test]
+fn load_refuses_copies_in_frames_of_earlier_texts() {
+    let (language, sources) = &SOURCES[0];
+    let copies = STORIES * sources.len() / 2;
+    let mut items = feed(language, sources);
+    // The texts of the sources that are no copies come first.
+    items.rotate_left(STORIES + copies);
+    let folder = Folder::new();
+    write_feed(&folder, &items);
+    let refused = |database: &str, options: &[&str]| {
+        let arguments = [database, "feed.jsonl", "--unique", "similar"];
+        folder.load(&[&arguments[..], options].concat()).ends(0);
+        let stats = folder.cli(&["stats", database, "--json"]).ends(0).json();
+        items.len() - stats[0]["documents"].as_u64().unwrap() as usize
+    };
+    let whole = refused("whole.simdb", &[]);
+    assert!(whole * 2 <= copies, "{whole} of {copies}");
+    let found = refused("bodies.simdb", &["--ignore-frames"]);
+    assert!(
+        (copies * 19 / 20..=copies).contains(&found),
+        "{found} of {copies}"
+    );
+}
+
+#[test]
+fn frames_of_a_database_are_listed_by_scope() {
+    let folder = Folder::new();
+    let mut items = feed(SOURCES[0].0, &SOURCES[0].1);
+    items.truncate(4 * STORIES);
+    write_feed(&folder, &items);
+    for (database, options, scope) in [
+        ("plain.simdb", &["--keep-texts"][..], None),
+        ("kept.simdb", &["--ignore-frames=8"], None),
+        (
+            "scoped.simdb",
+            &["--ignore-frames=8", "--key", "id", "--scope", "source"],
+            Some("2"),
+        ),
+    ] {
+        folder
+            .load(&[&[database, "feed.jsonl"], options].concat())
+            .ends(0);
+        let listed = folder
+            .cli(&["frames", database, "--in-documents", "8", "--json"])
+            .ends(0)
+            .json();
+        let line = SOURCES[0].1[2][0].trim();
+        let found: Vec<&Value> = (listed.iter())
+            .filter(|found| found["text"] == line)
+            .collect();
+        let [found] = &found[..] else {
+            panic!("{database}: {listed:?}");
+        };
+        assert!(found["documents"].as_u64() >= Some(15), "{found}");
+        assert_eq!(found.get("scope").and_then(Value::as_str), scope);
+        let printed = folder.cli(&["frames", database]).ends(0).stdout;
+        let shown = scope.map_or(line.to_owned(), |scope| format!("{scope}  {line}"));
+        assert!(printed.contains(&shown), "{printed}");
+    }
+    folder
+        .load(&["plain.simdb", "feed.jsonl", "--ignore-frames"])
+        .fails(&["was created without --ignore-frames=10"]);
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::store::pager::{CowFile, PageFile};
 use crate::store::tables::packed::entry::Entry;
 use crate::store::tables::packed::{Fill, encode_chunks};
 use crate::store::tables::schema::{self, Counters, Header, JournalMark, TableSpec};
-use crate::store::tables::{ReadAccess, TableEntry, Tables, WriteTables};
+use crate::store::tables::{ReadAccess, TableEntry, Tables, WriteTables, frames};
 use length::{SCRATCH, SCRATCH_BYTES, may_shrink};
 use temporary_file::TemporaryFile;
 use write_behind::WriteBehind;
@@ -152,6 +152,9 @@ impl NewFile {
         WriteTables::of_write(&transaction, db_path, self.header.keeps())?;
         {
             transaction.open_table(schema::TEXTS).writing(db_path)?;
+            if self.header.frames > 0 {
+                transaction.open_table(frames::FRAMES).writing(db_path)?;
+            }
             let mut meta = transaction.open_table(schema::META).writing(db_path)?;
             schema::write_header(&mut meta, &self.header, db_path)?;
             schema::write_counters(&mut meta, &Counters::default(), db_path)?;
@@ -386,6 +389,7 @@ mod tests {
                 fields: keeps,
                 copies: u16::from(keeps),
                 scopes: keeps,
+                frames: 10 * u16::from(keeps),
             };
             let file = NewFile::create(&target, &header, 1 << 20, None).unwrap();
             assert_eq!(file.file.len().unwrap(), 257 * PAGE_BYTES as u64);

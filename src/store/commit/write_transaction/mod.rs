@@ -28,7 +28,7 @@ use crate::store::tables::schema::{
 };
 use crate::store::tables::scopes::ScopeNames;
 use crate::store::tables::text_keys::{self, TextKeyChanges};
-use crate::store::tables::{keys, texts};
+use crate::store::tables::{frames, keys, texts};
 use crate::store::view::table_store::TableStore;
 
 /// At most 8,192 documents are removed at a time, to bound memory.
@@ -42,6 +42,8 @@ pub(crate) struct WriteTransaction {
     counters: Counters,
     /// `true` if a table or a counter was changed.
     is_changed: bool,
+    /// `true` to store with the commit what was learned of frames.
+    stores_frames: bool,
     /// For the caches.
     changes: Changes,
     /// The open database, for its caches. `None` for a new file, which has no readers yet.
@@ -80,6 +82,7 @@ impl WriteTransaction {
             retention: header.retention,
             counters,
             is_changed: false,
+            stores_frames: false,
             changes: Changes::default(),
             store: None,
             write_guard: None,
@@ -88,6 +91,7 @@ impl WriteTransaction {
 
     pub(super) fn set_write_guard(&mut self, write_guard: WriteGuard) {
         self.write_guard = Some(write_guard);
+        self.stores_frames = true;
     }
 
     /// The tables with the changes so far, for reading.
@@ -333,6 +337,28 @@ impl WriteTransaction {
         self.counters.latest_arrival = self.counters.latest_arrival.max(arrival);
     }
 
+    /// Stores with the commit what was learned of frames, and makes the commit if there are other
+    /// changes or rows to store.
+    pub(crate) fn store_frames(&mut self) {
+        self.stores_frames = true;
+        let store = self.store.as_ref();
+        self.is_changed |= store.is_some_and(|store| store.has_changed_frame_rows());
+    }
+
+    /// Writes rows of table `frames`.
+    pub(crate) fn write_frames(&mut self, rows: &[(u8, Vec<u8>)]) -> Result<()> {
+        self.is_changed |= !rows.is_empty();
+        self.put_frames(rows)
+    }
+
+    fn put_frames(&self, rows: &[(u8, Vec<u8>)]) -> Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let table = self.transaction.open_table(frames::FRAMES);
+        frames::write(&mut table.writing(&self.db_path)?, rows, &self.db_path)
+    }
+
     pub(crate) fn mark_journal(&mut self, mark: JournalMark) -> Result<()> {
         self.is_changed = true;
         let meta = self.transaction.open_table(schema::META);
@@ -351,7 +377,20 @@ impl WriteTransaction {
     }
 
     /// Makes the changes durable and visible. Without changes, nothing is written.
-    pub(crate) fn commit(mut self) -> Result<()> {
+    pub(crate) fn commit(self) -> Result<()> {
+        let store = self.store.clone().filter(|_| self.stores_frames);
+        let frames = match &store {
+            Some(store) if self.is_changed => store.take_changed_frame_rows(),
+            _ => Vec::new(),
+        };
+        let committed = self.put_frames(&frames).and_then(|()| self.commit_tables());
+        if let (Err(_), Some(store)) = (&committed, &store) {
+            store.set_frame_rows_changed();
+        }
+        committed
+    }
+
+    fn commit_tables(mut self) -> Result<()> {
         // A batch of duplicates changes nothing; without a commit it needs no sync.
         if !self.is_changed {
             return self.transaction.abort().writing(&self.db_path);

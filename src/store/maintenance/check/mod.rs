@@ -106,7 +106,9 @@ pub(crate) fn check_tables(
     check.memtables(&view)?;
     check.texts(&view.tables)?;
     check.progress.finish()?;
-    Ok(check.damage)
+    let mut damage = check.damage;
+    unless_corrupt(store.tables().read_learner(), &mut damage)?;
+    Ok(damage)
 }
 
 /// An estimate of the number of entries and texts of a file.
