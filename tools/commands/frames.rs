@@ -80,6 +80,7 @@ impl FramesVerb {
         };
         let frames = learn_frames(
             self.least(),
+            None,
             &InputRecords {
                 inputs: &self.input.inputs()?,
                 wanted: &self.input.wanted(fields),

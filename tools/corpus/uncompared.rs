@@ -83,9 +83,17 @@ pub fn body(frames: &Frames, group: u64, text: String) -> String {
     }
 }
 
-/// Learns the frames of the documents of each group; of all documents, if they have no groups.
-pub fn learn_frames(in_documents: u64, records: &InputRecords<'_>) -> Result<Frames> {
+/// Learns the frames of the documents of each group; of all documents and the texts of a database,
+/// if they have no groups.
+pub fn learn_frames(
+    in_documents: u64,
+    database: Option<&Database>,
+    records: &InputRecords<'_>,
+) -> Result<Frames> {
     let mut counter = FrameCounter::new(in_documents);
+    if let Some(database) = database {
+        count_stored(&mut counter, database)?;
+    }
     let (mut batch, mut batch_bytes) = (Vec::new(), 0);
     records.for_each("counting", |_, item| {
         let Item::Record(record) = item else {
@@ -139,7 +147,7 @@ pub fn count_stored(counter: &mut FrameCounter, database: &Database) -> Result<(
 }
 
 /// Calls `each` with the stored texts, some MiB at a time.
-fn each_stored_texts(
+pub fn each_stored_texts(
     database: &Database,
     mut each: impl FnMut(Vec<String>) -> Result<()>,
 ) -> Result<()> {

@@ -34,6 +34,7 @@ use crate::console::progress::ProgressMode;
 use crate::console::{Output, counted};
 use crate::corpus::records::InputRecords;
 use crate::corpus::stream_copies::copies_of_streams;
+use crate::corpus::uncompared::each_stored_texts;
 use crate::formats::Wanted;
 
 /// Proves each line of a report of `simdb-cli dedup` from the texts
@@ -140,6 +141,12 @@ impl CheckReport {
         let against = self.against.as_deref();
         let against = against.map(|path| open_to_read(path, Database::builder()));
         let against = against.transpose()?;
+        if let (Some(ignored), Some(against)) = (&mut ignored, &against) {
+            each_stored_texts(against, |texts| {
+                texts.iter().for_each(|text| ignored.read(text, false));
+                Ok(())
+            })?;
+        }
         let against = against.as_ref().map(Database::snapshot).transpose()?;
 
         let mut removed = HashSet::new();

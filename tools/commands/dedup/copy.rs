@@ -106,7 +106,14 @@ impl Copier<'_> {
             let keeper = keepers
                 .map(|keepers| keepers.get(removal.keeper))
                 .transpose()?;
-            let keeper = keeper.flatten().and_then(|document| document.text);
+            let mut keeper = keeper.flatten().and_then(|document| document.text);
+            let mut keeper_frames = None;
+            // The database of --against has whole texts.
+            if let (None, Some(uncompared)) = (removal.cluster, self.uncompared) {
+                let frames_of = |text: &String| uncompared.frames_of(None, text);
+                keeper_frames = keeper.as_ref().and_then(frames_of);
+                keeper = keeper.map(|text| uncompared.compared(None, text));
+            }
             let location = self.statistics.inputs[input].location(record.number);
             // The loaded corpus has the text of the keeper as it was compared.
             let group = record.content.group;
@@ -115,7 +122,7 @@ impl Copier<'_> {
                 None => text,
             });
             let texts = text.zip(keeper).map(|(text, keeper)| [text, keeper]);
-            report.push(id, removal, location, frames, texts)?;
+            report.push(id, removal, location, [frames, keeper_frames], texts)?;
         }
         let Removal {
             keeper, distance, ..

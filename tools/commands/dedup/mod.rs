@@ -98,7 +98,16 @@ impl Dedup {
 
         // First pass: load the corpus, and decide for each document.
         let inputs_before = InputFingerprints::new(&statistics.inputs)?;
-        let uncompared = self.uncompared(folder.path(), &statistics.inputs, &interrupt)?;
+        let uncompared = self.uncompared(
+            folder.path(),
+            &statistics.inputs,
+            against.as_ref(),
+            &interrupt,
+        )?;
+        if let (Some(Uncompared::Frames(frames)), Some(against)) = (uncompared.as_deref(), &against)
+        {
+            against.set_frames(frames.clone())?;
+        }
         let load = |options: &Self, name, statistics: &mut Statistics| {
             let uncompared = uncompared.clone();
             let path = folder.path().join(name);
@@ -223,6 +232,7 @@ impl Dedup {
         &self,
         folder: &Path,
         inputs: &[Input],
+        against: Option<&Database>,
         interrupt: &Interrupt,
     ) -> Result<Option<Arc<Uncompared>>> {
         let Some(rule) = self.uncompared_rule() else {
@@ -231,7 +241,9 @@ impl Dedup {
         let wanted = self.wanted_texts()?;
         let records = self.copy.records(inputs, &wanted, interrupt);
         Ok(Some(Arc::new(match rule {
-            UncomparedRule::Frames(number) => Uncompared::Frames(learn_frames(number, &records)?),
+            UncomparedRule::Frames(number) => {
+                Uncompared::Frames(learn_frames(number, against, &records)?)
+            }
             UncomparedRule::Paragraphs(in_documents) => {
                 let unit = BlockUnit::Paragraph;
                 let rule = BlockRule { unit, in_documents };

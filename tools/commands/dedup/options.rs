@@ -140,7 +140,7 @@ pub struct Dedup {
     /// The texts that are kept are copied whole. Texts that differ in frames only cover each other,
     /// and --keep or --score selects the text that stays. Each line of --report has the frames of
     /// both texts; its verdict, words and hashes are about the texts without frames. The inputs are
-    /// read one more time.
+    /// read one more time. With --against the texts of the database are counted too.
     #[arg(
         long,
         value_name = "N",
@@ -148,7 +148,7 @@ pub struct Dedup {
         require_equals = true,
         default_missing_value = "10",
         value_parser = clap::value_parser!(u64).range(2..),
-        conflicts_with_all = ["against", "clusters", "ignore_repeated_paragraphs"],
+        conflicts_with_all = ["clusters", "ignore_repeated_paragraphs"],
         help_heading = "Duplicates"
     )]
     pub(super) ignore_frames: Option<u64>,
@@ -315,6 +315,11 @@ impl Dedup {
                 "{option} the comparison of texts, without --radius, --shape and --verify"
             );
         }
+        ensure!(
+            self.ignore_frames.is_none() || self.against.is_none() || self.group_field().is_none(),
+            "--ignore-frames with --against counts all documents together; leave --within and \
+             --across out"
+        );
         self.copy.check()?;
         self.document_fields()?;
         let has_texts = self.copy.input.has_texts();

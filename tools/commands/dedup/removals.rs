@@ -86,13 +86,14 @@ impl RemovalReport {
         self.keepers.insert(id, place);
     }
 
-    /// Adds a removed document, with the frames of its text, and both texts as they were compared.
+    /// Adds a removed document, with the frames of its text and of the text of a stored keeper, and
+    /// both texts as they were compared.
     pub fn push(
         &mut self,
         id: u64,
         removal: Removal,
         location: Location<'_>,
-        frames: Option<Vec<String>>,
+        frames: [Option<Vec<String>>; 2],
         texts: Option<[String; 2]>,
     ) -> Result<()> {
         let mut line = Map::new();
@@ -112,8 +113,10 @@ impl RemovalReport {
             let (name, number) = rule.field();
             line.insert(name.to_owned(), json!(number));
         }
-        if let Some(frames) = frames {
-            line.insert("frames".to_owned(), json!(frames));
+        for (name, frames) in ["frames", "keeper_frames"].into_iter().zip(frames) {
+            if let Some(frames) = frames {
+                line.insert(name.to_owned(), json!(frames));
+            }
         }
         let texts_bytes = texts.iter().flatten().map(String::len);
         self.batch_bytes += texts_bytes.sum::<usize>();
@@ -175,7 +178,7 @@ impl RemovalReport {
             let keeper = keeper.filter(|_| !is_against);
             let location = keeper.map(|keeper| inputs[keeper.input].location(keeper.number));
             insert_place(&mut line, "keeper_", location);
-            if line.contains_key("frames") {
+            if line.contains_key("frames") && !line.contains_key("keeper_frames") {
                 let frames = keeper.map_or(&[][..], |keeper| &keeper.frames);
                 line.insert("keeper_frames".to_owned(), json!(frames));
             }

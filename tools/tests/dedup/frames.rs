@@ -261,6 +261,60 @@ fn frames_are_listed_with_their_documents() {
 }
 
 #[test]
+fn frames_of_inputs_and_database_are_left_out_of_both() {
+    let (language, sources) = &SOURCES[1];
+    let items = feed(language, sources);
+    // Each has few documents with a frame of a source, and both have enough.
+    let is_stored = |(at, _): &(usize, &Item)| at % 2 == 0;
+    let folder = Folder::new();
+    let mut lines = [Vec::new(), Vec::new()];
+    for (at, item) in items.iter().enumerate() {
+        let id = at + 1;
+        let line = json!({"id": id, "text": item.3}).to_string();
+        lines[usize::from(!is_stored(&(at, item)))].push(line);
+    }
+    let [stored, new] = lines.map(|lines| lines.join("\n"));
+    folder.write("stored.jsonl", stored);
+    folder.write("new.jsonl", new);
+    folder
+        .load(&["all.simdb", "stored.jsonl", "--similar"])
+        .ends(0);
+    let arguments = [
+        "new.jsonl",
+        "-o",
+        "kept.jsonl",
+        "--report",
+        "gone.jsonl",
+        "--against",
+        "all.simdb",
+        "--ignore-frames=16",
+    ];
+    dedup(&folder, &arguments).ends(0);
+    let gone = folder.read_json("gone.jsonl");
+    // A half of the stories has one text among the new ones, the other half three.
+    let repeated = 2 * STORIES;
+    assert!(
+        (repeated * 19 / 20..=repeated).contains(&gone.len()),
+        "{} of {repeated}",
+        gone.len()
+    );
+    let story = |id: &Value| items[id.as_u64().unwrap() as usize - 1].0;
+    for line in &gone {
+        assert_eq!(story(&line["id"]), story(&line["keeper"]), "{line}");
+    }
+    let framed = |line: &&Value| line["against"] == true && line["keeper_frames"] != json!([]);
+    assert!(gone.iter().any(|line| framed(&line)));
+    let check = [
+        "check-report",
+        "gone.jsonl",
+        "new.jsonl",
+        "--against",
+        "all.simdb",
+    ];
+    assert!(folder.cli(&check).ends(0).stdout.starts_with("proved"));
+}
+
+#[test]
 fn load_refuses_copies_in_frames_of_earlier_texts() {
     let (language, sources) = &SOURCES[0];
     let copies = STORIES * sources.len() / 2;
@@ -358,7 +412,10 @@ fn options_that_ignore_frames_differently_are_refused() {
     folder.write("a.jsonl", "{\"id\":1,\"text\":\"a\"}\n");
     for (options, said) in [
         (&["--radius", "3"][..], "needs the comparison of texts"),
-        (&["--against", "x.simdb"], "cannot be used with"),
+        (
+            &["--against", "x.simdb", "--within", "source"],
+            "leave --within and --across out",
+        ),
         (&["--ignore-repeated-paragraphs"], "cannot be used with"),
     ] {
         let arguments = [&["a.jsonl", "-o", "o.jsonl", "--ignore-frames"], options].concat();
