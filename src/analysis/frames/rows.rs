@@ -51,12 +51,14 @@ impl FrameLearner {
 
     fn rows(&self, is_asked: impl Fn(usize) -> bool) -> Vec<(u8, Vec<u8>)> {
         let counter = &self.counter;
+        let is_key_asked = |key: u64| is_asked(row_of(key));
+        let by_row = |once| by_row(once, is_key_asked);
         let [mut young, mut old] = counter.once.each_ref().map(by_row);
         let mut counted: [Vec<(u64, u64, &Counted)>; ROWS] = [const { Vec::new() }; ROWS];
         let mut groups: [Vec<(u64, &Group)>; ROWS] = [const { Vec::new() }; ROWS];
         for (group, own) in &counter.groups {
             groups[row_of(group_key(*group))].push((*group, own));
-            for (key, each) in &own.counted {
+            for (key, each) in own.counted.iter().filter(|(key, _)| is_key_asked(**key)) {
                 counted[row_of(*key)].push((*key, *group, each));
             }
         }
@@ -126,9 +128,12 @@ impl FrameLearner {
     }
 }
 
-fn by_row(once: &HashMap<u64, u32, FixedState>) -> [Vec<(u64, u32)>; ROWS] {
+fn by_row(
+    once: &HashMap<u64, u32, FixedState>,
+    is_asked: impl Fn(u64) -> bool,
+) -> [Vec<(u64, u32)>; ROWS] {
     let mut rows = [const { Vec::new() }; ROWS];
-    for (key, body) in once {
+    for (key, body) in once.iter().filter(|(key, _)| is_asked(**key)) {
         rows[row_of(*key)].push((*key, *body));
     }
     rows

@@ -315,42 +315,26 @@ fn frames_of_inputs_and_database_are_left_out_of_both() {
 }
 
 #[test]
-fn load_refuses_copies_in_frames_of_earlier_texts() {
-    let (language, sources) = &SOURCES[0];
-    let copies = STORIES * sources.len() / 2;
-    let mut items = feed(language, sources);
-    // The texts of the sources that are no copies come first.
-    items.rotate_left(STORIES + copies);
-    let folder = Folder::new();
-    write_feed(&folder, &items);
-    let refused = |database: &str, options: &[&str]| {
-        let arguments = [database, "feed.jsonl", "--unique", "similar"];
-        folder.load(&[&arguments[..], options].concat()).ends(0);
-        let stats = folder.cli(&["stats", database, "--json"]).ends(0).json();
-        items.len() - stats[0]["documents"].as_u64().unwrap() as usize
-    };
-    let whole = refused("whole.simdb", &[]);
-    assert!(whole * 2 <= copies, "{whole} of {copies}");
-    let found = refused("bodies.simdb", &["--ignore-frames"]);
-    assert!(
-        (copies * 19 / 20..=copies).contains(&found),
-        "{found} of {copies}"
-    );
-}
-
-#[test]
 fn frames_of_a_database_are_listed_by_scope() {
     let folder = Folder::new();
     let mut items = feed(SOURCES[0].0, &SOURCES[0].1);
     items.truncate(4 * STORIES);
-    write_feed(&folder, &items);
+    let line = |(at, (.., source, text)): (usize, &Item)| {
+        let (key, source) = (format!("k{at}"), format!("s{source}"));
+        format!(
+            "{}\n",
+            json!({"id": at, "key": key, "source": source, "text": text})
+        )
+    };
+    let lines: String = items.iter().enumerate().map(line).collect();
+    folder.write("feed.jsonl", lines);
     for (database, options, scope) in [
         ("plain.simdb", &["--keep-texts"][..], None),
         ("kept.simdb", &["--ignore-frames=8"], None),
         (
             "scoped.simdb",
-            &["--ignore-frames=8", "--key", "id", "--scope", "source"],
-            Some("2"),
+            &["--ignore-frames=8", "--key", "key", "--scope", "source"],
+            Some("s2"),
         ),
     ] {
         folder
