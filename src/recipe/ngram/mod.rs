@@ -98,8 +98,10 @@ impl Ngram {
         position_of: impl Fn(Range<usize>) -> P,
     ) -> WeightedFeatures<P> {
         let normalised = self.normaliser.letters(text);
-        let characters = normalised.chars().count();
-        let others = count_non_cjk(&normalised);
+        let (characters, others) = match normalised.is_ascii() {
+            true => (normalised.len(), normalised.len()),
+            false => (normalised.chars().count(), count_non_cjk(&normalised)),
+        };
         let cjk = characters - others;
         // A kind of shingles with weight 0 is not counted: a short text has no long shingles.
         let long_share = long_share(others);

@@ -21,6 +21,21 @@ const MAX_TEXT_BYTES: usize = u16::MAX as usize;
 /// The letters and digits of normalised ASCII.
 const SYMBOLS: usize = 36;
 
+/// The number of each symbol; [`SYMBOLS`] for another byte.
+const SYMBOL_OF: [u8; 256] = {
+    let mut symbols = [SYMBOLS as u8; 256];
+    let mut symbol = 0;
+    while symbol < SYMBOLS as u8 {
+        let byte = match symbol {
+            ..10 => b'0' + symbol,
+            _ => b'a' + symbol - 10,
+        };
+        symbols[byte as usize] = symbol;
+        symbol += 1;
+    }
+    symbols
+};
+
 /// The shingles of three ASCII characters.
 const ASCII_SHINGLES: usize = SYMBOLS.pow(SHORT_SHINGLE as u32);
 
@@ -159,19 +174,22 @@ impl ShingleTables {
     /// Returns `false` for a run that is shorter than a shingle.
     fn add_ascii(&mut self, bytes: &[u8], run: Range<usize>) -> Option<bool> {
         let [_, _, found] = &mut self.found;
-        let mut window = 0;
+        // The places of the counters do not depend on each other: a place that is computed from the
+        // place before takes three times as long.
+        let [mut first, mut middle] = [0; 2];
         for (at, byte) in bytes[run.clone()].iter().enumerate() {
-            let symbol = match byte {
-                b'0'..=b'9' => byte - b'0',
-                b'a'..=b'z' => byte - b'a' + 10,
-                _ => return None,
-            };
-            window = (window * SYMBOLS + usize::from(symbol)) % ASCII_SHINGLES;
+            let symbol = SYMBOL_OF[usize::from(*byte)];
+            if usize::from(symbol) == SYMBOLS {
+                return None;
+            }
+            let last = usize::from(symbol);
             if at + 1 >= SHORT_SHINGLE {
-                let counter = &mut self.ascii[window];
-                found.add(run.start + at + 1 - SHORT_SHINGLE, window, *counter == 0);
+                let place = (first * SYMBOLS + middle) * SYMBOLS + last;
+                let counter = &mut self.ascii[place];
+                found.add(run.start + at + 1 - SHORT_SHINGLE, place, *counter == 0);
                 *counter += 1;
             }
+            (first, middle) = (middle, last);
         }
         Some(run.len() >= SHORT_SHINGLE)
     }
