@@ -104,8 +104,7 @@ impl Database {
         py: Python<'_>,
         #[pyo3(from_py_with = doc_ref_of)] id: DocRef,
     ) -> PyResult<Outcome> {
-        let outcome = call(py, || Ok(self.0.shared.database()?.remove(id)?))?;
-        Ok(outcome.into())
+        self.outcome(py, |database| database.remove(id))
     }
 
     /// An empty batch of changes: the end of its with statement writes them in one commit.
@@ -266,10 +265,20 @@ impl Database {
 
 impl Database {
     pub fn store(&self, py: Python<'_>, rule: Rule, id: DocRef, parts: Parts) -> PyResult<Outcome> {
-        let outcome = call(py, || {
+        self.outcome(py, |database| {
+            database.apply_one(rule.change(database, id, &parts)?)
+        })
+    }
+
+    fn outcome(
+        &self,
+        py: Python<'_>,
+        change: impl FnOnce(&simdb::Database) -> simdb::Result<simdb::Outcome> + Send,
+    ) -> PyResult<Outcome> {
+        call(py, || {
             let database = self.0.shared.database()?;
-            Ok(database.apply_one(rule.change(database, id, &parts)?)?)
-        })?;
-        Ok(outcome.into())
+            let outcome = change(database)?;
+            Ok(Outcome::named(database, outcome))
+        })
     }
 }

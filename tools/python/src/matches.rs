@@ -7,7 +7,7 @@ use crate::fingerprint::Fingerprint;
 use crate::repr::{number_or_none, python_bool};
 
 /// A document within a radius of a query.
-#[pyclass(frozen, get_all, eq, hash, module = "simdb", new = "from_fields")]
+#[pyclass(frozen, get_all, eq, hash, module = "simdb")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Match {
     /// The id of the document.
@@ -16,13 +16,26 @@ pub struct Match {
     pub distance: u32,
     /// The fingerprint of the document.
     pub fingerprint: Fingerprint,
+    /// The key of the document; None in a database without keys.
+    pub key: Option<String>,
 }
 
 #[pymethods]
 impl Match {
+    #[new]
+    #[pyo3(signature = (id, distance, fingerprint, key=None))]
+    fn new(id: u64, distance: u32, fingerprint: Fingerprint, key: Option<String>) -> Self {
+        Self {
+            id,
+            distance,
+            fingerprint,
+            key,
+        }
+    }
+
     /// For pickle, by which processes exchange matches.
-    fn __getnewargs__(&self) -> (u64, u32, Fingerprint) {
-        (self.id, self.distance, self.fingerprint)
+    fn __getnewargs__(&self) -> (u64, u32, Fingerprint, Option<String>) {
+        (self.id, self.distance, self.fingerprint, self.key.clone())
     }
 
     pub fn __repr__(&self) -> String {
@@ -30,22 +43,31 @@ impl Match {
             id,
             distance,
             fingerprint,
+            key,
         } = self;
         format!(
-            "Match(id={id}, distance={distance}, fingerprint=0x{:016x})",
-            fingerprint.0
+            "Match(id={id}, distance={distance}, fingerprint=0x{:016x}{})",
+            fingerprint.0,
+            shown_key(key)
         )
     }
 }
 
-impl From<simdb::Match> for Match {
-    fn from(found: simdb::Match) -> Self {
+impl Match {
+    pub fn of(found: simdb::Match, key: Option<String>) -> Self {
         Self {
             id: found.id.0,
             distance: found.distance,
             fingerprint: found.fingerprint.into(),
+            key,
         }
     }
+}
+
+/// The key of a document in the `repr` of a match.
+fn shown_key(key: &Option<String>) -> String {
+    key.as_ref()
+        .map_or_else(String::new, |key| format!(", key={key:?}"))
 }
 
 /// The similarity of two texts after normalisation.
@@ -94,7 +116,7 @@ impl From<simdb::similarity::Resemblance> for Resemblance {
 }
 
 /// A document whose text is like the text of a query.
-#[pyclass(frozen, get_all, eq, module = "simdb", new = "from_fields")]
+#[pyclass(frozen, get_all, eq, module = "simdb")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Similar {
     /// The id of the document.
@@ -112,10 +134,39 @@ pub struct Similar {
     pub missing_in_b: Vec<(String, f64)>,
     /// The words of this document that the query lacks, with their weights in nats.
     pub missing_in_a: Vec<(String, f64)>,
+    /// The key of this document; None in a database without keys.
+    pub key: Option<String>,
 }
 
 #[pymethods]
 impl Similar {
+    #[new]
+    #[pyo3(signature = (
+        id, fingerprint, distance, resemblance, verdict, missing_in_b, missing_in_a, key=None,
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "the fields of the class")]
+    fn new(
+        id: u64,
+        fingerprint: Fingerprint,
+        distance: Option<u32>,
+        resemblance: Resemblance,
+        verdict: Option<String>,
+        missing_in_b: Vec<(String, f64)>,
+        missing_in_a: Vec<(String, f64)>,
+        key: Option<String>,
+    ) -> Self {
+        Self {
+            id,
+            fingerprint,
+            distance,
+            resemblance,
+            verdict,
+            missing_in_b,
+            missing_in_a,
+            key,
+        }
+    }
+
     fn __getnewargs__(&self) -> SimilarArguments {
         let own = self.clone();
         (
@@ -126,6 +177,7 @@ impl Similar {
             own.verdict,
             own.missing_in_b,
             own.missing_in_a,
+            own.key,
         )
     }
 
@@ -135,10 +187,12 @@ impl Similar {
             .distance
             .map_or("None".to_owned(), |bits| bits.to_string());
         format!(
-            "Similar(id={}, verdict={verdict}, distance={distance}, edit_similarity={}, jaccard={:.3})",
+            "Similar(id={}, verdict={verdict}, distance={distance}, edit_similarity={}, \
+             jaccard={:.3}{})",
             self.id,
             number_or_none(self.resemblance.edit_similarity),
-            self.resemblance.jaccard
+            self.resemblance.jaccard,
+            shown_key(&self.key)
         )
     }
 }
@@ -152,10 +206,11 @@ type SimilarArguments = (
     Option<String>,
     Vec<(String, f64)>,
     Vec<(String, f64)>,
+    Option<String>,
 );
 
-impl From<simdb::Similar> for Similar {
-    fn from(found: simdb::Similar) -> Self {
+impl Similar {
+    pub fn of(found: simdb::Similar, key: Option<String>) -> Self {
         let verdict = found.verdict().map(|verdict| verdict.name().to_owned());
         let (missing_in_b, missing_in_a) =
             found.containment.map_or_else(Default::default, |found| {
@@ -169,6 +224,7 @@ impl From<simdb::Similar> for Similar {
             verdict,
             missing_in_b,
             missing_in_a,
+            key,
         }
     }
 }

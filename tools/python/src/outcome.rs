@@ -1,6 +1,7 @@
 //! The frozen class `Outcome`: the result of a change.
 
 use pyo3::prelude::*;
+use simdb::Database;
 
 use crate::fingerprint::Fingerprint;
 use crate::matches::{Match, Similar};
@@ -8,11 +9,33 @@ use crate::matches::{Match, Similar};
 /// The result of a change. True if the database was changed.
 #[pyclass(frozen, eq, module = "simdb")]
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome(simdb::Outcome);
+pub struct Outcome {
+    outcome: simdb::Outcome,
+    /// The key of the document that decided, in a database with keys.
+    key: Option<String>,
+}
 
-impl From<simdb::Outcome> for Outcome {
-    fn from(outcome: simdb::Outcome) -> Self {
-        Self(outcome)
+impl Outcome {
+    /// An outcome, with the key of the stored document that decided. A document that a new document
+    /// supersedes is gone, and has no key.
+    pub fn named(database: &Database, outcome: simdb::Outcome) -> Self {
+        let of = match &outcome {
+            simdb::Outcome::Duplicate(found) => Some(found.id),
+            simdb::Outcome::Similar(found) | simdb::Outcome::Extends(found) => Some(found.id),
+            _ => None,
+        };
+        let of = of.filter(|_| database.settings().keys);
+        // The change is durable, and an error about the key would look like its error.
+        let key = of.and_then(|id| database.snapshot().ok()?.key(id).ok()?);
+        Self { outcome, key }
+    }
+
+    fn of_match(&self, found: &simdb::Match) -> Match {
+        Match::of(*found, self.key.clone())
+    }
+
+    fn of_similar(&self, found: &simdb::Similar) -> Similar {
+        Similar::of(found.clone(), self.key.clone())
     }
 }
 
@@ -23,7 +46,7 @@ impl Outcome {
     #[getter]
     fn kind(&self) -> &'static str {
         use simdb::Outcome::*;
-        match self.0 {
+        match self.outcome {
             Inserted { .. } => "inserted",
             Exists { .. } => "exists",
             Duplicate(_) => "duplicate",
@@ -42,7 +65,7 @@ impl Outcome {
     /// True if the document is new and stored.
     #[getter]
     fn inserted(&self) -> bool {
-        self.0.is_inserted()
+        self.outcome.is_inserted()
     }
 
     /// The document that decided: a Match for "duplicate", a Similar for "similar" and "extends";
@@ -50,10 +73,10 @@ impl Outcome {
     #[getter]
     fn of(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         use simdb::Outcome as O;
-        Ok(match &self.0 {
-            O::Duplicate(found) => Some(Py::new(py, Match::from(*found))?.into_any()),
+        Ok(match &self.outcome {
+            O::Duplicate(found) => Some(Py::new(py, self.of_match(found))?.into_any()),
             O::Similar(found) | O::Extends(found) => {
-                Some(Py::new(py, Similar::from(found.clone()))?.into_any())
+                Some(Py::new(py, self.of_similar(found))?.into_any())
             }
             _ => None,
         })
@@ -62,9 +85,10 @@ impl Outcome {
     /// The documents that were removed because the new document covers them ("supersedes").
     #[getter]
     fn superseded(&self) -> Vec<Similar> {
-        match &self.0 {
+        match &self.outcome {
             simdb::Outcome::Supersedes(removed) => {
-                removed.iter().cloned().map(Similar::from).collect()
+                let removed = removed.iter().cloned();
+                removed.map(|removed| Similar::of(removed, None)).collect()
             }
             _ => Vec::new(),
         }
@@ -74,7 +98,7 @@ impl Outcome {
     #[getter]
     fn stored(&self) -> Option<Fingerprint> {
         use simdb::Outcome::*;
-        match &self.0 {
+        match &self.outcome {
             Exists { stored } | Replaced { stored } | Removed { stored } => Some((*stored).into()),
             _ => None,
         }
@@ -82,18 +106,18 @@ impl Outcome {
 
     fn __bool__(&self) -> bool {
         use simdb::Outcome::*;
-        self.0.is_inserted() || matches!(self.0, Replaced { .. } | Removed { .. })
+        self.outcome.is_inserted() || matches!(self.outcome, Replaced { .. } | Removed { .. })
     }
 
     fn __str__(&self) -> String {
-        self.0.to_string()
+        self.outcome.to_string()
     }
 
     fn __repr__(&self) -> String {
-        let of = match &self.0 {
-            simdb::Outcome::Duplicate(found) => Some(Match::from(*found).__repr__()),
+        let of = match &self.outcome {
+            simdb::Outcome::Duplicate(found) => Some(self.of_match(found).__repr__()),
             simdb::Outcome::Similar(found) | simdb::Outcome::Extends(found) => {
-                Some(Similar::from(found.clone()).__repr__())
+                Some(self.of_similar(found).__repr__())
             }
             _ => None,
         };

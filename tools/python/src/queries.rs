@@ -128,6 +128,13 @@ macro_rules! queries {
                 self.0.key(py, id)
             }
 
+            /// The keys of the documents with these ids, in their order: a NumPy or Arrow array of
+            /// uint64, such as a column of pairs, of clusters or of within_batch, or an iterable
+            /// of int. A list of str, and None for an id without a document or a key.
+            fn keys(&self, ids: &Bound<'_, PyAny>) -> PyResult<Vec<Option<String>>> {
+                self.0.keys(ids)
+            }
+
             /// The id of the document with a key; None if there is no such document.
             fn id(&self, py: Python<'_>, key: &str) -> PyResult<Option<u64>> {
                 self.0.id(py, key)

@@ -131,17 +131,17 @@ impl Source {
         subset: &Subset,
     ) -> PyResult<Vec<Match>> {
         let query = query.borrow();
-        let found = call(py, || {
+        call(py, || {
             let snapshot = self.limited(subset)?;
             let Some(fingerprint) = self.fingerprint(query)? else {
                 return Ok(Vec::new());
             };
-            Ok(match limit {
-                Some(limit) => snapshot.within_limit(fingerprint, radius, limit)?,
-                None => snapshot.within(fingerprint, radius)?,
-            })
-        })?;
-        Ok(found.into_iter().map(Match::from).collect())
+            let limit = limit.unwrap_or(usize::MAX);
+            matches_of(
+                &snapshot,
+                snapshot.within_limit(fingerprint, radius, limit)?,
+            )
+        })
     }
 
     pub fn nearest(
@@ -152,14 +152,13 @@ impl Source {
         subset: &Subset,
     ) -> PyResult<Vec<Match>> {
         let query = query.borrow();
-        let found = call(py, || {
+        call(py, || {
             let snapshot = self.limited(subset)?;
             let Some(fingerprint) = self.fingerprint(query)? else {
                 return Ok(Vec::new());
             };
-            Ok(snapshot.nearest(fingerprint, count)?)
-        })?;
-        Ok(found.into_iter().map(Match::from).collect())
+            matches_of(&snapshot, snapshot.nearest(fingerprint, count)?)
+        })
     }
 
     /// The fingerprint of a query; `None` for a text without a reliable fingerprint.
@@ -180,11 +179,17 @@ impl Source {
         options: &SimilarOptions,
         subset: &Subset,
     ) -> PyResult<Vec<Similar>> {
-        let found = call(py, || {
+        call(py, || {
             let query = options.apply(self.shared.database()?.text_query(text)?);
-            Ok(self.limited(subset)?.similar(&query)?)
-        })?;
-        Ok(found.into_iter().map(Similar::from).collect())
+            let snapshot = self.limited(subset)?;
+            let found = snapshot.similar(&query)?.into_iter();
+            found
+                .map(|found| {
+                    let key = snapshot.key(found.id)?;
+                    Ok(Similar::of(found, key))
+                })
+                .collect()
+        })
     }
 
     pub fn within_batch(
@@ -228,6 +233,16 @@ impl Source {
 
     pub fn key(&self, py: Python<'_>, id: u64) -> PyResult<Option<String>> {
         call(py, || Ok(self.get()?.key(DocId(id))?))
+    }
+
+    pub fn keys(&self, ids: &Bound<'_, PyAny>) -> PyResult<Vec<Option<String>>> {
+        let py = ids.py();
+        let ids = fingerprints_of(ids)?;
+        run(py, None, || {
+            let snapshot = self.get()?;
+            let keys = ids.into_iter().map(|id| Ok(snapshot.key(DocId(id))?));
+            keys.collect()
+        })
     }
 
     pub fn id(&self, py: Python<'_>, key: &str) -> PyResult<Option<u64>> {
@@ -309,6 +324,14 @@ impl Source {
             ("distance", Arc::new(UInt8Array::from(distance))),
         ])
     }
+}
+
+/// The matches with the keys of their documents, in a database with keys.
+fn matches_of(snapshot: &Snapshot, found: Vec<simdb::Match>) -> Result<Vec<Match>, Failure> {
+    let found = found.into_iter();
+    found
+        .map(|found| Ok(Match::of(found, snapshot.key(found.id)?)))
+        .collect()
 }
 
 fn column(numbers: Vec<u64>) -> ArrayRef {

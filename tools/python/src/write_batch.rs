@@ -88,7 +88,7 @@ pub struct WriteBatch {
 #[derive(Default)]
 struct State {
     changes: Vec<Gathered>,
-    outcomes: Vec<simdb::Outcome>,
+    outcomes: Vec<Outcome>,
 }
 
 /// A change that is not written yet.
@@ -150,8 +150,7 @@ impl WriteBatch {
     /// The outcomes of the changes that were written last, in their order.
     #[getter]
     fn outcomes(&self) -> Vec<Outcome> {
-        let outcomes = &self.state().outcomes;
-        outcomes.iter().cloned().map(Outcome::from).collect()
+        self.state().outcomes.clone()
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -170,7 +169,9 @@ impl WriteBatch {
                 let documents = changes.par_iter().with_min_len(16);
                 documents.map(|change| change.change(database)).collect()
             });
-            Ok::<_, Failure>(database.apply(made?)?)
+            let outcomes = database.apply(made?)?.into_iter();
+            let named = outcomes.map(|outcome| Outcome::named(database, outcome));
+            Ok::<_, Failure>(named.collect())
         })?;
         self.state().outcomes = outcomes;
         Ok(())

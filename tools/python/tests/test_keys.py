@@ -22,6 +22,7 @@ def test_documents_are_stored_and_found_by_key(tmp_path: Path) -> None:
         assert db.insert_unique(URL, CATS, fields=fields).inserted
         refused = db.insert_unique("https://example.org/copy", CATS.lower())
         assert isinstance(refused.of, simdb.Match) and db.key(refused.of.id) == URL
+        assert refused.of.key == URL and f'key="{URL}"' in repr(refused)
         assert db.insert(URL, FERRY).kind == "exists"
         with db.write_batch() as batch:
             batch.insert("ferry", FERRY)
@@ -39,6 +40,34 @@ def test_documents_are_stored_and_found_by_key(tmp_path: Path) -> None:
         table = db.to_arrow()
         assert [document.key for document in db.documents()] == [URL, "ferry"]
         assert table is not None
+
+
+def test_matches_name_keys(tmp_path: Path) -> None:
+    with simdb.open(tmp_path / "pages.simdb", "x", keys=True, similar=True) as db:
+        with db.write_batch() as batch:
+            batch.insert(URL, CATS)
+            batch.insert("copy", CATS.upper())
+            batch.insert_unique("third", CATS)
+        assert batch.outcomes[2].of is not None and batch.outcomes[2].of.key == URL
+        for found in (db.within(CATS), db.nearest(CATS, 2), db.similar(CATS)):
+            assert [match.key for match in found] == [URL, "copy"]
+            assert pickle.loads(pickle.dumps(found)) == found
+        longer = db.insert_unless_similar("longer", CATS + " They slept.")
+        assert longer.kind == "extends" and longer.of is not None
+        assert longer.of.key in (URL, "copy")
+        # Columns of tables, and the arrays of a batch.
+        pairs = pa.table(db.pairs())
+        assert (db.keys(pairs["a"]), db.keys(pairs["b"])) == ([URL], ["copy"])
+        _, ids, _ = db.within_batch([db[URL].fingerprint])
+        assert db.keys(ids)[:2] == [URL, "copy"]
+        assert db.keys([2, 99, 1]) == ["copy", None, URL] and db.keys([]) == []
+        assert db.snapshot().keys([2]) == ["copy"]
+        with pytest.raises(TypeError):
+            db.keys(["copy"])  # type: ignore[list-item]
+    with simdb.open(tmp_path / "ids.simdb", "x") as db:
+        db.insert(1, CATS)
+        assert db.within(CATS)[0].key is None and db.keys([1]) == [None]
+        assert "key" not in repr(db.within(CATS))
 
 
 def test_keys_and_ids_do_not_mix(tmp_path: Path) -> None:
