@@ -37,8 +37,8 @@ def test_index_is_used_as_that_of_datasketch() -> None:
             lsh.remove(missing)
     lsh.insert("a", FOX.split())
     assert lsh.query(FOX) == ["a", 7]
-    with pytest.raises(simdb.InvalidArgumentError, match="from 0 to"):
-        lsh.insert(-1, FOX)
+    with pytest.raises(simdb.InvalidArgumentError, match="1 to 1,024 bytes"):
+        lsh.insert("k" * 1025, FOX)
     with pytest.raises(simdb.InvalidArgumentError, match="a string or an integer, not a tuple"):
         lsh.insert(("a", 1), FOX)  # type: ignore[arg-type]
     with pytest.raises(simdb.InvalidArgumentError, match="expected, not a object"):
@@ -63,9 +63,24 @@ def test_threads_share_an_index() -> None:
         assert len(lsh) == 100 and "1" in lsh and "2" not in lsh
 
 
+def test_no_two_keys_are_one() -> None:
+    keys: list[int | str] = ["7", 7, -7, 0, 2**70, "", "\0", "\0" + "7", "\0\0", "\0\0" + "7", "é", "e\u0301"]
+    with MinHashLSH(0.9) as lsh:
+        for key, text in zip(keys, sentences(len(keys))):
+            lsh.insert(key, text)
+        assert len(lsh) == len(keys)
+        for key, text in zip(keys, sentences(len(keys))):
+            assert key in lsh and lsh.query(text) == [key]
+            lsh.remove(key)
+        assert lsh.is_empty()
+
+
 def test_index_in_a_file_is_durable(path: Path) -> None:
     with MinHashLSH(0.5, path=path) as lsh:
         lsh.insert("a key", FOX)
+    with simdb.open(path, "r") as db:
+        assert "a key" in db
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
     with MinHashLSH(0.5, path=path) as lsh:
         assert "a key" in lsh and lsh.query(FOX) == ["a key"]
         lsh.remove("a key")

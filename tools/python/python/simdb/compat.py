@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import tempfile
-import threading
-from typing import Any, Iterable, List, Optional, Tuple, Union
+from typing import Any, Iterable, List, Optional, Union
 
 import simdb
 from simdb.errors import InvalidArgumentError
@@ -52,7 +50,8 @@ class MinHashLSH:
     half of their shingles of characters. ``num_perm`` is accepted and ignored.
 
     Without ``path`` the index is in a temporary folder, which ``close`` or the garbage collection
-    removes. Keys are strings, or integers from 0 to 2**63 - 1.
+    removes. Keys are strings of at most 1,022 bytes, or integers. They are the keys of the database, so that
+    ``simdb-cli`` shows them.
 
     >>> from simdb.compat import MinHashLSH
     >>> with MinHashLSH(threshold=0.5) as lsh:
@@ -76,21 +75,11 @@ class MinHashLSH:
         if path is None:
             self._folder = tempfile.TemporaryDirectory(prefix="simdb-lsh-")
             path = os.path.join(self._folder.name, "lsh.simdb")
-        self._db = simdb.open(path, "c", similar=True)
-        # A key is committed before its document, and never removed, so that no document is without
-        # it.
-        self._keys = sqlite3.connect(
-            f"{os.fspath(path)}.keys", check_same_thread=False, isolation_level=None
-        )
-        self._keys.execute("create table if not exists keys (id integer primary key, key text unique)")
-        # Threads share the connection, which has one cursor for each statement.
-        self._keys_lock = threading.Lock()
+        self._db = simdb.open(path, "c", similar=True, keys=True)
 
     def insert(self, key: Key, minhash: Union[str, MinHash, Iterable[str]], **_ignored: Any) -> None:
         """Stores a text under a new key: a string, a MinHash of this module, or words."""
-        number = self._id_of(key, create=True)
-        assert number is not None
-        outcome = self._db.insert(number, _text_of(minhash))
+        outcome = self._db.insert(_stored(key), _text_of(minhash))
         if not outcome.inserted:
             raise InvalidArgumentError(f"the key {key!r} is stored already; remove it first")
 
@@ -100,17 +89,15 @@ class MinHashLSH:
         found = self._db.similar(
             _text_of(minhash), jaccard=self.threshold, edit_similarity=1.0, decision="alike"
         )
-        return [self._key_of(similar.id) for similar in found]
+        return [_given(similar.key or "") for similar in found]
 
     def remove(self, key: Key) -> None:
         """Removes a key. A key that is not stored raises KeyError."""
-        number = self._id_of(key)
-        if number is None or not self._db.remove(number):
+        if not self._db.remove(_stored(key)):
             raise KeyError(key)
 
     def __contains__(self, key: Key) -> bool:
-        number = self._id_of(key)
-        return number is not None and number in self._db
+        return _stored(key) in self._db
 
     def __len__(self) -> int:
         return len(self._db)
@@ -122,7 +109,6 @@ class MinHashLSH:
     def close(self) -> None:
         """Closes the index, and removes a temporary one."""
         self._db.close()
-        self._keys.close()
         if self._folder is not None:
             self._folder.cleanup()
 
@@ -132,31 +118,25 @@ class MinHashLSH:
     def __exit__(self, *_exception: object) -> None:
         self.close()
 
-    def _id_of(self, key: Key, create: bool = False) -> Optional[int]:
-        if isinstance(key, int) and not isinstance(key, bool):
-            if not 0 <= key < _FIRST_STRING_KEY:
-                raise InvalidArgumentError(f"the key {key} is not from 0 to 2**63 - 1")
-            return key
-        if not isinstance(key, str):
-            raise InvalidArgumentError(f"a key is a string or an integer, not a {type(key).__name__}")
-        with self._keys_lock:
-            if create:
-                self._keys.execute("insert or ignore into keys (key) values (?)", (key,))
-            row = self._keys.execute("select id from keys where key = ?", (key,)).fetchone()
-        return None if row is None else _FIRST_STRING_KEY + int(row[0])
 
-    def _key_of(self, number: int) -> Key:
-        if number < _FIRST_STRING_KEY:
-            return number
-        with self._keys_lock:
-            row: Tuple[str] = self._keys.execute(
-                "select key from keys where id = ?", (number - _FIRST_STRING_KEY,)
-            ).fetchone()
-        return row[0]
+_MARK = "\0"
+"""Begins the stored keys that are no strings as they were given: an integer is the mark and its digits."""
 
 
-_FIRST_STRING_KEY = 1 << 63
-"""Integers are ids; strings have the ids from here on."""
+def _stored(key: Key) -> str:
+    """The key of the database. No two keys have the same."""
+    if isinstance(key, int) and not isinstance(key, bool):
+        return f"{_MARK}{key}"
+    if not isinstance(key, str):
+        raise InvalidArgumentError(f"a key is a string or an integer, not a {type(key).__name__}")
+    # The database has no empty key, and no integer has a second mark.
+    return key if key and not key.startswith(_MARK) else _MARK + _MARK + key
+
+
+def _given(stored: str) -> Key:
+    if not stored.startswith(_MARK):
+        return stored
+    return stored[2:] if stored.startswith(_MARK + _MARK) else int(stored[1:])
 
 
 def _text_of(minhash: Union[str, MinHash, Iterable[str]]) -> str:
