@@ -29,6 +29,7 @@ mod prefetch;
 mod tables;
 mod view;
 
+use crate::store::tables::meta;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -45,7 +46,7 @@ pub(crate) use disk::lock::FileLock;
 pub(crate) use limits::Limits;
 use memtable::MemtableView;
 use tables::WriteAccess;
-use tables::schema::{self, JournalMark};
+use tables::meta::JournalMark;
 use tables::scopes::ScopeNames;
 use view::table_store::TableStore;
 
@@ -58,8 +59,8 @@ pub(crate) use disk::path::DbPath;
 pub(crate) use tables::Tables;
 pub(crate) use tables::copies::refused_of;
 pub(crate) use tables::edit::{CopiesEdit, DocumentEdit, Refused, StoredDocument, TextEdit};
+pub(crate) use tables::meta::Header;
 pub(crate) use tables::packed::VisitFlow;
-pub(crate) use tables::schema::Header;
 pub(crate) use tables::texts::{refuse_scope, refuse_unstorable};
 pub(crate) use view::View;
 pub(crate) use view::access::{SnapshotAccess, SnapshotTables, ViewAccess};
@@ -179,8 +180,8 @@ impl Store {
     fn journal_mark(&self) -> Result<(u64, JournalMark)> {
         let meta = self.tables().meta()?;
         Ok((
-            schema::read_identity(&meta, self.db_path())?,
-            schema::read_journal_mark(&meta, self.db_path())?,
+            meta::read_identity(&meta, self.db_path())?,
+            meta::read_journal_mark(&meta, self.db_path())?,
         ))
     }
 

@@ -50,7 +50,7 @@ use crate::store::bulk::text_writer::TextWriter;
 use crate::store::commit::write_transaction::{MAX_REMOVED_AT_ONCE, WriteTransaction};
 use crate::store::disk::path::DbPath;
 use crate::store::tables::edit::{DocumentEdit, Refused};
-use crate::store::tables::schema::Header;
+use crate::store::tables::meta::Header;
 use crate::store::tables::scopes::ScopeNames;
 use crate::store::tables::texts::refuse_unstorable;
 use crate::store::view::table_store::TableStore;

@@ -24,9 +24,9 @@ use crate::store::commit::write_lock::WriteGuard;
 use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::journal::Journal;
 use crate::store::tables::edit::{DocumentEdit, TextEdit};
+use crate::store::tables::meta::JournalMark;
 use crate::store::tables::packed::Op;
 use crate::store::tables::packed::entry::Entry;
-use crate::store::tables::schema::JournalMark;
 use crate::store::tables::text_keys::MAX_TEXT_KEYS;
 
 /// At most 16 MiB of texts per flush transaction.

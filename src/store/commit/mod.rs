@@ -38,7 +38,7 @@ use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::journal::{Identity, Journal};
 use crate::store::memtable::{Memtable, MemtableView};
 use crate::store::tables::edit::{Counts, DocumentEdit};
-use crate::store::tables::schema::JournalMark;
+use crate::store::tables::meta::JournalMark;
 use crate::store::view::View;
 use crate::store::view::access::SnapshotTables;
 use crate::store::view::table_store::TableStore;

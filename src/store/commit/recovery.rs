@@ -18,7 +18,8 @@ use crate::store::commit::write_lock::{ActiveLog, WriteLock};
 use crate::store::journal::{Identity, Journal, Lookup};
 use crate::store::memtable::Memtable;
 use crate::store::tables::edit::{Counts, DocumentEdit, TextEdit};
-use crate::store::tables::schema::{self, Keeps};
+use crate::store::tables::meta;
+use crate::store::tables::schema::Keeps;
 use crate::store::view::table_store::TableStore;
 
 impl Store {
@@ -32,8 +33,8 @@ impl Store {
         let file = file.map_err(db_path.io("find"))?;
         let file_info = db_path.disk().info(&file).map_err(db_path.io("find"))?;
         let meta = tables.meta()?;
-        let mark = schema::read_journal_mark(&meta, db_path)?;
-        let identity = schema::read_identity(&meta, db_path)?;
+        let mark = meta::read_journal_mark(&meta, db_path)?;
+        let identity = meta::read_identity(&meta, db_path)?;
         let journals = Journals {
             tables: &tables,
             file: &file,
@@ -41,7 +42,7 @@ impl Store {
             flushed: mark.merged_generation,
         };
         let (memtables, active) = if mark.open {
-            journals.recover(schema::read_counters(&meta, db_path)?.counts())?
+            journals.recover(meta::read_counters(&meta, db_path)?.counts())?
         } else {
             journals.refuse_newer_journal()?;
             let generation = mark.merged_generation;

@@ -1,8 +1,9 @@
 //! The tables of one file as seen by one transaction.
 //!
-//! [`schema`] lists the tables and the settings. Most tables are [`packed`]: a sorted set of
-//! `u64`s. [`documents`], [`texts`], [`times`], [`copies`], [`frames`] and [`text_keys`] have the
-//! queries of these tables. This folder uses [`disk`](super::disk) and redb, not the pager.
+//! [`schema`] lists the tables, [`meta`] has the settings and the counters. Most tables are
+//! [`packed`]: a sorted set of `u64`s. [`documents`], [`texts`], [`times`], [`copies`], [`frames`]
+//! and [`text_keys`] have the queries of these tables. This folder uses [`disk`](super::disk) and
+//! redb, not the pager.
 //!
 //! A new packed table is a line of [`schema::TABLES`], its queries in a file of this folder, and
 //! its changes in [`commit`](super::commit). Opening, copies and statistics follow
@@ -13,6 +14,7 @@ mod documents;
 pub(crate) mod edit;
 pub(crate) mod frames;
 pub(crate) mod keys;
+pub(crate) mod meta;
 pub(crate) mod packed;
 pub(crate) mod schema;
 pub(crate) mod scopes;
@@ -63,7 +65,7 @@ pub(crate) struct Tables<A: Access> {
     /// opened.
     pub(crate) texts: Option<A::Table<u64>>,
     pub(crate) keeps: Keeps,
-    /// [`Counters::last_id`](schema::Counters::last_id); set when a view is made.
+    /// [`Counters::last_id`](meta::Counters::last_id); set when a view is made.
     pub(crate) last_id: DocId,
     pub(crate) db_path: DbPath,
     /// `true` if no flush is partly done; every fingerprint of a block table then has a document.

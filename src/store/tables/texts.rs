@@ -16,10 +16,10 @@ use crate::record::{FIELDS_LIMIT_BYTES, KEY_LIMIT_BYTES, Record, SCOPE_LIMIT_BYT
 use crate::store::disk::checksum::{verify_crc, with_crc};
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
+use crate::store::tables::meta::Header;
 use crate::store::tables::packed::damaged_ranges::{
     Damaged, Part, end_of_damage, split_damage, successor,
 };
-use crate::store::tables::schema::Header;
 
 /// At most 256 MiB of a text are stored; a longer text is refused with [`Error::TextTooLong`].
 pub(crate) const TEXT_LIMIT_BYTES: usize = 256 << 20;

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::store::cache::{CacheMisses, Caches};
 use crate::store::disk::path::RedbResult;
+use crate::store::tables::meta;
+use crate::store::tables::meta::Counters;
 use crate::store::tables::packed::entry::Entry;
-use crate::store::tables::schema::{self, Counters};
+use crate::store::tables::schema::{self};
 use crate::store::tables::scopes::ScopeNames;
 use crate::store::tables::{Access, Tables, WriteAccess};
 use crate::store::view::View;
@@ -66,10 +68,10 @@ impl SnapshotTables {
         let transaction = store.backend.begin_read()?;
         let db_path = store.db_path.read_only();
         db_path.catch_failed_reads(|| {
-            let meta = transaction.open_table(schema::META).reading(&db_path)?;
+            let meta = transaction.open_table(meta::META).reading(&db_path)?;
             let access = SnapshotAccess {
                 store: Arc::clone(store),
-                counters: schema::read_counters(&meta, &db_path)?,
+                counters: meta::read_counters(&meta, &db_path)?,
             };
             let keeps = store.header.keeps();
             let mut tables = Self::of_read(&transaction, &db_path, keeps, access)?;

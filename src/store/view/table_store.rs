@@ -13,7 +13,8 @@ use crate::store::disk::path::DbPath;
 use crate::store::limits::Limits;
 use crate::store::pager::backend::Backend;
 use crate::store::pool::Pool;
-use crate::store::tables::schema::{self, Header};
+use crate::store::tables::meta;
+use crate::store::tables::meta::Header;
 use crate::store::tables::scopes::ScopeNames;
 use crate::store::view::kept_frames::KeptFrames;
 
@@ -76,13 +77,13 @@ impl TableStore {
         let our_bytes = caches_bytes(cache_bytes, file_bytes);
         let backend = Backend::open(db_path, cache_bytes - our_bytes, writable)?;
         let meta = open_meta(&backend, db_path)?;
-        let header = schema::read_header(&meta, db_path)?;
+        let header = meta::read_header(&meta, db_path)?;
         header.refuse_other_keys(db_path)?;
         let texts = match header.text_keys {
-            Some(_) => Some(schema::read_counters(&meta, db_path)?.texts),
+            Some(_) => Some(meta::read_counters(&meta, db_path)?.texts),
             None => None,
         };
-        let scopes = schema::read_scopes(&meta, &header, db_path)?;
+        let scopes = meta::read_scopes(&meta, &header, db_path)?;
         drop(meta);
         Ok(Self {
             backend,
@@ -132,7 +133,7 @@ fn caches_bytes(cache_bytes: usize, file_bytes: u64) -> usize {
 fn open_meta(backend: &Backend, db_path: &DbPath) -> Result<MetaTable> {
     backend
         .begin_read()?
-        .open_table(schema::META)
+        .open_table(meta::META)
         .map_err(|cause| match cause {
             // redb could open the file, so another program made it.
             TableError::TableDoesNotExist(_) | TableError::TableTypeMismatch { .. } => {

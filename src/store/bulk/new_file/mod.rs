@@ -18,9 +18,11 @@ use crate::store::disk::PAGE_BYTES;
 use crate::store::disk::folder::sync_folder;
 use crate::store::disk::path::{DbPath, RedbResult};
 use crate::store::pager::{CowFile, PageFile};
+use crate::store::tables::meta;
+use crate::store::tables::meta::{Counters, Header, JournalMark};
 use crate::store::tables::packed::entry::Entry;
 use crate::store::tables::packed::{Fill, encode_chunks};
-use crate::store::tables::schema::{self, Counters, Header, JournalMark, TableSpec};
+use crate::store::tables::schema::{self, TableSpec};
 use crate::store::tables::{ReadAccess, TableEntry, Tables, WriteTables, frames};
 use length::{SCRATCH, SCRATCH_BYTES, may_shrink};
 use temporary_file::TemporaryFile;
@@ -112,7 +114,7 @@ impl NewFile {
         permissions: Option<&Permissions>,
     ) -> Result<Self> {
         refuse_existing(target)?;
-        let journal = (schema::new_identity(), JournalMark::default());
+        let journal = (meta::new_identity(), JournalMark::default());
         Self::create_replacement(target, header, cache_bytes, permissions, journal)
     }
 
@@ -155,11 +157,11 @@ impl NewFile {
             if self.header.frames > 0 {
                 transaction.open_table(frames::FRAMES).writing(db_path)?;
             }
-            let mut meta = transaction.open_table(schema::META).writing(db_path)?;
-            schema::write_header(&mut meta, &self.header, db_path)?;
-            schema::write_counters(&mut meta, &Counters::default(), db_path)?;
-            schema::write_identity(&mut meta, identity, db_path)?;
-            schema::write_journal_mark(&mut meta, mark, db_path)?;
+            let mut meta = transaction.open_table(meta::META).writing(db_path)?;
+            meta::write_header(&mut meta, &self.header, db_path)?;
+            meta::write_counters(&mut meta, &Counters::default(), db_path)?;
+            meta::write_identity(&mut meta, identity, db_path)?;
+            meta::write_journal_mark(&mut meta, mark, db_path)?;
             let mut scratch = transaction.open_table(SCRATCH).writing(db_path)?;
             for (key, bytes) in (0..).zip(SCRATCH_BYTES) {
                 let value = vec![0; bytes];
@@ -350,8 +352,8 @@ impl FinishedFile {
 
 fn counters_of(database: &impl ReadableDatabase, db_path: &DbPath) -> Result<Counters> {
     let transaction = database.begin_read().reading(db_path)?;
-    let meta = transaction.open_table(schema::META).reading(db_path)?;
-    schema::read_counters(&meta, db_path)
+    let meta = transaction.open_table(meta::META).reading(db_path)?;
+    meta::read_counters(&meta, db_path)
 }
 
 /// Sends chunks in batches. A failed write drops the receiver, and returns the error itself.

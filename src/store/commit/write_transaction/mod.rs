@@ -20,11 +20,12 @@ use crate::store::disk::path::RedbResult;
 use crate::store::pager::abort_on_drop::AbortOnDrop;
 use crate::store::tables::WriteTables;
 use crate::store::tables::edit::{Counts, DocumentEdit, TextEdit};
+use crate::store::tables::meta;
+use crate::store::tables::meta::{Counters, Header, JournalMark};
 use crate::store::tables::packed::entry::{Entry, pair, swapped};
 use crate::store::tables::packed::{ApplyCounts, Op};
 use crate::store::tables::schema::{
-    self, ARRIVALS, BLOCK0, Counters, FINGERPRINTS, Header, JournalMark, KEYS, Keeps, ROTATED,
-    TEXT_KEYS, TIMES, UNRELIABLE,
+    ARRIVALS, BLOCK0, FINGERPRINTS, KEYS, Keeps, ROTATED, TEXT_KEYS, TIMES, UNRELIABLE,
 };
 use crate::store::tables::scopes::ScopeNames;
 use crate::store::tables::text_keys::{self, TextKeyChanges};
@@ -72,8 +73,8 @@ impl WriteTransaction {
     ) -> Result<Self> {
         let transaction = AbortOnDrop::new(transaction);
         let counters = {
-            let meta = transaction.open_table(schema::META).writing(db_path)?;
-            schema::read_counters(&meta, db_path)?
+            let meta = transaction.open_table(meta::META).writing(db_path)?;
+            meta::read_counters(&meta, db_path)?
         };
         Ok(Self {
             transaction,
@@ -361,8 +362,8 @@ impl WriteTransaction {
 
     pub(crate) fn mark_journal(&mut self, mark: JournalMark) -> Result<()> {
         self.is_changed = true;
-        let meta = self.transaction.open_table(schema::META);
-        schema::write_journal_mark(&mut meta.writing(&self.db_path)?, &mark, &self.db_path)
+        let meta = self.transaction.open_table(meta::META);
+        meta::write_journal_mark(&mut meta.writing(&self.db_path)?, &mark, &self.db_path)
     }
 
     /// Writes the names of scopes to a new file.
@@ -372,8 +373,8 @@ impl WriteTransaction {
     }
 
     fn put_scopes(&self, names: &[u8]) -> Result<()> {
-        let meta = self.transaction.open_table(schema::META);
-        schema::write_scopes(&mut meta.writing(&self.db_path)?, names, &self.db_path)
+        let meta = self.transaction.open_table(meta::META);
+        meta::write_scopes(&mut meta.writing(&self.db_path)?, names, &self.db_path)
     }
 
     /// Makes the changes durable and visible. Without changes, nothing is written.
@@ -404,8 +405,8 @@ impl WriteTransaction {
         if let Some((names, _)) = &scopes {
             self.put_scopes(names)?;
         }
-        let meta = self.transaction.open_table(schema::META);
-        schema::write_counters(
+        let meta = self.transaction.open_table(meta::META);
+        meta::write_counters(
             &mut meta.writing(&self.db_path)?,
             &self.counters,
             &self.db_path,

@@ -7,10 +7,9 @@ use crate::block::{self, BLOCKS};
 use crate::error::Result;
 use crate::ids::scope::ScopeNumber;
 use crate::ids::{DocId, Fingerprint};
+use crate::store::tables::meta::Counters;
 use crate::store::tables::packed::entry::{Entry, pair};
-use crate::store::tables::schema::{
-    ARRIVALS, BLOCK0, Counters, FINGERPRINTS, ROTATED, TIMES, UNRELIABLE,
-};
+use crate::store::tables::schema::{ARRIVALS, BLOCK0, FINGERPRINTS, ROTATED, TIMES, UNRELIABLE};
 use crate::store::view::access::SnapshotTables;
 
 /// The content of `fingerprints` and `unreliable`.

@@ -22,10 +22,11 @@ use redb::ReadOnlyTable;
 use crate::error::{Error, Result};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::Store;
+use crate::store::tables::meta::Counters;
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::damaged_ranges::{Damaged, KeyInt, Part};
 use crate::store::tables::packed::entry::{Entry, pair};
-use crate::store::tables::schema::{Counters, TEXT_KEYS, TIMES};
+use crate::store::tables::schema::{TEXT_KEYS, TIMES};
 use crate::store::view::access::SnapshotTables;
 
 /// At most 10 entries are named for each kind of damage.

@@ -14,11 +14,11 @@ use crate::store::disk::lock::FileLock;
 use crate::store::disk::path::{DbPath, RedbResult, message_without_path};
 use crate::store::pager::PageFile;
 use crate::store::pager::backend::Backend;
+use crate::store::tables::meta;
+use crate::store::tables::meta::{Counters, Header, JournalMark, MetaValues};
 use crate::store::tables::packed::Packed;
 use crate::store::tables::packed::entry::Entry;
-use crate::store::tables::schema::{
-    self, Counters, Header, JournalMark, Keeps, MetaValues, TableSpec,
-};
+use crate::store::tables::schema::{Keeps, TableSpec};
 use crate::store::tables::scopes::ScopeNames;
 
 /// 64 MiB for redb's cache while a damaged file is read.
@@ -120,10 +120,10 @@ impl DamagedFile {
         let db_path = &self.db_path;
         let (settings, mark) = match &self.content {
             SourceContent::Tables(file) => {
-                let Some(meta) = file.table(schema::META, db_path, &mut self.damage) else {
+                let Some(meta) = file.table(meta::META, db_path, &mut self.damage) else {
                     return;
                 };
-                let mark = || schema::read_journal_mark(&meta, db_path).map(Some);
+                let mark = || meta::read_journal_mark(&meta, db_path).map(Some);
                 let settings = settings_of(&meta, db_path);
                 (settings, db_path.catch_failed_reads(mark))
             }
@@ -157,16 +157,16 @@ struct StoredSettings {
 }
 
 fn settings_of(values: &impl MetaValues, db_path: &DbPath) -> StoredSettings {
-    let header = db_path.catch_failed_reads(|| schema::read_header(values, db_path));
-    let read_scopes = |header| schema::read_scopes(values, header, db_path);
+    let header = db_path.catch_failed_reads(|| meta::read_header(values, db_path));
+    let read_scopes = |header| meta::read_scopes(values, header, db_path);
     StoredSettings {
         scopes: header.as_ref().map_or_else(
             |_| Ok(ScopeNames::default()),
             |header| db_path.catch_failed_reads(|| read_scopes(header)),
         ),
         header,
-        identity: db_path.catch_failed_reads(|| schema::read_identity(values, db_path)),
-        counters: db_path.catch_failed_reads(|| schema::read_counters(values, db_path)),
+        identity: db_path.catch_failed_reads(|| meta::read_identity(values, db_path)),
+        counters: db_path.catch_failed_reads(|| meta::read_counters(values, db_path)),
     }
 }
 
