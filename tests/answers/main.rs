@@ -18,6 +18,7 @@ mod golden;
 mod groups;
 mod invalid;
 mod keys;
+mod languages;
 mod limits;
 mod model;
 mod news;

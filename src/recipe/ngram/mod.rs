@@ -122,9 +122,14 @@ impl Ngram {
         });
         let long = count::<0, LONG_SHINGLE, P>(&normalised, max_long, &position_of);
 
-        // The reliability is computed from one kind of shingle for each script. Long shingles
-        // repeat where short shingles repeat, and single characters where pairs repeat.
-        let others = if max_short > 0 { &short } else { &long };
+        // The reliability is computed from one kind of shingle for each script, the heavier kind.
+        // Single characters repeat where pairs repeat. In some thousand letters of prose in a small
+        // alphabet, such as Tagalog, runs of 3 repeat as often as in a table of digits.
+        let others = if long_share * 2 < WEIGHT_UNIT {
+            &short
+        } else {
+            &long
+        };
         let distinct = pairs.hashes.len() + others.hashes.len();
         let total = pairs.total + others.total;
         let unreliable = UnreliableReason::from_counts(distinct, total, MIN_SHINGLES, &REPETITIVE)
