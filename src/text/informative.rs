@@ -2,7 +2,7 @@
 
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
-use super::shingles::is_cjk;
+use super::shingles::{is_cjk, is_common_han};
 
 /// A token of more than 256 bytes is not treated as one word: no natural word is as long, and a
 /// script without spaces makes such tokens of whole sentences.
@@ -23,13 +23,18 @@ pub(crate) fn is_informative<S: AsRef<str>>(
     has_letter(normalised)
         && (normalised.len() > MAX_WORD_BYTES
             || has_different_plain_words(text)
+            || has_different_han(normalised)
             || has_different_words(sentences().as_ref()))
 }
 
 /// Returns `true` if a normalised text has a character other than a digit or number.
 pub(crate) fn has_letter(normalised: &str) -> bool {
-    let is_letter = |c: char| c.general_category_group() != GeneralCategoryGroup::Number;
-    normalised.chars().any(is_letter)
+    let is_number = |c: char| match c {
+        // The search in the Unicode tables takes as long as twenty letters of a fingerprint.
+        ..='\u{7f}' => c.is_ascii_digit(),
+        c => !is_common_han(c) && c.general_category_group() == GeneralCategoryGroup::Number,
+    };
+    normalised.chars().any(|c| !is_number(c))
 }
 
 /// Returns `true` if two words of ASCII letters and digits between spaces differ. Such words also
@@ -41,6 +46,13 @@ fn has_different_plain_words(text: &str) -> bool {
     words
         .next()
         .is_some_and(|first| words.any(|word| !word.eq_ignore_ascii_case(first)))
+}
+
+/// Returns `true` if a normalised text has two different common Han characters, each of which is a
+/// word. This test decides nearly every Chinese text.
+fn has_different_han(normalised: &str) -> bool {
+    let mut han = normalised.chars().filter(|c| is_common_han(*c));
+    han.next().is_some_and(|first| han.any(|c| c != first))
 }
 
 /// Returns `true` if a normalised text with separators has two different words. Each character of a

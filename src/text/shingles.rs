@@ -51,9 +51,7 @@ pub(crate) fn shingles<const CJK: usize, const OTHER: usize>(
 
 /// The number of characters of a text that are not CJK.
 pub(crate) fn count_non_cjk(text: &str) -> usize {
-    let mut count = 0;
-    shingles::<0, 1>(text, |_| count += 1);
-    count
+    text.chars().filter(|c| !is_cjk(*c)).count()
 }
 
 /// The length in bytes and the script of the first run of a text.
@@ -132,7 +130,7 @@ pub(crate) fn is_cjk(c: char) -> bool {
 }
 
 #[inline]
-fn is_common_han(c: char) -> bool {
+pub(super) fn is_common_han(c: char) -> bool {
     matches!(c, '\u{4e00}'..='\u{9fff}')
 }
 
