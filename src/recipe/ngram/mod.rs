@@ -120,7 +120,10 @@ impl Ngram {
             single: count::<1, 0, P>(&normalised, cjk, &position_of),
             short: count::<0, SHORT_SHINGLE, P>(&normalised, max_short, &position_of),
         });
-        let long = count::<0, LONG_SHINGLE, P>(&normalised, max_long, &position_of);
+        let long = (max_long > 0).then(|| shingle_tables::count_long(&normalised, &position_of));
+        let long = long
+            .flatten()
+            .unwrap_or_else(|| count::<0, LONG_SHINGLE, P>(&normalised, max_long, &position_of));
 
         // The reliability is computed from one kind of shingle for each script, the heavier kind.
         // Single characters repeat where pairs repeat. In some thousand letters of prose in a small

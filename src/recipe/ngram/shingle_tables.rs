@@ -11,7 +11,7 @@ use std::ops::Range;
 use multiversion::multiversion;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::SHORT_SHINGLE;
+use super::{LONG_SHINGLE, SHORT_SHINGLE};
 use crate::feature::{TokenCounter, TokenCounts};
 use crate::text::CJK_SHINGLE;
 
@@ -44,6 +44,12 @@ const FIRST_HAN: u32 = '一' as u32;
 const HAN: usize = '\u{9fff}' as usize - '一' as usize + 1;
 const HAN_BYTES: usize = '一'.len_utf8();
 const PAIR_BYTES: usize = CJK_SHINGLE * HAN_BYTES;
+
+/// Long shingles of ASCII that are hashed at a time.
+const LONG_BATCH: usize = 128;
+
+// Both are hashed by `hash_six`.
+const _: () = assert!(PAIR_BYTES == 6 && LONG_SHINGLE == 6);
 
 /// Bits of a Han character in the key of a pair.
 const HAN_BITS: u32 = 15;
@@ -128,6 +134,31 @@ pub(super) fn count<P>(
         let counts = tables.take(text, position_of);
         Some(counts.with(text, others?, position_of))
     })
+}
+
+/// The long shingles of a normalised text; `None` for a text in other scripts, and for a text that
+/// is shorter than a shingle.
+pub(super) fn count_long<P>(
+    text: &str,
+    position_of: &impl Fn(Range<usize>) -> P,
+) -> Option<TokenCounts<P>> {
+    let last = text.len().checked_sub(LONG_SHINGLE)?;
+    if !text.is_ascii() {
+        return None;
+    }
+    let mut counter = TokenCounter::new(last + 1);
+    let mut hashes = [0; LONG_BATCH];
+    for start in (0..=last).step_by(LONG_BATCH) {
+        let hashes = &mut hashes[..LONG_BATCH.min(last + 1 - start)];
+        for (at, word) in (start..).zip(&mut *hashes) {
+            *word = word_of_six(text.as_bytes(), at);
+        }
+        hash_six(hashes);
+        for (at, hash) in (start..).zip(&*hashes) {
+            counter.add((*hash, position_of(at..at + LONG_SHINGLE)));
+        }
+    }
+    Some(counter.finish())
 }
 
 impl ShingleTables {
@@ -420,6 +451,20 @@ mod tests {
         assert_equal_to_plain_counts(&long, true);
         assert!(count(&(long + "a"), true, &|_| ()).is_none());
         assert_equal_to_plain_counts(&"汉字".repeat(MAX_TEXT_BYTES / PAIR_BYTES), true);
+    }
+
+    #[test]
+    fn long_shingles_of_ascii_equal_plain_counts() {
+        let letters = "thequickbrownfox0123".repeat(30);
+        for length in [6, 7, 133, 134, 261, 600] {
+            let text = &letters[..length];
+            let counted = count_long(text, &|range| range).expect("ASCII");
+            let plain = ngram::count::<0, LONG_SHINGLE, _>(text, length, &|range| range);
+            assert_eq!(listed(&counted), listed(&plain), "{length}");
+            assert_eq!(counted.total, plain.total);
+        }
+        assert!(count_long("thequ", &|_| ()).is_none());
+        assert!(count_long("thequickbrowné", &|_| ()).is_none());
     }
 
     #[test]
