@@ -52,8 +52,8 @@
 //! | make fingerprints without a database | [`Fingerprinter`]; step by step [`simhash`] |
 //! | compare two texts | [`similarity::Resemblance`] |
 //! | decide if a text may be deleted for another | [`containment`] |
-//! | drop near-duplicates in memory, without a database | [`Deduplicator`] |
-//! | find similar texts in memory, without a database | [`SimilarIndex`] |
+//! | drop near-duplicates in memory, without a database | [`in_memory::Deduplicator`] |
+//! | find similar texts in memory, without a database | [`in_memory::SimilarIndex`] |
 //! | search similar texts in another system | [`external::SearchKeys`], [`external::NodeEntries`] |
 //!
 //! The [`guide`] explains how texts match, what is promised, and how to run a database.
@@ -83,7 +83,7 @@
 
 #![warn(missing_docs, missing_debug_implementations)]
 
-mod copies;
+pub mod copies;
 mod document;
 mod ids;
 
@@ -93,10 +93,10 @@ pub mod error;
 mod block;
 mod hamming;
 mod parse;
-mod progress;
+pub mod progress;
 mod record;
 mod retention;
-mod time_reader;
+pub mod time_reader;
 
 mod feature;
 mod recipe;
@@ -125,27 +125,22 @@ mod serde_impls;
 
 pub mod guide;
 
-pub use analysis::Analysed as PreparedText;
 pub use api::builder::Builder;
 pub use api::database::{Database, Settings};
 pub use api::snapshot::Snapshot;
 pub use api::transaction::Transaction;
-pub use copies::{Copies, Sighting, SightingKind};
-pub use dedup::text_index::{SimilarIndex, SimilarText};
 pub use document::{Document, Match, OnExists, Within};
 pub use error::{Error, Result};
 pub use feature::{Feature, UnreliableReason};
 pub use ids::{DocId, DocRef, Fingerprint, Fingerprint128, TextFingerprint, Timestamp};
 pub use ingest::ticket::Ticket;
-pub use ingest::{Change, Deduplicator, Outcome};
+pub use ingest::{Change, Outcome};
 pub use measure::decision::{Decision, OnExtended, SimilarRule};
 pub use measure::{containment, similarity};
-pub use progress::{Progress, Stage};
 pub use query::{Similar, TextQuery};
 pub use recipe::{Fingerprinter, Recipe};
 pub use retention::Retention;
 pub use text::Normaliser;
-pub use time_reader::{TimeReader, TimeUnit};
 
 /// Bulk loads: many documents in any order, each table written once.
 pub mod bulk {
@@ -172,6 +167,15 @@ pub mod join {
     pub use crate::query::{
         Checkpoints, JoinCheckpoint, Scope, SimilarJoin, SimilarPair, SimilarPairsEvent,
     };
+}
+
+/// Near-duplicates in memory, without a database: a
+/// [deduplicator](in_memory::Deduplicator) of fingerprints, and an
+/// [index](in_memory::SimilarIndex) of similar texts.
+pub mod in_memory {
+    pub use crate::analysis::Analysed as PreparedText;
+    pub use crate::dedup::text_index::{SimilarIndex, SimilarText};
+    pub use crate::ingest::Deduplicator;
 }
 
 /// Frames: the lines and sentences around the bodies of many texts of a collection.

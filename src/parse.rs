@@ -58,7 +58,8 @@ read_fingerprint!(Fingerprint, u64);
 read_fingerprint!(Fingerprint128, u128);
 
 /// Reads RFC 3339, with `T` or a space before the time of day, or milliseconds in digits, as
-/// `Display` and serde write times. [`TimeReader`](crate::TimeReader) reads the notations of feeds.
+/// `Display` and serde write times. [`TimeReader`](crate::time_reader::TimeReader) reads the
+/// notations of feeds.
 ///
 /// Seconds may be missing, an offset may be written `+0800` or `+08`, and a year above 9999 is
 /// written as by `Display`. Fractions have at most nine digits, and are rounded down to

@@ -32,7 +32,8 @@ const SHARES: u64 = 10_000;
 ///
 /// ```
 /// use std::ops::ControlFlow;
-/// use simdb::{Database, Document, Error, Fingerprint, Stage};
+/// use simdb::progress::Stage;
+/// use simdb::{Database, Document, Error, Fingerprint};
 ///
 /// let folder = tempfile::tempdir().unwrap();
 /// let db = Database::create(folder.path().join("docs.simdb"))?;

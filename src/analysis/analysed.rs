@@ -28,8 +28,8 @@ const REPETITIVE_SHINGLES: [(usize, u64); 2] = [(32, 2), (100, 4)];
 /// phrases that occur twice on average.
 const REPETITIVE_PHRASES: [(usize, u64); 2] = [(32, 2), (1024, 4)];
 
-/// A text prepared for a [`SimilarIndex`](crate::SimilarIndex) or for [`search`](Self::search):
-/// normalised, and cut into shingles and phrases.
+/// A text prepared for a [`SimilarIndex`](crate::in_memory::SimilarIndex) or for
+/// [`search`](Self::search): normalised, and cut into shingles and phrases.
 ///
 /// Threads can prepare texts before one of them pushes the texts in order.
 ///

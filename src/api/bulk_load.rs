@@ -195,7 +195,7 @@ impl BulkLoad<'_> {
 
     /// Adds a document. Of several documents with one id, the first counts. If arrival times are
     /// kept, a document without one gets the time at which the load began. While a push waits for a
-    /// sort, the progress handler is called with [`Stage::Sort`](crate::Stage::Sort).
+    /// sort, the progress handler is called with [`Stage::Sort`](crate::progress::Stage::Sort).
     ///
     /// # Errors
     /// - [`Error::Interrupted`](crate::Error::Interrupted) if the progress handler returned

@@ -21,9 +21,9 @@ impl Snapshot {
     /// [`Error::Interrupted`](crate::Error::Interrupted). Documents with equal texts come as one
     /// group ([`SimilarPairsEvent::Copies`]), because n copies make n² / 2 pairs.
     ///
-    /// Candidates come from a [`SimilarIndex`](crate::SimilarIndex), which says what it may miss.
-    /// With [`SimilarJoin::contained_up_to`] a pair is also a text and a longer text that quotes
-    /// it; its resemblance may be below the thresholds.
+    /// Candidates come from a [`SimilarIndex`](crate::in_memory::SimilarIndex), which says what it
+    /// may miss. With [`SimilarJoin::contained_up_to`] a pair is also a text and a longer text that
+    /// quotes it; its resemblance may be below the thresholds.
     ///
     /// # Errors
     /// - [`Error::KeepsNoTexts`](crate::Error::KeepsNoTexts)

@@ -28,7 +28,8 @@ use crate::measure::Likeness;
 /// finds the candidates of a node that are alike, without their texts.
 /// [`Snapshot::similar`](crate::Snapshot::similar) finds the same candidates, and also documents
 /// whose fingerprints differ in at most 3 bits;
-/// [`PreparedText::search`](crate::PreparedText::search) decides about a candidate as it does.
+/// [`PreparedText::search`](crate::in_memory::PreparedText::search) decides about a candidate as it
+/// does.
 ///
 /// # Examples
 ///

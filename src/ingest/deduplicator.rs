@@ -27,7 +27,8 @@ use crate::store::View;
 /// database. Arrival times do not count.
 ///
 /// ```
-/// use simdb::{Deduplicator, Document, Fingerprint, Outcome, SimilarRule};
+/// use simdb::in_memory::Deduplicator;
+/// use simdb::{Document, Fingerprint, Outcome, SimilarRule};
 ///
 /// let texts = [
 ///     "The ferry to the islands was cancelled because of fog.",

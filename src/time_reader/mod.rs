@@ -1,6 +1,6 @@
 //! [`TimeReader`]: times as feeds and corpora write them.
 //!
-//! - [`notations`]: the fields of a date in each notation
+//! File `notations` has the fields of a date in each notation.
 
 mod notations;
 
@@ -61,7 +61,8 @@ impl TimeUnit {
 /// such as `CEST`, have no fixed meaning and are refused.
 ///
 /// ```
-/// use simdb::{TimeReader, Timestamp};
+/// use simdb::time_reader::TimeReader;
+/// use simdb::Timestamp;
 ///
 /// let time = Timestamp(1_717_156_800_000);
 /// let reader = TimeReader::new();

@@ -8,9 +8,9 @@
 
 use std::path::{Path, PathBuf};
 
+use simdb::copies::SightingKind;
 use simdb::{
-    Builder, Change, DocId, Document, Fingerprint, Outcome, Retention, SightingKind, Snapshot,
-    Timestamp,
+    Builder, Change, DocId, Document, Fingerprint, Outcome, Retention, Snapshot, Timestamp,
 };
 use test_support::{
     Model, assert_holds, assert_sound, builder, copy_open, documents, folder, journal, with_key,

@@ -6,9 +6,10 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
+use simdb::copies::SightingKind;
 use simdb::{
     Builder, Change, Database, DocId, DocRef, Document, Error, Fingerprint, OnExists, Outcome,
-    SightingKind, SimilarRule, Snapshot, Timestamp,
+    SimilarRule, Snapshot, Timestamp,
 };
 use test_support::{
     INSERTED, Model, SplitMix, assert_holds, assert_sound, builder, copy_open, document, folder,

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use simdb::clusters::Clustering;
-use simdb::{Builder, Change, Database, Error, Progress, Stage};
+use simdb::progress::{Progress, Stage};
+use simdb::{Builder, Change, Database, Error};
 use test_support::{builder, documents, folder, names_in};
 
 const MEMORY_BYTES: u64 = 16 << 20;

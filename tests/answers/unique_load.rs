@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
+use simdb::in_memory::Deduplicator;
 use simdb::{
-    Builder, Change, Database, Decision, Deduplicator, Document, Error, OnExtended, Outcome,
-    SimilarRule,
+    Builder, Change, Database, Decision, Document, Error, OnExtended, Outcome, SimilarRule,
 };
 use test_support::{SplitMix, assert_sound, builder, folder};
 

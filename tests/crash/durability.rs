@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use simdb::bulk::BulkLoad;
-use simdb::{Change, Database, DocId, DocRef, Document, Error, Fingerprint, Outcome, Progress};
+use simdb::progress::Progress;
+use simdb::{Change, Database, DocId, DocRef, Document, Error, Fingerprint, Outcome};
 use test_support::children::{child_task, kill_rounds, kills, report, reports, spawn};
 use test_support::engine::pages_of;
 use test_support::{

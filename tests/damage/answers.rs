@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use simdb::clusters::{Cluster, Clustering, ClustersEvent, Keep, Shape};
+use simdb::copies::Copies;
 use simdb::diagnosis::{DuplicateGroup, HotKey};
 use simdb::maintenance::TableStats;
 use simdb::pairs::{Pair, PairsEvent};
 use simdb::similarity::Likeness;
 use simdb::{
-    Copies, Database, DocId, Document, Error, Fingerprint, Match, Similar, Snapshot, TextQuery,
-    Timestamp,
+    Database, DocId, Document, Error, Fingerprint, Match, Similar, Snapshot, TextQuery, Timestamp,
 };
 
 use crate::corpus::{FIRST_ARRIVAL, SCOPES, words};

@@ -8,7 +8,8 @@ use std::time::{Duration, SystemTime};
 
 use redb::{TableDefinition, TableHandle};
 use simdb::maintenance::Salvage;
-use simdb::{Change, DocId, Document, Error, Fingerprint, Retention, Stage, Timestamp};
+use simdb::progress::Stage;
+use simdb::{Change, DocId, Document, Error, Fingerprint, Retention, Timestamp};
 use tempfile::TempDir;
 use test_support::engine::with_engine;
 use test_support::{

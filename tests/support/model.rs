@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use simdb::{
-    Change, Copies, DocId, DocRef, Document, Fingerprint, Match, Outcome, Sighting, SightingKind,
-    Timestamp, Within,
-};
+use simdb::copies::{Copies, Sighting, SightingKind};
+use simdb::{Change, DocId, DocRef, Document, Fingerprint, Match, Outcome, Timestamp, Within};
 
 /// The bits of an id below the number of its scope.
 const SEQUENCE_BITS: u32 = 40;

@@ -4,7 +4,8 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
-use simdb::{Copies, DocRef, Document, Fingerprint, Timestamp};
+use simdb::copies::Copies;
+use simdb::{DocRef, Document, Fingerprint, Timestamp};
 
 use super::{DatabaseOptions, doc_refs, note_not_stored, refuse_remote_keys};
 use crate::console::rows::{displayed, fields_value, or_displayed};

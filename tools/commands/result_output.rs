@@ -282,7 +282,9 @@ impl ResultSink<'_> {
     }
 
     /// The progress handler of the snapshot that is searched.
-    pub fn handler(&self) -> impl Fn(simdb::Progress) -> ControlFlow<()> + Send + Sync + use<> {
+    pub fn handler(
+        &self,
+    ) -> impl Fn(simdb::progress::Progress) -> ControlFlow<()> + Send + Sync + use<> {
         handler(&self.bar, &self.interrupt)
     }
 

@@ -6,7 +6,8 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use simdb::{Copies, Document};
+use simdb::Document;
+use simdb::copies::Copies;
 
 use super::DatabaseOptions;
 use crate::console::rows::fields_value;

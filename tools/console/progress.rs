@@ -80,13 +80,13 @@ impl ProgressMode {
 }
 
 /// A progress handler for the library.
-pub type ProgressFn = Box<dyn Fn(simdb::Progress) -> ControlFlow<()> + Send + Sync>;
+pub type ProgressFn = Box<dyn Fn(simdb::progress::Progress) -> ControlFlow<()> + Send + Sync>;
 
 /// A progress handler that moves a bar, and ends the work of the library after an interrupt.
 pub fn handler(
     bar: &ProgressBar,
     interrupt: &Interrupt,
-) -> impl Fn(simdb::Progress) -> ControlFlow<()> + Send + Sync + use<> {
+) -> impl Fn(simdb::progress::Progress) -> ControlFlow<()> + Send + Sync + use<> {
     let (bar, interrupt) = (bar.clone(), interrupt.clone());
     move |progress| {
         bar.set_prefix(progress.stage.to_string());

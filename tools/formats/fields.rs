@@ -3,7 +3,8 @@
 
 use anyhow::{Result, bail};
 use serde_json::{Map, Value};
-use simdb::{Copies, DocId, Fingerprint, Timestamp};
+use simdb::copies::Copies;
+use simdb::{DocId, Fingerprint, Timestamp};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::html::text_of_html;

@@ -27,7 +27,8 @@ use std::sync::atomic::AtomicU64;
 
 use anyhow::{Result, bail};
 use serde_json::Value;
-use simdb::{Copies, DocId, Document, Fingerprint, Fingerprinter, Timestamp};
+use simdb::copies::Copies;
+use simdb::{DocId, Document, Fingerprint, Fingerprinter, Timestamp};
 
 use self::delimited::Delimited;
 pub use self::fields::{DocumentFields, DocumentPart, Textless};

@@ -1,7 +1,8 @@
 //! Arrival times in inputs.
 
 use serde_json::Value;
-use simdb::{Error, TimeReader, Timestamp};
+use simdb::time_reader::TimeReader;
+use simdb::{Error, Timestamp};
 
 use super::excerpt;
 

@@ -1,7 +1,7 @@
 //! [`TimeOptions`]: the options about the times that `--time` names.
 
 use clap::{Args, ValueEnum};
-use simdb::{TimeReader, TimeUnit};
+use simdb::time_reader::{TimeReader, TimeUnit};
 
 use crate::formats::time::TimeRules;
 

@@ -66,7 +66,8 @@ const FEW_CANDIDATES: usize = 64;
 /// ```
 /// use std::ops::ControlFlow;
 /// use simdb::similarity::Likeness;
-/// use simdb::{Decision, PreparedText, SimilarIndex};
+/// use simdb::in_memory::{PreparedText, SimilarIndex};
+/// use simdb::Decision;
 ///
 /// let texts = [
 ///     "The ferry to the islands was cancelled because of fog.",

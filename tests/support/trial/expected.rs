@@ -1,9 +1,8 @@
 //! The expected contents and answers of a database: a plain map, and comparison with every
 //! document.
 
-use simdb::{
-    Change, DocId, Document, Fingerprint, Outcome, SightingKind, Similar, Snapshot, Timestamp,
-};
+use simdb::copies::SightingKind;
+use simdb::{Change, DocId, Document, Fingerprint, Outcome, Similar, Snapshot, Timestamp};
 
 use super::changes::scopes_asked;
 use super::pool::Pool;

@@ -3,10 +3,8 @@
 use std::ops::ControlFlow;
 
 use simdb::bulk::BulkReport;
-use simdb::{
-    Change, Copies, DocId, Document, Error, Fingerprint, Outcome, Result, Sighting, SightingKind,
-    Ticket, Timestamp,
-};
+use simdb::copies::{Copies, Sighting, SightingKind};
+use simdb::{Change, DocId, Document, Error, Fingerprint, Outcome, Result, Ticket, Timestamp};
 
 use super::changes::SCOPES;
 use super::expected::Prediction;

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
+use simdb::Normaliser;
 use simdb::containment::{Containment, Missing};
+use simdb::in_memory::PreparedText;
 use simdb::similarity::{Likeness, Resemblance};
-use simdb::{Normaliser, PreparedText};
 
 use crate::commands::json_object::for_each_object;
 use crate::console::Output;

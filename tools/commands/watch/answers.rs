@@ -4,7 +4,8 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 
 use anyhow::{Error, Result, anyhow};
 use serde::Serialize;
-use simdb::{Copies, Database, DocId, Fingerprint, Outcome, Snapshot};
+use simdb::copies::Copies;
+use simdb::{Database, DocId, Fingerprint, Outcome, Snapshot};
 
 use super::counts::VerdictCounts;
 use super::documents::{SubmittedGroup, aborted};

@@ -4,7 +4,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString};
-use simdb::{DocRef, TimeReader, Timestamp};
+use simdb::time_reader::TimeReader;
+use simdb::{DocRef, Timestamp};
 
 use crate::error::{Failure, invalid_argument};
 use crate::fingerprint::Fingerprint;

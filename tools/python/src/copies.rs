@@ -1,7 +1,8 @@
 //! The frozen classes `Copies` and `Sighting`: the documents that were refused as copies.
 
 use pyo3::prelude::*;
-use simdb::{DocRef, SightingKind, Timestamp};
+use simdb::copies::SightingKind;
+use simdb::{DocRef, Timestamp};
 
 use crate::arguments::Arrival;
 use crate::interruptible::call;
@@ -35,8 +36,8 @@ impl Copies {
     }
 }
 
-impl From<simdb::Copies> for Copies {
-    fn from(copies: simdb::Copies) -> Self {
+impl From<simdb::copies::Copies> for Copies {
+    fn from(copies: simdb::copies::Copies) -> Self {
         Self {
             count: copies.count,
             first_seen: copies.first_seen.0,
@@ -76,8 +77,8 @@ impl Sighting {
     }
 }
 
-impl From<simdb::Sighting> for Sighting {
-    fn from(sighting: simdb::Sighting) -> Self {
+impl From<simdb::copies::Sighting> for Sighting {
+    fn from(sighting: simdb::copies::Sighting) -> Self {
         let (key, id) = match sighting.document {
             DocRef::Key(key) => (Some(key), None),
             DocRef::Id(id) => (None, Some(id.0)),

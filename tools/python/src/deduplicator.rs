@@ -11,10 +11,8 @@ use numpy::{PyReadonlyArray1, PyUntypedArrayMethods as _};
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use simdb::containment::Verdict;
-use simdb::{
-    Document, Fingerprint, OnExtended, Outcome, PreparedText, Similar, SimilarIndex, SimilarRule,
-    SimilarText,
-};
+use simdb::in_memory::{PreparedText, SimilarIndex, SimilarText};
+use simdb::{Document, Fingerprint, OnExtended, Outcome, Similar, SimilarRule};
 
 use crate::arguments::max_pairs_of;
 use crate::comparison::has_words;
@@ -28,7 +26,7 @@ use crate::texts::Texts;
 
 /// Decides about texts in order: a text is removed if a kept text covers it.
 #[pyclass(frozen, module = "simdb._simdb")]
-pub struct Deduplicator(Mutex<simdb::Deduplicator>);
+pub struct Deduplicator(Mutex<simdb::in_memory::Deduplicator>);
 
 /// A removed text: its number and the number of its keeper, the verdict about the removed text (a)
 /// and its keeper (b), the words that are missing in the keeper, edit similarity and Jaccard index.
@@ -57,7 +55,7 @@ impl Deduplicator {
             likeness: options.likeness,
             on_extended: OnExtended::KeepBoth,
         };
-        let deduplicator = call(py, || Ok(simdb::Deduplicator::new(rule)?))?;
+        let deduplicator = call(py, || Ok(simdb::in_memory::Deduplicator::new(rule)?))?;
         Ok(Self(Mutex::new(deduplicator.stopping_at_first())))
     }
 
@@ -120,7 +118,7 @@ impl Deduplicator {
 }
 
 impl Deduplicator {
-    fn lock(&self) -> MutexGuard<'_, simdb::Deduplicator> {
+    fn lock(&self) -> MutexGuard<'_, simdb::in_memory::Deduplicator> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

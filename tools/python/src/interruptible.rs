@@ -11,7 +11,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::intern;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use simdb::Progress;
+use simdb::progress::Progress;
 
 use crate::error::{Failure, internal_error};
 

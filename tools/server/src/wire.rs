@@ -5,7 +5,8 @@ use serde::de::{Deserializer, Error as _};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use simdb::{Copies, DocId, Document, Fingerprint, Match, Outcome, Similar, Timestamp};
+use simdb::copies::Copies;
+use simdb::{DocId, Document, Fingerprint, Match, Outcome, Similar, Timestamp};
 use simdb_tools::formats::id_of;
 
 use crate::error::ApiError;

@@ -8,7 +8,8 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
-use simdb::{Copies, Document};
+use simdb::Document;
+use simdb::copies::Copies;
 use simdb_tools::console::grouped;
 
 use super::marks::plain;
@@ -111,7 +112,8 @@ fn over_time(copies: &Copies) -> Vec<(String, f64)> {
 
 #[cfg(test)]
 mod tests {
-    use simdb::{Sighting, SightingKind, Timestamp};
+    use simdb::Timestamp;
+    use simdb::copies::{Sighting, SightingKind};
 
     use super::*;
 

@@ -14,7 +14,8 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use simdb::clusters::{Clustering, ClustersEvent, Keep};
 use simdb::join::SimilarJoin;
-use simdb::{DocId, Progress, Snapshot};
+use simdb::progress::Progress;
+use simdb::{DocId, Snapshot};
 use simdb_tools::console::grouped;
 
 use super::marks::{marked, plain};
