@@ -130,6 +130,10 @@ impl Cut {
             self.copy.input.has_texts(),
             "cut changes texts; name their field with --text"
         );
+        ensure!(
+            self.copy.input.fields.text.len() < 2,
+            "cut changes the text of one field; give --text once"
+        );
         let fields = DocumentFields {
             group: self.within.clone(),
             ..self.copy.input.document_fields()?

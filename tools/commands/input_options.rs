@@ -81,12 +81,12 @@ impl InputOptions {
 
     /// Returns `true` if the records have texts.
     pub fn has_texts(&self) -> bool {
-        self.fields.fingerprint.is_none() || self.fields.text.is_some()
+        self.fields.fingerprint.is_none() || !self.fields.text.is_empty()
     }
 
-    /// The field of the texts.
+    /// The field of the texts, the first of several.
     pub fn text_field(&self) -> String {
-        let name = self.fields.text.as_deref();
-        name.unwrap_or("text").to_owned()
+        let name = self.fields.text.first();
+        name.map_or_else(|| "text".to_owned(), String::clone)
     }
 }

@@ -30,6 +30,8 @@ pub struct DocumentFields {
     pub copies: Option<String>,
     /// `None` if texts are not read.
     pub text: Option<String>,
+    /// The fields whose values follow the value of `text`, at most [`MAX_MORE_TEXTS`].
+    pub more_texts: Vec<String>,
     /// `None` if fingerprints are made of the texts.
     pub fingerprint: Option<String>,
     /// The features and weights that make fingerprints; `None` unless texts have none.
@@ -60,6 +62,7 @@ impl Default for DocumentFields {
             keep: Vec::new(),
             copies: None,
             text: None,
+            more_texts: Vec::new(),
             fingerprint: None,
             features: None,
             time: None,
@@ -93,6 +96,9 @@ pub enum DocumentPart {
     Key,
     Scope,
     Text,
+    SecondText,
+    ThirdText,
+    FourthText,
     Fingerprint,
     Features,
     /// `false` if the fingerprint is unreliable.
@@ -104,12 +110,20 @@ pub enum DocumentPart {
     Copies,
 }
 
+/// A text has at most four fields.
+pub const MAX_MORE_TEXTS: usize = DocumentPart::MORE_TEXTS.len();
+
 impl DocumentPart {
-    pub const ALL: [Self; 11] = [
+    const MORE_TEXTS: [Self; 3] = [Self::SecondText, Self::ThirdText, Self::FourthText];
+
+    pub const ALL: [Self; 14] = [
         Self::Id,
         Self::Key,
         Self::Scope,
         Self::Text,
+        Self::SecondText,
+        Self::ThirdText,
+        Self::FourthText,
         Self::Fingerprint,
         Self::Features,
         Self::Time,
@@ -127,7 +141,7 @@ impl DocumentPart {
             Self::Id => Some("--id"),
             Self::Key => Some("--key"),
             Self::Scope => Some("--scope"),
-            Self::Text => Some("--text"),
+            Self::Text | Self::SecondText | Self::ThirdText | Self::FourthText => Some("--text"),
             Self::Fingerprint => Some("--fingerprint"),
             Self::Features => Some("--features"),
             Self::Reliable => None,
@@ -191,6 +205,9 @@ impl DocumentFields {
             DocumentPart::Key => self.key.as_ref(),
             DocumentPart::Scope => self.scope.as_ref(),
             DocumentPart::Text => self.text.as_ref(),
+            DocumentPart::SecondText => self.more_texts.first(),
+            DocumentPart::ThirdText => self.more_texts.get(1),
+            DocumentPart::FourthText => self.more_texts.get(2),
             DocumentPart::Fingerprint => self.fingerprint.as_ref(),
             DocumentPart::Features => self.features.as_ref(),
             DocumentPart::Reliable => return self.fingerprint.as_ref().map(|_| RELIABLE_FIELD),
@@ -269,31 +286,18 @@ impl DocumentFields {
         id?.ok_or_else(|| "it has no id".to_owned())
     }
 
+    /// The names of the fields of the text.
+    pub fn text_names(&self) -> impl Iterator<Item = &String> {
+        self.text.iter().chain(&self.more_texts)
+    }
+
     /// The content of a document. The text may be missing beside a fingerprint or features; every
     /// other part that has a name is required.
     pub fn content<V: PartValues>(&self, mut values: V) -> Result<DocumentContent, String> {
         let values = &mut values;
-        let may_lack_text = self.fingerprint.is_some() || self.features.is_some();
-        let text = match self.name(DocumentPart::Text) {
-            None => None,
-            Some(name) => match values.take(DocumentPart::Text)? {
-                None if may_lack_text => None,
-                Some(FieldValue::Json(Value::Null)) if may_lack_text && V::TEXT_MAY_BE_NULL => None,
-                None | Some(FieldValue::Json(Value::Null))
-                    if self.textless == Textless::Missing =>
-                {
-                    None
-                }
-                None => return Err(missing::<V>(name)),
-                Some(value) => {
-                    let text = string_of(value, "a string").map_err(in_field::<V>(name))?;
-                    let text = text_of(text, self.max_text_bytes)?;
-                    Some(match self.strips_html {
-                        true => text_of_html(&text),
-                        false => text,
-                    })
-                }
-            },
+        let text = match self.more_texts.is_empty() {
+            true => self.text(values)?,
+            false => self.joined_text(values)?,
         };
         let text = text.filter(|text| self.textless == Textless::Bad || !text.trim().is_empty());
         let fingerprint = self.part(values, DocumentPart::Fingerprint, |value| match value {
@@ -315,6 +319,64 @@ impl DocumentFields {
             arrival: self.arrival(values)?,
             score: self.part(values, DocumentPart::Score, score_of)?,
             group: self.part(values, DocumentPart::Group, group_of)?,
+        })
+    }
+
+    /// The text of one field.
+    fn text<V: PartValues>(&self, values: &mut V) -> Result<Option<String>, String> {
+        let may_lack_text = self.fingerprint.is_some() || self.features.is_some();
+        let Some(name) = self.name(DocumentPart::Text) else {
+            return Ok(None);
+        };
+        match values.take(DocumentPart::Text)? {
+            None if may_lack_text => Ok(None),
+            Some(FieldValue::Json(Value::Null)) if may_lack_text && V::TEXT_MAY_BE_NULL => Ok(None),
+            None | Some(FieldValue::Json(Value::Null)) if self.textless == Textless::Missing => {
+                Ok(None)
+            }
+            None => Err(missing::<V>(name)),
+            Some(value) => self.text_in::<V>(name, value).map(Some),
+        }
+    }
+
+    /// One text of several fields, in their order, with a line feed between two. A field that is
+    /// missing, null or empty is left out.
+    fn joined_text<V: PartValues>(&self, values: &mut V) -> Result<Option<String>, String> {
+        let (mut joined, mut has_text) = (String::new(), false);
+        let parts = [DocumentPart::Text].into_iter();
+        for part in parts.chain(DocumentPart::MORE_TEXTS) {
+            let Some(name) = self.name(part) else {
+                continue;
+            };
+            match values.take(part)? {
+                None | Some(FieldValue::Json(Value::Null)) => continue,
+                Some(value) => {
+                    has_text = true;
+                    let text = self.text_in::<V>(name, value)?;
+                    let is_empty = text.trim().is_empty();
+                    joined.push_str(if joined.is_empty() || is_empty {
+                        ""
+                    } else {
+                        "\n"
+                    });
+                    joined.push_str(if is_empty { "" } else { &text });
+                }
+            }
+        }
+        let may_lack_text = self.fingerprint.is_some() || self.features.is_some();
+        match has_text {
+            true => text_of(joined, self.max_text_bytes).map(Some),
+            false if may_lack_text || self.textless == Textless::Missing => Ok(None),
+            false => Err(format!("none of the {}s of --text is there", V::KIND)),
+        }
+    }
+
+    fn text_in<V: PartValues>(&self, name: &str, value: FieldValue) -> Result<String, String> {
+        let text = string_of(value, "a string").map_err(in_field::<V>(name))?;
+        let text = text_of(text, self.max_text_bytes)?;
+        Ok(match self.strips_html {
+            true => text_of_html(&text),
+            false => text,
         })
     }
 

@@ -31,7 +31,7 @@ use simdb::copies::Copies;
 use simdb::{DocId, Document, Fingerprint, Fingerprinter, Timestamp};
 
 use self::delimited::Delimited;
-pub use self::fields::{DocumentFields, DocumentPart, Textless};
+pub use self::fields::{DocumentFields, DocumentPart, MAX_MORE_TEXTS, Textless};
 use self::id_sequence::IdSequence;
 use self::score::Score;
 use self::table::Dialect;

@@ -54,18 +54,16 @@ pub struct KeyOptions {
 impl KeyOptions {
     /// The fields of documents with these keys and kept fields.
     pub fn fields(&self, fields: DocumentFields) -> Result<DocumentFields> {
-        let names = [
-            &fields.text,
-            &fields.fingerprint,
-            &fields.features,
-            &fields.time,
-        ];
+        let names = [&fields.fingerprint, &fields.features, &fields.time].into_iter();
+        let names: Vec<_> = names.flatten().chain(fields.text_names()).collect();
+        let is_named =
+            |name: &Option<String>| name.as_ref().is_some_and(|name| names.contains(&name));
         ensure!(
-            self.key.is_none() || !names.contains(&&self.key),
+            !is_named(&self.key),
             "--key, --text, --fingerprint, --features and --time must name different fields"
         );
         ensure!(
-            self.scope.is_none() || self.scope != self.key && !names.contains(&&self.scope),
+            self.scope.is_none() || self.scope != self.key && !is_named(&self.scope),
             "--scope names a field of another option; it must be a field of its own"
         );
         Ok(DocumentFields {

@@ -18,7 +18,7 @@ use clap::{Args, ValueEnum};
 use simdb::{Recipe, Retention, Settings};
 
 use crate::console::{duration, parse_duration, parse_size};
-use crate::formats::{DocumentFields, DocumentPart, MAX_TEXT_BYTES};
+use crate::formats::{DocumentFields, DocumentPart, MAX_MORE_TEXTS, MAX_TEXT_BYTES};
 
 pub use keys::KeyOptions;
 pub use on_exists::OnExistsOption;
@@ -42,10 +42,13 @@ pub struct FieldNames {
 
     /// The field or column that holds the text [default: text]
     ///
+    /// Given several times, up to four fields make one text, in this order, with a line feed
+    /// between two: --text title --text body. A field that is missing, null or empty is left out.
+    ///
     /// With --fingerprint or --features, texts are read only if this option is given; they are kept
     /// beside the fingerprints, in a database created with --keep-texts.
     #[arg(long, value_name = "FIELD", help_heading = "Input")]
-    pub text: Option<String>,
+    pub text: Vec<String>,
 
     /// The field or column that holds the fingerprint, read instead of texts: 16 hexadecimal
     /// digits, or INT64 in Parquet
@@ -115,13 +118,21 @@ fn parse_text_size(text: &str) -> Result<usize, String> {
 impl FieldNames {
     /// The fields, which must differ.
     pub fn fields(&self) -> Result<DocumentFields> {
-        let text = match &self.text {
+        let text = match self.text.first() {
             None if self.reads_texts() => Some("text".to_owned()),
-            text => text.clone(),
+            text => text.cloned(),
         };
+        let more_texts = self.text.get(1..).unwrap_or_default();
+        ensure!(
+            more_texts.len() <= MAX_MORE_TEXTS,
+            "a text has at most {} fields; --text is given {} times",
+            MAX_MORE_TEXTS + 1,
+            self.text.len()
+        );
         let fields = DocumentFields {
             id: self.id.clone(),
             text,
+            more_texts: more_texts.to_vec(),
             fingerprint: self.fingerprint.clone(),
             features: self.features.clone(),
             time: self.time.clone(),
@@ -132,12 +143,14 @@ impl FieldNames {
         };
         let parts = [
             DocumentPart::Id,
-            DocumentPart::Text,
             DocumentPart::Fingerprint,
             DocumentPart::Features,
             DocumentPart::Time,
         ];
-        let names: Vec<&str> = parts.iter().filter_map(|part| fields.name(*part)).collect();
+        let names = parts.iter().filter_map(|part| fields.name(*part));
+        let names: Vec<&str> = names
+            .chain(fields.text_names().map(String::as_str))
+            .collect();
         let different: HashSet<&&str> = names.iter().collect();
         ensure!(
             different.len() == names.len(),
@@ -153,7 +166,7 @@ impl FieldNames {
 
     /// Refuses to read parts that a database with these settings does not store.
     pub fn refuse_unkept(&self, settings: &Settings) -> Result<()> {
-        if !self.reads_texts() && self.text.is_some() && !settings.keep_texts {
+        if !self.reads_texts() && !self.text.is_empty() && !settings.keep_texts {
             bail!(
                 "--text beside --fingerprint or --features needs a database that keeps texts; create \
                  the database with --keep-texts, or leave --text out"

@@ -208,7 +208,7 @@ impl DuplicateRule {
 
     /// Refuses fields without a text if texts are compared.
     pub fn refuse_textless(&self, fields: &FieldNames) -> Result<()> {
-        if self.needs_texts() && !fields.reads_texts() && fields.text.is_none() {
+        if self.needs_texts() && !fields.reads_texts() && fields.text.is_empty() {
             bail!("--unique similar compares texts; name their field with --text");
         }
         Ok(())

@@ -31,6 +31,7 @@ mod retention;
 mod salvage;
 mod scopes;
 mod serve;
+mod several_texts;
 mod similar;
 mod verbs;
 mod watch;

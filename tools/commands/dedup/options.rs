@@ -353,15 +353,20 @@ impl Dedup {
         let fields = self.copy.input.document_fields()?;
         let others = [
             Some(&fields.id).filter(|_| !fields.are_counted),
-            fields.text.as_ref(),
             fields.fingerprint.as_ref(),
             fields.time.as_ref(),
         ];
+        let others: Vec<_> = others
+            .into_iter()
+            .flatten()
+            .chain(fields.text_names())
+            .collect();
+        let is_named = |name: &String| others.contains(&name);
         let group = self.group_field();
-        if self.score.is_some() && others.contains(&self.score.as_ref()) {
+        if self.score.as_ref().is_some_and(is_named) {
             bail!("--score must name a field of its own");
         }
-        if group.is_some() && (others.contains(&group) || group == self.score.as_ref()) {
+        if group.is_some_and(is_named) || group.is_some() && group == self.score.as_ref() {
             bail!("--within and --across must name a field of their own");
         }
         Ok(DocumentFields {

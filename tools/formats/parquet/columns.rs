@@ -83,7 +83,8 @@ pub(super) fn document_fields(
 /// Returns `true` if no option names columns, so that simdb's own files are read by their metadata.
 pub fn has_default_names(fields: &DocumentFields) -> bool {
     let unnamed = (fields.id.as_str(), fields.text.as_deref()) == ("id", Some("text"));
-    unnamed && fields.fingerprint.is_none() && fields.time.is_none()
+    let has_one_text = fields.more_texts.is_empty();
+    unnamed && has_one_text && fields.fingerprint.is_none() && fields.time.is_none()
 }
 
 /// Finds the column of a name; an error if there is none.
@@ -196,7 +197,11 @@ impl ColumnRole {
             Self::Part(part) => match part {
                 DocumentPart::Id => (is_integer || is_text, "integers or strings of digits"),
                 DocumentPart::Key => (is_integer || is_text, "strings or integers"),
-                DocumentPart::Scope | DocumentPart::Text => (is_text, "strings"),
+                DocumentPart::Scope
+                | DocumentPart::Text
+                | DocumentPart::SecondText
+                | DocumentPart::ThirdText
+                | DocumentPart::FourthText => (is_text, "strings"),
                 DocumentPart::Fingerprint => (
                     is_bits || is_text,
                     "INT64, or strings of 16 hexadecimal digits,",
