@@ -44,8 +44,9 @@ pub struct KeyOptions {
     )]
     pub keep: Vec<String>,
 
-    /// The field that holds the copies of a document, as `copies` in an export in JSON Lines
+    /// The field or column that holds the copies of a document, as `copies` in an export
     ///
+    /// An object, or its JSON in a string; null or an empty string without a copy.
     /// The database must count copies: see --copies.
     #[arg(long, value_name = "FIELD", help_heading = "Input")]
     pub copies_from: Option<String>,

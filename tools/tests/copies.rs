@@ -158,6 +158,76 @@ fn export_is_loaded_with_copies() {
 }
 
 #[test]
+fn tables_of_an_export_are_loaded_with_copies() {
+    let folder = Folder::new();
+    watch_one_by_one(&folder);
+    let copies = |database: &str| -> Vec<Value> {
+        let documents = folder.cli(&["export", database]).ends(0).json().into_iter();
+        documents
+            .map(|document| json!([document["key"], document["copies"]]))
+            .collect()
+    };
+    for format in ["csv", "parquet"] {
+        let (file, copy) = (format!("copy.{format}"), format!("{format}.simdb"));
+        folder
+            .cli(&["export", "feed.simdb", "--format", format, "-o", &file])
+            .ends(0);
+        let load = [
+            &copy,
+            &file,
+            "--key",
+            "key",
+            "--fingerprint",
+            "fingerprint",
+            "--copies-from",
+            "copies",
+            "--copies",
+            "2",
+        ];
+        folder.load(&load).ends(0);
+        assert_eq!(copies(&copy), copies("feed.simdb"), "{format}");
+        folder.cli(&["check", &copy]).ends(0);
+    }
+    // A document without a copy, and copies that are damaged.
+    assert!(
+        folder
+            .read("copy.csv")
+            .lines()
+            .any(|line| line.ends_with(','))
+    );
+    let damaged = folder
+        .read("copy.csv")
+        .replace("\"\"count\"\"", "\"\"number\"\"");
+    folder.write("damaged.csv", damaged);
+    let load = [
+        "damaged.simdb",
+        "damaged.csv",
+        "--key",
+        "key",
+        "--fingerprint",
+        "fingerprint",
+        "--copies-from",
+        "copies",
+        "--copies",
+        "2",
+    ];
+    folder.load(&load).fails(&["column \"copies\"", "count"]);
+    // A database without copies has no such column.
+    folder.write(
+        "ids.jsonl",
+        "{\"id\":1,\"fingerprint\":\"00000000000000ff\"}\n",
+    );
+    folder
+        .load(&["ids.simdb", "ids.jsonl", "--fingerprint", "fingerprint"])
+        .ends(0);
+    let csv = folder
+        .cli(&["export", "ids.simdb", "--format", "csv"])
+        .ends(0)
+        .stdout;
+    assert!(csv.starts_with("id,fingerprint,reliable\n"), "{csv}");
+}
+
+#[test]
 fn database_without_copies_is_refused_with_the_option() {
     let folder = Folder::new();
     folder.write(

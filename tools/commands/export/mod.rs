@@ -27,10 +27,10 @@ use crate::formats::parquet::write::ByteSink;
 /// Writes all documents, in order of their ids, in a format that simdb-load reads
 ///
 /// jsonl: objects with id, fingerprint, reliable, arrival and text; arrival and text are null if
-/// they are not kept; key, scope and fields if the document has them.
+/// they are not kept; key, scope, fields and copies if the document has them.
 ///
-/// csv: the columns id, fingerprint and reliable, and arrival, text, key, scope and fields if the
-/// database keeps them.
+/// csv: the columns id, fingerprint and reliable, and arrival, text, key, scope, fields and copies
+/// if the database keeps them; fields and copies are JSON.
 ///
 /// raw: little-endian u64 pairs, document id and fingerprint.
 ///
@@ -39,9 +39,9 @@ use crate::formats::parquet::write::ByteSink;
 ///
 /// parquet: the columns doc_id and fingerprint, INT64, required, with the bits of the numbers, so
 /// that numbers from 2^63 on are negative; in a database with keys also key, with scopes also
-/// scope, BYTE_ARRAY; the metadata hold the recipe, which simdb-load compares. -o NAME writes a
-/// folder of files part-00000.parquet and so on, of at most 16777216 documents each; -o
-/// NAME.parquet, or standard output, is one file.
+/// scope, with copies also copies (JSON, empty without a copy), BYTE_ARRAY; the metadata hold the
+/// recipe, which simdb-load compares. -o NAME writes a folder of files part-00000.parquet and so
+/// on, of at most 16777216 documents each; -o NAME.parquet, or standard output, is one file.
 ///
 /// raw, npy and parquet cannot mark documents with unreliable fingerprints: such documents are left
 /// out, and counted on standard error. --with-unreliable adds a column for the mark to parquet.
@@ -185,6 +185,7 @@ impl Export {
             similar: self.similar,
             keys: settings.keys,
             scopes: settings.scopes,
+            copies: settings.copies.is_some(),
         }
     }
 
@@ -241,7 +242,7 @@ impl ExportedDocuments<'_> {
             Format::Csv => {
                 sink(&csv_header(self.settings))?;
                 self.for_each(interrupt, &mut |document| {
-                    sink(&csv_record(document, self.settings))
+                    sink(&csv_record(document, self.settings)?)
                 })
             }
             Format::Raw => self.for_each(interrupt, &mut |document| sink(&raw_pair(document))),

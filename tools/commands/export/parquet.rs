@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use simdb::external::SearchKeys;
 use simdb::{Document, Recipe};
 
+use super::rows::copies_text;
 use crate::console::file::OutputFolder;
 use crate::formats::RELIABLE_FIELD;
 use crate::formats::parquet::metadata::{
@@ -29,6 +30,8 @@ pub struct MoreColumns {
     pub keys: bool,
     /// The column `scope`, empty for the empty scope.
     pub scopes: bool,
+    /// The column `copies`, JSON, empty without a copy.
+    pub copies: bool,
 }
 
 const SIMILAR_COLUMNS: [NewColumn; 15] = [
@@ -72,6 +75,9 @@ impl ParquetDocuments {
         if more.scopes {
             columns.push(NewColumn::Text("scope"));
         }
+        if more.copies {
+            columns.push(NewColumn::Text("copies"));
+        }
         let mut keys = recipe_pairs(recipe);
         keys.push(pair(FORMAT_KEY, FORMAT));
         keys.push(pair(UNRELIABLE_KEY, unreliable));
@@ -96,6 +102,10 @@ impl ParquetDocuments {
         if self.more.scopes {
             let scope = document.scope.as_deref().unwrap_or_default();
             row.push(Value::Bytes(scope.as_bytes()));
+        }
+        let copies = copies_text(document)?;
+        if self.more.copies {
+            row.push(Value::Bytes(copies.as_bytes()));
         }
         if !self.more.similar {
             return self.file.push_values(row, sink);

@@ -25,11 +25,12 @@ pub fn csv_header(settings: &Settings) -> Vec<u8> {
     columns.extend(settings.keys.then_some("key"));
     columns.extend(settings.scopes.then_some("scope"));
     columns.extend(settings.fields.then_some("fields"));
+    columns.extend(settings.copies.map(|_| "copies"));
     csv_line(&columns)
 }
 
 /// The document as a record of CSV.
-pub fn csv_record(document: &Document, settings: &Settings) -> Vec<u8> {
+pub fn csv_record(document: &Document, settings: &Settings) -> Result<Vec<u8>> {
     let id = document.id.to_string();
     let fingerprint = document.fingerprint.to_string();
     let reliable = document.reliable.to_string();
@@ -46,7 +47,17 @@ pub fn csv_record(document: &Document, settings: &Settings) -> Vec<u8> {
     ] {
         fields.extend(is_kept.then(|| value.as_deref().unwrap_or_default()));
     }
-    csv_line(&fields)
+    let copies = copies_text(document)?;
+    fields.extend(settings.copies.map(|_| copies.as_str()));
+    Ok(csv_line(&fields))
+}
+
+/// The copies of a document as JSON, in the form of JSON Lines; empty without a copy.
+pub fn copies_text(document: &Document) -> Result<String> {
+    Ok(match &document.copies {
+        Some(copies) => serde_json::to_string(copies)?,
+        None => String::new(),
+    })
 }
 
 fn csv_line(fields: &[&str]) -> Vec<u8> {

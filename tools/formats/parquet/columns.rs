@@ -216,7 +216,7 @@ impl ColumnRole {
                     is_time || is_number || is_text || kind == ColumnKind::Boolean,
                     "strings, numbers, timestamps, or true and false",
                 ),
-                DocumentPart::Copies => (false, "JSON Lines instead of columns"),
+                DocumentPart::Copies => (is_text, "strings of JSON"),
                 DocumentPart::Score => (is_number || is_text, "numbers or strings of digits"),
             },
         }
