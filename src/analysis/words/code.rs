@@ -45,14 +45,24 @@ pub(super) struct Code {
     blocks: Vec<usize>,
     /// `true` if the line begins a block with a colon.
     begins_block: bool,
+    /// `true` behind a blank line.
+    is_apart: bool,
+}
+
+/// The place of a line of code behind another one.
+pub(super) struct CodeLine {
+    /// The number of blocks that end before the line.
+    pub ended: usize,
+    /// `true` without a blank line before the line.
+    pub goes_on: bool,
 }
 
 impl Code {
-    /// Begins a line. Returns the number of blocks that end before the line, if the line goes on
-    /// with the code of the line before.
-    pub fn begin_line(&mut self, line: &str) -> Option<usize> {
+    /// Begins a line; `None` unless the line and the line before are code.
+    pub fn begin_line(&mut self, line: &str) -> Option<CodeLine> {
         let text = line.trim();
         if text.is_empty() {
+            self.is_apart = true;
             return None;
         }
         let indentation = line.len() - line.trim_start().len();
@@ -70,7 +80,11 @@ impl Code {
         }
         self.indentation = indentation;
         self.begins_block = text.ends_with(':');
-        was_code.then_some(open - self.blocks.len())
+        let line = CodeLine {
+            ended: open - self.blocks.len(),
+            goes_on: !std::mem::take(&mut self.is_apart),
+        };
+        was_code.then_some(line)
     }
 }
 

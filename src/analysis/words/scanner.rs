@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::code::Code;
+use super::code::{Code, CodeLine};
 use super::number;
 use super::pieces::{address, end_of_address, end_of_word, is_format, is_part};
 use crate::text::{Normaliser, is_cjk, is_letter_or_digit, is_mark};
@@ -276,12 +276,15 @@ impl Scanner<'_> {
         }
     }
 
-    /// Lines of code after each other are one sentence: none of them may stand elsewhere.
+    /// Lines of code without a blank line between them are one sentence: none of them may stand
+    /// elsewhere.
     fn begin_line(&mut self) {
         let (text, at) = (self.text, self.at);
         let line = text[at..].split('\n').next().unwrap_or_default();
-        if let Some(ended) = self.code.begin_line(line) {
-            self.before = Break::None;
+        if let Some(CodeLine { ended, goes_on }) = self.code.begin_line(line) {
+            if goes_on {
+                self.before = Break::None;
+            }
             if ended > 0 {
                 self.push(self.at, BLOCK_END.repeat(ended), Kind::Symbol);
             }
