@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::analysis::frames::Frames;
 use crate::api::builder::Builder;
 use crate::api::database::{Database, DatabaseHandle};
 use crate::document::Document;
@@ -132,6 +133,12 @@ impl BulkLoad<'_> {
     /// The scope of a new document.
     pub(crate) fn scope_of(&self, document: &Document) -> Result<ScopeNumber> {
         self.load.scope_of(document)
+    }
+
+    /// Counts the lines at the ends of texts, and returns the frames. Texts that are pushed later
+    /// do not count.
+    pub(crate) fn frames_after(&mut self, documents: &[Document]) -> Result<Arc<Frames>> {
+        self.load.frames_after(documents)
     }
 
     /// The id of the next document, which is in a scope, in a database with keys.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
+use crate::analysis::frames::Frames;
 use crate::api::bulk_load::BulkLoad;
 use crate::copies::{Copies, Sighting, SightingKind};
 use crate::document::{Document, Within};
@@ -18,7 +19,8 @@ use crate::store::{CopiesEdit, DocumentEdit, Refused, TextEdit, View};
 
 /// A [`BulkLoad`] that leaves out near-duplicates. The kept documents wait in memory, beside a
 /// [`Deduplicator`], until [`into_load`](Self::into_load). In a database with
-/// [scopes](crate::Builder::scopes), each scope has its own deduplicator.
+/// [scopes](crate::Builder::scopes), each scope has its own deduplicator. In a database with
+/// [frames](crate::Builder::frames), all texts that are decided count.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -50,6 +52,7 @@ pub struct UniqueLoad<'d> {
     /// The database before the load; `None` for a new file.
     stored: Option<Arc<View>>,
     deduplicators: HashMap<ScopeNumber, Deduplicator>,
+    frames: Arc<Frames>,
     kept: BTreeMap<DocId, Document>,
     /// The stored documents to remove.
     replaced: Vec<DocId>,
@@ -91,6 +94,7 @@ impl<'d> BulkLoad<'d> {
             load: self,
             rule,
             deduplicators: HashMap::new(),
+            frames: Arc::default(),
             kept: BTreeMap::new(),
             replaced: Vec::new(),
             keys: HashMap::new(),
@@ -110,6 +114,7 @@ impl<'d> UniqueLoad<'d> {
     /// The errors of [`Deduplicator::decide`]; [`Error::WithinOtherScopes`] for a document that
     /// asks for [other documents](crate::Within).
     pub fn decide(&mut self, documents: Vec<Document>) -> Result<Vec<Outcome>> {
+        self.frames = self.load.frames_after(&documents)?;
         let (mut outcomes, mut undecided) = (Vec::with_capacity(documents.len()), Vec::new());
         let mut undecided_refs: HashSet<u64> = HashSet::new();
         let keeps_copies = self.load.newest_copies() > 0;
@@ -280,7 +285,7 @@ impl<'d> UniqueLoad<'d> {
     }
 
     fn deduplicator_of(&mut self, scope: ScopeNumber) -> Result<&mut Deduplicator> {
-        Ok(match self.deduplicators.entry(scope) {
+        let deduplicator = match self.deduplicators.entry(scope) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
                 let stored = self.stored.clone();
@@ -290,9 +295,11 @@ impl<'d> UniqueLoad<'d> {
                     true => IdRanges::of_scopes([scope]),
                     false => IdRanges::ALL,
                 };
-                new.insert(Deduplicator::beside(self.rule, stored, among)?)
+                new.insert(Deduplicator::beside(self.rule, stored, scope, among)?)
             }
-        })
+        };
+        deduplicator.use_frames(Arc::clone(&self.frames));
+        Ok(deduplicator)
     }
 
     /// The bytes of memory that the kept documents and their index take.

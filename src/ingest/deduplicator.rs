@@ -9,11 +9,13 @@ use rayon::prelude::*;
 
 use super::Outcome;
 use crate::analysis::Analysed;
+use crate::analysis::frames::Frames;
 use crate::dedup::text_index::SimilarIndex;
 use crate::document::Document;
 use crate::error::{Error, Result};
-use crate::ids::scope::IdRanges;
+use crate::ids::scope::{IdRanges, ScopeNumber};
 use crate::ids::{DocId, Fingerprint};
+use crate::measure::containment::Forgiven;
 use crate::measure::decision::{Resolution, SimilarRule};
 use crate::query::{self, Similar, TextQuery};
 use crate::store::View;
@@ -24,7 +26,8 @@ use crate::store::View;
 /// The outcomes are the outcomes of
 /// [`Database::insert_unless_similar`](crate::Database::insert_unless_similar) for one document
 /// after the other. The kept texts are in a [`SimilarIndex`], which misses other matches than a
-/// database. Arrival times do not count.
+/// database. Arrival times do not count. With [frames](Self::set_frames), texts are compared by
+/// their bodies alone.
 ///
 /// ```
 /// use simdb::in_memory::Deduplicator;
@@ -51,8 +54,14 @@ pub struct Deduplicator {
     stored: Option<Arc<View>>,
     /// The ids of the stored documents that count.
     among: IdRanges,
-    /// The texts of the kept documents.
+    /// The frames that texts are compared without.
+    frames: Arc<Frames>,
+    /// The scope of the documents.
+    scope: ScopeNumber,
+    /// The texts of the kept documents, without the frames that were set when the document came.
     index: SimilarIndex,
+    /// The frames of the texts of the index that have frames, by position.
+    kept_frames: HashMap<usize, Vec<String>>,
     /// The documents of the index by position; `None` for a document that a later document
     /// replaced.
     kept: Vec<Option<(DocId, Fingerprint)>>,
@@ -72,20 +81,28 @@ impl fmt::Debug for Deduplicator {
 /// A document with a similar text, and its position in the index; `None` for a stored document.
 type Found = (Similar, Option<u32>);
 
+/// The text of a new document as it is compared.
+struct NewText {
+    /// The text without its frames.
+    body: Analysed,
+    frames: Vec<String>,
+}
+
 impl Deduplicator {
     /// Creates a deduplicator without documents.
     ///
     /// # Errors
     /// [`Error::InvalidLikeness`] for a threshold that is not from 0 to 1.
     pub fn new(rule: SimilarRule) -> Result<Self> {
-        Self::beside(rule, None, IdRanges::ALL)
+        Self::beside(rule, None, ScopeNumber::default(), IdRanges::ALL)
     }
 
-    /// Creates a deduplicator whose documents are also compared with the stored documents among
-    /// some ids.
+    /// Creates a deduplicator for documents of a scope, which are also compared with the stored
+    /// documents among some ids.
     pub(crate) fn beside(
         rule: SimilarRule,
         stored: Option<Arc<View>>,
+        scope: ScopeNumber,
         among: IdRanges,
     ) -> Result<Self> {
         Ok(Self {
@@ -93,6 +110,9 @@ impl Deduplicator {
             stops_at_first: false,
             stored,
             among,
+            frames: Arc::default(),
+            scope,
+            kept_frames: HashMap::new(),
             index: SimilarIndex::new(rule.likeness, rule.decision)?,
             kept: Vec::new(),
             fingerprints: HashMap::new(),
@@ -109,6 +129,17 @@ impl Deduplicator {
         }
     }
 
+    /// Sets the frames of group 0 that later documents are compared without. They are learned from
+    /// texts by a [`FrameLearner`](crate::frames::FrameLearner).
+    pub fn set_frames(&mut self, frames: Frames) {
+        self.use_frames(Arc::new(frames));
+    }
+
+    /// [`set_frames`](Self::set_frames) with the frames of the scope.
+    pub(crate) fn use_frames(&mut self, frames: Arc<Frames>) {
+        self.frames = frames;
+    }
+
     /// The number of kept documents, including documents that were replaced.
     pub fn kept(&self) -> usize {
         self.kept.len()
@@ -118,7 +149,9 @@ impl Deduplicator {
     pub fn len_bytes(&self) -> usize {
         let by_position = self.kept.capacity() * size_of::<Option<(DocId, Fingerprint)>>();
         let by_id = self.fingerprints.capacity() * size_of::<(DocId, Fingerprint)>();
-        self.index.len_bytes() + by_position + by_id
+        let frames = self.kept_frames.values().flatten();
+        let frames = frames.map(|frame| frame.len() + size_of::<String>());
+        self.index.len_bytes() + by_position + by_id + frames.sum::<usize>()
     }
 
     /// Decides documents in order, each as of the documents before it. Texts are compared with the
@@ -141,8 +174,12 @@ impl Deduplicator {
                 } = *document;
                 self.kept.push(Some((id, fingerprint)));
                 self.fingerprints.insert(id, fingerprint);
-                recent.push(text.clone());
-                texts.push(text);
+                let NewText { body, frames } = text;
+                if !frames.is_empty() {
+                    self.kept_frames.insert(self.kept.len() - 1, frames);
+                }
+                recent.push(body.clone());
+                texts.push(body);
             }
             outcomes.push(outcome);
         }
@@ -167,12 +204,17 @@ impl Deduplicator {
     }
 
     /// Prepares each text, and searches the first similar document before this call.
-    fn search(&self, documents: &[Document]) -> Result<Vec<(Analysed, Option<Found>)>> {
+    fn search(&self, documents: &[Document]) -> Result<Vec<(NewText, Option<Found>)>> {
         let search = |document: &Document| {
             let text = document.text.as_deref();
-            let text = Analysed::new(text.ok_or_else(|| Error::TextMissing {
+            let text = text.ok_or_else(|| Error::TextMissing {
                 id: document.doc_ref(),
-            })?);
+            })?;
+            let (body, frames) = self.frames.body_and_frames(self.scope.0, text);
+            let text = NewText {
+                frames: frames.into_iter().map(str::to_owned).collect(),
+                body: Analysed::new(&body),
+            };
             let first = first_of(self.found_before(document, &text)?);
             Ok((text, first))
         };
@@ -182,7 +224,7 @@ impl Deduplicator {
     fn decide_one(
         &mut self,
         document: &Document,
-        text: &Analysed,
+        text: &NewText,
         first: Option<Found>,
         recent: &SimilarIndex,
     ) -> Result<Outcome> {
@@ -252,12 +294,14 @@ impl Deduplicator {
     }
 
     /// The similar documents among the stored documents and the documents of the index.
-    fn found_before(&self, document: &Document, text: &Analysed) -> Result<Vec<Found>> {
+    fn found_before(&self, document: &Document, text: &NewText) -> Result<Vec<Found>> {
         let mut found = self.found_in(&self.index, 0, document, text);
         if let Some(view) = &self.stored {
-            let query = TextQuery::new(text.text(), Some(document.text_fingerprint()))
+            let whole = document.text.as_deref().unwrap_or_default();
+            let query = TextQuery::new(whole, Some(document.text_fingerprint()))
                 .likeness(self.rule.likeness)
-                .decision(self.rule.decision);
+                .decision(self.rule.decision)
+                .with_frames(Arc::clone(&self.frames), Some(self.scope));
             let similar = query::similar(view, &query, &self.among)?.into_iter();
             let similar = similar.map(|similar| (similar, None));
             found.extend(similar.filter(|found| self.is_kept(found)));
@@ -271,18 +315,25 @@ impl Deduplicator {
         index: &SimilarIndex,
         offset: usize,
         document: &Document,
-        text: &Analysed,
+        text: &NewText,
     ) -> Vec<Found> {
         let mut all = Vec::new();
-        let _ended: ControlFlow<()> = index.visit(text, 0..u32::MAX, |found| {
+        let _ended: ControlFlow<()> = index.visit(&text.body, 0..u32::MAX, |found| {
             let position = offset + found.position as usize;
             if let Some((id, fingerprint)) = self.kept[position] {
+                let mut containment = found.containment;
+                if let Some(containment) = &mut containment {
+                    let kept = self.kept_frames.get(&position).into_iter().flatten();
+                    let kept = kept.map(|frame| Forgiven::frame("", frame));
+                    let own = text.frames.iter().map(|frame| Forgiven::frame(frame, ""));
+                    containment.forgiven.extend(own.chain(kept));
+                }
                 let similar = Similar {
                     id,
                     fingerprint,
                     distance: Some(document.fingerprint.distance(fingerprint)),
                     resemblance: found.resemblance,
-                    containment: found.containment,
+                    containment,
                 };
                 let is_last = self.stops_at_first && self.refuses(&similar);
                 all.push((similar, Some(position as u32)));

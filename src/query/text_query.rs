@@ -10,7 +10,7 @@ use crate::forest::{ForestSearch, Reach};
 use crate::hamming::check_radius;
 use crate::ids::scope::ScopeNumber;
 use crate::ids::{Fingerprint, TextFingerprint};
-use crate::measure::containment::{Containment, Equality, Forgiven};
+use crate::measure::containment::{Containment, Forgiven};
 use crate::measure::decision::Decision;
 use crate::measure::{Likeness, Resemblance, Verifier, compare};
 use crate::record::Record;
@@ -61,10 +61,10 @@ struct Body {
 
 impl Body {
     fn new(text: &str, scope: ScopeNumber, frames: &Frames) -> Self {
-        let own = frames.of_text(scope.0, text).into_iter();
+        let (body, own) = frames.body_and_frames(scope.0, text);
         Self {
-            frames: own.map(str::to_owned).collect(),
-            text: Analysed::lazy(&*frames.body(scope.0, text)),
+            frames: own.into_iter().map(str::to_owned).collect(),
+            text: Analysed::lazy(&*body),
         }
     }
 }
@@ -320,6 +320,10 @@ impl TextQuery {
             }
             _ => Cow::Borrowed(&framed.body),
         };
+        // Most texts have no frame. To find that out takes longer than most comparisons.
+        if own.frames.is_empty() && other.text().len() <= self.text.text().len() {
+            return None;
+        }
         let other = Body::new(other.text(), scope, frames);
         if own.frames.is_empty() && other.frames.is_empty() {
             return None;
@@ -329,17 +333,9 @@ impl TextQuery {
             true => Containment::identical(),
             false => own.text.removable(&other.text, self.decision)?,
         };
-        let forgiven = |a: &str, b: &str| Forgiven {
-            a: a.to_owned(),
-            b: b.to_owned(),
-            class: Equality::Frame,
-        };
-        found
-            .forgiven
-            .extend(own.frames.iter().map(|frame| forgiven(frame, "")));
-        found
-            .forgiven
-            .extend(other.frames.iter().map(|frame| forgiven("", frame)));
+        let own = own.frames.iter().map(|frame| Forgiven::frame(frame, ""));
+        let others = other.frames.iter().map(|frame| Forgiven::frame("", frame));
+        found.forgiven.extend(own.chain(others));
         Some((resemblance, found))
     }
 }

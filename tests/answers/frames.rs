@@ -3,8 +3,10 @@
 
 use std::path::Path;
 
-use simdb::frames::{Frame, FrameLearner, TextEnds};
-use simdb::{Database, DocId, Document, SimilarRule, Within};
+use simdb::containment::Equality;
+use simdb::frames::{Frame, FrameLearner, Frames, TextEnds};
+use simdb::in_memory::Deduplicator;
+use simdb::{Database, DocId, Document, Outcome, SimilarRule, Within};
 use test_support::{builder, folder};
 
 const TOWNS: [&str; 12] = [
@@ -169,6 +171,58 @@ fn bulk_load_and_transaction_learn() {
         .map(|frame| frame.text)
         .collect();
     assert_eq!(texts.len(), 2, "{texts:?}");
+}
+
+#[test]
+fn decisions_in_memory_leave_frames_out() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let recipe = Database::create(folder.path().join("other.simdb")).unwrap();
+    let document = |id: u64, text: &str| {
+        let document = Document::new(id, recipe.fingerprint(text).unwrap());
+        document.with_text(text)
+    };
+    let rule = SimilarRule::default();
+    let framed = |number| document(number as u64 + 1, &herald(number));
+    let (clean, copy) = (document(91, &story(3)), document(92, &story(20)));
+
+    let mut learner = FrameLearner::new(5);
+    learner.learn((0..6).map(|number| (0, TextEnds::new(&herald(number)))));
+    let mut deduplicator = Deduplicator::new(rule).unwrap();
+    deduplicator.set_frames(Frames::clone(learner.frames()));
+    for documents in [[framed(3), clean.clone()], [copy.clone(), framed(20)]] {
+        let outcomes = deduplicator.decide(&documents).unwrap();
+        let Outcome::Similar(found) = &outcomes[1] else {
+            panic!("{outcomes:?}");
+        };
+        let forgiven = &found.containment.as_ref().unwrap().forgiven;
+        assert!(forgiven.iter().any(|each| each.class == Equality::Frame));
+    }
+
+    let load = builder()
+        .similar(true)
+        .frames(5)
+        .bulk_create(&path, 64 << 20);
+    let mut load = load.unwrap().unique(rule).unwrap();
+    let mut documents: Vec<Document> = (0..6).map(framed).collect();
+    documents.push(clean);
+    let outcomes = load.decide(documents).unwrap();
+    assert!(outcomes[..6].iter().all(Outcome::is_inserted));
+    assert!(matches!(outcomes[6], Outcome::Similar(_)));
+    // A refused text counts, and no text counts twice.
+    let outcomes = load.decide(vec![document(93, &herald(3))]).unwrap();
+    assert!(matches!(outcomes[0], Outcome::Similar(_)));
+    let load = load.into_load().unwrap();
+    load.finish(|_| std::ops::ControlFlow::Continue(()))
+        .unwrap();
+    let database = Database::open(&path).unwrap();
+    let documents: Vec<u64> = frames(&database).iter().map(|f| f.documents).collect();
+    assert_eq!(documents, [7]);
+    // An existing database.
+    let mut load = database.bulk_load(64 << 20).unwrap().unique(rule).unwrap();
+    let outcomes = load.decide(vec![copy, framed(20), document(94, &story(4))]);
+    let refused: Vec<bool> = outcomes.unwrap().iter().map(|o| !o.is_inserted()).collect();
+    assert_eq!(refused, [false, true, true]);
 }
 
 #[test]

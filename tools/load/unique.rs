@@ -133,14 +133,13 @@ enum RecordContent {
 impl FilteredLoad<'_> {
     /// Loads all documents of the pipeline.
     pub fn run(&mut self, target: LoadTarget) -> Result<()> {
-        // The index knows neither arrival times, nor frames, nor the radius of a database without a
-        // forest, and its bulk load replaces no document.
+        // The index knows neither arrival times, nor the radius of a database without a forest, and
+        // its bulk load replaces no document.
         let settings = target.settings();
         let indexed = match self.rule {
             Some(DuplicateRule::Similar(rule))
                 if settings.similar
                     && settings.retention.is_none()
-                    && settings.frames.is_none()
                     && self.on_exists == OnExists::Keep =>
             {
                 Some(rule)

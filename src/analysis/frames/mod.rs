@@ -515,10 +515,21 @@ impl Frames {
     /// A text of a group without the frames at its head and its tail, eight at most at each end;
     /// the whole text if fewer than twelve words are left.
     pub fn body<'t>(&self, group: u64, text: &'t str) -> Cow<'t, str> {
+        self.body_and_frames(group, text).0
+    }
+
+    /// The [`body`](Self::body) of a text, and its [frames](Self::of_text).
+    pub(crate) fn body_and_frames<'t>(
+        &self,
+        group: u64,
+        text: &'t str,
+    ) -> (Cow<'t, str>, Vec<&'t str>) {
         let ranges = self.ranges(group, text);
         if ranges.is_empty() {
-            return Cow::Borrowed(text);
+            return (Cow::Borrowed(text), Vec::new());
         }
+        let frames = ranges.iter().map(|range| text[range.clone()].trim());
+        let frames: Vec<&str> = frames.collect();
         let mut rest = String::with_capacity(text.len());
         let mut at = 0;
         for range in ranges {
@@ -526,13 +537,12 @@ impl Frames {
             at = range.end;
         }
         rest.push_str(&text[at..]);
-        Cow::Owned(rest)
+        (Cow::Owned(rest), frames)
     }
 
     /// The frames of a text of a group, in order, which [`body`](Self::body) leaves out.
     pub fn of_text<'t>(&self, group: u64, text: &'t str) -> Vec<&'t str> {
-        let ranges = self.ranges(group, text).into_iter();
-        ranges.map(|range| text[range].trim()).collect()
+        self.body_and_frames(group, text).1
     }
 
     /// The form of a line or a sentence of a group in which frames are compared; `None` if the line
@@ -548,6 +558,9 @@ impl Frames {
         }
         let is_learned = |unit: &str| self.form(group, unit).is_some();
         let mut ranges = Stamps::with_frames(text, &is_learned).learned;
+        if ranges.is_empty() {
+            return ranges;
+        }
         ranges.sort_by_key(|range| range.start);
         let cut = ranges.iter().map(|range| words(&text[range.clone()]));
         if words(text) < cut.sum::<usize>() + MIN_BODY_WORDS {

@@ -191,6 +191,17 @@ pub struct Forgiven {
     pub class: Equality,
 }
 
+impl Forgiven {
+    /// A frame that one of the texts has.
+    pub(crate) fn frame(a: &str, b: &str) -> Self {
+        Self {
+            a: a.to_owned(),
+            b: b.to_owned(),
+            class: Equality::Frame,
+        }
+    }
+}
+
 /// The classes of tokens that are taken for equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

@@ -30,7 +30,9 @@ mod worker;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::analysis::frames::FrameLearner;
+use rayon::prelude::*;
+
+use crate::analysis::frames::{FrameLearner, Frames, TextEnds};
 use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::ids::scope::{LAST_SEQUENCE, ScopeNumber, sequence};
@@ -92,6 +94,8 @@ pub(crate) struct Load {
     next_sequence: u64,
     scopes: Arc<ScopeNames>,
     frames: LoadedFrames,
+    /// `false` if the texts were counted before they are pushed.
+    counts_pushed: bool,
     /// Documents pushed.
     documents: u64,
     header: Header,
@@ -188,6 +192,7 @@ impl Load {
                 0 => LoadedFrames::None,
                 number => LoadedFrames::New(Box::new(FrameLearner::new(u64::from(number)))),
             },
+            counts_pushed: true,
             documents: 0,
             header: header.clone(),
             now: Timestamp::now(),
@@ -268,6 +273,38 @@ impl Load {
                 })
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Counts the ends of texts of scopes that may not be pushed, and returns the frames. Texts
+    /// that are pushed no longer count.
+    pub(crate) fn frames_after(&mut self, documents: &[Document]) -> Result<Arc<Frames>> {
+        self.counts_pushed = false;
+        if self.header.frames > 0 {
+            let scopes = documents.iter().map(|document| self.scope_of(document));
+            let scopes: Vec<ScopeNumber> = scopes.collect::<Result<_>>()?;
+            let texts = documents.par_iter().zip(scopes);
+            let ends = texts.filter_map(|(document, scope)| {
+                let text = document.text.as_deref()?;
+                Some((scope.0, TextEnds::new(text)))
+            });
+            self.learn(ends.collect())?;
+        }
+        match &self.frames {
+            LoadedFrames::None => Ok(Arc::default()),
+            LoadedFrames::New(learner) => Ok(Arc::clone(learner.frames())),
+            LoadedFrames::Existing(store) => store.frames(),
+        }
+    }
+
+    fn learn(&mut self, texts: Vec<(u64, TextEnds)>) -> Result<()> {
+        match &mut self.frames {
+            LoadedFrames::None => Ok(()),
+            LoadedFrames::New(learner) => {
+                learner.learn(texts);
+                Ok(())
+            }
+            LoadedFrames::Existing(store) => store.learn(texts),
         }
     }
 
@@ -392,10 +429,8 @@ impl Load {
     }
 
     fn write_texts(&mut self) -> Result<()> {
-        match &mut self.frames {
-            LoadedFrames::None => {}
-            LoadedFrames::New(learner) => learner.learn(self.texts.ends()),
-            LoadedFrames::Existing(store) => store.learn(self.texts.ends())?,
+        if self.counts_pushed && self.header.frames > 0 {
+            self.learn(self.texts.ends())?;
         }
         match &mut self.stage {
             Some(PushStage::Sorting(target)) if self.header.keeps().has_texts_table() => {

@@ -315,6 +315,33 @@ fn frames_of_inputs_and_database_are_left_out_of_both() {
 }
 
 #[test]
+fn load_refuses_copies_in_frames_of_earlier_texts() {
+    let (language, sources) = &SOURCES[0];
+    let copies = STORIES * sources.len() / 2;
+    let mut items = feed(language, sources);
+    // The texts of the sources that are no copies come first.
+    items.rotate_left(STORIES + copies);
+    let folder = Folder::new();
+    write_feed(&folder, &items);
+    let refused = |database: &str, options: &[&str]| {
+        let arguments = [database, "feed.jsonl", "--unique", "similar"];
+        folder.load(&[&arguments[..], options].concat()).ends(0);
+        let stats = folder.cli(&["stats", database, "--json"]).ends(0).json();
+        items.len() - stats[0]["documents"].as_u64().unwrap() as usize
+    };
+    let whole = refused("whole.simdb", &[]);
+    assert!(whole * 2 <= copies, "{whole} of {copies}");
+    // Decided in memory, and in the database.
+    for (database, option) in [("a.simdb", "--similar"), ("b.simdb", "--arrivals")] {
+        let found = refused(database, &["--ignore-frames", option]);
+        assert!(
+            (copies * 19 / 20..=copies).contains(&found),
+            "{option}: {found} of {copies}"
+        );
+    }
+}
+
+#[test]
 fn frames_of_a_database_are_listed_by_scope() {
     let folder = Folder::new();
     let mut items = feed(SOURCES[0].0, &SOURCES[0].1);
