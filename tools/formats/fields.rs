@@ -286,6 +286,11 @@ impl DocumentFields {
         id?.ok_or_else(|| "it has no id".to_owned())
     }
 
+    /// The key of a document; `None` if keys are not read.
+    pub fn key<V: PartValues>(&self, values: &mut V) -> Result<Option<String>, String> {
+        self.part(values, DocumentPart::Key, key_of)
+    }
+
     /// The names of the fields of the text.
     pub fn text_names(&self) -> impl Iterator<Item = &String> {
         self.text.iter().chain(&self.more_texts)
@@ -309,7 +314,7 @@ impl DocumentFields {
             None => None,
         };
         Ok(DocumentContent {
-            key: self.part(values, DocumentPart::Key, key_of)?,
+            key: self.key(values)?,
             scope: self.scope(values)?,
             fields: fields_of(values.take_kept()?)?,
             copies: self.copies(values)?,

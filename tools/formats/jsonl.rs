@@ -94,6 +94,11 @@ impl JsonParts {
         self.0[part as usize].is_some()
     }
 
+    /// The value of a [kept](DocumentFields::keep) field.
+    pub fn kept(&self, name: &str) -> Option<&Value> {
+        self.1.get(name)
+    }
+
     /// Returns `true` if the object lacks the field of a part, or has a `null` there.
     pub fn is_null(&self, part: DocumentPart) -> bool {
         matches!(self.0[part as usize], None | Some(Value::Null))

@@ -168,7 +168,7 @@ impl Remote {
 
     /// The stored document with an id.
     pub fn get(&self, id: u64) -> Result<Option<Document>> {
-        let reply = self.request("GET", &format!("/v1/documents/{id}"), None)?;
+        let reply = self.request("GET", &format!("/v1/documents/{id}?by=id"), None)?;
         (reply.status == 200).then(|| reply.parse()).transpose()
     }
 

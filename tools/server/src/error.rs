@@ -47,11 +47,11 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, kind, message)
     }
 
-    pub fn not_stored(id: simdb::DocId) -> Self {
+    pub fn not_stored(document: impl Into<simdb::DocRef>) -> Self {
         Self::new(
             StatusCode::NOT_FOUND,
             "not_stored",
-            format!("document {id} is not stored"),
+            format!("document {} is not stored", document.into()),
         )
     }
 
@@ -88,7 +88,10 @@ fn status_of(error: &Error) -> (StatusCode, &'static str) {
         Error::ReadOnly { .. } => (StatusCode::FORBIDDEN, "read_only"),
         Error::Frozen { .. } => (StatusCode::FORBIDDEN, "frozen"),
         Error::AlreadyExists { .. } => (StatusCode::CONFLICT, "already_exists"),
-        Error::TextTooLong { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_large"),
+        Error::TextTooLong { .. } | Error::FieldsTooLong { .. } => {
+            (StatusCode::PAYLOAD_TOO_LARGE, "too_large")
+        }
+        Error::UnknownKey { .. } => (StatusCode::NOT_FOUND, "not_stored"),
         Error::InvalidRadius { .. }
         | Error::InvalidLikeness { .. }
         | Error::InvalidWeight { .. }
@@ -99,6 +102,13 @@ fn status_of(error: &Error) -> (StatusCode, &'static str) {
         | Error::ArrivalAhead { .. }
         | Error::NoArrivals { .. }
         | Error::InvalidDocId { .. }
+        | Error::InvalidKey { .. }
+        | Error::KeyMissing { .. }
+        | Error::KeepsNoKeys { .. }
+        | Error::KeepsNoCopies { .. }
+        | Error::InvalidScope { .. }
+        | Error::KeepsNoScopes { .. }
+        | Error::TooManyScopes { .. }
         | Error::InvalidFingerprint { .. }
         | Error::InvalidTimestamp { .. }
         | Error::TooManyNear { .. }

@@ -6,11 +6,11 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
-use simdb::{Builder, Database, Error};
+use simdb::{Builder, Database, Error, Settings};
 use simdb_tools::console::logger::Verbosity;
 use simdb_tools::console::parse_size;
 use simdb_tools::console::paths::refuse_special;
-use simdb_tools::options::NewDatabase;
+use simdb_tools::options::{NewDatabase, created_without};
 
 /// Serves one database over HTTP: an API at /v1, and a page at /
 ///
@@ -115,6 +115,18 @@ pub struct Options {
 
     #[command(flatten)]
     pub new: NewDatabase,
+
+    /// Give each document a key, a string of 1 to 1,024 bytes, in place of an id
+    #[arg(long, help_heading = "New database")]
+    pub keys: bool,
+
+    /// Keep the fields of each document, a JSON object of at most 64 KiB
+    #[arg(long, help_heading = "New database")]
+    pub fields: bool,
+
+    /// Put documents into scopes, such as languages or tenants; the documents then have keys
+    #[arg(long, help_heading = "New database")]
+    pub scopes: bool,
 }
 
 /// The clap parser of a size in memory.
@@ -198,10 +210,25 @@ impl Options {
         match builder.open(path) {
             Ok(database) => {
                 self.new.refuse_other(path, database.settings())?;
+                let settings = database.settings();
+                for (option, is_missing) in [
+                    ("--keys", self.keys && !settings.keys),
+                    ("--fields", self.fields && !settings.fields),
+                    ("--scopes", self.scopes && !settings.scopes),
+                ] {
+                    if is_missing {
+                        return Err(created_without(path, option));
+                    }
+                }
                 Ok(database)
             }
             Err(Error::NotFound { .. }) if self.create => {
-                let settings = self.new.settings_by_clock(true)?;
+                let settings = Settings {
+                    keys: self.keys || self.scopes,
+                    fields: self.fields,
+                    scopes: self.scopes,
+                    ..self.new.settings_by_clock(true)?
+                };
                 Ok(self.builder()?.settings(&settings).create(path)?)
             }
             Err(missing @ Error::NotFound { .. }) => bail!("{missing}, as --create does"),

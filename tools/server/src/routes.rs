@@ -60,8 +60,8 @@ routes! {
     post "/v1/backup" Write operations::backup;
     get "/v1/documents" Read documents::list;
     post "/v1/documents" Write change::change;
-    get "/v1/documents/{id}" Read documents::get;
-    delete "/v1/documents/{id}" Write change::remove;
+    get "/v1/documents/{name}" Read documents::get;
+    delete "/v1/documents/{name}" Write change::remove;
     get "/v1/top" Read top::top;
     post "/v1/query" Read query::query;
     post "/v1/similar" Read query::similar;

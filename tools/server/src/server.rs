@@ -65,6 +65,7 @@ impl Server {
         stop: watch::Receiver<bool>,
     ) -> Result<Self> {
         let threads = threads();
+        let forms = DocumentForms::new(options.max_text, database.settings());
         let reviews = options
             .review
             .as_ref()
@@ -84,7 +85,7 @@ impl Server {
             },
             reviews: reviews.transpose()?,
             history: History::default(),
-            forms: DocumentForms::new(options.max_text),
+            forms,
             is_read_only: options.read_only,
             backups: options.backups.clone(),
             stop,

@@ -5,6 +5,7 @@ use serde::de::{Deserializer, Error as _};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 use simdb::copies::Copies;
 use simdb::{DocId, Document, Fingerprint, Match, Outcome, Similar, Timestamp};
 use simdb_tools::formats::id_of;
@@ -41,7 +42,7 @@ pub struct WireDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    fields: Option<Value>,
+    fields: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     copies: Option<Value>,
 }
@@ -61,8 +62,10 @@ impl From<Document> for WireDocument {
             within: _,
             on_exists: _,
         } = document;
+        // As they are stored: a number that is read and written again may be rounded.
         let object = |fields: String| {
-            serde_json::from_str(&fields).unwrap_or_else(|_| Value::String(fields.clone()))
+            let text = |_| to_raw_value(&fields).ok();
+            RawValue::from_string(fields.clone()).map_or_else(text, Some)
         };
         Self {
             id: WireId(id),
@@ -72,7 +75,7 @@ impl From<Document> for WireDocument {
             text,
             key,
             scope,
-            fields: fields.map(object),
+            fields: fields.and_then(object),
             copies: copies.as_ref().map(copies_value),
         }
     }
@@ -84,6 +87,8 @@ pub struct WireMatch {
     id: WireId,
     fingerprint: Fingerprint,
     distance: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -99,6 +104,7 @@ impl From<Match> for WireMatch {
             id: WireId(id),
             fingerprint,
             distance,
+            key: None,
             text: None,
         }
     }
@@ -120,10 +126,14 @@ pub fn copies_value(copies: &Copies) -> Value {
     value
 }
 
-/// A document with a similar text, as the library serialises it, with a string as id.
-pub fn similar_value(similar: &Similar) -> Value {
+/// A document with a similar text, as the library serialises it, with a string as id, and with its
+/// key if the document has one.
+pub fn similar_value(similar: &Similar, key: Option<String>) -> Value {
     let mut value = serde_json::to_value(similar).unwrap_or_default();
     ids_to_strings(&mut value);
+    if let Some(key) = key {
+        value["key"] = key.into();
+    }
     value
 }
 
@@ -150,8 +160,10 @@ pub struct ChangeAnswer {
     /// The number of the line, from 1, in a stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// `None` for a line without a readable id.
+    /// `None` for a line without a readable id, and for a document with a key.
     pub id: Option<WireId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<Fingerprint>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -204,23 +216,30 @@ pub enum WireOutcome {
 }
 
 impl WireOutcome {
-    /// `made` is the fingerprint of the document of the change.
-    pub fn new(outcome: Outcome, made: Option<Fingerprint>) -> Self {
+    /// `made` is the fingerprint of the document of the change, `key` the key of the document that
+    /// the outcome names.
+    pub fn new(outcome: Outcome, made: Option<Fingerprint>, key: Option<String>) -> Self {
         match outcome {
             Outcome::Inserted { .. } => Self::Inserted,
             Outcome::Exists { stored } => Self::Exists {
                 stored,
                 repeated: made == Some(stored),
             },
-            Outcome::Duplicate(found) => Self::Duplicate { of: found.into() },
+            Outcome::Duplicate(found) => Self::Duplicate {
+                of: WireMatch {
+                    key,
+                    ..found.into()
+                },
+            },
             Outcome::Similar(similar) => Self::Similar {
-                of: similar_value(&similar),
+                of: similar_value(&similar, key),
             },
             Outcome::Extends(similar) => Self::Extends {
-                of: similar_value(&similar),
+                of: similar_value(&similar, key),
             },
+            // A removed document has no key that could be read.
             Outcome::Supersedes(removed) => Self::Supersedes {
-                matches: removed.iter().map(similar_value).collect(),
+                matches: removed.iter().map(|one| similar_value(one, None)).collect(),
             },
             Outcome::Seen => Self::Seen,
             Outcome::Expired { cutoff } => Self::Expired { cutoff },

@@ -224,6 +224,15 @@ impl Drop for Served {
     }
 }
 
+/// A key as a part of an address.
+pub fn encoded(key: &str) -> String {
+    let encode = |byte: u8| match byte.is_ascii_alphanumeric() {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    key.bytes().map(encode).collect()
+}
+
 /// Reads an answer up to the end of the connection.
 pub fn read_answer(stream: impl Read) -> Answered {
     let mut bytes = Vec::new();

@@ -7,7 +7,7 @@ use simdb::{Change, Database, DocId, Outcome, SimilarRule};
 use crate::common::Served;
 
 /// Texts of which many are near-duplicates: words are drawn from a few sentences.
-fn text() -> impl Strategy<Value = String> {
+pub fn text() -> impl Strategy<Value = String> {
     let sentences = prop::sample::select(vec![
         "The ferry to the islands was cancelled due to heavy fog.",
         "The ferry to the islands was not cancelled due to heavy fog.",
@@ -64,7 +64,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// The name of an outcome, and the id of the document that it names.
-fn named(outcome: &Outcome) -> (&'static str, Option<String>) {
+pub fn named(outcome: &Outcome) -> (&'static str, Option<String>) {
     let id = |id: DocId| Some(id.to_string());
     match outcome {
         Outcome::Inserted { .. } => ("inserted", None),
@@ -75,6 +75,7 @@ fn named(outcome: &Outcome) -> (&'static str, Option<String>) {
         Outcome::Replaced { .. } => ("replaced", None),
         Outcome::Removed { .. } => ("removed", None),
         Outcome::Missing => ("missing", None),
+        Outcome::Seen => ("seen", None),
         other => panic!("{other}"),
     }
 }

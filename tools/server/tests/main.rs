@@ -11,6 +11,8 @@ mod client;
 mod common;
 mod equality;
 mod hostile;
+mod keyed_equality;
+mod keys;
 mod operations;
 mod page;
 mod queries;

@@ -91,7 +91,7 @@ fn metrics_count_documents_answers_and_refusals() {
             1.0,
         ),
         (
-            "simdb_answers_total{method=\"get\",path=\"/v1/documents/{id}\",status=\"4xx\"}",
+            "simdb_answers_total{method=\"get\",path=\"/v1/documents/{name}\",status=\"4xx\"}",
             1.0,
         ),
     ] {

@@ -4,6 +4,7 @@
 //! stream: lines that have arrived together are submitted together, and answered while further
 //! lines arrive.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -16,13 +17,15 @@ use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use simdb::similarity::Likeness;
-use simdb::{Change, Decision, DocId, Document, Fingerprint, OnExtended, Outcome, SimilarRule};
+use simdb::{
+    Change, Decision, DocId, DocRef, Document, Fingerprint, OnExists, OnExtended, Outcome,
+    SimilarRule, Within,
+};
 use simdb_tools::formats::jsonl::JsonParts;
-
-use simdb_tools::formats::id_of_digits;
 use tokio::sync::mpsc;
 
 use crate::api::lines::{Line, LineGroups};
+use crate::api::name::NameQuery;
 use crate::body::{StreamedBody, WholeBody};
 use crate::error::{ApiError, json_response};
 use crate::server::Server;
@@ -75,6 +78,19 @@ pub struct ChangeOptions {
     on_extended: OnExtended,
     edit_similarity: Option<f64>,
     jaccard: Option<f64>,
+    #[serde(default)]
+    on_exists: OnExists,
+    #[serde(default)]
+    within: WithinOption,
+}
+
+/// The documents with which a new document is compared, in a database with scopes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum WithinOption {
+    #[default]
+    Scope,
+    All,
 }
 
 /// The radius of `insert_unique`, unless the request says otherwise.
@@ -101,10 +117,26 @@ impl ChangeOptions {
                 "insert_unless_similar",
             );
         }
+        let is_unique = matches!(self.mode, Mode::InsertUnique | Mode::InsertUnlessSimilar);
+        if self.within != WithinOption::default() && !is_unique {
+            return refused("within", "insert_unique or insert_unless_similar");
+        }
+        if self.on_exists != OnExists::default() && !is_unique && self.mode != Mode::Insert {
+            return refused(
+                "on_exists",
+                "insert, insert_unique or insert_unless_similar",
+            );
+        }
         Ok(())
     }
 
     fn change(&self, document: Document) -> Change {
+        let document = match self.within {
+            WithinOption::Scope => document.replacing(self.on_exists),
+            WithinOption::All => document
+                .replacing(self.on_exists)
+                .compared_within(Within::All),
+        };
         let usual = Likeness::default();
         match self.mode {
             Mode::Insert => Change::Insert(document),
@@ -124,7 +156,7 @@ impl ChangeOptions {
                     on_extended: self.on_extended,
                 },
             },
-            Mode::Remove => Change::Remove(document.id),
+            Mode::Remove => Change::remove(document.doc_ref()),
         }
     }
 }
@@ -177,25 +209,37 @@ pub async fn change(
 
 pub async fn remove(
     State(server): State<Arc<Server>>,
-    Path(id): Path<String>,
+    Path(name): Path<String>,
+    query: Result<Query<NameQuery>, QueryRejection>,
 ) -> Result<Response, ApiError> {
-    let id = id_of_digits(&id).map_err(ApiError::bad_request)?;
+    let Query(query) = query.map_err(|error| ApiError::bad_request(error.body_text()))?;
+    let named = query.document(&server, name)?;
     refuse_unchangeable(&server)?;
-    let committed = server.submit(vec![Change::Remove(id)])?;
+    let committed = server.submit(vec![Change::remove(named.clone())])?;
     let outcome = server.outcomes(committed).await?.into_iter().next();
     let outcome = outcome.ok_or_else(|| ApiError::internal("a change has no outcome"))?;
     let status = match outcome {
         Outcome::Missing => StatusCode::NOT_FOUND,
         _ => StatusCode::OK,
     };
+    let (id, key) = id_and_key(Some(named));
     let answer = ChangeAnswer {
         line: None,
-        id: Some(WireId(id)),
+        id,
+        key,
         fingerprint: None,
         reliable: None,
-        outcome: WireOutcome::new(outcome, None),
+        outcome: WireOutcome::new(outcome, None, None),
     };
     Ok((status, json_response(&answer)).into_response())
+}
+
+fn id_and_key(named: Option<DocRef>) -> (Option<WireId>, Option<String>) {
+    match named {
+        Some(DocRef::Id(id)) => (Some(WireId(id)), None),
+        Some(DocRef::Key(key)) => (None, Some(key)),
+        None => (None, None),
+    }
 }
 
 /// Refuses changes of a database that takes none, before a body is read.
@@ -223,17 +267,19 @@ struct SubmittedGroup {
 struct PreparedLine {
     /// The number of the line in a stream.
     line: Option<u64>,
-    id: Option<DocId>,
+    named: Option<DocRef>,
     made: Result<Option<(Fingerprint, bool)>, ApiError>,
 }
 
 impl SubmittedGroup {
     /// The answers, when the changes are durable.
-    async fn answers(self, server: &Server) -> Result<Vec<ChangeAnswer>, ApiError> {
-        let mut outcomes = match self.committed {
-            Some(committed) => server.outcomes(committed).await?.into_iter(),
-            None => Vec::new().into_iter(),
+    async fn answers(self, server: &Arc<Server>) -> Result<Vec<ChangeAnswer>, ApiError> {
+        let outcomes = match self.committed {
+            Some(committed) => server.outcomes(committed).await?,
+            None => Vec::new(),
         };
+        let keys = keys_of(server, &outcomes).await?;
+        let mut outcomes = outcomes.into_iter();
         let answer = |part: PreparedLine| {
             let (made, outcome) = match part.made {
                 Err(error) => {
@@ -244,15 +290,16 @@ impl SubmittedGroup {
                     let outcome = outcomes.next();
                     let outcome =
                         outcome.ok_or_else(|| ApiError::internal("a change has no outcome"))?;
-                    (
-                        made,
-                        WireOutcome::new(outcome, made.map(|(fingerprint, _)| fingerprint)),
-                    )
+                    let key = found(&outcome).and_then(|id| keys.get(&id).cloned());
+                    let fingerprint = made.map(|(fingerprint, _)| fingerprint);
+                    (made, WireOutcome::new(outcome, fingerprint, key))
                 }
             };
+            let (id, key) = id_and_key(part.named);
             Ok(ChangeAnswer {
                 line: part.line,
-                id: part.id.map(WireId),
+                id,
+                key,
                 fingerprint: made.map(|(fingerprint, _)| fingerprint),
                 reliable: made.map(|(_, reliable)| reliable),
                 outcome,
@@ -260,6 +307,41 @@ impl SubmittedGroup {
         };
         self.parts.into_iter().map(answer).collect()
     }
+}
+
+/// The stored document that an outcome names.
+fn found(outcome: &Outcome) -> Option<DocId> {
+    match outcome {
+        Outcome::Duplicate(found) => Some(found.id),
+        Outcome::Similar(found) | Outcome::Extends(found) => Some(found.id),
+        _ => None,
+    }
+}
+
+/// The keys of the documents that outcomes name, without the documents that are removed by now.
+async fn keys_of(
+    server: &Arc<Server>,
+    outcomes: &[Outcome],
+) -> Result<HashMap<DocId, String>, ApiError> {
+    let ids: Vec<DocId> = match server.database.settings().keys {
+        true => outcomes.iter().filter_map(found).collect(),
+        false => Vec::new(),
+    };
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let shared = Arc::clone(server);
+    let read = move || {
+        let snapshot = shared.database.snapshot()?;
+        let mut keys = HashMap::new();
+        for id in ids {
+            if let Some(key) = snapshot.key(id)? {
+                keys.insert(id, key);
+            }
+        }
+        Ok(keys)
+    };
+    server.queries.run_in_turn(read).await?
 }
 
 /// The submitted changes of a body of JSON; `true` if it is one object.
@@ -327,8 +409,8 @@ struct Parser<'s> {
 
 impl Parser<'_> {
     fn parse(&self, (line, text): NumberedText<'_>) -> (PreparedLine, Option<Change>) {
-        let mut id = None;
-        let made = text.and_then(|text| self.document(text, &mut id));
+        let mut named = None;
+        let made = text.and_then(|text| self.document(text, &mut named));
         let (made, change) = match made {
             Ok(document) => {
                 let is_removal = self.options.mode == Mode::Remove;
@@ -340,23 +422,28 @@ impl Parser<'_> {
             }
             Err(error) => (Err(error), None),
         };
-        (PreparedLine { line, id, made }, change)
+        (PreparedLine { line, named, made }, change)
     }
 
-    fn document(&self, text: &str, id: &mut Option<DocId>) -> Result<Document, ApiError> {
+    fn document(&self, text: &str, named: &mut Option<DocRef>) -> Result<Document, ApiError> {
         let (bad, forms) = (ApiError::bad_document, &self.server.forms);
-        let mut parts = JsonParts::parse(text, forms.all()).map_err(bad)?;
-        let own = forms.all().id(&mut parts).map_err(bad)?;
-        *id = Some(own);
         if self.options.mode == Mode::Remove {
-            return Ok(Document::new(own, Fingerprint::from_bits(0)));
+            let own = named.insert(forms.removed(text).map_err(bad)?);
+            return Ok(Document::new(own.clone(), Fingerprint::from_bits(0)));
         }
+        let mut parts = JsonParts::parse(text, forms.all()).map_err(bad)?;
+        let own = named.insert(forms.name(&mut parts).map_err(bad)?);
+        let (id, key) = match own.clone() {
+            DocRef::Id(id) => (id, None),
+            DocRef::Key(key) => (DocId::default(), Some(key)),
+        };
         let fields = forms.of(&parts).map_err(bad)?;
         let database = &self.server.database;
         let content = fields.content(parts).map_err(bad)?;
         let mut document = content
-            .into_document(own, database.fingerprinter())
+            .into_document(id, database.fingerprinter())
             .map_err(|error| bad(simdb_tools::console::error_text(&error)))?;
+        document.key = key;
         if self.options.mode == Mode::InsertUnlessSimilar && document.text.is_none() {
             return Err(bad(
                 "it has no text, which mode=insert_unless_similar compares".to_owned(),
@@ -376,7 +463,7 @@ impl Parser<'_> {
             return Ok(());
         };
         let now = std::time::SystemTime::now().into();
-        Ok(retention.check_arrival(document.id, arrival, now)?)
+        Ok(retention.check_arrival(document.doc_ref(), arrival, now)?)
     }
 }
 

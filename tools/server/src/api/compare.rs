@@ -38,6 +38,8 @@ struct PairRequest {
 #[derive(Serialize)]
 pub struct Side {
     id: Option<WireId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
     fingerprint: Option<Fingerprint>,
     reliable: Option<bool>,
 }
@@ -94,6 +96,7 @@ fn compare_sought(
 pub fn compare_resolved(a: &ResolvedQuery, b: &ResolvedQuery) -> Comparison {
     let side = |query: &ResolvedQuery| Side {
         id: query.id.map(WireId),
+        key: query.key.clone(),
         fingerprint: query.made.map(|made| made.fingerprint),
         reliable: query.made.map(|made| made.reliable),
     };

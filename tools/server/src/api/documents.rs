@@ -1,13 +1,15 @@
-//! `GET /v1/documents`: stored documents, one by its id or pages of all.
+//! `GET /v1/documents`: stored documents, one by its key or id or pages of all.
 
 use std::sync::Arc;
 
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use simdb::{DocId, Document, Snapshot};
 use simdb_tools::formats::id_of_digits;
 
+use crate::api::name::NameQuery;
 use crate::error::{ApiError, json_response};
 use crate::server::Server;
 use crate::wire::{WireDocument, WireId};
@@ -21,15 +23,17 @@ const PAGE_TEXT_BYTES: usize = 8 << 20;
 
 pub async fn get(
     State(server): State<Arc<Server>>,
-    Path(id): Path<String>,
+    Path(name): Path<String>,
+    query: Result<Query<NameQuery>, QueryRejection>,
 ) -> Result<Response, ApiError> {
-    let id = id_of_digits(&id).map_err(ApiError::bad_request)?;
-    let shared = Arc::clone(&server);
+    let Query(query) = query.map_err(|error| ApiError::bad_request(error.body_text()))?;
+    let named = query.document(&server, name)?;
+    let (shared, asked) = (Arc::clone(&server), named.clone());
     let found = server
         .queries
-        .run(move || shared.database.get(id))
+        .run(move || shared.database.get(asked))
         .await??;
-    let document = found.ok_or_else(|| ApiError::not_stored(id))?;
+    let document = found.ok_or_else(|| ApiError::not_stored(named))?;
     Ok(json_response(&WireDocument::from(document)))
 }
 
@@ -47,6 +51,8 @@ pub enum Order {
 pub struct PageQuery {
     /// The first id of the page.
     from: Option<String>,
+    /// The key of the first document of the page, in place of an id.
+    from_key: Option<String>,
     limit: Option<usize>,
     #[serde(default)]
     order: Order,
@@ -61,7 +67,7 @@ struct Page {
 
 pub async fn list(
     State(server): State<Arc<Server>>,
-    query: Result<Query<PageQuery>, axum::extract::rejection::QueryRejection>,
+    query: Result<Query<PageQuery>, QueryRejection>,
 ) -> Result<Response, ApiError> {
     let Query(query) = query.map_err(|error| ApiError::bad_request(error.body_text()))?;
     let from = query
@@ -75,8 +81,22 @@ pub async fn list(
         let message = format!("limit is {limit}; it is from 1 to {MAX_PAGE_DOCUMENTS}");
         return Err(ApiError::bad_request(message));
     }
+    if from.is_some() && query.from_key.is_some() {
+        return Err(ApiError::bad_request("give from or from_key"));
+    }
     let shared = Arc::clone(&server);
-    let page = move || page_of(&shared.database.snapshot()?, from, query.order, limit);
+    let page = move || {
+        let snapshot = shared.database.snapshot()?;
+        let from = match query.from_key {
+            Some(key) => Some(
+                snapshot
+                    .id(&key)?
+                    .ok_or_else(|| ApiError::not_stored(key))?,
+            ),
+            None => from,
+        };
+        Ok::<_, ApiError>(page_of(&snapshot, from, query.order, limit)?)
+    };
     let (documents, next) = server.queries.run(page).await??;
     let documents = documents.into_iter().map(WireDocument::from).collect();
     Ok(json_response(&Page {

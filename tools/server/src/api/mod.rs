@@ -4,6 +4,7 @@ pub mod change;
 pub mod compare;
 pub mod documents;
 pub mod lines;
+pub mod name;
 pub mod operations;
 pub mod query;
 pub mod top;

@@ -9,8 +9,11 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use simdb::similarity::Likeness;
-use simdb::{Decision, DocId, Document, Fingerprint, Match, Similar, Snapshot, TextFingerprint};
+use simdb::{
+    Decision, DocId, DocRef, Document, Fingerprint, Match, Similar, Snapshot, TextFingerprint,
+};
 
+use crate::api::name::{key_of, time_before};
 use crate::body::WholeBody;
 use crate::error::{ApiError, json_response};
 use crate::server::Server;
@@ -34,6 +37,7 @@ pub struct Sought {
     text: Option<String>,
     fingerprint: Option<Fingerprint>,
     id: Option<WireId>,
+    key: Option<String>,
 }
 
 /// A request with one query, or with `queries`, which share the options.
@@ -43,7 +47,12 @@ struct StrictRequest {
     text: Option<String>,
     fingerprint: Option<Fingerprint>,
     id: Option<WireId>,
+    key: Option<String>,
     queries: Option<Vec<Sought>>,
+    /// Only documents of these scopes.
+    scopes: Option<Vec<String>>,
+    /// Only documents that arrived in these seconds, back from the latest arrival or the clock.
+    since_seconds: Option<f64>,
     radius: Option<u32>,
     /// The nearest documents at any distance, this many.
     nearest: Option<usize>,
@@ -58,7 +67,10 @@ struct StrictRequest {
 struct SimilarRequest {
     text: Option<String>,
     id: Option<WireId>,
+    key: Option<String>,
     queries: Option<Vec<Sought>>,
+    scopes: Option<Vec<String>>,
+    since_seconds: Option<f64>,
     radius: Option<u32>,
     edit_similarity: Option<f64>,
     jaccard: Option<f64>,
@@ -84,6 +96,19 @@ pub struct ResolvedQuery {
     pub made: Option<TextFingerprint>,
     /// The document of the query, which is not among its own matches.
     pub id: Option<DocId>,
+    pub key: Option<String>,
+}
+
+impl ResolvedQuery {
+    /// A query that is no document.
+    fn unnamed(text: Option<String>, made: Option<TextFingerprint>) -> Self {
+        Self {
+            text,
+            made,
+            id: None,
+            key: None,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -104,11 +129,16 @@ impl Sought {
         }
     }
 
-    pub fn of_id(id: DocId) -> Self {
-        let id = Some(WireId(id));
-        Self {
-            id,
-            ..Self::default()
+    pub fn of_document(document: DocRef) -> Self {
+        match document {
+            DocRef::Id(id) => Self {
+                id: Some(WireId(id)),
+                ..Self::default()
+            },
+            DocRef::Key(key) => Self {
+                key: Some(key),
+                ..Self::default()
+            },
         }
     }
 
@@ -122,38 +152,38 @@ impl Sought {
 
     /// The query, made ready by the snapshot that answers it.
     pub fn resolve(self, server: &Server, snapshot: &Snapshot) -> Result<ResolvedQuery, ApiError> {
-        match (self.text, self.fingerprint, self.id) {
+        let document = match (self.id, self.key) {
+            (Some(WireId(id)), None) => Some(DocRef::Id(id)),
+            (None, Some(key)) => Some(DocRef::Key(key)),
+            (None, None) => None,
+            _ => return Err(ApiError::bad_request("a query has an id or a key")),
+        };
+        match (self.text, self.fingerprint, document) {
             (Some(text), None, None) => {
                 check_text(server, &text)?;
                 let takes_texts = server.database.settings().recipe.takes_texts();
                 let made = takes_texts
                     .then(|| server.database.fingerprint(&text))
                     .transpose()?;
-                Ok(ResolvedQuery {
-                    text: Some(text),
-                    made,
-                    id: None,
-                })
+                Ok(ResolvedQuery::unnamed(Some(text), made))
             }
             (None, Some(fingerprint), None) => {
-                let made = Some(fingerprint.into());
-                Ok(ResolvedQuery {
-                    text: None,
-                    made,
-                    id: None,
-                })
+                Ok(ResolvedQuery::unnamed(None, Some(fingerprint.into())))
             }
-            (None, None, Some(WireId(id))) => {
-                let document = snapshot.get(id)?.ok_or_else(|| ApiError::not_stored(id))?;
+            (None, None, Some(named)) => {
+                let document = snapshot
+                    .get(named.clone())?
+                    .ok_or_else(|| ApiError::not_stored(named))?;
                 let made = Some(document.text_fingerprint());
                 Ok(ResolvedQuery {
                     text: document.text,
                     made,
-                    id: Some(id),
+                    id: Some(document.id),
+                    key: document.key,
                 })
             }
             _ => Err(ApiError::bad_request(
-                "a query has one of text, fingerprint and id",
+                "a query has one of text, fingerprint, id and key",
             )),
         }
     }
@@ -172,7 +202,8 @@ pub fn check_text(server: &Server, text: &str) -> Result<(), ApiError> {
 
 /// The queries of a request; `true` if the request has one, without `queries`.
 fn queries(one: Sought, many: Option<Vec<Sought>>) -> Result<(Vec<Sought>, bool), ApiError> {
-    let has_one = one.text.is_some() || one.fingerprint.is_some() || one.id.is_some();
+    let has_one =
+        one.text.is_some() || one.fingerprint.is_some() || one.id.is_some() || one.key.is_some();
     match many {
         None => Ok((vec![one], true)),
         Some(_) if has_one => Err(ApiError::bad_request("give one query, or queries")),
@@ -221,6 +252,7 @@ fn answer_strict(server: &Server, request: StrictRequest) -> Result<Response, Ap
         text,
         fingerprint,
         id,
+        key,
         ..
     } = request;
     let (queries, is_one) = queries(
@@ -228,6 +260,7 @@ fn answer_strict(server: &Server, request: StrictRequest) -> Result<Response, Ap
             text,
             fingerprint,
             id,
+            key,
         },
         request.queries,
     )?;
@@ -238,7 +271,7 @@ fn answer_strict(server: &Server, request: StrictRequest) -> Result<Response, Ap
     }
     check_radius(request.radius)?;
     let limit = checked_limit(request.nearest.or(request.limit), queries.len())?;
-    let snapshot = server.database.snapshot()?;
+    let snapshot = subset(server, request.scopes.as_deref(), request.since_seconds)?;
     let queries = queries
         .into_iter()
         .map(|query| query.resolve(server, &snapshot));
@@ -251,8 +284,9 @@ fn answer_strict(server: &Server, request: StrictRequest) -> Result<Response, Ap
         matches.retain(|found| Some(found.id) != query.id);
         let is_cut = request.nearest.is_none() && matches.len() > limit;
         matches.truncate(limit);
-        let with_text = |found: Match| {
+        let wire = |found: Match| {
             let mut wire = WireMatch::from(found);
+            wire.key = key_of(server, &snapshot, found.id)?;
             if request.texts {
                 wire.text = text_of(&snapshot, found.id)?;
             }
@@ -260,11 +294,27 @@ fn answer_strict(server: &Server, request: StrictRequest) -> Result<Response, Ap
         };
         let matches = matches
             .into_iter()
-            .map(with_text)
+            .map(wire)
             .collect::<Result<_, ApiError>>()?;
         Ok(answer(&query, matches, is_cut))
     });
     respond(answers.collect::<Result<Vec<_>, ApiError>>()?, is_one)
+}
+
+/// The documents that the queries of a request find.
+fn subset(
+    server: &Server,
+    scopes: Option<&[String]>,
+    since_seconds: Option<f64>,
+) -> Result<Snapshot, ApiError> {
+    let mut snapshot = server.database.snapshot()?;
+    if let Some(seconds) = since_seconds {
+        snapshot = snapshot.since(time_before(&snapshot, seconds)?)?;
+    }
+    match scopes {
+        Some(scopes) => Ok(snapshot.in_scopes(scopes)?),
+        None => Ok(snapshot),
+    }
 }
 
 fn answer<M>(query: &ResolvedQuery, matches: Vec<M>, is_cut: bool) -> Answer<M> {
@@ -347,12 +397,13 @@ pub async fn similar(State(server): State<Arc<Server>>, body: Body) -> Result<Re
 }
 
 fn answer_similar(server: &Server, request: SimilarRequest) -> Result<Response, ApiError> {
-    let SimilarRequest { text, id, .. } = request;
+    let SimilarRequest { text, id, key, .. } = request;
     let (queries, is_one) = queries(
         Sought {
             text,
             fingerprint: None,
             id,
+            key,
         },
         request.queries,
     )?;
@@ -374,14 +425,14 @@ fn answer_similar(server: &Server, request: SimilarRequest) -> Result<Response, 
         is_narrow: request.narrow,
         only_within_radius: !request.forest,
     };
-    let snapshot = server.database.snapshot()?;
+    let snapshot = subset(server, request.scopes.as_deref(), request.since_seconds)?;
     let answers = queries.into_iter().map(|query| {
         let query = query.resolve(server, &snapshot)?;
         let mut matches = similar_to(server, &snapshot, &query, &options)?;
         let is_cut = matches.len() > limit;
         matches.truncate(limit);
         let value = |found: &Similar| {
-            let mut value = similar_value(found);
+            let mut value = similar_value(found, key_of(server, &snapshot, found.id)?);
             if request.texts {
                 value["text"] = text_of(&snapshot, found.id)?.into();
             }

@@ -6,8 +6,9 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use simdb::{Document, Snapshot, Timestamp};
+use simdb::{Document, Snapshot};
 
+use crate::api::name::time_before;
 use crate::error::{ApiError, json_response};
 use crate::server::Server;
 use crate::wire::WireDocument;
@@ -21,7 +22,7 @@ const MAX_DOCUMENTS: usize = 1000;
 pub struct TopQuery {
     limit: Option<usize>,
     /// Only documents with a copy in these seconds, back from the latest arrival or the clock.
-    since_seconds: Option<u64>,
+    since_seconds: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -55,12 +56,11 @@ pub async fn top(
 pub fn most_copied(
     snapshot: &Snapshot,
     limit: usize,
-    since_seconds: Option<u64>,
-) -> simdb::Result<Vec<Document>> {
-    let now = snapshot.now().unwrap_or_else(Timestamp::now);
-    let since = |seconds: u64| Timestamp(now.0.saturating_sub(seconds.saturating_mul(1000)));
+    since_seconds: Option<f64>,
+) -> Result<Vec<Document>, ApiError> {
+    let since = since_seconds.map(|seconds| time_before(snapshot, seconds));
     let mut documents = Vec::new();
-    for (id, _) in snapshot.most_copied(limit, since_seconds.map(since))? {
+    for (id, _) in snapshot.most_copied(limit, since.transpose()?)? {
         documents.extend(snapshot.get(id)?);
     }
     Ok(documents)

@@ -15,7 +15,6 @@ use simdb_tools::console::grouped;
 use super::marks::plain;
 use super::{Section, Words, page, parts};
 use crate::api::top::most_copied;
-use crate::error::ApiError;
 use crate::server::Server;
 
 /// The documents that are shown.
@@ -43,10 +42,15 @@ pub async fn copies(
         None => Ok(html! { h1 { (words.copies) } p { (words.copies_off) } }),
         Some(_) => {
             let shared = Arc::clone(&server);
-            let most =
-                move || most_copied(&shared.database.snapshot()?, SHOWN, Some(hours * 60 * 60));
+            let most = move || {
+                most_copied(
+                    &shared.database.snapshot()?,
+                    SHOWN,
+                    Some((hours * 60 * 60) as f64),
+                )
+            };
             let most = server.queries.run(most).await;
-            let most = most.and_then(|most| most.map_err(ApiError::from));
+            let most = most.and_then(|most| most);
             most.map(|documents| show(words, hours, &documents))
         }
     };

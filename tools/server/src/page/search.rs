@@ -130,7 +130,8 @@ impl SearchQuery {
         Ok(match self.by {
             SearchBy::Text => Sought::of_text(self.q.clone()),
             SearchBy::Id => {
-                Sought::of_id(id_of_digits(q).map_err(|_| ApiError::bad_request(words.not_an_id))?)
+                let id = id_of_digits(q).map_err(|_| ApiError::bad_request(words.not_an_id))?;
+                Sought::of_document(id.into())
             }
             SearchBy::Fingerprint => {
                 let fingerprint = q.to_lowercase().parse();

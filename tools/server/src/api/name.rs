@@ -1,0 +1,60 @@
+//! [`NameQuery`]: the document that an address names, by its key or by its id.
+//!
+//! The database decides which of the two a name is, and not the name: in a database with keys a
+//! name is a key, even if the name is digits. `?by=id` and `?by=key` say so otherwise.
+
+use serde::Deserialize;
+use simdb::{DocId, DocRef, Snapshot, Timestamp};
+use simdb_tools::formats::id_of_digits;
+
+use crate::error::ApiError;
+use crate::server::Server;
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NameQuery {
+    by: Option<NamedBy>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum NamedBy {
+    Id,
+    Key,
+}
+
+impl NameQuery {
+    /// The document of a name in an address.
+    pub fn document(&self, server: &Server, name: String) -> Result<DocRef, ApiError> {
+        let is_key = match self.by {
+            Some(by) => matches!(by, NamedBy::Key),
+            None => server.database.settings().keys,
+        };
+        match is_key {
+            true => Ok(DocRef::Key(name)),
+            false => id_of_digits(&name)
+                .map(DocRef::Id)
+                .map_err(ApiError::bad_request),
+        }
+    }
+}
+
+/// The key of a document in a database with keys; `None` in another database.
+pub fn key_of(server: &Server, snapshot: &Snapshot, id: DocId) -> Result<Option<String>, ApiError> {
+    match server.database.settings().keys {
+        true => Ok(snapshot.key(id)?),
+        false => Ok(None),
+    }
+}
+
+/// The time that lies some seconds before the latest arrival, or before the clock.
+pub fn time_before(snapshot: &Snapshot, seconds: f64) -> Result<Timestamp, ApiError> {
+    if !seconds.is_finite() || seconds < 0.0 {
+        let message = format!("since_seconds is {seconds}; it is a number of at least 0");
+        return Err(ApiError::bad_request(message));
+    }
+    let now = snapshot.now().unwrap_or_else(Timestamp::now);
+    // A cast of a larger number gives the largest number.
+    let age_ms = (seconds * 1000.0).round() as u64;
+    Ok(Timestamp(now.0.saturating_sub(age_ms)))
+}
