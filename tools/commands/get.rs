@@ -7,7 +7,7 @@ use serde_json::Value;
 use simdb::copies::Copies;
 use simdb::{DocRef, Document, Fingerprint, Timestamp};
 
-use super::{DatabaseOptions, doc_refs, note_not_stored, refuse_remote_keys};
+use super::{DatabaseOptions, doc_refs, note_not_stored};
 use crate::console::rows::{displayed, fields_value, or_displayed};
 use crate::console::table::{columns, one_line};
 use crate::console::{Output, grouped};
@@ -84,14 +84,7 @@ impl<'d> From<&'d Document> for DocumentLine<'d> {
 impl Get {
     pub fn run(&self, output: &mut Output) -> Result<()> {
         if let Some(remote) = self.database.remote()? {
-            refuse_remote_keys(&self.key)?;
-            return self.print(
-                |document| match document {
-                    DocRef::Id(id) => remote.get(id.0),
-                    DocRef::Key(_) => Ok(None),
-                },
-                output,
-            );
+            return self.print(|document| remote.get(&document), output);
         }
         let database = self.database.open_to_read()?;
         let snapshot = database.snapshot()?;

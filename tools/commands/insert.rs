@@ -3,15 +3,14 @@
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 use serde::Serialize;
-use serde_json::json;
-use simdb::{Change, DocRef, Document, Fingerprint, Outcome, Snapshot};
+use simdb::{Change, DocRef, Document, Fingerprint, Outcome};
 
-use super::{DatabaseOptions, refuse_remote_keys};
+use super::DatabaseOptions;
 use crate::console::Output;
 use crate::console::duplicate::{Alike, DuplicateOf, Extended};
 use crate::formats::parse_id;
 use crate::options::{DuplicateRule, UniqueOptions};
-use crate::remote::Remote;
+use crate::remote::{Remote, named};
 
 /// Inserts one document
 ///
@@ -139,11 +138,16 @@ impl Insert {
             None => Change::Insert(document),
         };
         let outcome = database.apply_one(change)?;
-        let snapshot = match database.settings().keys {
-            true => Some(database.snapshot()?),
-            false => None,
+        let stored = match &outcome {
+            Outcome::Duplicate(stored) => Some(stored.id),
+            Outcome::Similar(stored) | Outcome::Extends(stored) => Some(stored.id),
+            _ => None,
         };
-        self.print(fingerprint, outcome, snapshot.as_ref(), output)
+        let key = match stored.filter(|_| database.settings().keys) {
+            Some(id) => database.snapshot()?.key(id)?,
+            None => None,
+        };
+        self.print(fingerprint, outcome, key, output)
     }
 
     fn doc_ref(&self) -> DocRef {
@@ -159,41 +163,39 @@ impl Insert {
         rule: Option<DuplicateRule>,
         output: &mut Output,
     ) -> Result<()> {
-        refuse_remote_keys(&self.key)?;
-        ensure!(
-            self.fields.is_none(),
-            "--fields needs the file of a database, without a server"
-        );
         if let Some(rule) = rule.filter(DuplicateRule::needs_texts) {
             rule.refuse_unkept(&self.database.path, &remote.settings()?)?;
         }
-        let fingerprint = self.content.fingerprint.map(|made| made.to_string());
-        let document = match &self.content.text {
-            Some(text) => json!({"id": self.id, "text": text}),
-            None => json!({"id": self.id, "fingerprint": fingerprint}),
-        };
-        let (fingerprint, outcome) = remote.insert(&document, rule, self.replace)?;
-        self.print(fingerprint, outcome, None, output)
+        let mut document = named(&self.doc_ref());
+        match (&self.content.text, self.content.fingerprint) {
+            (Some(text), _) => document["text"] = text.as_str().into(),
+            (None, made) => document["fingerprint"] = made.map(|made| made.to_string()).into(),
+        }
+        if let Some(scope) = &self.scope {
+            document["scope"] = scope.as_str().into();
+        }
+        if let Some(fields) = &self.fields {
+            document["fields"] = serde_json::from_str(fields)?;
+        }
+        let inserted = remote.insert(&document, rule, self.replace)?;
+        self.print(inserted.fingerprint, inserted.outcome, inserted.key, output)
     }
 
-    /// Prints an outcome. `snapshot` has the keys of the documents that the outcome names.
+    /// Prints an outcome. `key` is the key of the stored document that the outcome names.
     fn print(
         &self,
         fingerprint: Fingerprint,
         outcome: Outcome,
-        snapshot: Option<&Snapshot>,
+        key: Option<String>,
         output: &mut Output,
     ) -> Result<()> {
         let id = self.doc_ref();
         let duplicate = DuplicateOf::in_outcome(&outcome);
         let mut extended = Extended::in_outcome(&outcome);
         let mut duplicate_of_key = None;
-        if let Some(snapshot) = snapshot {
-            extended = extended.with_keys(snapshot)?;
-            let key = duplicate
-                .as_ref()
-                .map(|duplicate| snapshot.key(duplicate.id));
-            duplicate_of_key = key.transpose()?.flatten();
+        match duplicate.is_some() {
+            true => duplicate_of_key = key,
+            false => extended.extends_keys.extend(key),
         }
         let name = match outcome {
             // A repeated insert is no error, so that a caller may repeat a command after a crash.

@@ -126,8 +126,8 @@ const TOO_LITTLE_CONTENT: &str =
 /// The database that a command opens.
 #[derive(Debug, Args)]
 struct DatabaseOptions {
-    /// The database; query, get, insert, remove, stats, doctor and export also take the address of
-    /// a server, http://... or unix:...
+    /// The database; query, get, top, insert, remove, stats, doctor and export also take the
+    /// address of a server, http://... or unix:...
     #[arg(value_name = "DATABASE", id = "database")]
     path: PathBuf,
 
@@ -172,13 +172,4 @@ fn note_not_stored(document: impl Into<DocRef>) {
 fn doc_refs<'a>(ids: &'a [u64], keys: &'a [String]) -> impl Iterator<Item = DocRef> + 'a {
     let ids = ids.iter().map(|id| DocRef::from(*id));
     ids.chain(keys.iter().map(|key| DocRef::from(key.as_str())))
-}
-
-/// Refuses keys for a server, whose interface has ids.
-fn refuse_remote_keys<'k>(keys: impl IntoIterator<Item = &'k String>) -> Result<()> {
-    ensure!(
-        keys.into_iter().next().is_none(),
-        "--key needs the file of a database, without a server"
-    );
-    Ok(())
 }

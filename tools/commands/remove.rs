@@ -9,7 +9,7 @@ use serde_json::json;
 use simdb::{Change, Database, DocId, DocRef, Fingerprint, Outcome};
 
 use super::given_clusters::{GivenClusters, RemovedMember};
-use super::{DatabaseOptions, doc_refs, note_not_stored, refuse_remote_keys};
+use super::{DatabaseOptions, doc_refs, note_not_stored};
 use crate::console::interrupt::Interrupt;
 use crate::console::paths::refuse_special;
 use crate::console::progress::ProgressMode;
@@ -77,8 +77,8 @@ impl Remove {
                 self.clusters.is_none(),
                 "--clusters needs the file of a database, without a server"
             );
-            refuse_remote_keys(&self.key)?;
-            return self.print_removed(remote.remove(&self.ids)?, output);
+            let removed = remote.remove(doc_refs(&self.ids, &self.key))?;
+            return self.print_removed(removed, output);
         }
         refuse_special(&self.database.path)?;
         match &self.clusters {

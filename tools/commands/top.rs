@@ -12,8 +12,9 @@ use simdb::copies::Copies;
 use super::DatabaseOptions;
 use crate::console::rows::fields_value;
 use crate::console::table::{columns, one_line};
-use crate::console::{Output, parse_duration};
+use crate::console::{Output, note, parse_duration};
 use crate::options::time_before;
+use crate::remote::MAX_TOP;
 
 /// Prints the documents with the most copies
 ///
@@ -69,21 +70,40 @@ struct TopLine<'d> {
 
 impl Top {
     pub fn run(&self, output: &mut Output) -> Result<()> {
+        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        if let Some(remote) = self.database.remote()? {
+            let most = remote.top(limit.min(MAX_TOP), self.since)?;
+            for document in &most {
+                let copies = document
+                    .copies
+                    .as_ref()
+                    .context("a document has no copies")?;
+                self.print(document, copies, output)?;
+            }
+            if limit > MAX_TOP && most.len() == MAX_TOP {
+                note(format_args!("a server gives at most {MAX_TOP} documents"));
+            }
+            output.decide(!most.is_empty());
+            return Ok(());
+        }
         let database = self.database.open_to_read()?;
         let snapshot = database.snapshot()?;
-        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
         let since = self.since.map(|age| time_before(&snapshot, age));
         let most = snapshot.most_copied(limit, since)?;
         for (id, copies) in &most {
             let document = snapshot.get(*id)?.context("a document has no entry")?;
-            output.print(
-                self.json,
-                || self.line(&document, copies),
-                || self.row(&document, copies),
-            )?;
+            self.print(&document, copies, output)?;
         }
         output.decide(!most.is_empty());
         Ok(())
+    }
+
+    fn print(&self, document: &Document, copies: &Copies, output: &mut Output) -> Result<()> {
+        output.print(
+            self.json,
+            || self.line(document, copies),
+            || self.row(document, copies),
+        )
     }
 
     fn line<'d>(&self, document: &'d Document, copies: &Copies) -> TopLine<'d> {

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use clap::Args;
+use serde_json::{Value, json};
 use simdb::{Snapshot, Timestamp};
 
 use crate::console::parse_duration;
@@ -26,13 +27,14 @@ pub struct SubsetOptions {
 }
 
 impl SubsetOptions {
-    /// Refuses these options for a server.
-    pub fn refuse_for_server(&self) -> Result<()> {
-        ensure!(
-            self.within_scope.is_empty() && self.since.is_none(),
-            "--within-scope and --since need the file of a database, without a server"
-        );
-        Ok(())
+    /// Adds these options to a request to a server.
+    pub fn add_to(&self, request: &mut Value) {
+        if !self.within_scope.is_empty() {
+            request["scopes"] = json!(self.within_scope);
+        }
+        if let Some(since) = self.since {
+            request["since_seconds"] = since.as_secs_f64().into();
+        }
     }
 
     /// The snapshot with its searches limited.

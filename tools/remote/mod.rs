@@ -1,5 +1,6 @@
 //! [`Remote`]: a database that `simdb-cli serve` serves, in place of a file.
 
+mod document;
 #[cfg(unix)]
 mod unix;
 
@@ -7,14 +8,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use simdb::similarity::Likeness;
-use simdb::{DocId, Document, Fingerprint, Match, Outcome, Settings, Similar, TextFingerprint};
+use simdb::{
+    DocId, DocRef, Document, Fingerprint, Match, Outcome, Settings, Similar, TextFingerprint,
+};
 use ureq::Agent;
 use ureq::config::Config;
 
+use self::document::WireDocument;
 use crate::options::DuplicateRule;
 
 /// The variable of the environment with the token. As an argument, other users would see it.
@@ -31,8 +35,9 @@ const MAX_ANSWER_BYTES: u64 = 1 << 30;
 pub const MAX_MATCHES: usize = 10_000;
 pub const MAX_QUERIES: usize = 100;
 
-/// The documents of a page.
+/// The documents of a page, and the most documents with copies that a server gives.
 const PAGE_DOCUMENTS: usize = 1000;
+pub const MAX_TOP: usize = 1000;
 
 /// A served database.
 pub struct Remote {
@@ -41,6 +46,32 @@ pub struct Remote {
     name: String,
     base: String,
     token: Option<String>,
+}
+
+/// The error of a search for a document that is not stored, or that the search leaves out.
+#[derive(Debug)]
+pub struct NotStored;
+
+impl std::fmt::Display for NotStored {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the document of the query is not stored")
+    }
+}
+
+impl std::error::Error for NotStored {}
+
+/// An outcome of an insert.
+pub struct RemoteOutcome {
+    pub fingerprint: Fingerprint,
+    pub outcome: Outcome,
+    /// The key of the stored document that the outcome names.
+    pub key: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    documents: Vec<WireDocument>,
+    next: Option<String>,
 }
 
 /// An answer that is no refusal.
@@ -166,10 +197,25 @@ impl Remote {
         self.request("GET", "/v1/settings", None)?.parse()
     }
 
-    /// The stored document with an id.
-    pub fn get(&self, id: u64) -> Result<Option<Document>> {
-        let reply = self.request("GET", &format!("/v1/documents/{id}?by=id"), None)?;
-        (reply.status == 200).then(|| reply.parse()).transpose()
+    /// The stored document with an id or a key.
+    pub fn get(&self, document: &DocRef) -> Result<Option<Document>> {
+        let path = match document {
+            DocRef::Id(id) => format!("/v1/documents/{id}?by=id"),
+            DocRef::Key(key) => format!("/v1/documents/{}?by=key", percent_encoded(key)),
+        };
+        let reply = self.request("GET", &path, None)?;
+        let document = (reply.status == 200).then(|| reply.parse_plainly::<WireDocument>());
+        Ok(document.transpose()?.map(Document::from))
+    }
+
+    /// The documents with the most copies, in the last seconds if they are given.
+    pub fn top(&self, limit: usize, since: Option<Duration>) -> Result<Vec<Document>> {
+        let mut path = format!("/v1/top?limit={limit}");
+        if let Some(since) = since {
+            path += &format!("&since_seconds={}", since.as_secs_f64());
+        }
+        let page: Page = self.request("GET", &path, None)?.parse_plainly()?;
+        Ok(page.documents.into_iter().map(Document::from).collect())
     }
 
     /// All documents in the order of their ids, page by page: each page as of its own commit.
@@ -179,18 +225,17 @@ impl Remote {
         std::iter::from_fn(move || {
             loop {
                 if let Some(document) = page.next() {
-                    return Some(serde_json::from_value(document).map_err(anyhow::Error::from));
+                    return Some(Ok(Document::from(document)));
                 }
                 let from = next.take().filter(|_| !has_failed)?;
                 let path = format!("/v1/documents?from={from}&limit={PAGE_DOCUMENTS}");
                 let read = self
                     .request("GET", &path, None)
-                    .and_then(|reply| reply.parse::<Value>());
+                    .and_then(|reply| reply.parse_plainly::<Page>());
                 match read {
-                    Ok(mut read) => {
-                        next = read["next"].as_str().map(str::to_owned);
-                        let documents = read["documents"].as_array_mut().map(std::mem::take);
-                        page = documents.unwrap_or_default().into_iter();
+                    Ok(read) => {
+                        next = read.next;
+                        page = read.documents.into_iter();
                     }
                     Err(error) => {
                         has_failed = true;
@@ -235,7 +280,11 @@ impl Remote {
     ) -> Result<Vec<RemoteMatches<M>>> {
         let mut body = options.clone();
         body["queries"] = queries.into();
-        let mut reply: Value = self.request("POST", path, Some(&body))?.parse()?;
+        let reply = self.request("POST", path, Some(&body))?;
+        if reply.status == 404 {
+            return Err(NotStored.into());
+        }
+        let mut reply: Value = reply.parse()?;
         let answers = reply["answers"]
             .as_array_mut()
             .map(std::mem::take)
@@ -257,13 +306,13 @@ impl Remote {
         answers.into_iter().map(answer).collect()
     }
 
-    /// Stores a document as a rule says, and returns its fingerprint with the outcome.
+    /// Stores a document as a rule says.
     pub fn insert(
         &self,
         document: &Value,
         rule: Option<DuplicateRule>,
         is_upsert: bool,
-    ) -> Result<(Fingerprint, Outcome)> {
+    ) -> Result<RemoteOutcome> {
         let options = match rule {
             Some(DuplicateRule::Within(radius)) => format!("insert_unique&radius={radius}"),
             Some(DuplicateRule::Similar(rule)) => {
@@ -284,17 +333,21 @@ impl Remote {
         let path = format!("/v1/documents?mode={options}");
         let mut answer: Value = self.request("POST", &path, Some(document))?.parse()?;
         let fingerprint = serde_json::from_value(answer["fingerprint"].take());
-        Ok((
-            fingerprint.context("the answer has no fingerprint")?,
-            outcome_of(answer)?,
-        ))
+        Ok(RemoteOutcome {
+            fingerprint: fingerprint.context("the answer has no fingerprint")?,
+            key: answer["match"]["key"].as_str().map(str::to_owned),
+            outcome: outcome_of(answer)?,
+        })
     }
 
     /// Removes documents in one commit, and returns the fingerprints that they had.
-    pub fn remove(&self, ids: &[u64]) -> Result<Vec<Option<Fingerprint>>> {
-        let ids: Value = ids.iter().map(|id| json!({"id": id})).collect();
+    pub fn remove(
+        &self,
+        documents: impl Iterator<Item = DocRef>,
+    ) -> Result<Vec<Option<Fingerprint>>> {
+        let documents: Value = documents.map(|document| named(&document)).collect();
         let answers: Vec<Value> = self
-            .request("POST", "/v1/documents?mode=remove", Some(&ids))?
+            .request("POST", "/v1/documents?mode=remove", Some(&documents))?
             .parse()?;
         let removed = |answer| match outcome_of(answer)? {
             Outcome::Removed { stored } => Ok(Some(stored)),
@@ -317,9 +370,16 @@ impl Reply {
             ids_to_numbers(&mut value);
             serde_json::from_value(value)
         });
-        read.context("the answer of the server is not as expected; are both of one version?")
+        read.context(UNEXPECTED)
+    }
+
+    /// The body as JSON.
+    fn parse_plainly<T: DeserializeOwned>(&self) -> Result<T> {
+        serde_json::from_str(&self.body).context(UNEXPECTED)
     }
 }
+
+const UNEXPECTED: &str = "the answer of the server is not as expected; are both of one version?";
 
 /// Turns the digits in each field `id` into a number.
 fn ids_to_numbers(value: &mut Value) {
@@ -405,9 +465,26 @@ fn outcome_of(mut answer: Value) -> Result<Outcome> {
     })
 }
 
-/// The id of a document, as a request has it.
-pub fn id_query(id: DocId) -> Value {
-    json!({ "id": id.0 })
+/// The id or the key of a document, as a request has it.
+pub fn named(document: &DocRef) -> Value {
+    match document {
+        DocRef::Id(DocId(id)) => json!({ "id": id }),
+        DocRef::Key(key) => json!({ "key": key }),
+    }
+}
+
+/// A key as a part of an address.
+fn percent_encoded(key: &str) -> String {
+    let mut encoded = String::new();
+    for byte in key.bytes() {
+        match byte {
+            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'_' | b'~' => {
+                encoded.push(char::from(byte));
+            }
+            byte => encoded += &format!("%{byte:02X}"),
+        }
+    }
+    encoded
 }
 
 #[cfg(test)]
@@ -423,6 +500,14 @@ mod tests {
         let mut value = json;
         ids_to_numbers(&mut value);
         assert_eq!(value, expected);
+    }
+
+    #[test]
+    fn encoded_key_has_no_separator_of_addresses() {
+        assert_eq!(
+            percent_encoded("a/b?c=1&d#e% ..é"),
+            "a%2Fb%3Fc%3D1%26d%23e%25%20%2E%2E%C3%A9"
+        );
     }
 
     #[test]

@@ -175,7 +175,7 @@ impl Compare {
         if let Some(path) = &self.database {
             if let Some(remote) = Remote::of(path)? {
                 let fingerprinter = Fingerprinter::new(remote.settings()?.recipe);
-                let get = |id: DocId| remote.get(id.0);
+                let get = |id: DocId| remote.get(&id.into());
                 let text = self.text.as_deref();
                 let sides = stored_sides(&fingerprinter, path, get, [one, other], text)?;
                 return compare(&fingerprinter, sides, output);

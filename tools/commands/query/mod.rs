@@ -21,6 +21,7 @@ use super::{DatabaseOptions, STRICT_RADIUS, TOO_LITTLE_CONTENT, note_not_stored}
 use crate::console::{Output, note};
 use crate::formats::parse_id;
 use crate::options::{LikenessOptions, SubsetOptions, note_without_forest};
+use crate::remote::NotStored;
 
 /// Finds the documents near a text, a fingerprint or a document: all within a radius, or the
 /// nearest
@@ -140,6 +141,13 @@ struct QueryOptions {
     file: Option<PathBuf>,
 }
 
+/// Reports that the document of a query is not stored.
+fn no_query(asked: DocRef, output: &mut Output) -> Result<()> {
+    note_not_stored(asked);
+    output.decide(false);
+    Ok(())
+}
+
 /// Reads the most matches of a query. For clap.
 fn parse_limit(text: &str) -> Result<usize, String> {
     match text.parse() {
@@ -155,7 +163,6 @@ impl Query {
     pub fn run(&self, output: &mut Output) -> Result<()> {
         let way = self.way()?;
         if let Some(remote) = self.database.remote()? {
-            self.subset.refuse_for_server()?;
             let settings = remote.settings()?;
             return self.answer(Source::Server(&remote, &settings), way, output);
         }
@@ -174,6 +181,7 @@ impl Query {
             likeness: self.likeness.likeness(),
             decision: self.likeness.decision(),
             is_narrow: self.narrow,
+            subset: &self.subset,
             most: self.limit.or(self.nearest).unwrap_or(usize::MAX),
             json: self.json,
             is_numbered: self.query.file.is_some(),
@@ -187,20 +195,21 @@ impl Query {
             (Some(key), _) => Some(DocRef::from(key.as_str())),
             (None, id) => id.map(DocRef::from),
         };
+        let asked = document.clone();
         let query = match (&options.text, document, options.fingerprint) {
             (Some(text), ..) => QueryContent::Text(text.clone()),
             (_, Some(asked), _) => match source.get(asked.clone())? {
                 Some(document) => QueryContent::Document(document),
-                None => {
-                    note_not_stored(asked);
-                    output.decide(false);
-                    return Ok(());
-                }
+                None => return no_query(asked, output),
             },
             (.., Some(fingerprint)) => QueryContent::fingerprint(fingerprint, true),
             _ => bail!("the query is empty: give --text, --fingerprint, --id, --key or --file"),
         };
-        let answered = searcher.search(&query)?;
+        let answered = match (searcher.search(&query), asked) {
+            // A server gives a document that --since leaves out of the search.
+            (Err(error), Some(asked)) if error.is::<NotStored>() => return no_query(asked, output),
+            (answered, _) => answered?,
+        };
         if answered.has_too_little {
             note(format_args!("{TOO_LITTLE_CONTENT}; it has no matches"));
         }

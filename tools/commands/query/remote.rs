@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::file::QueryContent;
 use super::search::{Answered, Matches, Searcher, Way};
 use crate::console::note;
-use crate::remote::{MAX_MATCHES, Remote, RemoteMatches, id_query, wire_name};
+use crate::remote::{MAX_MATCHES, Remote, RemoteMatches, named, wire_name};
 
 impl Searcher<'_> {
     /// The answers to queries, in order.
@@ -31,7 +31,7 @@ impl Searcher<'_> {
     fn wire(&self, query: &QueryContent) -> Result<Value> {
         Ok(match query {
             QueryContent::Text(text) => json!({ "text": text }),
-            QueryContent::Document(document) => id_query(document.id),
+            QueryContent::Document(document) => named(&document.id.into()),
             QueryContent::Fingerprint(_) if self.way.compares_texts() => {
                 bail!("a fingerprint cannot be compared with texts; query by a text")
             }
@@ -43,21 +43,25 @@ impl Searcher<'_> {
 
     fn wire_options(&self) -> Result<Value> {
         let limit = self.most.min(MAX_MATCHES);
-        let radius = match self.way {
-            Way::Nearest => return Ok(json!({ "nearest": limit })),
-            Way::Within(radius) => return Ok(json!({ "radius": radius, "limit": limit })),
-            Way::Verify(radius) => Some(radius),
-            Way::Similar(radius) => radius,
+        let of_texts = |radius: Option<u32>| -> Result<Value> {
+            Ok(json!({
+                "radius": radius,
+                "forest": !matches!(self.way, Way::Verify(_)),
+                "narrow": self.is_narrow,
+                "decision": wire_name(self.decision)?,
+                "edit_similarity": self.likeness.edit_similarity,
+                "jaccard": self.likeness.jaccard,
+                "limit": limit,
+            }))
         };
-        Ok(json!({
-            "radius": radius,
-            "forest": !matches!(self.way, Way::Verify(_)),
-            "narrow": self.is_narrow,
-            "decision": wire_name(self.decision)?,
-            "edit_similarity": self.likeness.edit_similarity,
-            "jaccard": self.likeness.jaccard,
-            "limit": limit,
-        }))
+        let mut options = match self.way {
+            Way::Nearest => json!({ "nearest": limit }),
+            Way::Within(radius) => json!({ "radius": radius, "limit": limit }),
+            Way::Verify(radius) => of_texts(Some(radius))?,
+            Way::Similar(radius) => of_texts(radius)?,
+        };
+        self.subset.add_to(&mut options);
+        Ok(options)
     }
 
     fn answered<M>(

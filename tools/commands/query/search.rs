@@ -8,6 +8,7 @@ use simdb::{
 };
 
 use super::file::QueryContent;
+use crate::options::SubsetOptions;
 use crate::remote::Remote;
 
 /// The search method.
@@ -46,12 +47,9 @@ impl Source<'_> {
     }
 
     pub fn get(&self, document: impl Into<DocRef>) -> Result<Option<Document>> {
-        match (self, document.into()) {
-            (Self::File(_, snapshot), document) => Ok(snapshot.get(document)?),
-            (Self::Server(remote, _), DocRef::Id(id)) => remote.get(id.0),
-            (Self::Server(..), DocRef::Key(_)) => {
-                bail!("--key needs the file of a database, without a server")
-            }
+        match self {
+            Self::File(_, snapshot) => Ok(snapshot.get(document)?),
+            Self::Server(remote, _) => remote.get(&document.into()),
         }
     }
 }
@@ -63,6 +61,8 @@ pub(super) struct Searcher<'q> {
     pub likeness: Likeness,
     pub decision: Decision,
     pub is_narrow: bool,
+    /// The documents that a server finds. The snapshot of a file is limited already.
+    pub subset: &'q SubsetOptions,
     pub most: usize,
     /// `true` to print JSON.
     pub json: bool,

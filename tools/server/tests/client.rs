@@ -248,3 +248,233 @@ fn errors_of_a_server_say_what_to_do() {
     // A verb that needs the file takes the address for a path.
     assert!(failing(token, &["check", &address]).contains("there is no database"));
 }
+
+/// A folder with a database with keys, scopes, fields, copies and arrival times, closed.
+fn folder_of_keys() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let database = simdb::Database::builder()
+        .similar(true)
+        .scopes(true)
+        .keys(true)
+        .fields(true)
+        .copies(2)
+        .retention(simdb::Retention::default())
+        .create(folder.path().join("a.simdb"))
+        .unwrap();
+    let hour_ms = 3_600_000;
+    for (number, text) in (1_u64..).zip(TEXTS) {
+        let document = database
+            .document(format!("https://example.org/{number}?a=b#c"), text)
+            .unwrap()
+            .with_scope(if number < 3 { "en" } else { "新闻" })
+            .with_fields(format!(r#"{{"title":"no {number}","id":"17","n":1.10}}"#))
+            .with_arrival(1_700_000_000_000 + number * hour_ms);
+        assert!(database.insert(document).unwrap().is_inserted());
+        let copy = database.document(format!("copy {number}"), text).unwrap();
+        let copy = copy
+            .with_arrival(1_700_000_000_000 + (number + 1) * hour_ms)
+            .compared_within(simdb::Within::All);
+        let _ = database.insert_unique(copy, 3).unwrap();
+    }
+    database.close().unwrap();
+    folder
+}
+
+const FIRST_KEY: &str = "https://example.org/1?a=b#c";
+const SECOND_KEY: &str = "https://example.org/2?a=b#c";
+
+#[test]
+fn verbs_with_keys_and_scopes_print_the_same_for_a_file_and_for_its_server() {
+    let texts = ["--text", TEXTS[0], "--radius", "20"];
+    let reading: Vec<Vec<&str>> = vec![
+        vec!["get", "DB", "--key", FIRST_KEY, "--key", "missing"],
+        vec![
+            "get", "DB", "--key", FIRST_KEY, "--key", SECOND_KEY, "--json",
+        ],
+        vec!["get", "DB", "1099511627777", "--json"],
+        [&["query", "DB", "--json"], &texts[..]].concat(),
+        [&["query", "DB", "--within-scope", "en"], &texts[..]].concat(),
+        [&["query", "DB", "--within-scope", ""], &texts[..]].concat(),
+        [
+            &[
+                "query",
+                "DB",
+                "--within-scope",
+                "en",
+                "--since",
+                "4h",
+                "--json",
+            ],
+            &texts[..],
+        ]
+        .concat(),
+        [
+            &["query", "DB", "--since", "270m", "--similar"],
+            &texts[..2],
+        ]
+        .concat(),
+        vec![
+            "query",
+            "DB",
+            "--key",
+            FIRST_KEY,
+            "--nearest",
+            "3",
+            "--json",
+        ],
+        vec![
+            "query",
+            "DB",
+            "--key",
+            SECOND_KEY,
+            "--similar",
+            "--decide",
+            "alike",
+            "--json",
+        ],
+        vec!["query", "DB", "--key", "missing"],
+        // The document is stored, and arrived before.
+        vec!["query", "DB", "--key", FIRST_KEY, "--since", "1h"],
+        vec!["top", "DB"],
+        vec![
+            "top",
+            "DB",
+            "--limit",
+            "1",
+            "--show",
+            "title,id,n",
+            "--json",
+        ],
+        vec!["top", "DB", "--since", "2h", "--json"],
+        vec!["export", "DB"],
+        vec!["export", "DB", "--format", "csv"],
+        vec!["doctor", "DB", "--json"],
+        vec!["stats", "DB", "--json"],
+    ];
+    let folder = folder_of_keys();
+    let of_file = reading.iter().map(|arguments| {
+        let given = at("a.simdb", arguments);
+        let given: Vec<_> = given.iter().map(String::as_str).collect();
+        run(folder.path(), None, &given)
+    });
+    let of_file: Vec<_> = of_file.collect();
+    // The verbs have something to print.
+    let printed = reading.iter().zip(&of_file);
+    let empty = printed.filter(|(_, (text, _))| text.is_empty());
+    let empty: Vec<_> = empty.map(|(arguments, _)| arguments.join(" ")).collect();
+    assert_eq!(empty.len(), 3, "{empty:#?}");
+    let served = Served::start(folder, &["--listen", "127.0.0.1:0"]);
+    let address = format!("http://{}", served.address);
+    for (arguments, expected) in reading.iter().zip(&of_file) {
+        compare(
+            served.path(),
+            served.token.as_deref(),
+            &address,
+            arguments,
+            expected,
+        );
+    }
+}
+
+#[test]
+fn changes_by_key_print_the_same_for_a_file_and_for_its_server() {
+    let insert = |key: &'static str, text: &'static str, more: &[&'static str]| {
+        let arguments = ["insert", "DB", "--key", key, "--text", text];
+        [&arguments[..], more].concat()
+    };
+    let fields = r#"{"title":"Fog","n":0.10,"none":[1]}"#;
+    let changing: Vec<Vec<&str>> = vec![
+        insert("7", TEXTS[0], &["--scope", "en", "--unique", "3"]),
+        insert(
+            "8",
+            TEXTS[0],
+            &["--scope", "en", "--unique", "similar", "--json"],
+        ),
+        insert(
+            "8",
+            TEXTS[0],
+            &["--scope", "en", "--unique", "similar", "--json"],
+        ),
+        insert(
+            "9",
+            TEXTS[0],
+            &["--scope", "fr", "--unique", "3", "--fields", fields],
+        ),
+        insert(
+            "10",
+            "Ferries are cancelled. So are the buses and trams.",
+            &["--json"],
+        ),
+        insert(
+            "10",
+            "Another text of the same key.",
+            &["--replace", "--json"],
+        ),
+        insert(
+            "11",
+            "The ferry to the islands was cancelled due to heavy fog. Trams are late, too.",
+            &["--scope", "en", "--unique", "similar", "--json"],
+        ),
+        // With keys and fields, and without the times of arrival, which differ.
+        vec![
+            "query", "DB", "--text", TEXTS[0], "--radius", "64", "--json",
+        ],
+        vec!["remove", "DB", "--key", "9", "--key", "missing", "--json"],
+        vec!["remove", "DB", "1099511627777", "99"],
+        vec![
+            "insert",
+            "DB",
+            "12",
+            "--text",
+            "An id in a database with keys.",
+        ],
+        insert(
+            "13",
+            "A scope with a control character.",
+            &["--scope", "a\u{7}"],
+        ),
+    ];
+    let of_file = folder_of_keys();
+    let served = Served::start(folder_of_keys(), &["--listen", "unix:simdb.sock"]);
+    for arguments in &changing {
+        let given = at("a.simdb", arguments);
+        let given: Vec<_> = given.iter().map(String::as_str).collect();
+        let (text, code) = run(of_file.path(), None, &given);
+        if code == Some(2) {
+            let given = at("unix:simdb.sock", arguments);
+            let given: Vec<_> = given.iter().map(String::as_str).collect();
+            let (of_server, code) = run(served.path(), served.token.as_deref(), &given);
+            assert_eq!(code, Some(2), "{text} {of_server}");
+            continue;
+        }
+        compare(
+            served.path(),
+            served.token.as_deref(),
+            "unix:simdb.sock",
+            arguments,
+            &(text, code),
+        );
+    }
+}
+
+#[test]
+fn copies_with_ids_print_the_same_for_a_file_and_for_its_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = simdb::Database::builder()
+        .copies(2)
+        .create(folder.path().join("a.simdb"))
+        .unwrap();
+    for id in 1..4_u64 {
+        let document = database.document(id, TEXTS[0]).unwrap();
+        let _ = database.insert_unique(document, 3).unwrap();
+    }
+    database.close().unwrap();
+    let arguments = ["get", "DB", "1", "--json"];
+    let given = at("a.simdb", &arguments);
+    let given: Vec<_> = given.iter().map(String::as_str).collect();
+    let expected = run(folder.path(), None, &given);
+    assert!(expected.0.contains("\"document\":3"), "{expected:?}");
+    let served = Served::start(folder, &["--listen", "127.0.0.1:0", "--no-token"]);
+    let address = format!("http://{}", served.address);
+    compare(served.path(), None, &address, &arguments, &expected);
+}
