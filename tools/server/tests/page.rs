@@ -317,7 +317,50 @@ fn copies_are_counted_and_plotted() {
     for part in ["3 copies", "<svg", "first seen"] {
         assert!(page.contains(part), "{part}: {page}");
     }
+    let link = "<a href=\"/search?by=id&amp;q=1\">1</a>";
+    assert!(page.contains(link) && !page.contains("Sources"), "{page}");
     let without = Served::new(&["--no-token"]);
     assert!(shown(&without, "/copies").contains("--copies 16"));
     assert_eq!(without.get("/v1/top").status, 400);
+}
+
+#[test]
+fn documents_with_keys_are_linked_by_key_and_shown_with_their_parts() {
+    let options = [
+        "--no-token",
+        "--similar",
+        "--scopes",
+        "--fields",
+        "--copies",
+        "9",
+    ];
+    let served = Served::new(&options);
+    let insert = |key: &str, text: &str| {
+        let fields = json!({"title": "<i>Fog</i>", "n": {"a": [1]}, "long": "x".repeat(999)});
+        let body = json!({"key": key, "scope": "en", "fields": fields, "text": text});
+        served
+            .post("/v1/documents?mode=insert_unique", &body)
+            .with(200)
+    };
+    insert("https://a.example/?b=1&c=<d>", FERRY);
+    insert("https://b.example/1", FERRY);
+    insert("17", FERRY_AND_BUS);
+    let href = "/search?by=key&amp;q=https%3A%2F%2Fa.example%2F%3Fb%3D1%26c%3D%3Cd%3E";
+    for path in ["/", "/copies", "/groups?kind=words", "/search?by=key&q=17"] {
+        let page = shown(&served, path);
+        assert!(page.contains(href), "{path}: {page}");
+        assert!(
+            page.contains("https://a.example/?b=1&amp;c=&lt;d&gt;"),
+            "{path}"
+        );
+        let is_listed = path != "/groups?kind=words";
+        assert_eq!(page.contains("&lt;i&gt;Fog"), is_listed, "{path}: {page}");
+        assert!(!page.contains(&"x".repeat(300)), "{path}");
+    }
+    assert!(shown(&served, "/").contains(">1 copy<"));
+    assert!(shown(&served, "/copies").contains("<bdi>b.example</bdi> <small>1</small>"));
+    // A key of digits is no id.
+    assert!(shown(&served, "/search?by=key&q=17").contains("<bdi>17</bdi>"));
+    assert!(shown(&served, "/search?by=id&q=17").contains("No document has this id."));
+    assert!(shown(&served, "/search?by=key&q=16").contains("No document has this key."));
 }

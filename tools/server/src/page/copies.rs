@@ -1,5 +1,7 @@
 //! The documents with the most copies of the last hours.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::extract::rejection::QueryRejection;
@@ -8,8 +10,8 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
-use simdb::Document;
-use simdb::copies::Copies;
+use simdb::copies::{Copies, Sighting, SightingKind};
+use simdb::{DocRef, Document};
 use simdb_tools::console::grouped;
 
 use super::marks::plain;
@@ -78,19 +80,88 @@ fn show(words: &Words, hours: u64, documents: &[Document]) -> Markup {
 fn story(words: &Words, document: &Document, copies: &Copies) -> Markup {
     html! {
         article.group {
-            h2 { (grouped(copies.count)) " " (words.copies_of_document) }
+            h2 { (parts::copies_counted(words, copies.count)) }
             p.head {
-                (parts::id_link(document.id))
-                @if let Some(key) = &document.key { " " bdi { (key) } }
+                (parts::link(&document.doc_ref()))
+                @if let Some(scope) = &document.scope { " " span.word { bdi { (scope) } } }
                 " " span.note {
-                    (words.first_seen) " " time { (copies.first_seen) } ", "
-                    (words.last_seen) " " time { (copies.last_seen) }
+                    (words.first_seen) " " (parts::time(copies.first_seen)) ", "
+                    (words.last_seen) " " (parts::time(copies.last_seen))
                 }
             }
             @if let Some(text) = &document.text { p.text dir="auto" { (plain(words, text)) } }
+            (parts::fields(document))
+            (show_sources(words, copies))
             (parts::bar_plot(words.copies_plot, &over_time(copies), &[]))
+            @if let Some(first) = copies.newest.iter().map(|sighting| sighting.seen).min() {
+                p.axis { (parts::time(first)) (parts::time(copies.last_seen)) }
+            }
+            details {
+                summary { (words.newest_copies) }
+                ul { @for sighting in copies.newest.iter().take(SIGHTINGS_SHOWN) { (show_sighting(words, sighting)) } }
+            }
         }
     }
+}
+
+/// The most newest copies and sources of a document that are shown.
+const SIGHTINGS_SHOWN: usize = 20;
+const SOURCES_SHOWN: usize = 8;
+
+fn show_sighting(words: &Words, sighting: &Sighting) -> Markup {
+    html! {
+        li {
+            (parts::time(sighting.seen)) " "
+            @match &sighting.document {
+                DocRef::Id(id) => { (id) },
+                DocRef::Key(key) => bdi { (key) },
+            }
+            " " span.note {
+                @match sighting.kind {
+                    SightingKind::Duplicate { distance } => { (distance) " " (words.bits_differ) },
+                    SightingKind::Same => { (words.same) },
+                    SightingKind::AInB => { (words.a_in_b) },
+                    SightingKind::SameBody => { (words.same_body) },
+                    SightingKind::Alike => { (words.alike) },
+                }
+            }
+        }
+    }
+}
+
+/// The hosts of the stored copies whose keys are addresses, those with the most copies first.
+fn show_sources(words: &Words, copies: &Copies) -> Markup {
+    let mut counts: HashMap<&str, u64> = HashMap::new();
+    for sighting in &copies.newest {
+        if let DocRef::Key(key) = &sighting.document
+            && let Some(host) = host(key)
+        {
+            *counts.entry(host).or_default() += 1;
+        }
+    }
+    let mut sources: Vec<_> = counts.into_iter().collect();
+    sources.sort_unstable_by_key(|(host, count)| (Reverse(*count), *host));
+    html! {
+        @if !sources.is_empty() {
+            p.missing {
+                (words.sources) ": "
+                @for (host, count) in sources.iter().take(SOURCES_SHOWN) {
+                    span.word { bdi { (host) } " " small { (grouped(*count)) } } " "
+                }
+                @if sources.len() > SOURCES_SHOWN {
+                    span.note { (sources.len() - SOURCES_SHOWN) " " (words.other_sources) }
+                }
+            }
+        }
+    }
+}
+
+/// The host of a key that is an address, such as `https://example.org/a`.
+fn host(key: &str) -> Option<&str> {
+    let (_, rest) = key.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let host = authority.rsplit('@').next()?;
+    (!host.is_empty()).then_some(host)
 }
 
 /// The parts of the time from the first to the last stored copy that have a bar.
@@ -117,9 +188,22 @@ fn over_time(copies: &Copies) -> Vec<(String, f64)> {
 #[cfg(test)]
 mod tests {
     use simdb::Timestamp;
-    use simdb::copies::{Sighting, SightingKind};
 
     use super::*;
+
+    #[test]
+    fn host_is_read_of_addresses_only() {
+        for (key, expected) in [
+            ("https://example.org/a?b", Some("example.org")),
+            ("http://user@a.example:80", Some("a.example:80")),
+            ("gopher://新闻.example#x", Some("新闻.example")),
+            ("https:///a", None),
+            ("17", None),
+            ("", None),
+        ] {
+            assert_eq!(host(key), expected, "{key}");
+        }
+    }
 
     fn copies_at(times: &[u64]) -> Copies {
         let sighting = |time: &u64| Sighting {

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use simdb::clusters::{Clustering, ClustersEvent, Keep};
 use simdb::join::SimilarJoin;
 use simdb::progress::Progress;
-use simdb::{DocId, Snapshot};
+use simdb::{DocId, DocRef, Document, Snapshot};
 use simdb_tools::console::grouped;
 
 use super::marks::{marked, plain};
@@ -211,6 +211,11 @@ impl Largest {
     }
 }
 
+/// The name of a document that may be removed by now.
+fn named(document: Option<&Document>, id: DocId) -> Markup {
+    parts::link(&document.map_or(DocRef::Id(id), Document::doc_ref))
+}
+
 fn show_group(words: &Words, snapshot: &Snapshot, group: &Group) -> Result<Markup, ApiError> {
     let keeper = snapshot.get(group.keeper.0)?;
     let text = keeper.as_ref().and_then(|keeper| keeper.text.as_deref());
@@ -222,12 +227,12 @@ fn show_group(words: &Words, snapshot: &Snapshot, group: &Group) -> Result<Marku
     Ok(html! {
         article.group {
             h2 { (grouped(group.documents as u64)) " " (words.members) }
-            p.head { span.badge.yes { (words.keeper) } " " (parts::id_link(group.keeper.0)) }
+            p.head { span.badge.yes { (words.keeper) } " " (named(keeper.as_ref(), group.keeper.0)) }
             @if let Some(text) = text { p.text dir="auto" { (plain(words, text)) } }
             ul {
                 @for member in &members {
                     li {
-                        (parts::id_link(member.id)) " "
+                        (parts::link(&member.doc_ref())) " "
                         @if let Some(keeper) = &keeper {
                             span.note { (member.fingerprint.distance(keeper.fingerprint)) " " (words.bits_differ) }
                         }

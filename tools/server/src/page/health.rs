@@ -7,6 +7,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use maud::{Markup, html};
 use serde_json::Value;
+use simdb::DocId;
 use simdb_tools::console::{grouped, size};
 use simdb_tools::reports::Examination;
 
@@ -150,7 +151,7 @@ fn hot_keys(words: &Words, blocks: &Value) -> Markup {
                             td { (grouped(key["documents"].as_u64().unwrap_or(0))) }
                             td {
                                 @if let Some((Some(id), text)) = sample(key) {
-                                    (super::parts::id_link(id)) " " bdi { (text) }
+                                    (super::parts::id_link(DocId(id))) " " bdi { (text) }
                                 }
                             }
                         }

@@ -1,8 +1,10 @@
 //! The parts of several sections: a document, bits, missing words, a plot.
 
 use maud::{Markup, html};
+use serde_json::Value;
 use simdb::containment::{Missing, Verdict};
-use simdb::{Document, Fingerprint};
+use simdb::{DocId, DocRef, Document, Fingerprint, Timestamp};
+use simdb_tools::console::grouped;
 
 use super::marks::plain;
 use super::words::Words;
@@ -43,20 +45,31 @@ pub fn bits(words: &Words, of: Fingerprint, other: Fingerprint) -> Markup {
 }
 
 /// The start of a link to the matches of a document, as it is written in HTML.
-const LINK: &str = "<a href=\"/search?by=id&amp;q=";
+const LINK: &str = "<a href=\"/search?by=";
 
-/// The id of a document, as a link to its matches.
-pub fn id_link(id: impl std::fmt::Display) -> Markup {
-    html! { a href={ "/search?by=id&q=" (id) } { (id) } }
+/// The key of a document, or the id of a document without a key, as a link to its matches.
+pub fn link(document: &DocRef) -> Markup {
+    match document {
+        DocRef::Id(id) => html! { a href={ "/search?by=id&q=" (id) } { (id) } },
+        DocRef::Key(key) => {
+            let query = serde_urlencoded::to_string([("by", "key"), ("q", key)]);
+            html! { a href={ "/search?" (query.unwrap_or_default()) } { bdi { (key) } } }
+        }
+    }
 }
 
-/// A page with plain ids in place of links. A text of a document has no `<`, since it is escaped.
+/// The id of a document, as a link to its matches.
+pub fn id_link(id: DocId) -> Markup {
+    link(&DocRef::Id(id))
+}
+
+/// A page with plain names in place of links. A text of a document has no `<`, since it is escaped.
 pub fn without_links(html: &str) -> String {
     let mut parts = html.split(LINK);
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let link = part.split_once("</a>").unwrap_or((part, ""));
-        text += link.0.split_once('>').map_or("", |(_, id)| id);
+        text += link.0.split_once('>').map_or("", |(_, name)| name);
         text += link.1;
     }
     text
@@ -66,17 +79,79 @@ pub fn without_links(html: &str) -> String {
 pub fn document(words: &Words, document: &Document) -> Markup {
     html! {
         article.document {
-            p.head {
-                (id_link(document.id)) " "
-                code { (document.fingerprint) }
-                @if let Some(arrival) = document.arrival { " " time { (arrival) } }
-                @if !document.reliable { " " span.note { (words.unreliable) } }
-            }
+            (head(words, document))
             @match &document.text {
                 Some(text) => p.text dir="auto" { (plain(words, text)) },
                 None => p.note { (words.no_text) },
             }
+            (fields(document))
         }
+    }
+}
+
+/// The name of a document as a link, with fingerprint, scope, arrival and number of copies.
+pub fn head(words: &Words, document: &Document) -> Markup {
+    html! {
+        p.head {
+            (link(&document.doc_ref())) " "
+            code { (document.fingerprint) }
+            @if let Some(scope) = &document.scope { " " span.word { bdi { (scope) } } }
+            @if let Some(arrival) = document.arrival { " " (time(arrival)) }
+            @if let Some(copies) = &document.copies {
+                " " span.badge { (copies_counted(words, copies.count)) }
+            }
+            @if !document.reliable { " " span.note { (words.unreliable) } }
+        }
+    }
+}
+
+/// The number of copies of a document.
+pub fn copies_counted(words: &Words, count: u64) -> String {
+    let noun = match count {
+        1 => words.copy_of_document,
+        _ => words.copies_of_document,
+    };
+    format!("{} {noun}", grouped(count))
+}
+
+/// A time to the second.
+pub fn time(time: Timestamp) -> Markup {
+    let whole = time.to_string();
+    let (date, clock) = whole.split_once('T').unwrap_or((&whole, ""));
+    let clock = clock.split(['.', 'Z']).next().unwrap_or_default();
+    html! { time datetime=(whole) { (date) " " (clock) " UTC" } }
+}
+
+/// The most fields of a document that are shown, and the most characters of a value.
+const FIELDS_SHOWN: usize = 20;
+const VALUE_CHARS: usize = 200;
+
+/// The fields of a document.
+pub fn fields(document: &Document) -> Markup {
+    let fields = document.fields.as_deref();
+    let fields = fields.and_then(|text| serde_json::from_str(text).ok());
+    let Some(Value::Object(fields)) = fields else {
+        return html! {};
+    };
+    html! {
+        dl.fields {
+            @for (name, value) in fields.iter().take(FIELDS_SHOWN) {
+                div { dt { bdi { (name) } } dd dir="auto" { (short(value)) } }
+            }
+            @if fields.len() > FIELDS_SHOWN { div { "… " (fields.len()) } }
+        }
+    }
+}
+
+/// The start of a value.
+fn short(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    };
+    match text.char_indices().nth(VALUE_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
     }
 }
 
@@ -213,9 +288,20 @@ mod tests {
 
     #[test]
     fn ids_without_links_are_plain() {
-        let page =
-            html! { p { (id_link(7)) " and " (id_link(8)) } a href="/x" { "x" } }.into_string();
-        assert_eq!(without_links(&page), "<p>7 and 8</p><a href=\"/x\">x</a>");
+        let page = html! { p { (id_link(DocId(7))) " and " (link(&"a&b=<c>".into())) } a href="/x" { "x" } };
+        assert_eq!(
+            without_links(&page.into_string()),
+            "<p>7 and <bdi>a&amp;b=&lt;c&gt;</bdi></p><a href=\"/x\">x</a>"
+        );
+    }
+
+    #[test]
+    fn time_is_shown_to_the_second() {
+        let shown = time(Timestamp(1_700_000_000_250)).into_string();
+        assert_eq!(
+            shown,
+            "<time datetime=\"2023-11-14T22:13:20.250Z\">2023-11-14 22:13:20 UTC</time>"
+        );
     }
 
     #[test]

@@ -42,6 +42,7 @@ pub struct SearchQuery {
 enum SearchBy {
     #[default]
     Text,
+    Key,
     Id,
     Fingerprint,
 }
@@ -72,7 +73,7 @@ pub async fn search_form(
 
 async fn answer(server: &Arc<Server>, headers: &HeaderMap, query: SearchQuery) -> Response {
     let words = Words::of(headers);
-    let form = form(words, &query);
+    let form = form(words, &query, server.database.settings().keys);
     let shown = match query.q.is_empty() {
         true => Ok(html! {}),
         false => {
@@ -96,7 +97,7 @@ async fn answer(server: &Arc<Server>, headers: &HeaderMap, query: SearchQuery) -
     )
 }
 
-fn form(words: &Words, query: &SearchQuery) -> Markup {
+fn form(words: &Words, query: &SearchQuery, has_keys: bool) -> Markup {
     let radius = query.radius.unwrap_or(RADIUS).min(Fingerprint::BITS);
     let choice = |by: SearchBy, value: &str, label: &str| {
         html! {
@@ -113,6 +114,7 @@ fn form(words: &Words, query: &SearchQuery) -> Markup {
             fieldset {
                 legend { (words.search_by) }
                 (choice(SearchBy::Text, "text", words.text))
+                @if has_keys { (choice(SearchBy::Key, "key", words.key_of_document)) }
                 (choice(SearchBy::Id, "id", words.id))
                 (choice(SearchBy::Fingerprint, "fingerprint", words.fingerprint))
             }
@@ -129,6 +131,8 @@ impl SearchQuery {
         let q = self.q.trim();
         Ok(match self.by {
             SearchBy::Text => Sought::of_text(self.q.clone()),
+            // A key may begin or end with a blank.
+            SearchBy::Key => Sought::of_document(self.q.as_str().into()),
             SearchBy::Id => {
                 let id = id_of_digits(q).map_err(|_| ApiError::bad_request(words.not_an_id))?;
                 Sought::of_document(id.into())
@@ -158,6 +162,9 @@ fn show(server: &Server, words: &Words, query: &SearchQuery) -> Result<Markup, A
             .sought(words)?
             .resolve(server, &snapshot)
             .map_err(|error| match error.kind {
+                "not_stored" if query.by == SearchBy::Key => {
+                    ApiError::bad_request(words.no_such_key)
+                }
                 "not_stored" => ApiError::bad_request(words.not_stored),
                 _ => error,
             })?;
@@ -263,7 +270,11 @@ impl Shown<'_> {
             article.document {
                 p.head {
                     (words.query) " "
-                    @if let Some(id) = query.id { (id) " " }
+                    @match (&query.key, query.id) {
+                        (Some(key), _) => { bdi { (key) } " " },
+                        (None, Some(id)) => { (id) " " },
+                        (None, None) => {},
+                    }
                     @if let Some(made) = query.made {
                         code { (made.fingerprint) }
                         @if !made.reliable { " " span.note { (words.unreliable) } }
@@ -285,10 +296,8 @@ impl Shown<'_> {
         });
         html! {
             article.match {
-                p.head {
-                    (parts::id_link(document.id)) " " code { (document.fingerprint) }
-                    @if let Some(arrival) = document.arrival { " " time { (arrival) } }
-                }
+                (parts::head(words, document))
+                (parts::fields(document))
                 (self.why_strict(near, document))
                 (self.why_similar(near, compared.as_ref()))
                 @if let Some((query, stored)) = texts {

@@ -55,12 +55,17 @@ class Server:
         self.token = parts.query.removeprefix("token=")
 
     def insert(self, texts):
-        lines = [json.dumps({"id": number, "text": text}) for number, text in enumerate(texts, 1)]
+        documents = ({"id": number, "text": text} for number, text in enumerate(texts, 1))
+        outcomes = self.post(documents)
+        assert set(outcomes) <= {"inserted"}, outcomes
+
+    def post(self, documents, options=""):
+        """Sends documents, and returns their outcomes."""
+        lines = "\n".join(json.dumps(document) for document in documents)
         headers = {"Content-Type": "application/x-ndjson", "Authorization": f"Bearer {self.token}"}
-        request = urllib.request.Request(f"{self.base}/v1/documents", "\n".join(lines).encode(), headers)
+        request = urllib.request.Request(f"{self.base}/v1/documents{options}", lines.encode(), headers)
         with urllib.request.urlopen(request) as answer:
-            for line in answer.read().splitlines():
-                assert json.loads(line)["outcome"] == "inserted", line
+            return [json.loads(line)["outcome"] for line in answer.read().splitlines()]
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
@@ -275,6 +280,87 @@ class Check:
             browser.one("form[role=search] button").click()
             browser.wait(lambda: browser.all("article.match"))
             assert [mark.text.strip() for mark in browser.all("ins")], browser.text()
+
+    @contextlib.contextmanager
+    def _serving_copies(self, **of_browser):
+        """A server of three stories, two of which were copied in the last hours."""
+        options = ["--scopes", "--fields", "--copies", "50", "--arrivals"]
+        with self.serving([], *options, **of_browser) as (server, browser):
+            now = time.time() * 1000
+            stories = [("en", FERRY, 9), ("zh", TODAY, 4), ("ar", ARABIC, 0)]
+            for scope, text, copies in stories:
+                documents = [{"key": f"https://example.org/{scope}/1?a=1&b=2", "fields": {
+                    "title": text[:20], "source": {"name": "<b>agency</b>"}}}]
+                # Most copies are in the second of four hours.
+                documents += [{"key": f"https://{'ab'[number % 2]}.example/{scope}/{number}"}
+                              for number in range(copies)]
+                hours = [4] + [1 if number == copies - 1 else 3 - number / 40 for number in range(copies)]
+                for document, age in zip(documents, hours):
+                    document.update(scope=scope, text=text, arrival=round(now - age * 3_600_000))
+                outcomes = server.post(documents, "?mode=insert_unique")
+                assert outcomes == ["inserted"] + ["duplicate"] * copies, outcomes
+            yield server, browser
+
+    def copies_have_counts_sources_and_times(self):
+        with self._serving_copies() as (_, browser):
+            browser.section("/copies")
+            stories = browser.all("article.group")
+            titles = [story.find_element(By.TAG_NAME, "h2").text for story in stories]
+            assert titles == ["9 copies", "4 copies"], titles
+            first = stories[0]
+            assert first.find_element(By.TAG_NAME, "a").text == "https://example.org/en/1?a=1&b=2"
+            sources = [word.text for word in first.find_elements(By.CSS_SELECTOR, "p.missing .word")]
+            assert sources == ["a.example 5", "b.example 4"], sources
+            seen = [time.text for time in first.find_elements(By.CSS_SELECTOR, ".head time")]
+            assert len(seen) == 2 and seen[0] < seen[1], seen
+            # A bar for eight copies within half an hour or less, and one for the last copy.
+            bars = [bar.rect["height"] for bar in first.find_elements(By.CSS_SELECTOR, "rect.bar")]
+            assert sum(height > 0 for height in bars) >= 2 and bars[0] > bars[-1] > 0, bars
+            assert "agency" in first.text and not browser.all("main b"), first.text
+            browser.shoot("copies")
+            first.find_element(By.TAG_NAME, "summary").click()
+            newest = first.find_elements(By.TAG_NAME, "li")
+            assert len(newest) == 9 and "https://a.example/en/8" in newest[0].text, newest[0].text
+            browser.shoot("copies-newest")
+            # Nothing was copied in the last hour but one story.
+            hours = browser.one("input[name=hours]")
+            hours.clear()
+            hours.send_keys("2")
+            browser.submit("main form button")
+            assert len(browser.all("article.group")) == 2
+            # The link of a story leads to its matches.
+            browser.all("article.group a")[0].click()
+            browser.wait(lambda: browser.all("form[role=search]"))
+            assert browser.one("textarea").get_attribute("value") == "https://example.org/en/1?a=1&b=2"
+            assert browser.one("input[value=key]").is_selected()
+            assert browser.one("article.document").text.startswith("Query https://example.org/en/1")
+
+    def browse_has_keys_fields_scopes_and_copies(self):
+        with self._serving_copies() as (_, browser):
+            browser.section("/")
+            documents = {document.find_element(By.TAG_NAME, "a").text: document.text
+                         for document in browser.all("article.document")}
+            assert len(documents) == 3, documents
+            chinese = documents["https://example.org/zh/1?a=1&b=2"]
+            for part in ["zh", "4 copies", "title", TODAY[:20], "<b>agency</b>"]:
+                assert part in chinese, (part, chinese)
+            assert "copies" not in documents["https://example.org/ar/1?a=1&b=2"]
+            browser.shoot("browse-keys")
+            browser.section("/search")
+            browser.one("input[value=key]").click()
+            browser.search("https://example.org/none")
+            assert browser.one("[role=alert]").text == "No document has this key."
+
+    def copies_in_chinese_at_400_pixels(self):
+        with self._serving_copies(language="zh-CN", width=400) as (_, browser):
+            for path in ["/copies", "/", "/search"]:
+                browser.section(path)
+                width = browser.driver.execute_script("return document.documentElement.scrollWidth")
+                assert width <= 400, (path, width)
+                browser.shoot(f"copies-chinese-400{path.replace('/', '-')}")
+            browser.section("/copies")
+            assert browser.all("article.group h2")[1].text == "4 个副本"
+            assert "a.example" in browser.text()
 
     def empty_database_says_so(self):
         with self.serving([], "--review", "review.jsonl") as (_, browser):
