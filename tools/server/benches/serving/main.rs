@@ -7,19 +7,21 @@
 //! Each insert is `insert_unique` at radius 3, durable when it is answered. One insert in ten is a
 //! stored fingerprint with three bits flipped, which must be refused as a duplicate; the others
 //! must be stored. The library and the server have a database each, with the same documents, and
-//! take turns; the middle turn counts. Clients of the server are threads of this process, each with
-//! a connection, so they share the cores with the server.
+//! take turns; the middle turn counts. One thread of this process has all connections to a server,
+//! and shares the cores with it. A second server listens to a socket of the file system.
 //!
 //! With `--peers`, the same inserts by Redis and by PostgreSQL, each of which syncs each write: the
 //! usual recipes, with sets or indexes of the blocks. Both must be installed, and started as root.
 
 #![allow(clippy::print_stdout)]
 
+mod connections;
 mod postgres;
 mod redis;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,22 +56,26 @@ fn main() {
     let folder = folder();
     let of_library = folder.path().join("library.simdb");
     let bytes = load(&of_library, false, keys(documents).into_iter());
-    std::fs::copy(&of_library, folder.path().join("server.simdb")).expect("a copy");
+    for name in ["tcp.simdb", "socket.simdb"] {
+        std::fs::copy(&of_library, folder.path().join(name)).expect("a copy");
+    }
     let cache = cache_for(bytes);
     let database = Database::builder()
         .cache_bytes(cache)
         .open(&of_library)
         .expect("open");
     warm(&database.snapshot().expect("snapshot"));
-    let server = ServedDatabase::start(folder.path(), cache);
+    let server = ServedDatabase::start(folder.path(), "tcp.simdb", "127.0.0.1:0", cache);
+    let by_socket = ServedDatabase::start(folder.path(), "socket.simdb", "unix:s", cache);
+    let socket = folder.path().join("s");
     // Fills the caches of the server.
     server.ask_batches(documents);
 
     let arrivals = Arrivals {
         documents,
-        next: [const { AtomicU64::new(0) }; 4],
+        next: [const { AtomicU64::new(0) }; 5],
     };
-    let (mut library, mut served) = (Vec::new(), Vec::new());
+    let (mut library, mut served, mut served_by_socket) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..TURNS {
         library.push(run(threads, inserts, &arrivals, 0, || {
             |id: u64, bits: u64| {
@@ -81,38 +87,60 @@ fn main() {
                 }
             }
         }));
-        served.push(run(threads, inserts, &arrivals, 1, || {
-            let mut client = server.connect();
-            move |id: u64, bits: u64| client.insert(id, bits)
-        }));
+        let connect = |_| {
+            let stream = TcpStream::connect(&server.address).expect("a connection");
+            stream.set_nodelay(true).expect("an option");
+            stream.set_nonblocking(true).expect("an option");
+            mio::net::TcpStream::from_std(stream)
+        };
+        let streams = (0..threads).map(connect).collect();
+        served.push(Inserts::over(&server, streams, inserts, &arrivals, 1));
+        let connect = |_| {
+            let stream = UnixStream::connect(&socket).expect("a connection");
+            stream.set_nonblocking(true).expect("an option");
+            mio::net::UnixStream::from_std(stream)
+        };
+        let streams = (0..threads).map(connect).collect();
+        served_by_socket.push(Inserts::over(&by_socket, streams, inserts, &arrivals, 2));
     }
+    drop(by_socket);
     let title = format!("{documents} documents, durable check-and-insert by {threads} at a time");
-    let table = Table::new(&title, &["inserts/s", "p50", "p99"]);
-    let (library, served) = (Inserts::median(&library), Inserts::median(&served));
-    for (label, inserts) in [
-        ("threads of the library", &library),
-        ("connections", &served),
-    ] {
-        let Latency { p50, p99 } = inserts.latency;
-        table.row(label, &[number(inserts.rate), time(p50), time(p99)]);
-    }
-    let p99 = time_ratio(served.latency.p99, library.latency.p99);
-    let p50 = time_ratio(served.latency.p50, library.latency.p50);
-    table.row(
-        "connections ÷ threads",
-        &[ratio(served.rate / library.rate), ratio(p50), ratio(p99)],
+    let table = Table::new(
+        &title,
+        &["inserts/s", "p50", "p99", "CPU here", "CPU of server"],
     );
+    let library = Inserts::median(&library);
+    let row = |label: &str, inserts: &Inserts| {
+        let Latency { p50, p99 } = inserts.latency;
+        let cells = [
+            number(inserts.rate),
+            time(p50),
+            time(p99),
+            time(inserts.own_time),
+            time(inserts.server_time),
+        ];
+        table.row(label, &cells);
+    };
+    row("threads of the library", &library);
+    for (label, turns) in [("TCP", &served), ("a socket", &served_by_socket)] {
+        let served = Inserts::median(turns);
+        row(&format!("connections by {label}"), &served);
+        let p99 = time_ratio(served.latency.p99, library.latency.p99);
+        let p50 = time_ratio(served.latency.p50, library.latency.p50);
+        let cells = [ratio(served.rate / library.rate), ratio(p50), ratio(p99)];
+        table.row("÷ threads of the library", &cells);
+    }
     if arguments.flag("--peers") {
         let redis =
             redis::Redis::start(folder.path(), documents).expect("redis-server is installed");
         let postgres = postgres::Postgres::start(documents).expect("PostgreSQL is installed");
         let (mut of_redis, mut of_postgres) = (Vec::new(), Vec::new());
         for _ in 0..TURNS {
-            of_redis.push(run(threads, inserts, &arrivals, 2, || {
+            of_redis.push(run(threads, inserts, &arrivals, 3, || {
                 let mut client = redis.connect();
                 move |id: u64, bits: u64| client.insert(id, bits)
             }));
-            of_postgres.push(run(threads, inserts, &arrivals, 3, || {
+            of_postgres.push(run(threads, inserts, &arrivals, 4, || {
                 let mut client = postgres.connect();
                 move |id: u64, bits: u64| client.insert(id, bits)
             }));
@@ -121,8 +149,7 @@ fn main() {
             ("Redis, sets of blocks", of_redis),
             ("PostgreSQL, indexes of blocks", of_postgres),
         ] {
-            let Inserts { rate, latency } = Inserts::median(&turns);
-            table.row(label, &[number(rate), time(latency.p50), time(latency.p99)]);
+            row(label, &Inserts::median(&turns));
         }
     }
 
@@ -144,7 +171,7 @@ fn main() {
 /// The documents to insert; each side has its own counter, so both insert the same ones.
 struct Arrivals {
     documents: u64,
-    next: [AtomicU64; 4],
+    next: [AtomicU64; 5],
 }
 
 impl Arrivals {
@@ -164,14 +191,61 @@ impl Arrivals {
 struct Inserts {
     rate: f64,
     latency: Latency,
+    /// The processor time of an insert in this process, and in the server.
+    own_time: Duration,
+    server_time: Duration,
+}
+
+/// The processor time that a process has taken, in steps of 10 ms: user and system time in
+/// `/proc/PROCESS/stat`, the 12th and 13th fields behind the name.
+fn processor_time(process: &str) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    let ticks = fields.split_whitespace().skip(11).take(2);
+    let ticks: u64 = ticks.filter_map(|field| field.parse::<u64>().ok()).sum();
+    Duration::from_millis(10 * ticks)
 }
 
 impl Inserts {
+    /// Inserts over connections to a server, each of which waits for its answer before the next
+    /// insert.
+    fn over<S: connections::Stream>(
+        server: &ServedDatabase,
+        streams: Vec<S>,
+        inserts: u64,
+        arrivals: &Arrivals,
+        side: usize,
+    ) -> Self {
+        let process = server.child.id().to_string();
+        let before = processor_time(&process);
+        let insert = || connections::insert_all(streams, inserts, arrivals, side);
+        let made = Self::measured(insert);
+        let taken = processor_time(&process) - before;
+        Self {
+            server_time: taken / inserts as u32,
+            ..made
+        }
+    }
+
+    /// The inserts that a function makes, from how long each took.
+    fn measured(insert: impl FnOnce() -> Vec<Duration>) -> Self {
+        let before = processor_time("self");
+        let (taken, elapsed) = timed(insert);
+        Self {
+            rate: taken.len() as f64 / elapsed.as_secs_f64(),
+            own_time: (processor_time("self") - before) / taken.len().max(1) as u32,
+            server_time: Duration::ZERO,
+            latency: Latency::new(taken),
+        }
+    }
+
     fn median(turns: &[Self]) -> Self {
         let latencies: Vec<Latency> = turns.iter().map(|turn| turn.latency).collect();
         Self {
             rate: median(turns.iter().map(|turn| turn.rate)),
             latency: Latency::median(&latencies),
+            own_time: median(turns.iter().map(|turn| turn.own_time)),
+            server_time: median(turns.iter().map(|turn| turn.server_time)),
         }
     }
 }
@@ -200,7 +274,7 @@ fn run<I: FnMut(u64, u64) -> Option<(u64, u32)> + Send>(
         taken
     };
     let inserters: Vec<I> = (0..threads).map(|_| inserter()).collect();
-    let (taken, elapsed) = timed(|| {
+    Inserts::measured(|| {
         std::thread::scope(|scope| {
             let threads: Vec<_> = inserters
                 .into_iter()
@@ -209,13 +283,9 @@ fn run<I: FnMut(u64, u64) -> Option<(u64, u32)> + Send>(
             let taken = threads
                 .into_iter()
                 .flat_map(|thread| thread.join().expect("a thread"));
-            taken.collect::<Vec<Duration>>()
+            taken.collect()
         })
-    });
-    Inserts {
-        rate: taken.len() as f64 / elapsed.as_secs_f64(),
-        latency: Latency::new(taken),
-    }
+    })
 }
 
 fn ask_library(database: &Database, documents: u64) {
@@ -235,7 +305,7 @@ fn ask_library(database: &Database, documents: u64) {
     }
 }
 
-/// A server of `server.simdb`, killed at the end.
+/// A server of a database, killed at the end.
 struct ServedDatabase {
     child: Child,
     address: String,
@@ -250,9 +320,9 @@ impl Drop for ServedDatabase {
 }
 
 impl ServedDatabase {
-    fn start(folder: &Path, cache: usize) -> Self {
+    fn start(folder: &Path, name: &str, listen: &str, cache: usize) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_simdb-serve"))
-            .args(["server.simdb", "--no-token", "--listen", "127.0.0.1:0"])
+            .args([name, "--no-token", "--listen", listen])
             .args(["--cache", &cache.to_string()])
             .current_dir(folder)
             .stdout(Stdio::piped())
@@ -263,8 +333,14 @@ impl ServedDatabase {
         BufReader::new(stdout)
             .read_line(&mut line)
             .expect("an address");
-        let (_, address) = line.trim().split_once("http://").expect("an address");
-        let address = address.trim_end_matches('/').to_owned();
+        let (_, address) = line
+            .trim()
+            .split_once(" is served at ")
+            .expect("an address");
+        let address = address
+            .trim_start_matches("http://")
+            .trim_end_matches('/')
+            .to_owned();
         Self { child, address }
     }
 
@@ -315,28 +391,6 @@ struct Client {
 }
 
 impl Client {
-    /// Inserts a document, and returns the id and distance of the document that it duplicates.
-    fn insert(&mut self, id: u64, bits: u64) -> Option<(u64, u32)> {
-        let body = format!("{{\"id\":\"{id}\",\"fingerprint\":\"{bits:016x}\"}}");
-        let answer = self.post("/v1/documents?mode=insert_unique&radius=3", &body);
-        // The client shares the cores with the server: most answers are read without a parser.
-        if answer.ends_with("\"outcome\":\"inserted\"}") {
-            return None;
-        }
-        let answer: Value = serde_json::from_str(&answer).expect("JSON");
-        match answer["outcome"].as_str() {
-            Some("duplicate") => {
-                let found = &answer["match"];
-                let id = found["id"].as_str().and_then(|id| id.parse().ok());
-                Some((
-                    id.expect("an id"),
-                    found["distance"].as_u64().expect("a distance") as u32,
-                ))
-            }
-            _ => panic!("{answer}"),
-        }
-    }
-
     fn post(&mut self, path: &str, body: &str) -> String {
         let (address, len) = (&self.address, body.len());
         let request = format!(
