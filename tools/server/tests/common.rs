@@ -124,6 +124,27 @@ impl Served {
         stream
     }
 
+    /// Posts a body to a server that may be killed meanwhile; `None` without a whole answer.
+    pub fn try_post(&self, path: &str, body: &str) -> Option<Value> {
+        let mut stream = TcpStream::connect(&self.address).ok()?;
+        let (address, len) = (&self.address, body.len());
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
+             Content-Length: {len}\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).ok()?;
+        serde_json::from_str(&read_answer(stream).body).ok()
+    }
+
+    /// The resident memory of the server.
+    pub fn memory_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
+        let status = status.expect("Linux");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.split_whitespace().next());
+        1024 * kib.and_then(|kib| kib.parse::<u64>().ok()).expect("a size")
+    }
+
     /// Sends a request with the token, and checks the answer against `openapi.json`.
     #[track_caller]
     pub fn send(

@@ -181,6 +181,49 @@ fn connections_beyond_the_limit_are_refused_with_503_and_room_is_given_back() {
     }
 }
 
+/// The most files that this process may have open.
+fn open_files() -> usize {
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"));
+    let soft = line.and_then(|line| line.split_whitespace().next());
+    soft.and_then(|soft| soft.parse().ok())
+        .unwrap_or(usize::MAX)
+}
+
+#[test]
+fn ten_thousand_connections_are_answered_in_little_memory() {
+    // Other tests of this process have up to 3,000 connections.
+    let count = open_files().saturating_sub(4000).min(10_000);
+    assert!(
+        count >= 1000,
+        "raise the limit of open files to 14,000: ulimit -n 14000"
+    );
+    let connections = count.to_string();
+    let served = Served::new(&["--no-token", "--connections", &connections]);
+    let before = served.memory_bytes();
+    let request = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", served.address);
+    // A connection without a request for 30 s is closed.
+    let connect = |_| {
+        let mut stream = served.connect();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = [0; 1024];
+        let len = stream.read(&mut answer).unwrap();
+        assert!(answer[..len].starts_with(b"HTTP/1.1 200 OK"));
+        stream
+    };
+    let mut streams: Vec<_> = (0..count).map(connect).collect();
+    let each = served.memory_bytes().saturating_sub(before) / count as u64;
+    assert!(each < 64 << 10, "a connection takes {each} bytes");
+    // One more is refused, and the others are not closed.
+    let refused = served.send_plainly("GET", "/healthz", &[], b"");
+    assert_eq!((refused.status, &*refused.kind()), (503, "busy"));
+    streams[count / 2].write_all(request.as_bytes()).unwrap();
+    let mut rest = [0; 1024];
+    assert!(streams[count / 2].read(&mut rest).unwrap() > 0);
+}
+
 #[test]
 fn broken_and_half_closed_connections_leave_nothing_behind() {
     let served = Served::new(&["--no-token"]);

@@ -1,26 +1,134 @@
 //! The end of the server: by SIGTERM, and by `kill -9`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
-use simdb::{Database, DocId};
+use simdb::{Database, DocId, Document, Fingerprint, Outcome};
 
 use crate::common::Served;
 
 /// Servers that are killed, each under load; `SIMDB_TEST_KILLS` sets another number.
 const KILLS: u64 = 5;
 
+fn kills() -> u64 {
+    let kills = std::env::var("SIMDB_TEST_KILLS");
+    kills
+        .ok()
+        .and_then(|kills| kills.parse().ok())
+        .unwrap_or(KILLS)
+}
+
+/// A fingerprint that is far from the fingerprint of any other id.
+fn bits_of(id: u64) -> u64 {
+    let mixed = (id ^ id >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
+}
+
+/// The documents of one kill: each client has an original, which every second request repeats.
+#[derive(Default)]
+struct Answered {
+    stored: BTreeSet<u64>,
+    /// The answered copies of an original, and the number of copies that were sent.
+    copies: BTreeMap<u64, (BTreeSet<u64>, u64)>,
+}
+
+#[test]
+fn killed_server_counts_each_answered_copy() {
+    let mut folder = tempfile::tempdir().unwrap();
+    let answered = Mutex::new(Answered::default());
+    for round in 0..kills() {
+        let options = [
+            "--listen",
+            "127.0.0.1:0",
+            "--create",
+            "--no-token",
+            "--copies",
+            "9",
+        ];
+        let served = Served::start(folder, &options);
+        std::thread::scope(|scope| {
+            for client in 0..8 {
+                let (served, answered) = (&served, &answered);
+                scope.spawn(move || {
+                    copy_until_killed(served, (round << 8 | client) << 24, answered)
+                });
+            }
+            let enough = (round as usize + 1) * 300;
+            while answered.lock().unwrap().stored.len() < enough {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            served.signal("KILL");
+        });
+        folder = served.wait().2;
+        let database = Database::open(folder.path().join("a.simdb")).expect("it opens");
+        let answered = answered.lock().unwrap();
+        for id in &answered.stored {
+            assert!(
+                database.contains(DocId(*id)).unwrap(),
+                "document {id}, round {round}"
+            );
+        }
+        for (original, (copies, sent)) in &answered.copies {
+            let stored = database
+                .get(DocId(*original))
+                .unwrap()
+                .expect("an original");
+            let counted = stored.copies.map_or(0, |copies| copies.count);
+            let range = copies.len() as u64..=*sent;
+            assert!(
+                range.contains(&counted),
+                "{original} has {counted} copies, of {range:?}"
+            );
+        }
+        // A refused id is known, and not counted again.
+        let (original, (copies, _)) = answered.copies.iter().next_back().expect("a copy");
+        let bits = Fingerprint::from_bits(bits_of(*original) ^ 1);
+        let again = Document::new(*copies.iter().next_back().expect("a copy"), bits);
+        assert_eq!(database.insert_unique(again, 3).unwrap(), Outcome::Seen);
+        assert_eq!(database.check().unwrap(), Vec::<String>::new());
+    }
+}
+
+/// Inserts new documents and copies by turns, each by a request of its own, until the server is
+/// killed.
+fn copy_until_killed(served: &Served, original: u64, answered: &Mutex<Answered>) {
+    for number in 0.. {
+        let id = original + number;
+        let is_copy = number % 2 == 1;
+        let bits = if is_copy {
+            bits_of(original) ^ 1
+        } else {
+            bits_of(id)
+        };
+        if is_copy {
+            let mut answered = answered.lock().unwrap();
+            answered.copies.entry(original).or_default().1 += 1;
+        }
+        let body = format!("{{\"id\":{id},\"fingerprint\":\"{bits:016x}\"}}");
+        let path = "/v1/documents?mode=insert_unique";
+        let Some(answer) = served.try_post(path, &body) else {
+            return;
+        };
+        let mut answered = answered.lock().unwrap();
+        if is_copy {
+            assert_eq!(answer["match"]["id"], original.to_string(), "{answer}");
+            answered.copies.entry(original).or_default().0.insert(id);
+        } else {
+            assert_eq!(answer["outcome"], "inserted");
+            answered.stored.insert(id);
+        }
+    }
+}
+
 #[test]
 fn killed_server_keeps_each_answered_insert() {
-    let kills = std::env::var("SIMDB_TEST_KILLS")
-        .ok()
-        .and_then(|kills| kills.parse().ok());
     let mut folder = tempfile::tempdir().unwrap();
     let answered = Mutex::new(BTreeSet::new());
-    for round in 0..kills.unwrap_or(KILLS) {
+    for round in 0..kills() {
         let options = ["--listen", "127.0.0.1:0", "--create", "--no-token"];
         let served = Served::start(folder, &options);
         let is_over = AtomicBool::new(false);
