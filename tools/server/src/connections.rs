@@ -12,10 +12,9 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use axum::Router;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, watch};
@@ -23,6 +22,7 @@ use tokio::time::{Sleep, sleep, timeout};
 
 use crate::metrics::Metrics;
 use crate::options::ListenAddress;
+use crate::routes::Service;
 
 /// The longest time for the head of a request, and for a connection without one.
 const HEAD_TIME: Duration = Duration::from_secs(30);
@@ -126,14 +126,14 @@ fn remove_stale(path: &Path) -> Result<()> {
 /// Answers connections until `stop` is set, and then those that are open, for `drain_time`.
 pub async fn serve(
     listener: Listener,
-    router: Router,
+    service: Service,
     metrics: Arc<Metrics>,
     most: u32,
     mut stop: watch::Receiver<bool>,
     drain_time: Duration,
 ) {
     let connections = Connections {
-        router,
+        service,
         open: Arc::new(Semaphore::new(most as usize)),
         refused: Arc::new(Semaphore::new(MAX_REFUSALS)),
         stop: stop.clone(),
@@ -180,7 +180,7 @@ pub async fn stopped(stop: &mut watch::Receiver<bool>) {
 }
 
 struct Connections {
-    router: Router,
+    service: Service,
     open: Arc<Semaphore>,
     refused: Arc<Semaphore>,
     stop: watch::Receiver<bool>,
@@ -215,14 +215,15 @@ impl Connections {
         };
         self.metrics.connections.fetch_add(1, Ordering::Relaxed);
         let counted = Counted(Arc::clone(&self.metrics));
-        let (router, mut stop) = (self.router.clone(), self.stop.clone());
+        let (service, mut stop) = (self.service.clone(), self.stop.clone());
         let stream = TimedStream::new(stream, Arc::clone(&self.metrics));
         tokio::spawn(async move {
+            let answer = service_fn(move |request| service.clone().answer(request));
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_TIME)
                 .max_buf_size(HEAD_BYTES)
-                .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+                .serve_connection(TokioIo::new(stream), answer);
             let mut connection = pin!(connection);
             // An error is the end of the connection by the client, or by a time limit.
             tokio::select! {

@@ -12,10 +12,12 @@
 //! - `report`, `removals`: a database, and what `dedup` removes, as one file
 //! - `server`: the database, and what all handlers share
 //! - `pool`, `writer`: bounded threads for work that blocks, and for commits
+//! - `together`: small requests of many connections, submitted at once
 //! - `body`, `wire`, `document_forms`, `error`, `metrics`: requests and answers
 //!
 //! A handler never blocks a thread of the runtime: a query and a fingerprint are made on a bounded
-//! pool, and a commit is waited for by one thread. Whatever waits is bounded, and a request beyond
+//! pool, and a commit is waited for by one thread. Small requests that arrive together are one
+//! submission. Whatever waits is bounded, and a request beyond
 //! a bound is answered with 503.
 
 mod access;
@@ -35,6 +37,7 @@ mod review;
 mod routes;
 mod serve;
 mod server;
+mod together;
 mod wire;
 mod writer;
 

@@ -15,7 +15,7 @@ use crate::connections::{Listener, serve, stopped};
 use crate::history::{BETWEEN, Moment};
 use crate::metrics::Metrics;
 use crate::options::{ListenAddress, Options};
-use crate::routes::{ROUTES, router};
+use crate::routes::{ROUTES, Service};
 use crate::server::{Server, most_blocking_threads};
 
 /// The time for open requests after SIGTERM.
@@ -59,7 +59,7 @@ async fn serve_database(options: &Options, output: &mut Output) -> Result<()> {
     tokio::spawn(record_history(Arc::clone(&server)));
     serve(
         listener,
-        router(Arc::clone(&server)),
+        Service::new(Arc::clone(&server)),
         metrics,
         options.connections,
         stop,

@@ -19,17 +19,20 @@ struct Submitted {
     ticket: Ticket,
     changes: usize,
     at: Instant,
-    reply: oneshot::Sender<simdb::Result<Vec<Outcome>>>,
+    reply: oneshot::Sender<Result<Vec<Outcome>, ApiError>>,
 }
 
 /// The outcomes of submitted changes, when they are durable.
-pub struct Committed(oneshot::Receiver<simdb::Result<Vec<Outcome>>>);
+pub struct Committed(oneshot::Receiver<Result<Vec<Outcome>, ApiError>>);
 
 impl Committed {
+    pub fn new(outcomes: oneshot::Receiver<Result<Vec<Outcome>, ApiError>>) -> Self {
+        Self(outcomes)
+    }
+
     pub async fn outcomes(self) -> Result<Vec<Outcome>, ApiError> {
-        let answered = self.0.await;
-        Ok(answered
-            .map_err(|_| ApiError::internal("the thread that waits for commits has failed"))??)
+        let failed = |_| ApiError::internal("the thread that waits for commits has failed");
+        self.0.await.map_err(failed)?
     }
 }
 
@@ -56,7 +59,7 @@ impl Writer {
             at,
             reply,
         });
-        Committed(outcomes)
+        Committed::new(outcomes)
     }
 }
 
@@ -84,6 +87,6 @@ fn wait_for_all(submitted: &Receiver<Submitted>, metrics: &Metrics) {
             metrics.commit_seconds.record(next.at.elapsed());
         }
         // Fails if the request is gone. Its changes are made nevertheless.
-        let _ = next.reply.send(outcomes);
+        let _ = next.reply.send(outcomes.map_err(ApiError::from));
     }
 }

@@ -250,3 +250,38 @@ fn options_that_the_mode_does_not_use_are_refused() {
     }
     assert_eq!(served.get("/v1/stats").with(200)["documents"], 0);
 }
+
+#[test]
+fn bad_request_of_a_wave_refuses_no_other_request() {
+    // The library refuses the radius, and not the server.
+    let served = Served::new(&["--no-token"]);
+    let rounds = 40;
+    let insert = |client: u64| {
+        for round in 0..rounds {
+            let id = client << 32 | round;
+            let body = json!({"id": id, "fingerprint": format!("{:016x}", !id)});
+            let (options, status) = match client {
+                0 => ("mode=insert_unique&radius=65", 400),
+                _ => ("mode=insert", 200),
+            };
+            let answer = served.post(&format!("/v1/documents?{options}"), &body);
+            assert_eq!(answer.status, status, "{answer:?}");
+            if client > 0 {
+                assert_eq!(answer.json()["id"], id.to_string());
+                assert_eq!(answer.json()["outcome"], "inserted");
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for client in 0..16 {
+            let insert = &insert;
+            scope.spawn(move || insert(client));
+        }
+    });
+    let metrics = served.get("/metrics").body;
+    let stored = metric(&metrics, "simdb_stored_documents");
+    assert_eq!(stored, 15.0 * rounds as f64);
+    // Requests of several connections were one commit.
+    let commits = metric(&metrics, "simdb_commit_changes_count");
+    assert!(commits < stored, "{commits} commits");
+}

@@ -29,6 +29,7 @@ use crate::api::name::NameQuery;
 use crate::body::{StreamedBody, WholeBody};
 use crate::error::{ApiError, json_response};
 use crate::server::Server;
+use crate::together::submit_together;
 use crate::wire::{ChangeAnswer, WireId, WireOutcome};
 use crate::writer::Committed;
 
@@ -186,10 +187,19 @@ pub async fn change(
     let body = WholeBody::read(body, server.limits.body_bytes, &server.bodies).await?;
     let is_light = body.bytes.len() <= INLINE_BYTES && !server.database.settings().similar;
     let (group, is_one) = match is_light {
-        true => prepare_body(&server, &options, &body)?,
+        true => {
+            let (parts, changes, is_one) = prepare_body(&server, &options, &body)?;
+            let submit = |changes| Ok(submit_together(&server, changes));
+            let committed = submit_some(changes, submit)?;
+            (SubmittedGroup { parts, committed }, is_one)
+        }
         false => {
             let shared = Arc::clone(&server);
-            let prepare = move || prepare_body(&shared, &options, &body);
+            let prepare = move || {
+                let (parts, changes, is_one) = prepare_body(&shared, &options, &body)?;
+                let committed = submit_some(changes, |changes| shared.submit(changes))?;
+                Ok::<_, ApiError>((SubmittedGroup { parts, committed }, is_one))
+            };
             server.writes.run(prepare).await??
         }
     };
@@ -215,7 +225,7 @@ pub async fn remove(
     let Query(query) = query.map_err(|error| ApiError::bad_request(error.body_text()))?;
     let named = query.document(&server, name)?;
     refuse_unchangeable(&server)?;
-    let committed = server.submit(vec![Change::remove(named.clone())])?;
+    let committed = submit_together(&server, vec![Change::remove(named.clone())]);
     let outcome = server.outcomes(committed).await?.into_iter().next();
     let outcome = outcome.ok_or_else(|| ApiError::internal("a change has no outcome"))?;
     let status = match outcome {
@@ -344,12 +354,12 @@ async fn keys_of(
     server.queries.run_in_turn(read).await?
 }
 
-/// The submitted changes of a body of JSON; `true` if it is one object.
+/// The lines and changes of a body of JSON; `true` if it is one object.
 fn prepare_body(
     server: &Server,
     options: &ChangeOptions,
     body: &WholeBody,
-) -> Result<(SubmittedGroup, bool), ApiError> {
+) -> Result<(Vec<PreparedLine>, Vec<Change>, bool), ApiError> {
     let text = std::str::from_utf8(&body.bytes)
         .map_err(|_| ApiError::bad_request("the body is not UTF-8"))?;
     let is_one = !text.trim_start().starts_with('[');
@@ -367,8 +377,7 @@ fn prepare_body(
         .map(|text| (None, Ok(text.get())))
         .collect();
     let (parts, changes) = prepare(server, options, texts);
-    let committed = submit_some(changes, |changes| server.submit(changes))?;
-    Ok((SubmittedGroup { parts, committed }, is_one))
+    Ok((parts, changes, is_one))
 }
 
 fn submit_some(
