@@ -11,7 +11,8 @@ pub(crate) const MAX_NEWEST: usize = 1000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Copies {
-    /// The number of refused documents. A document that is refused again under its key or id
+    /// The number of refused documents, and of the copies that they
+    /// [brought](crate::Document::copies). A document that is refused again under its key or id
     /// ([`Outcome::Seen`](crate::Outcome::Seen)) is not counted again.
     pub count: u64,
     /// The earliest time of a copy.
@@ -81,20 +82,28 @@ impl SightingKind {
 }
 
 impl Copies {
-    /// Adds a sighting to the copies so far, and leaves the newest `newest` sightings.
-    pub(crate) fn with(before: Option<&Self>, sighting: Sighting, newest: usize) -> Self {
+    /// Adds a sighting, and the copies that the refused document brings, to the copies so far.
+    /// Leaves the newest `newest` sightings.
+    pub(crate) fn with(
+        before: Option<&Self>,
+        sighting: Sighting,
+        brought: Option<&Self>,
+        newest: usize,
+    ) -> Self {
         let seen = sighting.seen;
-        let mut copies = before.cloned().unwrap_or(Self {
-            count: 0,
+        let mut copies = Self {
+            count: 1,
             first_seen: seen,
             last_seen: seen,
-            newest: Vec::new(),
-        });
-        copies.count = copies.count.saturating_add(1);
-        copies.first_seen = copies.first_seen.min(seen);
-        copies.last_seen = copies.last_seen.max(seen);
-        copies.newest.truncate(newest.saturating_sub(1));
-        copies.newest.insert(0, sighting);
+            newest: vec![sighting],
+        };
+        for other in [brought, before].into_iter().flatten() {
+            copies.count = copies.count.saturating_add(other.count);
+            copies.first_seen = copies.first_seen.min(other.first_seen);
+            copies.last_seen = copies.last_seen.max(other.last_seen);
+            copies.newest.extend_from_slice(&other.newest);
+        }
+        copies.newest.truncate(newest);
         copies
     }
 
@@ -281,7 +290,7 @@ mod tests {
         fn copies_decode_from_exactly_their_bytes(sightings in vec(sighting(), 1..6), n in 1..8_usize) {
             let mut copies = None;
             for sighting in &sightings {
-                copies = Some(Copies::with(copies.as_ref(), sighting.clone(), n));
+                copies = Some(Copies::with(copies.as_ref(), sighting.clone(), None, n));
             }
             let copies = copies.unwrap();
             prop_assert_eq!(copies.count, sightings.len() as u64);
@@ -297,6 +306,22 @@ mod tests {
             }
             let longer = format!("{content}x");
             prop_assert_eq!(Copies::parse(&longer), None);
+        }
+
+        #[test]
+        fn brought_copies_are_added(sightings in vec(sighting(), 3..6), n in 1..8_usize) {
+            let copies_of = |sightings: &[Sighting]| {
+                let mut copies = None;
+                for sighting in sightings {
+                    copies = Some(Copies::with(copies.as_ref(), sighting.clone(), None, n));
+                }
+                copies.unwrap()
+            };
+            let (last, rest) = sightings.split_last().unwrap();
+            let (before, brought) = rest.split_at(1);
+            let (before, brought) = (copies_of(before), copies_of(brought));
+            let both = Copies::with(Some(&before), last.clone(), Some(&brought), n);
+            prop_assert_eq!(both, copies_of(&sightings));
         }
 
         #[test]

@@ -47,7 +47,8 @@ pub struct Document {
     /// The documents that were refused as copies of the document. Stored only in a database that
     /// keeps [copies](crate::Builder::copies); `None` without a copy. A document that is inserted
     /// or loaded with copies, as from an export, keeps the copies; an upsert without copies keeps
-    /// the stored copies.
+    /// the stored copies. A document that is refused as a copy brings its copies to the document
+    /// that it repeats.
     #[cfg_attr(feature = "serde", serde(default))]
     pub copies: Option<Copies>,
     /// The scope, a name of 1 to 64 bytes without control characters, such as a language or a

@@ -303,7 +303,7 @@ mod tests {
             seen: Timestamp(7),
             kind: SightingKind::Same,
         };
-        Copies::with(None, sighting, 1)
+        Copies::with(None, sighting, None, 1)
     }
 
     #[test]

@@ -229,7 +229,8 @@ impl<'d> UniqueLoad<'d> {
         Ok(was_refused && !is_known(document.id)?)
     }
 
-    /// Adds a refused document to the copies of a document that is kept or stored.
+    /// Adds a refused document, and the copies that it brings, to the copies of a document that is
+    /// kept or stored.
     fn add_copy(&mut self, original: DocId, document: &Document, kind: SightingKind) -> Result<()> {
         let newest = self.load.newest_copies();
         if newest == 0 {
@@ -240,11 +241,16 @@ impl<'d> UniqueLoad<'d> {
             seen: document.arrival.unwrap_or_else(Timestamp::now),
             kind,
         };
-        let hash = refused_hash(&sighting.document);
-        self.copies.refused.insert(hash, (original, sighting.seen));
+        let own = document.copies.as_ref();
+        let brought = own.map_or(&[][..], |own| &own.newest);
+        for refused in brought.iter().rev().chain([&sighting]) {
+            let hash = refused_hash(&refused.document);
+            self.copies.refused.insert(hash, (original, refused.seen));
+        }
         self.text_bytes += size_of::<Sighting>() + document.key.as_ref().map_or(0, String::len);
+        self.text_bytes += own.map_or(0, Copies::len_bytes);
         if let Some(kept) = self.kept.get_mut(&original) {
-            kept.copies = Some(Copies::with(kept.copies.as_ref(), sighting, newest));
+            kept.copies = Some(Copies::with(kept.copies.as_ref(), sighting, own, newest));
             return Ok(());
         }
         let Some(view) = &self.stored else {
@@ -254,7 +260,7 @@ impl<'d> UniqueLoad<'d> {
             Some(copies) => Some(copies),
             None => view.copies(original)?,
         };
-        let copies = Copies::with(before.as_deref(), sighting, newest);
+        let copies = Copies::with(before.as_deref(), sighting, own, newest);
         self.copies.of_stored.insert(original, Arc::new(copies));
         Ok(())
     }

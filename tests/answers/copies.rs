@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-use simdb::copies::SightingKind;
+use simdb::copies::{Copies, Sighting, SightingKind};
 use simdb::{
     Builder, Change, Database, DocId, DocRef, Document, Error, Fingerprint, OnExists, Outcome,
     SimilarRule, Snapshot, Timestamp,
@@ -27,10 +27,11 @@ fn changes(sequence: &mut SplitMix, has_keys: bool) -> Vec<Change> {
         let id = sequence.below(400);
         let document = document(id, fingerprint.bits())
             .with_arrival(1_700_000_000_000 + sequence.below(1 << 30));
-        let document = match id % 3 {
+        let mut document = match id % 3 {
             0 => document,
             _ => document.with_text(format!("the text of document {id}")),
         };
+        document.copies = (sequence.below(8) == 0).then(|| brought(sequence, has_keys));
         let change = match sequence.below(12) {
             0 => Change::Remove(DocId(id)),
             1 => Change::Upsert(document),
@@ -45,6 +46,26 @@ fn changes(sequence: &mut SplitMix, has_keys: bool) -> Vec<Change> {
         }
     };
     (0..sequence.below(60)).map(|_| change(sequence)).collect()
+}
+
+/// The copies that a document brings, as from an export.
+fn brought(sequence: &mut SplitMix, has_keys: bool) -> Copies {
+    let seen = Timestamp(1_700_000_000_000 + sequence.below(1 << 30));
+    let refused = document(sequence.below(400), 0);
+    let refused = match has_keys {
+        true => keyed(refused),
+        false => refused,
+    };
+    Copies {
+        count: 1 + sequence.below(4),
+        first_seen: Timestamp(seen.0 - sequence.below(1 << 20)),
+        last_seen: seen,
+        newest: vec![Sighting {
+            document: refused.doc_ref(),
+            seen,
+            kind: SightingKind::Same,
+        }],
+    }
 }
 
 fn assert_holds_copies(snapshot: &Snapshot, model: &Model) {

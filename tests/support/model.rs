@@ -243,6 +243,9 @@ impl Model {
             seen,
             kind,
         };
+        if let Some(brought) = &document.copies {
+            self.refused.extend(refusals_of(brought, original));
+        }
         self.refused.extend([Refusal::of(&sighting, original)]);
         let original = self.documents.get_mut(&original).expect("it was found");
         let copies = original.copies.get_or_insert(Copies {
@@ -254,6 +257,12 @@ impl Model {
         copies.count += 1;
         copies.first_seen = copies.first_seen.min(seen);
         copies.last_seen = copies.last_seen.max(seen);
+        if let Some(brought) = &document.copies {
+            copies.count += brought.count;
+            copies.first_seen = copies.first_seen.min(brought.first_seen);
+            copies.last_seen = copies.last_seen.max(brought.last_seen);
+            copies.newest.splice(0..0, brought.newest.clone());
+        }
         copies.newest.insert(0, sighting);
         copies.newest.truncate(self.newest_copies);
     }

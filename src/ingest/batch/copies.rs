@@ -8,8 +8,8 @@ use crate::error::Result;
 use crate::ids::DocId;
 use crate::ingest::{Outcome, PreparedChange};
 use crate::measure::containment::Verdict;
-use crate::record::refused_hash;
-use crate::store::{Refused, TextEdit, ViewAccess};
+use crate::record::{Record, refused_hash};
+use crate::store::{Refused, TextEdit, ViewAccess, refused_of};
 
 impl<A: ViewAccess> Batch<A> {
     /// Returns `true` if a change was refused before as a copy, within the window, or of a document
@@ -34,7 +34,7 @@ impl<A: ViewAccess> Batch<A> {
         self.view.has_window()
     }
 
-    /// Adds a refused document to the copies of a document.
+    /// Adds a refused document, and the copies that it brings, to the copies of a document.
     pub(super) fn add_copy(
         &mut self,
         id: DocId,
@@ -53,10 +53,15 @@ impl<A: ViewAccess> Batch<A> {
             kind,
         };
         let before = self.copies_of(id)?;
-        let copies = Copies::with(before.as_deref(), sighting, self.view.newest_copies());
-        let value = if self.has_window() { seen.0 } else { id.0 };
+        let own = prepared.text.record().and_then(Record::copies);
+        let newest = self.view.newest_copies();
+        let copies = Copies::with(before.as_deref(), sighting, own.as_ref(), newest);
+        let has_window = self.has_window();
+        let value = if has_window { seen.0 } else { id.0 };
+        let mut refused = own.map_or(Vec::new(), |own| refused_of(&own, id, has_window));
+        refused.push(Refused { hash, value });
         self.text_bytes += copies.len_bytes();
-        self.set_copies(id, Some(Arc::new(copies)), vec![Refused { hash, value }]);
+        self.set_copies(id, Some(Arc::new(copies)), refused);
         Ok(())
     }
 

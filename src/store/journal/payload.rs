@@ -307,7 +307,7 @@ pub(super) mod tests {
                 seen: Timestamp(9),
                 kind: SightingKind::Alike,
             };
-            Arc::new(Copies::with(None, sighting, 1))
+            Arc::new(Copies::with(None, sighting, None, 1))
         }));
         let refused = vec(any::<(u64, u64)>(), 0..3);
         (state, refused).prop_map(|(state, refused)| {

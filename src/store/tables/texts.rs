@@ -456,7 +456,7 @@ mod tests {
             seen: Timestamp(1 << 40),
             kind: SightingKind::Duplicate { distance: 3 },
         };
-        let copies = Copies::with(None, sighting, 1);
+        let copies = Copies::with(None, sighting, None, 1);
         let long = "the cat sat on the mat. ".repeat(500);
         let fields = Record::new(None, None, Some("{}"), None, Some(&long));
         let no_text = Record::new(None, None, Some("{}"), Some(&copies), None);
