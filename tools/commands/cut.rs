@@ -139,11 +139,11 @@ impl Cut {
             ..self.copy.input.document_fields()?
         };
         let inputs = self.copy.input.inputs()?;
-        let format = self.copy.check_inputs(&inputs, &fields, None)?;
+        let format = self.copy.check_inputs(&inputs, &fields, &[])?;
         let outputs = self.copy.check_outputs(&inputs, format, &[], &None)?;
         let interrupt = Interrupt::listen()?;
         let text = self.copy.input.text_field();
-        let mut corpus = CorpusOutput::create(outputs.corpus, format, &inputs, None, text)?;
+        let mut corpus = CorpusOutput::create(outputs.corpus, format, &inputs, Vec::new(), text)?;
         let report = outputs.report.map(RecordReport::create).transpose()?;
         let folder = self.copy.temporary_folder()?;
         let inputs = copies_of_streams(inputs, folder.path(), &interrupt)?;
@@ -205,7 +205,7 @@ impl BlockCut<'_> {
             });
         };
         let Some(text) = &record.content.text else {
-            return Ok(CopyDecision::Keep(None));
+            return Ok(CopyDecision::Keep(Vec::new()));
         };
         // The repeated blocks of which this document is the first, in order.
         let mut first = Vec::new();
@@ -243,7 +243,7 @@ impl BlockCut<'_> {
             }
         }
         let Some(rest) = rest else {
-            return Ok(CopyDecision::Keep(None));
+            return Ok(CopyDecision::Keep(Vec::new()));
         };
         self.summary.changed += 1;
         self.summary.emptied += u64::from(!rest.contains(char::is_alphanumeric));

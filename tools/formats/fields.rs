@@ -26,8 +26,11 @@ pub struct DocumentFields {
     pub scope: Option<String>,
     /// The fields to keep with each document. The fields of a kept object are kept one by one.
     pub keep: Vec<String>,
-    /// The copies of a document, as an export has them; `None` if copies are not read.
+    /// The copies of a document, as an export has them, or their number; `None` if copies are not
+    /// read.
     pub copies: Option<String>,
+    /// The times of the first and the last copy, beside their number.
+    pub copies_times: Option<[String; 2]>,
     /// `None` if texts are not read.
     pub text: Option<String>,
     /// The fields whose values follow the value of `text`, at most [`MAX_MORE_TEXTS`].
@@ -61,6 +64,7 @@ impl Default for DocumentFields {
             scope: None,
             keep: Vec::new(),
             copies: None,
+            copies_times: None,
             text: None,
             more_texts: Vec::new(),
             fingerprint: None,
@@ -108,6 +112,8 @@ pub enum DocumentPart {
     Group,
     /// The copies of the document. A document may have none.
     Copies,
+    FirstCopy,
+    LastCopy,
 }
 
 /// A text has at most four fields.
@@ -116,7 +122,7 @@ pub const MAX_MORE_TEXTS: usize = DocumentPart::MORE_TEXTS.len();
 impl DocumentPart {
     const MORE_TEXTS: [Self; 3] = [Self::SecondText, Self::ThirdText, Self::FourthText];
 
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Id,
         Self::Key,
         Self::Scope,
@@ -130,6 +136,8 @@ impl DocumentPart {
         Self::Score,
         Self::Group,
         Self::Copies,
+        Self::FirstCopy,
+        Self::LastCopy,
         // Last, so that an option that names a field `reliable` takes precedence.
         Self::Reliable,
     ];
@@ -148,7 +156,7 @@ impl DocumentPart {
             Self::Time => Some("--time"),
             Self::Score => Some("--score"),
             Self::Group => Some("--within or --across"),
-            Self::Copies => Some("--copies-from"),
+            Self::Copies | Self::FirstCopy | Self::LastCopy => Some("--copies-from"),
         }
     }
 }
@@ -215,6 +223,8 @@ impl DocumentFields {
             DocumentPart::Score => self.score.as_ref(),
             DocumentPart::Group => self.group.as_ref(),
             DocumentPart::Copies => self.copies.as_ref(),
+            DocumentPart::FirstCopy => self.copies_times.as_ref().map(|[first, _]| first),
+            DocumentPart::LastCopy => self.copies_times.as_ref().map(|[_, last]| last),
         }
         .map(String::as_str)
     }
@@ -313,15 +323,16 @@ impl DocumentFields {
             Some(fingerprint) => Some((fingerprint, is_reliable(values)?)),
             None => None,
         };
+        let arrival = self.arrival(values)?;
         Ok(DocumentContent {
             key: self.key(values)?,
             scope: self.scope(values)?,
             fields: fields_of(values.take_kept()?)?,
-            copies: self.copies(values)?,
+            copies: self.copies(values, arrival)?,
             text,
             fingerprint,
             features: self.part(values, DocumentPart::Features, features_of)?,
-            arrival: self.arrival(values)?,
+            arrival,
             score: self.part(values, DocumentPart::Score, score_of)?,
             group: self.part(values, DocumentPart::Group, group_of)?,
         })
@@ -385,22 +396,69 @@ impl DocumentFields {
         })
     }
 
-    /// The copies of the document; `None` without a copy.
-    fn copies<V: PartValues>(&self, values: &mut V) -> Result<Option<Copies>, String> {
+    /// The copies of the document, as an export has them, or their number; `None` without a copy.
+    fn copies<V: PartValues>(
+        &self,
+        values: &mut V,
+        arrival: Option<Timestamp>,
+    ) -> Result<Option<Copies>, String> {
         let Some(name) = self.name(DocumentPart::Copies) else {
             return Ok(None);
         };
         let value = values
             .take(DocumentPart::Copies)?
             .map(FieldValue::into_json);
-        let copies = match value {
-            None | Some(Value::Null) => Ok(None),
+        let invalid = |error: serde_json::Error| in_field::<V>(name)(error.to_string());
+        let value = match value {
             // A column of CSV.
-            Some(Value::String(text)) if text.is_empty() => Ok(None),
-            Some(Value::String(text)) => serde_json::from_str(&text).map(Some),
-            Some(value) => serde_json::from_value(value).map(Some),
+            Some(Value::String(text)) if text.is_empty() => None,
+            Some(Value::String(text)) => Some(serde_json::from_str(&text).map_err(invalid)?),
+            value => value,
         };
-        copies.map_err(|error| in_field::<V>(name)(error.to_string()))
+        match value.unwrap_or_default() {
+            Value::Null => Ok(None),
+            Value::Number(number) => {
+                let count = number.as_u64();
+                let count = count.ok_or_else(|| in_field::<V>(name)(no_count(&number)))?;
+                let arrival = arrival.unwrap_or_else(Timestamp::now);
+                let first = self.time_in(values, DocumentPart::FirstCopy)?;
+                let last = self.time_in(values, DocumentPart::LastCopy)?;
+                let (first, last) = (first.unwrap_or(arrival), last.unwrap_or(arrival));
+                Ok((count > 0).then(|| Copies {
+                    count,
+                    first_seen: first.min(last),
+                    last_seen: first.max(last),
+                    newest: Vec::new(),
+                }))
+            }
+            value => serde_json::from_value(value).map(Some).map_err(invalid),
+        }
+    }
+
+    /// The time of a part; `None` if the time is missing, null or empty.
+    fn time_in<V: PartValues>(
+        &self,
+        values: &mut V,
+        part: DocumentPart,
+    ) -> Result<Option<Timestamp>, String> {
+        let Some(name) = self.name(part) else {
+            return Ok(None);
+        };
+        let time = match values.take(part)? {
+            None | Some(FieldValue::Json(Value::Null)) => return Ok(None),
+            Some(FieldValue::Json(Value::String(text))) if text.trim().is_empty() => {
+                return Ok(None);
+            }
+            Some(value) => self.time_of(value),
+        };
+        time.map(Some).map_err(in_field::<V>(name))
+    }
+
+    fn time_of(&self, value: FieldValue) -> Result<Timestamp, String> {
+        match value {
+            FieldValue::Millis(ms) => time_of_ms(ms),
+            value => self.time_rules.time_of(&value.into_json()),
+        }
     }
 
     /// The name of the scope; `None` for the empty scope.
@@ -416,24 +474,9 @@ impl DocumentFields {
 
     /// The arrival time; `None` for a document that arrives now.
     fn arrival<V: PartValues>(&self, values: &mut V) -> Result<Option<Timestamp>, String> {
-        let Some(name) = self.name(DocumentPart::Time) else {
-            return Ok(None);
-        };
-        match values.take(DocumentPart::Time)? {
-            None | Some(FieldValue::Json(Value::Null)) if self.time_rules.or_now => Ok(None),
-            Some(FieldValue::Json(Value::String(text)))
-                if self.time_rules.or_now && text.trim().is_empty() =>
-            {
-                Ok(None)
-            }
-            None => Err(missing::<V>(name)),
-            Some(value) => {
-                let time = match value {
-                    FieldValue::Millis(ms) => time_of_ms(ms),
-                    value => self.time_rules.time_of(&value.into_json()),
-                };
-                time.map(Some).map_err(in_field::<V>(name))
-            }
+        match self.time_rules.or_now {
+            true => self.time_in(values, DocumentPart::Time),
+            false => self.part(values, DocumentPart::Time, |value| self.time_of(value)),
         }
     }
 
@@ -498,6 +541,10 @@ fn fields_of(kept: Map<String, Value>) -> Result<Option<String>, String> {
         )),
         _ => Ok(fields),
     }
+}
+
+fn no_count(number: &serde_json::Number) -> String {
+    format!("{number} is no number of copies")
 }
 
 fn is_reliable<V: PartValues>(values: &mut V) -> Result<bool, String> {

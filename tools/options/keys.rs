@@ -44,12 +44,20 @@ pub struct KeyOptions {
     )]
     pub keep: Vec<String>,
 
-    /// The field or column that holds the copies of a document, as `copies` in an export
+    /// The field or column that holds the copies of a document, as `copies` in an export, or the
+    /// fields of their number, first time and last time, as `dedup --with-copies` writes them
     ///
-    /// An object, or its JSON in a string; null or an empty string without a copy.
-    /// The database must count copies: see --copies.
-    #[arg(long, value_name = "FIELD", help_heading = "Input")]
-    pub copies_from: Option<String>,
+    /// An object, its JSON in a string, or a number; null or an empty string without a copy.
+    /// Without times, copies were seen when the document arrived. With --unique, a document that is
+    /// dropped brings its copies to the document that it repeats. The database must count copies:
+    /// see --copies.
+    #[arg(
+        long,
+        value_name = "FIELD[,FIRST,LAST]",
+        value_delimiter = ',',
+        help_heading = "Input"
+    )]
+    pub copies_from: Vec<String>,
 }
 
 impl KeyOptions {
@@ -67,11 +75,18 @@ impl KeyOptions {
             self.scope.is_none() || self.scope != self.key && !is_named(&self.scope),
             "--scope names a field of another option; it must be a field of its own"
         );
+        let (copies, copies_times) = match &self.copies_from[..] {
+            [] => (None, None),
+            [copies] => (Some(copies.clone()), None),
+            [copies, first, last] => (Some(copies.clone()), Some([first.clone(), last.clone()])),
+            _ => bail!("--copies-from takes one field, or three: COPIES,FIRST,LAST"),
+        };
         Ok(DocumentFields {
             key: self.key.clone(),
             scope: self.scope.clone(),
             keep: self.keep.clone(),
-            copies: self.copies_from.clone(),
+            copies,
+            copies_times,
             ..fields
         })
     }
@@ -108,7 +123,7 @@ impl KeyOptions {
             "--keep needs a database that keeps fields; load into a new database, or leave --keep out"
         );
         ensure!(
-            self.copies_from.is_none() || settings.copies.is_some(),
+            self.copies_from.is_empty() || settings.copies.is_some(),
             "--copies-from needs a database that counts copies; load into a new database with --copies"
         );
         Ok(())

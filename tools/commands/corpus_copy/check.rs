@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail, ensure};
 
 use super::CopyOptions;
-use super::mark::check_names;
+use super::added::check_names;
 use super::output::{file_name, is_folder};
 use crate::console::paths::{OutputPath, OutputPaths, is_stdout};
 use crate::corpus::inputs::{Input, reserve_inputs};
-use crate::formats::copy::MarkNames;
+use crate::formats::copy::AddedField;
 use crate::formats::input::Compression;
 use crate::formats::parquet::ParquetFile;
 use crate::formats::parquet::columns::{document_columns, has_default_names};
-use crate::formats::parquet::copy::{MOST_GROUPS, check_marks};
+use crate::formats::parquet::copy::{MOST_GROUPS, check_added};
 use crate::formats::parquet::metadata::recipe_of;
 use crate::formats::parquet::same_columns::check_same_columns;
 use crate::formats::{DocumentFields, Format};
@@ -48,7 +48,7 @@ impl CopyOptions {
         &self,
         inputs: &[Input],
         fields: &DocumentFields,
-        marks: Option<MarkNames<'_>>,
+        added: &[AddedField<'_>],
     ) -> Result<Format> {
         let Some(Input { source, format }) = inputs.first() else {
             bail!("there is nothing to read");
@@ -68,15 +68,17 @@ impl CopyOptions {
                      simdb-cli clusters"
                 )
             }
-            Format::Parquet => self.check_parquet(inputs, fields, marks)?,
+            Format::Parquet => self.check_parquet(inputs, fields, added)?,
             Format::Lines if fields.score.is_some() => {
                 bail!("plain lines have no field for --score; use jsonl, csv or tsv")
             }
             Format::Lines if fields.group.is_some() => {
                 bail!("plain lines have no field for --within or --across; use jsonl, csv or tsv")
             }
-            Format::Lines if marks.is_some() => {
-                bail!("plain lines have no fields for --mark; use jsonl, csv or tsv")
+            Format::Lines => {
+                if let Some(AddedField { option, .. }) = added.first() {
+                    bail!("plain lines have no fields for {option}; use jsonl, csv or tsv")
+                }
             }
             _ => {}
         }
@@ -87,7 +89,7 @@ impl CopyOptions {
                 self.output.display()
             );
         }
-        check_names(marks, *format)?;
+        check_names(added, *format)?;
         Ok(*format)
     }
 
@@ -96,7 +98,7 @@ impl CopyOptions {
         &self,
         inputs: &[Input],
         fields: &DocumentFields,
-        marks: Option<MarkNames<'_>>,
+        added: &[AddedField<'_>],
     ) -> Result<()> {
         let output = self.output.display();
         if Compression::of(&self.output) != Compression::None {
@@ -115,7 +117,7 @@ impl CopyOptions {
         let mut first = None;
         let (mut names, mut groups) = (HashMap::new(), 0);
         for input in inputs {
-            let file = open_checked(input, fields, marks)?;
+            let file = open_checked(input, fields, added)?;
             // A folder has a file for each input, so only the names must differ.
             if is_folder {
                 if let Some(other) = names.insert(file_name(input)?, input) {
@@ -182,7 +184,7 @@ impl CopyOptions {
 fn open_checked(
     input: &Input,
     fields: &DocumentFields,
-    marks: Option<MarkNames<'_>>,
+    added: &[AddedField<'_>],
 ) -> Result<ParquetFile> {
     let file = ParquetFile::open(&input.source, &Default::default())?;
     // The copy gets the metadata of the first file, which would be wrong for fingerprints of
@@ -195,9 +197,7 @@ fn open_checked(
             input.source.name()
         );
     }
-    if let Some(names) = marks {
-        check_marks(&file, names)?;
-    }
+    check_added(&file, added)?;
     document_columns(&file, fields)?;
     Ok(file)
 }

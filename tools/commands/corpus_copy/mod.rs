@@ -1,11 +1,11 @@
 //! The copy of a corpus, record by record, by `dedup` and `cut`.
 //!
 //! - [`CopyOptions`], [`check`]: the options of both verbs, and the checks before inputs are read
-//! - [`output`], [`text_copy`], [`mark`], [`rewrite`]: the new corpus
+//! - [`output`], [`text_copy`], [`added`], [`rewrite`]: the new corpus
 
+mod added;
 pub mod check;
 mod compressed_file;
-mod mark;
 pub mod output;
 mod rewrite;
 mod text_copy;

@@ -13,7 +13,7 @@ use crate::console::file::{OutputFile, OutputFolder};
 use crate::console::paths::OutputPath;
 use crate::corpus::inputs::Input;
 use crate::corpus::records::InputRecords;
-use crate::formats::copy::{CopyDecision, MarkNames, NextDecision};
+use crate::formats::copy::{AddedField, CopyDecision, NextDecision};
 use crate::formats::input::Compression;
 use crate::formats::parquet::ParquetFile;
 use crate::formats::parquet::copy::ParquetCopy;
@@ -27,7 +27,7 @@ pub enum CorpusOutput<'o> {
     /// A folder with a Parquet file for each input.
     Folder {
         folder: OutputFolder,
-        marks: Option<MarkNames<'o>>,
+        added: Vec<AddedField<'o>>,
         text: String,
     },
 }
@@ -49,20 +49,20 @@ fn open(input: &Input) -> Result<Arc<ParquetFile>> {
 }
 
 impl<'o> CorpusOutput<'o> {
-    /// Creates the output for a copy of these inputs. `text` is the field of texts that are
-    /// replaced.
+    /// Creates the output for a copy of these inputs, with these fields added. `text` is the field
+    /// of texts that are replaced.
     pub fn create(
         output: OutputPath,
         format: Format,
         inputs: &[Input],
-        marks: Option<MarkNames<'o>>,
+        added: Vec<AddedField<'o>>,
         text: String,
     ) -> Result<Self> {
         if is_folder(output.path(), format) {
             let folder = OutputFolder::create(output)?;
             return Ok(Self::Folder {
                 folder,
-                marks,
+                added,
                 text,
             });
         }
@@ -71,7 +71,7 @@ impl<'o> CorpusOutput<'o> {
         if format != Format::Parquet {
             let file = CompressedFile::new(file, compression)?;
             return Ok(Self::Text(Box::new(TextCopy::new(
-                file, format, marks, text,
+                file, format, added, text,
             ))));
         }
         let first = open(inputs.first().context("there is nothing to read")?)?;
@@ -83,7 +83,7 @@ impl<'o> CorpusOutput<'o> {
             }
             packed_like = open(input)?;
         }
-        let copy = ParquetCopy::new(&first, &packed_like, marks, file)?;
+        let copy = ParquetCopy::new(&first, &packed_like, &added, file)?;
         let copy = copy.rewriting(&text);
         Ok(Self::Parquet(Box::new(copy)))
     }
@@ -109,7 +109,7 @@ impl<'o> CorpusOutput<'o> {
             Self::Parquet(copy) => copy.copy(&*open(input)?, next),
             Self::Folder {
                 folder,
-                marks,
+                added,
                 text,
             } => {
                 let name = file_name(input)?;
@@ -119,7 +119,7 @@ impl<'o> CorpusOutput<'o> {
                 };
                 let file = open(input)?;
                 let output = BufWriter::new(folder.file(name).with_context(cannot)?);
-                let copy = ParquetCopy::new(&file, &file, *marks, output)?;
+                let copy = ParquetCopy::new(&file, &file, added, output)?;
                 let mut copy = copy.rewriting(text);
                 copy.copy(&file, next)?;
                 let output = copy.finish()?.into_inner().with_context(cannot)?;

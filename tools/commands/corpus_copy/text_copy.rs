@@ -1,4 +1,4 @@
-//! [`TextCopy`]: copies records of text, byte for byte, with marks or with other texts.
+//! [`TextCopy`]: copies records of text, byte for byte, with added fields or with other texts.
 //!
 //! A record extends from its first line to the first line of the next record, so the copy does not
 //! depend on how the record is parsed.
@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::added::{add_to_head, add_to_record};
 use super::compressed_file::CompressedFile;
-use super::mark::{mark_head, mark_record};
 use super::rewrite::{TextField, rewrite_record};
 use crate::corpus::inputs::Input;
-use crate::formats::copy::{CopyDecision, MarkNames, NextDecision};
+use crate::formats::copy::{AddedField, CopyDecision, NextDecision};
 use crate::formats::input::InputStream;
 use crate::formats::table::{Dialect, fields_of};
 use crate::formats::{Format, MAX_LINE_BYTES};
@@ -20,7 +20,7 @@ use crate::formats::{Format, MAX_LINE_BYTES};
 pub struct TextCopy<'o> {
     pub file: CompressedFile,
     format: Format,
-    marks: Option<MarkNames<'o>>,
+    added: Vec<AddedField<'o>>,
     text: TextField,
     /// The header of the first input.
     head: Option<Vec<u8>>,
@@ -33,13 +33,13 @@ impl<'o> TextCopy<'o> {
     pub fn new(
         file: CompressedFile,
         format: Format,
-        marks: Option<MarkNames<'o>>,
+        added: Vec<AddedField<'o>>,
         text: String,
     ) -> Self {
         Self {
             file,
             format,
-            marks,
+            added,
             text: TextField {
                 name: text,
                 column: None,
@@ -88,31 +88,31 @@ impl<'o> TextCopy<'o> {
         until: Option<u64>,
         decision: Option<CopyDecision>,
     ) -> Result<()> {
-        match (decision, self.marks) {
-            (None, _) => match Dialect::of(self.format) {
+        match decision {
+            None => match Dialect::of(self.format) {
                 Some(dialect) => self.copy_head(lines.gather_before(until)?, dialect),
                 None => lines.take_before(until, &mut |bytes| self.write(bytes)),
             },
-            (Some(CopyDecision::Drop), _) => lines.take_before(until, &mut |_| Ok(())),
-            (Some(CopyDecision::Keep(_) | CopyDecision::Unread), None) => {
+            Some(CopyDecision::Drop) => lines.take_before(until, &mut |_| Ok(())),
+            Some(CopyDecision::Keep(_) | CopyDecision::Unread) if self.added.is_empty() => {
                 self.begin_line()?;
                 lines.take_before(until, &mut |bytes| self.write(bytes))
             }
-            (Some(CopyDecision::Rewrite(text)), _) => {
+            Some(CopyDecision::Rewrite(text)) => {
                 let record = lines.gather_before(until)?;
                 self.begin_line()?;
                 self.write(&rewrite_record(&record, self.format, &self.text, &text)?)
             }
-            (Some(CopyDecision::Unread), Some(names)) => {
+            Some(CopyDecision::Unread) => {
                 let record = lines.gather_before(until)?;
                 self.begin_line()?;
-                let marked = mark_record(&record, self.format, names, None);
-                self.write(&marked.unwrap_or(record))
+                let with_added = add_to_record(&record, self.format, &self.added, &[]);
+                self.write(&with_added.unwrap_or(record))
             }
-            (Some(CopyDecision::Keep(mark)), Some(names)) => {
+            Some(CopyDecision::Keep(values)) => {
                 let record = lines.gather_before(until)?;
                 self.begin_line()?;
-                self.write(&mark_record(&record, self.format, names, mark)?)
+                self.write(&add_to_record(&record, self.format, &self.added, &values)?)
             }
         }
     }
@@ -130,10 +130,7 @@ impl<'o> TextCopy<'o> {
         let columns = fields_of(trim_head(&head), dialect);
         let mut names = columns.iter().map(|(_, name)| name);
         self.text.column = names.position(|name| name == self.text.name.as_bytes());
-        match self.marks {
-            Some(names) => self.write(&mark_head(&head, &columns, dialect, names)?)?,
-            None => self.write(&head)?,
-        }
+        self.write(&add_to_head(&head, &columns, dialect, &self.added)?)?;
         self.head = Some(head);
         Ok(())
     }

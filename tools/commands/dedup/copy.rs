@@ -7,7 +7,7 @@ use std::hash::BuildHasher;
 use anyhow::{Result, bail};
 use simdb::{Database, Snapshot};
 
-use super::decisions::{Decisions, Removal};
+use super::decisions::{CopyCount, Decisions, Removal};
 use super::options::Dedup;
 use super::removals::RemovalReport;
 use super::summary::DedupSummary;
@@ -17,13 +17,15 @@ use crate::corpus::bulk;
 use crate::corpus::memory::MemoryBudget;
 use crate::corpus::statistics::{Rejected, Statistics};
 use crate::corpus::uncompared::Uncompared;
-use crate::formats::copy::{CopyDecision, KeeperMark};
+use crate::formats::copy::CopyDecision;
 use crate::formats::{DocumentContent, Item};
 use crate::options::OnBadRecord;
 
 pub struct Copier<'c> {
     pub options: &'c Dedup,
     pub decisions: &'c Decisions,
+    /// The copies of each keeper; empty without `--with-copies`.
+    pub copies: &'c HashMap<u64, CopyCount>,
     /// The loaded corpus.
     pub corpus: &'c Snapshot,
     /// The database of `--against`.
@@ -94,7 +96,7 @@ impl Copier<'_> {
         }
         let Some(removal) = removal else {
             self.summary.kept += 1;
-            return Ok(CopyDecision::Keep(None));
+            return Ok(CopyDecision::Keep(self.values_of_kept(id)));
         };
         self.summary.removed += 1;
         self.summary.against += u64::from(removal.cluster.is_none());
@@ -128,10 +130,22 @@ impl Copier<'_> {
             keeper, distance, ..
         } = removal;
         Ok(if self.options.mark.is_some() {
-            CopyDecision::Keep(Some(KeeperMark { keeper, distance }))
+            CopyDecision::Keep(vec![Some(keeper), distance.map(u64::from)])
         } else {
             CopyDecision::Drop
         })
+    }
+
+    /// The values of the fields that are added to a kept record.
+    fn values_of_kept(&self, id: u64) -> Vec<Option<u64>> {
+        let marks = self.options.mark.as_ref().map_or(0, |names| names.len());
+        let mut values = vec![None; marks];
+        if self.options.with_copies.is_some() {
+            let CopyCount { count, seen } = self.copies.get(&id).copied().unwrap_or_default();
+            values.push(Some(count));
+            values.extend(seen.map_or([None; 2], |seen| seen.map(|time| Some(time.0))));
+        }
+        values
     }
 
     /// The frames that were not compared of a text, for the report.

@@ -8,7 +8,9 @@ use rayon::prelude::*;
 use simdb::clusters::ClustersEvent;
 use simdb::containment::Verdict;
 use simdb::join::{Checkpoints, JoinCheckpoint};
-use simdb::{Change, Database, DocId, Document, Error, Fingerprint, Snapshot, TextFingerprint};
+use simdb::{
+    Change, Database, DocId, Document, Error, Fingerprint, Snapshot, TextFingerprint, Timestamp,
+};
 
 use super::checkpoint::CheckpointFile;
 use super::columns::DecisionColumns;
@@ -44,6 +46,14 @@ impl Removal {
             cluster,
         }
     }
+}
+
+/// The copies of a keeper.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CopyCount {
+    pub count: u64,
+    /// The times of the first and the last copy; `None` if documents have no times.
+    pub seen: Option<[Timestamp; 2]>,
 }
 
 /// The documents to remove, by their ids. All other documents are kept.
@@ -293,6 +303,37 @@ impl Decisions {
             );
         }
         Ok(outcome?)
+    }
+
+    /// The copies of each keeper in the corpus.
+    pub fn copies(
+        &self,
+        corpus: &Snapshot,
+        options: &Dedup,
+        interrupt: &Interrupt,
+    ) -> Result<HashMap<u64, CopyCount>> {
+        let mut copies: HashMap<u64, CopyCount> = HashMap::new();
+        let has_times = options.copy.input.fields.time.is_some();
+        let mut removed: Vec<_> = self.removed.iter().collect();
+        // In the order of the table.
+        removed.sort_unstable_by_key(|(id, _)| **id);
+        for (id, removal) in removed {
+            if removal.cluster.is_none() {
+                continue;
+            }
+            let copies = copies.entry(removal.keeper).or_default();
+            copies.count += 1;
+            if !has_times {
+                continue;
+            }
+            interrupt.check()?;
+            let document = corpus.get(DocId(*id))?;
+            if let Some(time) = document.and_then(|document| document.arrival) {
+                let [first, last] = copies.seen.unwrap_or([time; 2]);
+                copies.seen = Some([first.min(time), last.max(time)]);
+            }
+        }
+        Ok(copies)
     }
 
     fn take(&mut self, event: ClustersEvent<'_>, options: &Dedup) {

@@ -20,6 +20,7 @@ mod restore;
 mod sample;
 mod summary;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -58,10 +59,10 @@ impl Dedup {
         // All checks come before the first pass, which may take hours.
         self.check()?;
         let inputs = self.copy.input.inputs()?;
-        let marks = self.marks();
+        let added = self.added();
         let format = self
             .copy
-            .check_inputs(&inputs, &self.document_fields()?, marks)?;
+            .check_inputs(&inputs, &self.document_fields()?, &added)?;
         // No output may replace the checkpoint, from which the command continues.
         let checkpoint = path_of(&self.copy.output);
         let mut reserved = vec![(checkpoint.as_path(), "the checkpoint")];
@@ -85,7 +86,7 @@ impl Dedup {
         // The outputs are created before the first pass too: a folder without write permission is
         // an error now, not after hours.
         let text = self.copy.input.text_field();
-        let mut corpus = CorpusOutput::create(outputs.corpus, format, &inputs, marks, text)?;
+        let mut corpus = CorpusOutput::create(outputs.corpus, format, &inputs, added, text)?;
         let report = outputs.report.map(RecordReport::create).transpose()?;
         let decision = self.clustering.decision();
         let sample = outputs.page.map(RemovalSample::create).transpose()?;
@@ -155,9 +156,14 @@ impl Dedup {
         // Second pass: copy the records to keep.
         let against_snapshot = against.as_ref().map(Database::snapshot).transpose()?;
         let corpus_snapshot = loaded.database.snapshot()?;
+        let copies = match options.with_copies {
+            Some(_) => decisions.copies(&corpus_snapshot, options, &interrupt)?,
+            None => HashMap::new(),
+        };
         let copier = Copier {
             options,
             decisions: &decisions,
+            copies: &copies,
             corpus: &corpus_snapshot,
             against: against_snapshot.as_ref(),
             uncompared: uncompared.as_deref(),
@@ -290,6 +296,13 @@ impl Dedup {
         let settings = database.settings();
         if self.add {
             self.copy.input.fields.refuse_unkept(settings)?;
+            ensure!(
+                settings.copies.is_none(),
+                "{} counts copies, and --add counts none; leave --add out, write the counts into \
+                 OUTPUT by --with-copies, and add OUTPUT by simdb-load --unique similar \
+                 --copies-from copies",
+                path.display()
+            );
             if settings.frozen {
                 bail!(
                     "{} is frozen: no document can be added to it",

@@ -13,7 +13,7 @@ use crate::commands::corpus_copy::CopyOptions;
 use crate::console::parse_memory;
 use crate::corpus::memory::MemoryBudget;
 use crate::corpus::uncompared::UncomparedRule;
-use crate::formats::copy::MarkNames;
+use crate::formats::copy::{AddedField, AddedKind};
 use crate::formats::{DocumentFields, Textless, Wanted};
 use crate::options::{OnBadRecord, RecipeOptions};
 
@@ -35,6 +35,12 @@ use crate::options::{OnBadRecord, RecipeOptions};
 /// --against first leaves out near-duplicates of the documents in a database, by texts or by
 /// fingerprints as the other options say, then near-duplicates among the remaining documents. --add
 /// puts the kept documents into that database.
+///
+/// --with-copies writes how many documents were left out for each kept document. A database
+/// continues the counts of a corpus that is deduplicated dump by dump: after each run, `simdb-load
+/// DATABASE OUTPUT --unique similar --copies 16 --copies-from copies,first_seen,last_seen` adds the
+/// kept documents. A document whose text a stored text covers is counted as a copy, together with
+/// its own copies. `simdb-cli export DATABASE` writes the corpus with all counts.
 ///
 /// Parquet rows are copied with all their columns and their compression. An INPUT may be a
 /// folder: its files named .parquet are read, in order of their names. If OUTPUT ends in .parquet,
@@ -73,9 +79,9 @@ use crate::options::{OnBadRecord, RecipeOptions};
 /// OUTPUT appears when it is complete. A run that is killed may leave hidden files and folders,
 /// .simdb-* and .OUTPUT.XXXX.new, beside it, and OUTPUT.checkpoint, from which its command
 /// continues. Memory beside --memory: 60 bytes for each document, some 150 bytes for each document
-/// with a near-duplicate, 24 bytes for each document with --score, --within or --across, and, if
-/// ids are repeated, 16 bytes for every document. By fingerprints, 24 bytes for each pair of
-/// different fingerprints.
+/// with a near-duplicate, 80 bytes for each of them with --with-copies, 24 bytes for each document
+/// with --score, --within or --across, and, if ids are repeated, 16 bytes for every document. By
+/// fingerprints, 24 bytes for each pair of different fingerprints.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -90,6 +96,7 @@ Examples:
   simdb-cli dedup crawl/ -o kept.parquet
   simdb-cli dedup crawl/ more.parquet -o kept/ --report removed.jsonl
   simdb-cli dedup today.jsonl -o new.jsonl --against all.simdb --add
+  simdb-cli dedup dump.jsonl -o kept.jsonl --with-copies --time fetched
   simdb-cli dedup shard-07.jsonl -o kept-07.jsonl --clusters clusters.parquet")]
 pub struct Dedup {
     #[command(flatten)]
@@ -207,7 +214,7 @@ pub struct Dedup {
     #[arg(long, value_name = "DATABASE", help_heading = "Duplicates")]
     pub(super) against: Option<PathBuf>,
 
-    /// Add the kept documents to the database of --against
+    /// Add the kept documents to the database of --against, which must not count copies
     #[arg(long, requires = "against", help_heading = "Duplicates")]
     pub(super) add: bool,
 
@@ -225,6 +232,24 @@ pub struct Dedup {
         help_heading = "Output"
     )]
     pub(super) mark: Option<[String; 2]>,
+
+    /// Add the number of copies to each kept document: of the documents of the inputs that are left
+    /// out for it. With --time, also the times of the first and the last copy [default names:
+    /// copies,first_seen,last_seen]
+    ///
+    /// The number is exact. Without a copy the number is 0, and the times are null or empty. For a
+    /// bad record, and a document that --mark marks, all three are null or empty. Times are RFC
+    /// 3339, in Parquet timestamps. `simdb-load --copies-from` reads these fields.
+    #[arg(
+        long,
+        value_name = "COPIES,FIRST,LAST",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "copies,first_seen,last_seen",
+        value_parser = parse_copies,
+        help_heading = "Output"
+    )]
+    pub(super) with_copies: Option<[String; 3]>,
 
     /// Write a page of HTML with removed documents beside their keepers, their differences marked
     ///
@@ -294,6 +319,15 @@ fn parse_marks(names: &str) -> Result<[String; 2], String> {
     }
 }
 
+/// The clap parser of `--with-copies`.
+fn parse_copies(names: &str) -> Result<[String; 3], String> {
+    let names: Vec<String> = names.split(',').map(str::to_owned).collect();
+    match <[String; 3]>::try_from(names) {
+        Ok([a, b, c]) if a != b && b != c && a != c => Ok([a, b, c]),
+        _ => Err("three different names with commas between them are expected".to_owned()),
+    }
+}
+
 impl Dedup {
     /// Refuses contradicting options.
     pub(super) fn check(&self) -> Result<()> {
@@ -319,6 +353,11 @@ impl Dedup {
             self.ignore_frames.is_none() || self.against.is_none() || self.group_field().is_none(),
             "--ignore-frames with --against counts all documents together; leave --within and \
              --across out"
+        );
+        let added: Vec<&str> = self.added().iter().map(|field| field.name).collect();
+        ensure!(
+            (1..added.len()).all(|index| !added[..index].contains(&added[index])),
+            "--mark and --with-copies must name different fields"
         );
         self.copy.check()?;
         self.document_fields()?;
@@ -423,9 +462,19 @@ impl Dedup {
         paragraphs.or(self.ignore_frames.map(UncomparedRule::Frames))
     }
 
-    /// The names of the fields of marks; `None` if duplicates are left out.
-    pub(super) fn marks(&self) -> Option<MarkNames<'_>> {
-        let names = self.mark.as_ref();
-        names.map(|names| names.each_ref().map(String::as_str))
+    /// The fields that are added to the records: of marks, then of copies.
+    pub(super) fn added(&self) -> Vec<AddedField<'_>> {
+        use AddedKind::{Long, Short, Time};
+        let has_times = self.copy.input.fields.time.is_some();
+        let marks = self.mark.iter().flatten().zip([Long, Short]);
+        let marks = marks.map(|named| (named, "--mark=KEEPER,DISTANCE"));
+        let copies = self.with_copies.iter().flatten().zip([Long, Time, Time]);
+        let copies = copies
+            .filter(|(_, kind)| has_times || *kind != Time)
+            .map(|named| (named, "--with-copies=COPIES,FIRST,LAST"));
+        let added = marks.chain(copies);
+        added
+            .map(|((name, kind), option)| AddedField { name, kind, option })
+            .collect()
     }
 }

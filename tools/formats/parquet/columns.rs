@@ -208,7 +208,7 @@ impl ColumnRole {
                 ),
                 DocumentPart::Features => (false, "JSON Lines instead of columns"),
                 DocumentPart::Reliable => (kind == ColumnKind::Boolean, "true and false"),
-                DocumentPart::Time => (
+                DocumentPart::Time | DocumentPart::FirstCopy | DocumentPart::LastCopy => (
                     is_time || is_number || is_text,
                     "timestamps, numbers or strings",
                 ),
@@ -216,7 +216,7 @@ impl ColumnRole {
                     is_time || is_number || is_text || kind == ColumnKind::Boolean,
                     "strings, numbers, timestamps, or true and false",
                 ),
-                DocumentPart::Copies => (is_text, "strings of JSON"),
+                DocumentPart::Copies => (is_integer || is_text, "integers or strings of JSON"),
                 DocumentPart::Score => (is_number || is_text, "numbers or strings of digits"),
             },
         }

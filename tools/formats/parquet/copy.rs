@@ -1,4 +1,4 @@
-//! [`ParquetCopy`]: a copy of some rows of several files, with or without columns of marks.
+//! [`ParquetCopy`]: a copy of some rows of several files, with or without added columns.
 //!
 //! Levels and values are copied column by column, so nested columns, names, types, annotations,
 //! key-value metadata and compressions stay the same. Pages and dictionaries are written anew.
@@ -9,7 +9,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
-use parquet::basic::{Encoding, Repetition, Type};
+use parquet::basic::{ConvertedType, Encoding, Repetition, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType, Int32Type, Int64Type};
 use parquet::file::metadata::KeyValue;
@@ -25,13 +25,14 @@ use super::rows::BATCH_ROWS;
 use super::same_columns::check_same_columns;
 use super::write::CREATED_BY;
 use crate::formats::catch_panics::catch_panics;
-use crate::formats::copy::{CopyDecision, KeeperMark, MarkNames, NextDecision};
+use crate::formats::copy::{AddedField, AddedKind, CopyDecision, NextDecision};
 
 /// The most row groups of a file, because Parquet numbers row groups with a signed 16-bit integer.
 pub const MOST_GROUPS: usize = i16::MAX as usize;
 
 /// The metadata keys under which Arrow, Spark and Avro store schemas of their own. A copy with
-/// marks leaves these keys out, because a reader ignores a column that its own schema lacks.
+/// added columns leaves these keys out, because a reader ignores a column that its own schema
+/// lacks.
 const OTHER_SCHEMA_KEYS: [&str; 4] = [
     "ARROW:schema",
     "org.apache.spark.sql.parquet.row.metadata",
@@ -43,7 +44,7 @@ const OTHER_SCHEMA_KEYS: [&str; 4] = [
 pub struct ParquetCopy<W: Write + Send> {
     writer: SerializedFileWriter<W>,
     first: Arc<ParquetFile>,
-    is_marked: bool,
+    added: Vec<AddedKind>,
     /// The index of the column of texts among the leaf columns, if texts are written anew.
     text_leaf: Option<usize>,
     rows: u64,
@@ -53,8 +54,8 @@ pub struct ParquetCopy<W: Write + Send> {
 #[derive(Default)]
 struct GroupDecisions {
     kept: Vec<bool>,
-    /// The mark of each kept row, if rows are marked.
-    marks: Vec<Option<KeeperMark>>,
+    /// The values of each added column, for the kept rows.
+    added: Vec<Vec<Option<u64>>>,
     /// New texts, by row.
     texts: BTreeMap<usize, ByteArray>,
 }
@@ -63,24 +64,22 @@ impl<W: Write + Send> ParquetCopy<W> {
     /// Starts a file with the columns and keys of `first`, compressed and encoded as the first row
     /// group of `packed_like`.
     ///
-    /// With `marks`, two more columns of these names hold the mark of each row, or nulls. The first
-    /// is the id of the keeper, as an INT64 with the same bits; the second is the distance, an
-    /// INT32. An error if `first` has columns of these names.
+    /// The columns `added` follow. An error if `first` has columns of these names.
     pub fn new(
         first: &Arc<ParquetFile>,
         packed_like: &ParquetFile,
-        marks: Option<MarkNames<'_>>,
+        added: &[AddedField<'_>],
         output: W,
     ) -> Result<Self> {
         let metadata = first.metadata().file_metadata();
-        let schema = match marks {
-            Some(names) => with_marks(first, names)?,
-            None => metadata.schema_descr().root_schema_ptr(),
+        let schema = match added {
+            [] => metadata.schema_descr().root_schema_ptr(),
+            added => with_added(first, added)?,
         };
         let is_copied = |pair: &&KeyValue| match pair.key.as_str() {
             // `finish` writes the number of the documents that are copied.
             DOCUMENTS_KEY => false,
-            key => marks.is_none() || !OTHER_SCHEMA_KEYS.contains(&key),
+            key => added.is_empty() || !OTHER_SCHEMA_KEYS.contains(&key),
         };
         let keys = metadata.key_value_metadata();
         let keys = keys.map(|pairs| pairs.iter().filter(is_copied).cloned().collect());
@@ -99,7 +98,7 @@ impl<W: Write + Send> ParquetCopy<W> {
         Ok(Self {
             writer,
             first: Arc::clone(first),
-            is_marked: marks.is_some(),
+            added: added.iter().map(|field| field.kind).collect(),
             text_leaf: None,
             rows: 0,
         })
@@ -115,14 +114,17 @@ impl<W: Write + Send> ParquetCopy<W> {
     /// Copies rows of a file. `next` returns the decision about each row, counted from 0. A row
     /// group without kept rows is left out.
     ///
-    /// Memory: for each row of a row group 1 byte, with marks up to 27, the new texts of the row
-    /// group, and one column of the new row group.
+    /// Memory: for each row of a row group 1 byte, and 16 for each added column, the new texts of
+    /// the row group, and one column of the new row group.
     pub fn copy(&mut self, file: &ParquetFile, next: &mut NextDecision<'_>) -> Result<()> {
         check_same_columns(&self.first, file)?;
         let mut start = 0;
         for (index, group) in file.metadata().row_groups().iter().enumerate() {
             let end = start + u64::try_from(group.num_rows())?;
-            let mut decisions = GroupDecisions::default();
+            let mut decisions = GroupDecisions {
+                added: vec![Vec::new(); self.added.len()],
+                ..GroupDecisions::default()
+            };
             for row in start..end {
                 // `next` reads the file a second time, so the file may have changed in between.
                 let Some((_, decision)) = next()?.filter(|(number, _)| *number == row) else {
@@ -131,7 +133,7 @@ impl<W: Write + Send> ParquetCopy<W> {
                         file.name()
                     );
                 };
-                decisions.push(decision, self.is_marked);
+                decisions.push(decision);
             }
             let rows = decisions.kept.iter().filter(|is_kept| **is_kept).count();
             if rows > 0 {
@@ -151,7 +153,7 @@ impl<W: Write + Send> ParquetCopy<W> {
         (file, index): (&ParquetFile, usize),
         decisions: &GroupDecisions,
     ) -> Result<()> {
-        let GroupDecisions { kept, marks, texts } = decisions;
+        let GroupDecisions { kept, added, texts } = decisions;
         let no_texts = BTreeMap::new();
         let input = file.row_group(index)?;
         let mut output = self.writer.next_row_group()?;
@@ -165,12 +167,15 @@ impl<W: Write + Send> ParquetCopy<W> {
             })?;
             column.close()?;
         }
-        if self.is_marked {
-            let marks = || marks.iter().map(Option::as_ref);
-            let keepers = marks().map(|mark| Some(mark?.keeper as i64));
-            write_optional::<Int64Type, _>(keepers, &mut output)?;
-            let distances = marks().map(|mark| Some(mark?.distance? as i32));
-            write_optional::<Int32Type, _>(distances, &mut output)?;
+        for (kind, values) in self.added.iter().zip(added) {
+            let values = values.iter();
+            if *kind == AddedKind::Short {
+                let cells = values.map(|value| value.map(|value| value as i32));
+                write_optional::<Int32Type, _>(cells, &mut output)?;
+            } else {
+                let cells = values.map(|value| value.map(|value| value as i64));
+                write_optional::<Int64Type, _>(cells, &mut output)?;
+            }
         }
         output.close()?;
         Ok(())
@@ -188,27 +193,31 @@ impl<W: Write + Send> ParquetCopy<W> {
 }
 
 impl GroupDecisions {
-    fn push(&mut self, decision: CopyDecision, is_marked: bool) {
+    fn push(&mut self, decision: CopyDecision) {
         let row = self.kept.len();
         self.kept.push(decision != CopyDecision::Drop);
-        match decision {
-            CopyDecision::Keep(mark) if is_marked => self.marks.push(mark),
-            CopyDecision::Unread if is_marked => self.marks.push(None),
+        let values = match decision {
+            CopyDecision::Drop => return,
+            CopyDecision::Keep(values) => values,
+            CopyDecision::Unread => Vec::new(),
             CopyDecision::Rewrite(text) => {
                 self.texts.insert(row, ByteArray::from(text.into_bytes()));
+                Vec::new()
             }
-            _ => {}
+        };
+        for (index, column) in self.added.iter_mut().enumerate() {
+            column.push(values.get(index).copied().flatten());
         }
     }
 }
 
-/// Refuses a file that has columns of the names of marks.
-pub fn check_marks(file: &ParquetFile, names: MarkNames<'_>) -> Result<()> {
-    for name in names {
+/// Refuses a file that has columns of the names of added columns.
+pub fn check_added(file: &ParquetFile, added: &[AddedField<'_>]) -> Result<()> {
+    for AddedField { name, option, .. } in added {
         ensure!(
             !file.has_column(name),
-            "cannot mark the rows of {}: it has a column {name:?} already; choose other names with \
-             --mark=KEEPER,DISTANCE",
+            "cannot add a column to {}: it has a column {name:?} already; choose other names with \
+             {option}",
             file.name()
         );
     }
@@ -357,13 +366,19 @@ fn pack_like(
     properties
 }
 
-/// The schema of a file with the columns of marks.
-fn with_marks(file: &ParquetFile, names: MarkNames<'_>) -> Result<TypePtr> {
-    check_marks(file, names)?;
+/// The schema of a file with added columns.
+fn with_added(file: &ParquetFile, added: &[AddedField<'_>]) -> Result<TypePtr> {
+    check_added(file, added)?;
     let mut fields = file.schema().root_schema().get_fields().to_vec();
-    for (name, kind) in names.into_iter().zip([Type::INT64, Type::INT32]) {
-        let field = SchemaType::primitive_type_builder(name, kind)
+    for AddedField { name, kind, .. } in added {
+        let (physical, converted) = match kind {
+            AddedKind::Long => (Type::INT64, ConvertedType::NONE),
+            AddedKind::Short => (Type::INT32, ConvertedType::NONE),
+            AddedKind::Time => (Type::INT64, ConvertedType::TIMESTAMP_MILLIS),
+        };
+        let field = SchemaType::primitive_type_builder(name, physical)
             .with_repetition(Repetition::OPTIONAL)
+            .with_converted_type(converted)
             .build()?;
         fields.push(Arc::new(field));
     }
@@ -411,11 +426,11 @@ mod tests {
     /// A copy of some files, one after the other.
     fn copy(
         paths: &[PathBuf],
-        marks: Option<[&str; 2]>,
+        added: &[AddedField<'_>],
         decide: &mut dyn FnMut(u64) -> Result<CopyDecision>,
     ) -> Result<Vec<u8>> {
         let first = Arc::new(parquet(&paths[0]));
-        let mut copier = ParquetCopy::new(&first, &first, marks, Vec::new())?;
+        let mut copier = ParquetCopy::new(&first, &first, added, Vec::new())?;
         for path in paths {
             let mut rows = 0..;
             copier.copy(&parquet(path), &mut || {
@@ -438,10 +453,10 @@ mod tests {
                 ("none", &|_| false),
             ] {
                 let mut asked = Vec::new();
-                let bytes = copy(&[fixture(name)], None, &mut |row| {
+                let bytes = copy(&[fixture(name)], &[], &mut |row| {
                     asked.push(row);
                     Ok(if is_kept(row) {
-                        CopyDecision::Keep(None)
+                        CopyDecision::Keep(Vec::new())
                     } else {
                         CopyDecision::Drop
                     })
@@ -459,10 +474,10 @@ mod tests {
     #[test]
     fn rows_of_several_files_are_copied_in_order() {
         let files = ["gzip", "snappy", "zstd_v2"].map(fixture);
-        let bytes = copy(&files, None, &mut |row| {
+        let bytes = copy(&files, &[], &mut |row| {
             Ok(match row {
                 0..6 => CopyDecision::Drop,
-                _ => CopyDecision::Keep(None),
+                _ => CopyDecision::Keep(Vec::new()),
             })
         });
         let there = open(std::fs::read(fixture("gzip")).unwrap());
@@ -513,10 +528,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.parquet");
         std::fs::write(&path, &bytes).unwrap();
-        let copied = copy(&[path], None, &mut |row| {
+        let copied = copy(&[path], &[], &mut |row| {
             Ok(match row {
                 0 => CopyDecision::Drop,
-                _ => CopyDecision::Keep(None),
+                _ => CopyDecision::Keep(Vec::new()),
             })
         });
         let (before, after) = (open(bytes), open(copied.unwrap()));
@@ -526,14 +541,23 @@ mod tests {
         assert_eq!(rows(&before)[1..], rows(&after));
     }
 
-    const NAMES: [&str; 2] = ["keeper", "distance"];
+    const fn added(name: &str, kind: AddedKind) -> AddedField<'_> {
+        let option = "--mark";
+        AddedField { name, kind, option }
+    }
+
+    const ADDED: [AddedField<'_>; 3] = [
+        added("keeper", AddedKind::Long),
+        added("distance", AddedKind::Short),
+        added("seen", AddedKind::Time),
+    ];
 
     #[test]
-    fn marks_of_left_out_rows_are_left_out() {
-        let bytes = copy(&[fixture("snappy")], Some(NAMES), &mut |row| {
+    fn values_of_left_out_rows_are_left_out() {
+        let bytes = copy(&[fixture("snappy")], &ADDED, &mut |row| {
             Ok(match row {
                 0..3 => CopyDecision::Drop,
-                _ => CopyDecision::Keep(None),
+                _ => CopyDecision::Keep(Vec::new()),
             })
         });
         let before = rows(&open(std::fs::read(fixture("snappy")).unwrap()));
@@ -541,54 +565,52 @@ mod tests {
         assert_eq!(after.len(), 5);
         for (before, after) in before[3..].iter().zip(after) {
             let before = before.strip_suffix('}').unwrap();
-            assert_eq!(after, format!("{before}, keeper: null, distance: null}}"));
+            let added = "keeper: null, distance: null, seen: null";
+            assert_eq!(after, format!("{before}, {added}}}"));
         }
     }
 
     #[test]
-    fn marks_are_two_more_columns() {
-        let marked = |row| match row {
-            1 => Some((1, Some(2))),
-            7 => Some((u64::MAX, None)),
-            _ => None,
-        };
-        let bytes = copy(&[fixture("snappy")], Some(NAMES), &mut |row| {
-            let mark = marked(row).map(|(keeper, distance)| KeeperMark { keeper, distance });
-            Ok(CopyDecision::Keep(mark))
+    fn added_fields_are_more_columns() {
+        let bytes = copy(&[fixture("snappy")], &ADDED, &mut |row| {
+            Ok(CopyDecision::Keep(match row {
+                1 => vec![Some(1), Some(2), Some(1_000)],
+                7 => vec![Some(u64::MAX), None, None],
+                _ => Vec::new(),
+            }))
         });
         let bytes = bytes.unwrap();
         let before = rows(&open(std::fs::read(fixture("snappy")).unwrap()));
         let after = rows(&open(bytes.clone()));
         assert_eq!(after.len(), 8);
         for (row, (before, after)) in (0..).zip(before.iter().zip(after)) {
-            let marks = match marked(row) {
-                Some((keeper, Some(distance))) => {
-                    format!("keeper: {}, distance: {distance}", keeper as i64)
-                }
-                Some((keeper, None)) => format!("keeper: {}, distance: null", keeper as i64),
-                None => "keeper: null, distance: null".to_owned(),
+            let added = match row {
+                1 => "keeper: 1, distance: 2, seen: 1970-01-01 00:00:01.000 +00:00",
+                7 => "keeper: -1, distance: null, seen: null",
+                _ => "keeper: null, distance: null, seen: null",
             };
             let before = before.strip_suffix('}').unwrap();
-            assert_eq!(after, format!("{before}, {marks}}}"));
+            assert_eq!(after, format!("{before}, {added}}}"));
         }
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("marked.parquet");
         std::fs::write(&path, bytes).unwrap();
-        let again = copy(&[path], Some(NAMES), &mut |_| Ok(CopyDecision::Keep(None)));
-        let error = again.unwrap_err();
-        assert!(error.to_string().contains("\"keeper\" already"), "{error}");
+        let again = copy(&[path], &ADDED, &mut |_| Ok(CopyDecision::Keep(Vec::new())));
+        let error = again.unwrap_err().to_string();
+        assert!(error.contains("\"keeper\" already"), "{error}");
+        assert!(error.ends_with("--mark"), "{error}");
     }
 
     #[test]
     fn error_and_panic_of_decision_callback_pass_through() {
         let mut stop = |row| match row {
             3 => bail!("enough"),
-            _ => Ok(CopyDecision::Keep(None)),
+            _ => Ok(CopyDecision::Keep(Vec::new())),
         };
-        let stopped = copy(&[fixture("gzip")], None, &mut stop);
+        let stopped = copy(&[fixture("gzip")], &[], &mut stop);
         assert_eq!(stopped.unwrap_err().to_string(), "enough");
         let panicked = std::panic::catch_unwind(|| {
-            copy(&[fixture("gzip")], None, &mut |_| panic!("a bug of ours")).map(drop)
+            copy(&[fixture("gzip")], &[], &mut |_| panic!("a bug of ours")).map(drop)
         });
         assert!(panicked.is_err());
     }
@@ -609,10 +631,10 @@ mod tests {
         }
         file.finish(&mut sink).unwrap();
         std::fs::write(&path, bytes).unwrap();
-        let copied = copy(&[path.clone(), path], None, &mut |row| {
+        let copied = copy(&[path.clone(), path], &[], &mut |row| {
             Ok(match row {
                 0 => CopyDecision::Drop,
-                _ => CopyDecision::Keep(None),
+                _ => CopyDecision::Keep(Vec::new()),
             })
         });
         let copied = open(copied.unwrap());

@@ -10,6 +10,7 @@ mod ignored;
 mod quoted;
 mod resumed;
 mod scope;
+mod with_copies;
 
 use std::io::{Read, Write};
 
