@@ -122,17 +122,10 @@ impl FieldNames {
             None if self.reads_texts() => Some("text".to_owned()),
             text => text.cloned(),
         };
-        let more_texts = self.text.get(1..).unwrap_or_default();
-        ensure!(
-            more_texts.len() <= MAX_MORE_TEXTS,
-            "a text has at most {} fields; --text is given {} times",
-            MAX_MORE_TEXTS + 1,
-            self.text.len()
-        );
         let fields = DocumentFields {
             id: self.id.clone(),
             text,
-            more_texts: more_texts.to_vec(),
+            more_texts: more_texts_of(&self.text)?.to_vec(),
             fingerprint: self.fingerprint.clone(),
             features: self.features.clone(),
             time: self.time.clone(),
@@ -180,6 +173,32 @@ impl FieldNames {
         }
         Ok(())
     }
+}
+
+/// The names of `--text` after the first, which are not too many.
+fn more_texts_of(names: &[String]) -> Result<&[String]> {
+    let more_texts = names.get(1..).unwrap_or_default();
+    ensure!(
+        more_texts.len() <= MAX_MORE_TEXTS,
+        "a text has at most {} fields; --text is given {} times",
+        MAX_MORE_TEXTS + 1,
+        names.len()
+    );
+    Ok(more_texts)
+}
+
+/// The fields of texts alone, with these names of `--text`, which must differ.
+pub fn text_fields(names: &[String]) -> Result<DocumentFields> {
+    let different: HashSet<&String> = names.iter().collect();
+    ensure!(
+        different.len() == names.len(),
+        "--text must name different fields"
+    );
+    Ok(DocumentFields {
+        text: names.first().cloned(),
+        more_texts: more_texts_of(names)?.to_vec(),
+        ..DocumentFields::default()
+    })
 }
 
 /// The options of a new database.

@@ -138,3 +138,146 @@ fn dedup_and_watch_compare_the_whole_text() {
         .collect();
     assert_eq!(verdicts, ["new", "duplicate", "new"]);
 }
+
+#[test]
+fn queries_of_a_file_have_several_fields() {
+    let folder = Folder::new();
+    let both = format!("{TITLE}\n{BODY}");
+    folder.write(
+        "a.jsonl",
+        lines(&[
+            json!({"id": 1, "text": both}),
+            json!({"id": 2, "text": BODY}),
+        ]),
+    );
+    folder.load(&["a.simdb", "a.jsonl", "--keep-texts"]).ends(0);
+    folder.write(
+        "q.jsonl",
+        lines(&[
+            // The named fields are the query, not the fingerprint.
+            json!({"title": TITLE, "body": BODY, "fingerprint": "00000000000000ff"}),
+            json!({"title": null, "body": BODY}),
+            json!({"title": "", "body": ""}),
+        ]),
+    );
+    let query = |more: &[&str]| {
+        let query = ["query", "a.simdb", "--file", "q.jsonl", "--json"];
+        folder.cli(&[&query, more].concat())
+    };
+    let answers = query(&["--text", "title", "--text", "body"]).ends(0).json();
+    let nearest = |answer: &Value| {
+        let nearest = &answer["matches"][0];
+        (nearest["id"].as_u64(), nearest["distance"].as_u64())
+    };
+    assert_eq!(answers.len(), 3);
+    assert_eq!(nearest(&answers[0]), (Some(1), Some(0)));
+    assert_eq!(nearest(&answers[1]), (Some(2), Some(0)));
+    assert_eq!(answers[2]["matches"], json!([]));
+    let answers = query(&["--text", "body", "--similar"]).ends(0).json();
+    assert_eq!(nearest(&answers[0]).1, Some(0));
+
+    query(&["--text", "head", "--text", "lead"]).fails(&["q.jsonl:1:", "none of the fields"]);
+    query(&["--text", "body", "--text", "body"]).fails(&["different fields"]);
+    query(&["--text", "a", "--format", "raw"]).fails(&["JSON Lines"]);
+    let five = ["a", "b", "c", "d", "e"]
+        .map(|name| ["--text", name])
+        .concat();
+    query(&five).fails(&["at most 4 fields"]);
+    let two = ["query", "a.simdb", "--text", "one", "--text", "two"];
+    folder.cli(&two).fails(&["a query is one text"]);
+    for other in [
+        ["--id", "1"],
+        ["--fingerprint", "00000000000000ff"],
+        ["--key", "k"],
+    ] {
+        let both = [&["query", "a.simdb", "--text", "one"], &other[..]].concat();
+        let refused = folder.cli(&both).ends(2).stderr;
+        assert!(refused.contains("cannot be used with"), "{refused}");
+    }
+}
+
+#[test]
+fn compare_names_the_field_of_a_missing_word() {
+    let folder = Folder::new();
+    let article = |title: &str, day: &str| json!({"meta": {"title": title}, "body": format!("The harbour was closed to all ships on {day}.")});
+    let pairs = [
+        json!({
+            "n": 7,
+            "a": article("Storm warning", "Monday"),
+            "b": article("Flood warning", "Thursday")
+        }),
+        json!({"n": 8, "a": article("Storm warning", "Monday"), "b": {"body": "A note."}}),
+    ];
+    folder.write("p.jsonl", lines(&pairs));
+    let compare = [
+        "compare",
+        "--pairs",
+        "p.jsonl",
+        "--text",
+        "meta.title",
+        "--text",
+        "body",
+    ];
+    let found = folder
+        .cli(&[&compare[..], &["--json"]].concat())
+        .ends(0)
+        .json();
+    let fields = |side: &str| {
+        let missing = found[0][side].as_array().unwrap().iter();
+        missing
+            .map(|row| json!([row[0], row[2]]))
+            .collect::<Value>()
+    };
+    assert_eq!(
+        fields("missing_in_b"),
+        json!([["storm", "meta.title"], ["monday", "body"]])
+    );
+    assert_eq!(
+        fields("missing_in_a"),
+        json!([["flood", "meta.title"], ["thursday", "body"]])
+    );
+    // The same words and weights as of the joined texts.
+    let joined = |value: &Value| {
+        let [title, body] = [&value["meta"]["title"], &value["body"]].map(Value::as_str);
+        format!("{}\n{}", title.unwrap(), body.unwrap())
+    };
+    let texts = json!({"a": joined(&pairs[0]["a"]), "b": joined(&pairs[0]["b"])});
+    folder.write("t.jsonl", lines(&[texts]));
+    let plain = folder
+        .cli(&["compare", "--pairs", "t.jsonl", "--json"])
+        .ends(0)
+        .one_json();
+    for side in ["missing_in_b", "missing_in_a"] {
+        let found = found[0][side].as_array().unwrap().iter();
+        let found: Value = found.map(|row| json!([row[0], row[1]])).collect();
+        assert_eq!(found, plain[side]);
+    }
+    for name in ["verdict", "jaccard", "edit_similarity", "alike"] {
+        assert_eq!(found[0][name], plain[name], "{name}");
+    }
+    let table = folder.cli(&compare).ends(0).stdout;
+    assert!(
+        table.contains("in b: meta.title:storm body:monday"),
+        "{table}"
+    );
+
+    for (line, said) in [
+        (
+            json!({"a": "a text", "b": {"body": "x"}}),
+            "\"a\" is missing, or no object",
+        ),
+        (json!({"a": {"body": 7}, "b": {"body": "x"}}), "\"body\""),
+        (
+            json!({"a": {"x": "y"}, "b": {"body": "x"}}),
+            "none of the fields",
+        ),
+    ] {
+        folder.write("p.jsonl", lines(&[line]));
+        folder
+            .cli(&[&compare[..], &["--json"]].concat())
+            .fails(&["p.jsonl:1", said]);
+    }
+    folder
+        .cli(&["compare", "one", "--text", "two"])
+        .fails(&["--database"]);
+}

@@ -13,7 +13,7 @@ mod vector;
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 use serde_json::json;
 use simdb::{DocId, Fingerprint, Fingerprint128, Fingerprinter, Recipe};
@@ -64,6 +64,9 @@ use crate::remote::Remote;
 /// the texts are near-duplicates by the thresholds), edit_similarity and jaccard. The verdict is by
 /// --decide.
 ///
+/// With --pairs, --text names fields: a and b are objects, of which several fields make one text,
+/// as in `simdb-load`. Then each missing word is a list of word, weight and field.
+///
 /// --search prints only the pairs that a similar search for A accepts once B is a candidate: both
 /// texts are alike, and one covers the other. This is faster, and fastest if consecutive lines have
 /// the same A.
@@ -86,7 +89,8 @@ Examples:
   simdb-cli compare --database news.simdb 17 18 --bits
   simdb-cli compare --database news.simdb 17 --text \"a text that should have been found\"
   simdb-cli compare --hex $(simdb-cli hash \"one text\") $(simdb-cli hash \"another text\")
-  simdb-cli compare --pairs candidates.jsonl --json")]
+  simdb-cli compare --pairs candidates.jsonl --json
+  simdb-cli compare --pairs articles.jsonl --text title --text body")]
 pub struct Compare {
     /// A text, with --database the id of a document; put -- before a text that begins with -
     #[arg(value_name = "A", required_unless_present_any = ["pairs", "nodes"])]
@@ -104,14 +108,9 @@ pub struct Compare {
     #[arg(long, value_name = "DATABASE")]
     database: Option<PathBuf>,
 
-    /// A text to compare with document A, instead of B
-    #[arg(
-        long,
-        value_name = "TEXT",
-        requires = "database",
-        conflicts_with = "other"
-    )]
-    text: Option<String>,
+    /// A text to compare with document A, instead of B; with --pairs, a field of both objects
+    #[arg(long, value_name = "TEXT", conflicts_with = "other")]
+    text: Vec<String>,
 
     /// A and B are fingerprints of 16 or 32 hexadecimal digits: print only the number of bits in
     /// which they differ
@@ -124,7 +123,7 @@ pub struct Compare {
     pairs: Option<PathBuf>,
 
     /// Print only the pairs that a similar search for A finds
-    #[arg(long, requires = "pairs", conflicts_with = "LikenessOptions")]
+    #[arg(long, requires = "pairs", conflicts_with_all = ["LikenessOptions", "text"])]
     search: bool,
 
     /// Compare the texts in the nodes of this file, JSON Lines; - is standard input
@@ -160,8 +159,14 @@ impl Compare {
             return search_pairs(pairs, self.json, output);
         }
         if let Some(pairs) = &self.pairs {
-            return compare_pairs(pairs, &self.likeness, self.json, output);
+            return compare_pairs(pairs, &self.text, &self.likeness, self.json, output);
         }
+        ensure!(
+            self.text.len() <= usize::from(self.database.is_some()),
+            "--text is one text, to compare with a document of --database, or with --pairs the fields \
+             of the texts"
+        );
+        let text = self.text.first().map(String::as_str);
         let compare = |fingerprinter: &Fingerprinter, sides: [Side; 2], output: &mut Output| {
             let rule = (self.likeness.likeness(), self.likeness.decision());
             let found = TextComparison::new(fingerprinter, sides, rule)?;
@@ -176,14 +181,12 @@ impl Compare {
             if let Some(remote) = Remote::of(path)? {
                 let fingerprinter = Fingerprinter::new(remote.settings()?.recipe);
                 let get = |id: DocId| remote.get(&id.into());
-                let text = self.text.as_deref();
                 let sides = stored_sides(&fingerprinter, path, get, [one, other], text)?;
                 return compare(&fingerprinter, sides, output);
             }
             let database = open_to_read(path, self.recipe.builder()?)?;
             let (fingerprinter, snapshot) = (database.fingerprinter(), database.snapshot()?);
             let get = |id: DocId| Ok(snapshot.get(id)?);
-            let text = self.text.as_deref();
             let sides = stored_sides(fingerprinter, path, get, [one, other], text)?;
             return compare(fingerprinter, sides, output);
         }

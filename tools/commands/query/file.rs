@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use simdb::{Document, Fingerprint, TextFingerprint};
 
 use crate::formats::input::{InputStream, LineReader, Source, extension_of};
 use crate::formats::jsonl::JsonParts;
 use crate::formats::{DocumentFields, DocumentPart, MAX_LINE_BYTES, raw, utf8};
+use crate::options::text_fields;
 
 /// At most 4 MiB of texts, and one more text, are read at a time.
 const MAX_TEXTS_BYTES: usize = 4 << 20;
@@ -47,6 +48,14 @@ impl QueryContent {
 pub(super) struct QueryFile {
     name: String,
     source: QuerySource,
+    fields: QueryFields,
+}
+
+/// The fields of queries in JSON Lines.
+#[derive(Debug, Default)]
+struct QueryFields {
+    /// `None` for a field `text`, unless the query has a fingerprint.
+    texts: Option<DocumentFields>,
     /// `true` if each query must be a text.
     needs_texts: bool,
 }
@@ -61,7 +70,13 @@ enum QuerySource {
 
 impl QueryFile {
     /// Opens a file of queries; `-` is standard input. Without a format, the extension decides.
-    pub fn open(path: &Path, format: Option<QueryFormat>, needs_texts: bool) -> Result<Self> {
+    /// `text` has the names of the fields of texts, if they are given.
+    pub fn open(
+        path: &Path,
+        format: Option<QueryFormat>,
+        text: &[String],
+        needs_texts: bool,
+    ) -> Result<Self> {
         let is_raw = format.map_or_else(
             || extension_of(path).as_deref() == Some("raw"),
             |format| format == QueryFormat::Raw,
@@ -72,6 +87,12 @@ impl QueryFile {
                 path.display()
             );
         }
+        ensure!(
+            !is_raw || text.is_empty(),
+            "--text names fields of JSON Lines, and raw queries are fingerprints: {}",
+            path.display()
+        );
+        let texts = (!text.is_empty()).then(|| text_fields(text)).transpose()?;
         let input = Source::new(path)?.open(&Default::default())?;
         Ok(Self {
             name: input.name.clone(),
@@ -83,7 +104,7 @@ impl QueryFile {
             } else {
                 QuerySource::Lines(LineReader::new(input, MAX_LINE_BYTES)?)
             },
-            needs_texts,
+            fields: QueryFields { texts, needs_texts },
         })
     }
 
@@ -112,7 +133,7 @@ impl QueryFile {
                     return Ok(None);
                 };
                 let query = line.and_then(utf8);
-                match query.and_then(|line| parse(line, self.needs_texts)) {
+                match query.and_then(|line| parse(line, &self.fields)) {
                     Ok(query) => Ok(Some(query)),
                     Err(reason) => bail!("{name}:{number}: {reason}"),
                 }
@@ -139,8 +160,13 @@ impl QueryFile {
 }
 
 /// Parses a query, such as a line of `simdb-cli get --json`. If the line has a fingerprint and a
-/// text, the fingerprint is the query, unless texts are needed.
-fn parse(line: &str, needs_texts: bool) -> Result<QueryContent, String> {
+/// text, the fingerprint is the query, unless texts are needed or named.
+fn parse(line: &str, fields: &QueryFields) -> Result<QueryContent, String> {
+    if let Some(texts) = &fields.texts {
+        let content = texts.content(JsonParts::parse(line, texts)?)?;
+        return Ok(QueryContent::Text(content.text.unwrap_or_default()));
+    }
+    let needs_texts = fields.needs_texts;
     let mut fields = DocumentFields {
         text: Some("text".to_owned()),
         fingerprint: Some("fingerprint".to_owned()),
@@ -167,6 +193,14 @@ fn parse(line: &str, needs_texts: bool) -> Result<QueryContent, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn parse(line: &str, needs_texts: bool) -> Result<QueryContent, String> {
+        let fields = QueryFields {
+            needs_texts,
+            ..QueryFields::default()
+        };
+        super::parse(line, &fields)
+    }
 
     #[test]
     fn query_parses_as_text_or_fingerprint() {

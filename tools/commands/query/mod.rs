@@ -9,7 +9,7 @@ mod search;
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 use simdb::{Decision, DocRef, Fingerprint, Settings};
 
@@ -63,7 +63,8 @@ Examples:
   simdb-cli query feed.simdb --text \"The ferry was cancelled.\" --since 6h
   simdb-cli query news.simdb --text \"A quick fox jumped over the lazy dog.\" --similar
   simdb-cli query news.simdb --id 17 --radius 12 --verify --jaccard 0.7
-  simdb-cli query news.simdb --file articles.jsonl.gz --json > matches.jsonl")]
+  simdb-cli query news.simdb --file articles.jsonl.gz --json > matches.jsonl
+  simdb-cli query news.simdb --file articles.jsonl --text title --text body")]
 pub struct Query {
     #[command(flatten)]
     database: DatabaseOptions,
@@ -118,22 +119,26 @@ pub struct Query {
 }
 
 #[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
+#[group(required = true, multiple = true)]
 struct QueryOptions {
-    /// Query by a text
+    /// Query by a text; with --file, the field that holds the text of a query
+    ///
+    /// Several fields make one text: --text title --text body, as in `simdb-load`. A line without
+    /// them is an error, also if the line has a fingerprint.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    text: Option<String>,
+    #[arg(conflicts_with_all = ["fingerprint", "id", "key"])]
+    text: Vec<String>,
 
     /// Query by a fingerprint of 16 hexadecimal digits
-    #[arg(long, value_name = "HEX")]
+    #[arg(long, value_name = "HEX", conflicts_with_all = ["id", "key", "file"])]
     fingerprint: Option<Fingerprint>,
 
     /// Query by a document of the database
-    #[arg(long, value_name = "ID", value_parser = parse_id)]
+    #[arg(long, value_name = "ID", value_parser = parse_id, conflicts_with_all = ["key", "file"])]
     id: Option<u64>,
 
     /// Query by the document with a key
-    #[arg(long)]
+    #[arg(long, conflicts_with = "file")]
     key: Option<String>,
 
     /// Query by each line of a file; `-` is standard input, .gz and .zst are decompressed
@@ -187,16 +192,21 @@ impl Query {
             is_numbered: self.query.file.is_some(),
         };
         if let Some(path) = &self.query.file {
-            let queries = QueryFile::open(path, self.format, way.compares_texts())?;
+            let queries =
+                QueryFile::open(path, self.format, &self.query.text, way.compares_texts())?;
             return answer_all(&searcher, queries, output);
         }
         let options = &self.query;
+        ensure!(
+            options.text.len() <= 1,
+            "a query is one text; --text names several fields with --file only"
+        );
         let document = match (&options.key, options.id) {
             (Some(key), _) => Some(DocRef::from(key.as_str())),
             (None, id) => id.map(DocRef::from),
         };
         let asked = document.clone();
-        let query = match (&options.text, document, options.fingerprint) {
+        let query = match (options.text.first(), document, options.fingerprint) {
             (Some(text), ..) => QueryContent::Text(text.clone()),
             (_, Some(asked), _) => match source.get(asked.clone())? {
                 Some(document) => QueryContent::Document(document),
