@@ -35,7 +35,7 @@ pub fn load_texts(
 ) -> PyResult<()> {
     let names = FieldNames {
         id: None,
-        text: String::new(),
+        text: vec![String::new()],
         fingerprints: None,
         key: None,
         scope: None,

@@ -13,7 +13,7 @@ use crate::arguments::{Arrival, cache_bytes_of, copies_of, doc_ref_of, memory_by
 use crate::error::{Failure, invalid_argument};
 use crate::frames::frames_of;
 use crate::interruptible::{call, run};
-use crate::load::{BulkReport, FieldNames, Records, load_all};
+use crate::load::{BulkReport, FieldNames, Records, TextNames, load_all};
 use crate::outcome::Outcome;
 use crate::recipe::RecipeArgument;
 use crate::settings::Asked;
@@ -122,7 +122,7 @@ impl Database {
     /// Loads records into this database in one transaction: see simdb.bulk_load. Other writers
     /// wait.
     #[pyo3(signature = (
-        records, *, id=Some("id".to_owned()), text="text".to_owned(), fingerprints=None, key=None,
+        records, *, id=Some("id".to_owned()), text=TextNames::default(), fingerprints=None, key=None,
         scope=None, keep=Vec::new(), memory_bytes=256 << 20, progress=None,
     ), text_signature = "($self, records, *, id='id', text='text', fingerprints=None, key=None, \
         scope=None, keep=(), memory_bytes=268435456, progress=None)")]
@@ -132,7 +132,7 @@ impl Database {
         py: Python<'_>,
         records: &Bound<'_, PyAny>,
         id: Option<String>,
-        text: String,
+        text: TextNames,
         fingerprints: Option<String>,
         key: Option<String>,
         scope: Option<String>,
@@ -142,7 +142,7 @@ impl Database {
     ) -> PyResult<BulkReport> {
         let names = FieldNames {
             id,
-            text,
+            text: text.into_names(),
             fingerprints,
             key,
             scope,

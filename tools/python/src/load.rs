@@ -2,12 +2,14 @@
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, UInt64Array};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use pyo3::types::{PyDict, PyIterator, PyTuple};
+use pyo3::types::{PyDict, PyIterator, PyString, PyTuple};
 use pyo3_arrow::input::AnyRecordBatch;
 use rayon::prelude::*;
 use simdb::bulk::BulkLoad;
@@ -107,7 +109,8 @@ pub type PushPart<'p> = dyn FnMut(&[Record<'_>]) -> Result<(), Failure> + 'p;
 pub struct FieldNames {
     /// `None` to number the records from 0.
     pub id: Option<String>,
-    pub text: String,
+    /// The fields of the text, in order.
+    pub text: Vec<String>,
     /// The field of fingerprints, in place of the field of texts.
     pub fingerprints: Option<String>,
     /// The field of keys, in place of the field of ids.
@@ -115,6 +118,28 @@ pub struct FieldNames {
     pub scope: Option<String>,
     /// The fields to store.
     pub keep: Vec<String>,
+}
+
+/// The name of the field of the text, or the names of several.
+#[derive(FromPyObject)]
+pub enum TextNames {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Default for TextNames {
+    fn default() -> Self {
+        Self::One("text".to_owned())
+    }
+}
+
+impl TextNames {
+    pub fn into_names(self) -> Vec<String> {
+        match self {
+            Self::One(name) => vec![name],
+            Self::Several(names) => names,
+        }
+    }
 }
 
 enum RecordSource {
@@ -128,7 +153,8 @@ struct Columns {
     key: Option<String>,
     scope: Option<String>,
     keep: Vec<String>,
-    content: String,
+    /// The fields of the content; several make one text.
+    contents: Vec<String>,
     /// `true` if the contents are fingerprints, which may be numbers.
     are_fingerprints: bool,
 }
@@ -144,6 +170,10 @@ impl Records {
             scope,
             keep,
         } = names;
+        if text.is_empty() {
+            let message = "the names of the fields of the text are expected, and there is none";
+            return Err(invalid_argument(records.py(), message));
+        }
         Ok(Self {
             total: records.len().ok().map(|length| length as u64),
             source: if is_arrow(records)? {
@@ -165,7 +195,7 @@ impl Records {
                 scope,
                 keep,
                 are_fingerprints: fingerprints.is_some(),
-                content: fingerprints.unwrap_or(text),
+                contents: fingerprints.map_or(text, |fingerprints| vec![fingerprints]),
             },
         })
     }
@@ -293,13 +323,36 @@ impl Columns {
         };
         let fields = self.kept_fields(record);
         let fields = fields.map_err(|error| in_record(py, &record_name, error))?;
-        let content = self.content(&of_column(&self.content)?);
+        let content = match &self.contents[..] {
+            [name] => self
+                .content(&of_column(name)?)
+                .map_err(|error| of_field(name, error))?,
+            names => {
+                let mut texts = Vec::new();
+                for name in names {
+                    match record.get_item(name).ok() {
+                        Some(value) if value.is_none() => texts.push(None),
+                        Some(value) => {
+                            let text = value.extract::<Text>();
+                            texts.push(Some(text.map_err(|error| of_field(name, error))?));
+                        }
+                        None => {}
+                    }
+                }
+                if texts.is_empty() {
+                    // The error about the first field.
+                    of_column(&names[0])?;
+                }
+                let joined = joined(texts.iter().flatten().map(|text| &**text));
+                Content::Text(PyString::new(py, &joined).try_into()?)
+            }
+        };
         Ok(OwnedRecord {
             id,
             key: key.map(Text::into_utf8),
             scope: scope.map(Text::into_utf8),
             fields,
-            content: content.map_err(|error| of_field(&self.content, error))?,
+            content,
         })
     }
 
@@ -362,15 +415,25 @@ impl Columns {
                 )
             })
         };
-        let content = column(&self.content)?;
-        if content.data_type().is_integer() && !self.are_fingerprints {
-            let message = format!(
-                "column '{0}' has numbers, and texts are expected; cast it to strings, or name a column of \
-                 fingerprints: fingerprints=\"{0}\"",
-                self.content
-            );
-            return Err(invalid_argument(py, &message));
+        let mut contents = Vec::with_capacity(self.contents.len());
+        for name in &self.contents {
+            let content = column(name)?;
+            if content.data_type().is_integer() && !self.are_fingerprints {
+                let message = format!(
+                    "column '{name}' has numbers, and texts are expected; cast it to strings, or name a \
+                     column of fingerprints: fingerprints=\"{name}\""
+                );
+                return Err(invalid_argument(py, &message));
+            }
+            contents.push(match self.are_fingerprints {
+                true => content.clone(),
+                false => strings_of(py, content)?,
+            });
         }
+        let content = match &contents[..] {
+            [content] => content.clone(),
+            contents => joined_columns(contents),
+        };
         Ok(Rows {
             ids: match &self.id {
                 Some(name) => numbers_of(py, column(name)?, next)?,
@@ -392,10 +455,30 @@ impl Columns {
                 }
             },
             contents: match self.are_fingerprints {
-                true => Contents::Fingerprints(numbers_of(py, content, next)?),
-                false => Contents::Texts(strings_of(py, content)?),
+                true => Contents::Fingerprints(numbers_of(py, &content, next)?),
+                false => Contents::Texts(content),
             },
         })
+    }
+}
+
+/// One text of several, in their order, with a line feed between two. Empty texts are left out.
+fn joined<'t>(texts: impl Iterator<Item = &'t str>) -> String {
+    let texts = texts.filter(|text| !text.trim().is_empty());
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// The joined text of each row; null if all texts of the row are null.
+fn joined_columns(columns: &[ArrayRef]) -> ArrayRef {
+    let mut columns: Vec<_> = columns.iter().map(optional_strings).collect();
+    let mut texts = LargeStringBuilder::new();
+    loop {
+        let row: Vec<Option<&str>> = columns.iter_mut().map_while(Iterator::next).collect();
+        if row.is_empty() {
+            return Arc::new(texts.finish());
+        }
+        let has_text = row.iter().any(Option::is_some);
+        texts.append_option(has_text.then(|| joined(row.into_iter().flatten())));
     }
 }
 
@@ -518,6 +601,9 @@ pub fn load_all(
 /// numbers the records from 0. fingerprints names a field of fingerprints, or a column of uint64,
 /// in place of the texts. Any number of documents can be loaded in memory_bytes.
 ///
+/// A list of names makes one text of several fields, text=["title", "body"], with a line feed
+/// between two. A field that is missing, None or empty is left out.
+///
 /// key names a field of keys, such as URLs, in place of the ids; scope a field of scopes, and keep
 /// a list of fields to store. A new database then has keys, scopes and fields.
 ///
@@ -527,7 +613,7 @@ pub fn load_all(
 /// progress is a progress bar of tqdm, or a function of (stage, done, total).
 #[pyfunction]
 #[pyo3(signature = (
-    path, records, *, id=Some("id".to_owned()), text="text".to_owned(), fingerprints=None, key=None,
+    path, records, *, id=Some("id".to_owned()), text=TextNames::default(), fingerprints=None, key=None,
     scope=None, keep=Vec::new(), recipe=None, keep_texts=false, similar=false, retention=None, frozen=false, memory_bytes=256 << 20, progress=None,
 ), text_signature = "(path, records, *, id='id', text='text', fingerprints=None, key=None, scope=None, \
     keep=(), recipe=None, keep_texts=False, similar=False, retention=None, frozen=False, memory_bytes=268435456, progress=None)")]
@@ -537,7 +623,7 @@ pub fn bulk_load(
     path: PathBuf,
     records: &Bound<'_, PyAny>,
     id: Option<String>,
-    text: String,
+    text: TextNames,
     fingerprints: Option<String>,
     key: Option<String>,
     scope: Option<String>,
@@ -557,7 +643,7 @@ pub fn bulk_load(
     asked.fields = !keep.is_empty();
     let names = FieldNames {
         id,
-        text,
+        text: text.into_names(),
         fingerprints,
         key,
         scope,

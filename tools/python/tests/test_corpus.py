@@ -429,3 +429,25 @@ def test_many_copies_and_templates_are_fast() -> None:
     templates = [f"Integration component number {number} for Plone and Zope" for number in range(300)]
     result = simdb.dedup(templates).run()
     assert np.array_equal(result.kept, np.arange(300))
+
+
+def test_several_fields_make_one_text() -> None:
+    body = "The ferry to the islands was cancelled because of fog."
+    rows = [
+        {"title": "Ferry cancelled", "body": body},
+        {"title": None, "body": f"Ferry cancelled\n{body}"},
+        {"title": "Council votes against the new bridge", "body": body},
+        {"title": "", "body": None},
+        {"body": body},
+    ]
+    both = ["title", "body"]
+    for keep in ("first", "earlier"):
+        for source in (rows, pa.Table.from_pylist(rows)):
+            result = simdb.dedup(source, both, keep=keep).run()  # type: ignore[arg-type]
+            assert [removal.removed for removal in result.removals if removal.removed < 4] == [1]
+    assert simdb.pairs(rows[:3], both).num_rows == simdb.pairs(rows[:3], tuple(both)).num_rows > 0
+    assert simdb.clusters(rows, both).num_rows >= 2
+    with pytest.raises(simdb.InvalidArgumentError, match="record 0 has no field 'b'"):
+        simdb.dedup(rows, ["a", "b"]).run()
+    with pytest.raises(simdb.InvalidArgumentError, match="there is none"):
+        simdb.dedup(rows, [])

@@ -58,6 +58,34 @@ def test_records_without_ids_are_numbered(path: Path) -> None:
         assert len(a) == 500
 
 
+def test_several_fields_make_one_text(path: Path) -> None:
+    rows = [
+        {"id": 1, "title": "Ferry", "body": TEXTS[0]},
+        {"id": 2, "title": None, "body": TEXTS[1]},
+        {"id": 3, "title": " ", "body": TEXTS[2]},
+        {"id": 4, "title": "Ferry", "body": ""},
+    ]
+    expected = [f"Ferry\n{TEXTS[0]}", TEXTS[1], TEXTS[2], "Ferry"]
+    sources: list[Any] = [rows, pa.Table.from_pylist(rows), pl.DataFrame(rows)]
+    for number, source in enumerate(sources):
+        path = path.with_name(f"{number}.simdb")
+        simdb.bulk_load(path, source, text=["title", "body"], keep_texts=True)
+        with simdb.open(path, "w") as db:
+            assert [document.text for document in db.documents()] == expected
+            assert db.bulk_load(source, text=("title", "body")).present == 4
+    missing = [{"id": 1, "body": TEXTS[0]}, {"id": 2, "head": "x"}]
+    other = path.with_name("other.simdb")
+    with pytest.raises(simdb.InvalidArgumentError, match="record 1 has no field 'title'"):
+        simdb.bulk_load(other, missing, text=["title", "body"])
+    simdb.bulk_load(other, missing[:1], text=["title", "body"])
+    for text, message in [([], "there is none"), (["title", "lead"], "no column 'lead'")]:
+        with pytest.raises(simdb.InvalidArgumentError, match=message):
+            simdb.bulk_load(path.with_name("x.simdb"), pa.Table.from_pylist(rows), text=text)
+    nulls = pa.table({"id": [7], "title": pa.array([None], pa.string()), "body": pa.array([None], pa.string())})
+    with pytest.raises(simdb.InvalidArgumentError, match="text of document 7 is null"):
+        simdb.bulk_load(path.with_name("x.simdb"), nulls, text=["title", "body"])
+
+
 def test_fingerprints_are_loaded(path: Path) -> None:
     bits = np.arange(100, dtype=np.uint64) << np.uint64(30)
     sources: list[tuple[Any, Optional[str]]] = [

@@ -118,6 +118,12 @@ def _check_iterable(dataset: Any) -> None:
         ) from None
 
 
+def _check_fields(text: Any) -> None:
+    """Refuses an empty list of names."""
+    if not isinstance(text, str) and not list(text):
+        raise InvalidArgumentError("the names of the fields of the text are expected, and there is none")
+
+
 def records(dataset: Any) -> Iterator[Any]:
     """The records of a data set: rows of an Arrow table as dicts, or the items of an iterable. A column,
     such as a Series, is an iterable of its values."""
@@ -149,10 +155,13 @@ def _is_table(dataset: Any) -> bool:
     return has_columns or not (hasattr(dataset, "to_list") or hasattr(dataset, "to_pylist"))
 
 
-def text_of(record: Any, field: str, index: int) -> Optional[str]:
-    """The text of a record, which is a string, or has the text in a field. None for a missing text."""
+def text_of(record: Any, field: Union[str, Sequence[str]], index: int) -> Optional[str]:
+    """The text of a record, which is a string, or has the text in a field, or in several. None for a missing
+    text."""
     if isinstance(record, str):
         return record
+    if not isinstance(field, str):
+        return _joined_text(record, field, index)
     if isinstance(record, dict):
         try:
             text = record[field]
@@ -177,6 +186,20 @@ def text_of(record: Any, field: str, index: int) -> Optional[str]:
     if _is_missing(text):
         return None
     raise _no_text(text, f"field {field!r} of record {index}")
+
+
+def _joined_text(record: Any, fields: Sequence[str], index: int) -> Optional[str]:
+    """One text of several fields, in their order, with a line feed between two. A field that is missing or
+    empty is left out; a record without any of them is refused."""
+    texts: List[Optional[str]] = []
+    for name in fields:
+        try:
+            texts.append(text_of(record, name, index))
+        except InvalidArgumentError:
+            if name == fields[-1] and not texts:
+                raise
+    found = [text for text in texts if text is not None]
+    return "\n".join(text for text in found if text.strip()) if found else None
 
 
 def _is_missing(value: Any) -> bool:
@@ -239,13 +262,14 @@ class Dedup(Iterator[Any]):
     def __init__(
         self,
         dataset: Iterable[Any],
-        text: str,
+        text: Union[str, Sequence[str]],
         keep: Union[str, Callable[[Any], float]],
         memory_bytes: int,
         progress: Any,
         options: Dict[str, Any],
     ) -> None:
         _check_iterable(dataset)
+        _check_fields(text)
         if not callable(keep) and keep not in ("first", "longest", "cleanest", "earlier"):
             raise InvalidArgumentError(
                 f"there is no rule {keep!r} for the record to keep; known are 'first', 'longest', 'cleanest', "
@@ -459,7 +483,7 @@ def _score(keep: Callable[[Any], float], record: Any, position: int) -> float:
 
 def dedup(
     dataset: Iterable[Any],
-    text: str = "text",
+    text: Union[str, Sequence[str]] = "text",
     *,
     keep: Union[Literal["first", "longest", "cleanest", "earlier"], Callable[[Any], float]] = "first",
     edit_similarity: Optional[float] = None,
@@ -471,7 +495,8 @@ def dedup(
     """Removes near-duplicates: yields the records of a data set that say something new.
 
     ``dataset`` is an iterable of dicts or of strings, a ``datasets.Dataset``, or a table with the
-    Arrow C stream interface. ``text`` names the field with the text.
+    Arrow C stream interface. ``text`` names the field with the text; several fields make one text,
+    ``text=["title", "body"]``, with a line feed between two, without those that are missing or empty.
 
     A record is removed if a kept record says all that it says; texts of one template that differ in a
     name or a number all stay. Texts are compared if one of the thresholds ``edit_similarity`` (0.5) and
@@ -515,7 +540,7 @@ def dedup(
 
 def pairs(
     dataset: Iterable[Any],
-    text: str = "text",
+    text: Union[str, Sequence[str]] = "text",
     *,
     edit_similarity: Optional[float] = None,
     jaccard: Optional[float] = None,
@@ -534,6 +559,7 @@ def pairs(
     <Table 1 rows, a: UInt64, b: UInt64, verdict: Utf8, edit_similarity: Float64, jaccard: Float64>
     """
     _check_iterable(dataset)
+    _check_fields(text)
     positions, texts = array("Q"), []
     for index, record in enumerate(records(dataset)):
         found = text_of(record, text, index)
@@ -545,7 +571,7 @@ def pairs(
 
 def clusters(
     dataset: Iterable[Any],
-    text: str = "text",
+    text: Union[str, Sequence[str]] = "text",
     *,
     keep: Union[Literal["first", "longest", "cleanest", "earlier"], Callable[[Any], float]] = "first",
     edit_similarity: Optional[float] = None,
