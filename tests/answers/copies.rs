@@ -501,6 +501,41 @@ fn refused_id_is_known_by_the_document_that_it_repeated_last() {
     }
 }
 
+/// As in an export of a feed, in which a key was forgotten and then refused again.
+#[test]
+fn key_in_the_copies_of_two_documents_is_stored_once() {
+    for has_window in [false, true] {
+        let folder = folder();
+        let path = folder.path().join("docs.simdb");
+        let builder = match has_window {
+            true => builder().retention(window(Duration::from_secs(3600))),
+            false => builder(),
+        };
+        let mut load = builder.copies(2).bulk_create(&path, 16 << 20).unwrap();
+        let first = 1_700_000_000_000;
+        // The later refusal is known, in any order of the documents.
+        for (id, seen) in [(1, first + 2), (2, first), (3, first + 1)] {
+            let mut document = document(id, 1 << (20 * id)).with_arrival(first + 2);
+            document.copies = Some(Copies {
+                count: 1,
+                first_seen: Timestamp(seen),
+                last_seen: Timestamp(seen),
+                newest: vec![Sighting {
+                    document: DocId(9).into(),
+                    seen: Timestamp(seen),
+                    kind: SightingKind::Same,
+                }],
+            });
+            load.push(document).unwrap();
+        }
+        load.finish(|_| ControlFlow::Continue(())).unwrap();
+        let mut database = test_support::builder().open(&path).unwrap();
+        assert_sound(&mut database);
+        let again = document(9, 7).with_arrival(first + 3_600_002);
+        assert_eq!(database.insert_unique(again, 3).unwrap(), Outcome::Seen);
+    }
+}
+
 #[test]
 fn document_in_another_scope_keeps_its_refused_keys() {
     let folder = folder();

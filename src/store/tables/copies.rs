@@ -77,6 +77,14 @@ pub(crate) struct CopiesChanges {
     pub(crate) refused: BTreeMap<u128, Op>,
 }
 
+impl CopiesChanges {
+    /// The changes of the entries of a hash in table `refused`.
+    fn of_refused(&self, hash: u64) -> impl Iterator<Item = (u128, Op)> {
+        let entries = self.refused.range(pair(hash, 0)..=pair(hash, u64::MAX));
+        entries.map(|(entry, op)| (*entry, *op))
+    }
+}
+
 impl<A: Access> Tables<A> {
     fn copied(&self, id: DocId) -> Result<Option<u128>> {
         self.table(COPIED)
@@ -127,8 +135,12 @@ impl<A: Access> Tables<A> {
             self.replace_copied(id, Some(copies), &mut changes)?;
             for Refused { hash, value } in refused_of(copies, id, has_window) {
                 // Documents come in order of their ids, not of the refusals.
-                let is_known = |known| has_window && known >= value;
-                if !self.refused(hash)?.is_some_and(is_known) {
+                let put = changes.of_refused(hash).find(|(_, op)| *op == Op::Put);
+                let known = match put {
+                    Some((entry, _)) => Some(entry.second()),
+                    None => self.refused(hash)?,
+                };
+                if !known.is_some_and(|known| has_window && known >= value) {
                     self.put_refused(hash, value, None, &mut changes)?;
                 }
             }
@@ -174,6 +186,12 @@ impl<A: Access> Tables<A> {
         cutoff: Option<Timestamp>,
         changes: &mut CopiesChanges,
     ) -> Result<()> {
+        // Another document of the same changes may have refused the hash: table `refused` has one
+        // entry for a hash.
+        let before: Vec<u128> = changes.of_refused(hash).map(|(entry, _)| entry).collect();
+        for entry in before {
+            changes.refused.remove(&entry);
+        }
         let old = self.refused(hash)?;
         if old != Some(value) {
             let old = old.map(|old| (pair(hash, old), Op::Remove));
