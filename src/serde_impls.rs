@@ -134,6 +134,7 @@ mod tests {
         );
         let similar = Similar {
             id: DocId(7),
+            key: Some("a".into()),
             fingerprint: FINGERPRINT,
             distance: None,
             resemblance: Resemblance {

@@ -191,14 +191,22 @@ impl<'d> UniqueLoad<'d> {
                 outcomes[position] = outcome;
             }
         }
-        for (document, outcome) in documents.into_iter().zip(&outcomes) {
-            if let (Outcome::Similar(found), Some(kind)) = (outcome, kind_of(outcome)) {
+        for (document, outcome) in documents.into_iter().zip(&mut outcomes) {
+            if let (Outcome::Similar(found), Some(kind)) = (&*outcome, kind_of(outcome)) {
                 self.add_copy(found.id, &document, kind)?;
             }
             if let Outcome::Supersedes(covered) = outcome {
-                let stored = covered.iter().map(|covered| covered.id);
-                let stored = stored.filter(|id| self.kept.remove(id).is_none());
-                self.replaced.extend(stored);
+                for covered in covered {
+                    let key = match self.kept.remove(&covered.id) {
+                        Some(kept) => kept.key,
+                        None => {
+                            self.replaced.push(covered.id);
+                            let view = self.stored.as_ref().filter(|view| view.keeps_keys());
+                            view.map_or(Ok(None), |view| view.key(covered.id))?
+                        }
+                    };
+                    covered.key = key.map(String::into_boxed_str);
+                }
             }
             if outcome.is_inserted() {
                 self.text_bytes += document.text.as_ref().map_or(0, String::len);

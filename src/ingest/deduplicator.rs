@@ -330,6 +330,7 @@ impl Deduplicator {
                 }
                 let similar = Similar {
                     id,
+                    key: None,
                     fingerprint,
                     distance: Some(document.fingerprint.distance(fingerprint)),
                     resemblance: found.resemblance,

@@ -43,6 +43,14 @@ const DECIDED_TOGETHER: usize = 32;
 pub struct Similar {
     /// The id of the document.
     pub id: DocId,
+    /// The key of a document that was removed
+    /// ([`Outcome::Supersedes`](crate::Outcome::Supersedes)), in a database with keys. `None`
+    /// otherwise: [`Snapshot::key`](crate::Snapshot::key) has the key of a stored document.
+    #[cfg_attr(
+        feature = "serde",
+        serde(default, skip_serializing_if = "Option::is_none")
+    )]
+    pub key: Option<Box<str>>,
     /// The fingerprint of the document.
     pub fingerprint: Fingerprint,
     /// The Hamming distance from the fingerprint of the query; `None` if the recipe makes no
@@ -306,6 +314,7 @@ impl<'s, A: ViewAccess> SimilarSearch<'s, A> {
         let fingerprint = self.view.fingerprint(id)?;
         Ok(fingerprint.map(|fingerprint| Similar {
             id,
+            key: None,
             fingerprint,
             distance: own.map(|own| own.distance(fingerprint)),
             resemblance,

@@ -23,8 +23,7 @@ use crate::remote::{Remote, named};
 /// expired); for a duplicate duplicate_of and distance; with --unique similar edit_similarity,
 /// jaccard, containment (same or a_in_b), missing_in_b and missing_in_a, where B is the stored
 /// text; for an inserted document that covers stored documents extends, or with --on-extended
-/// replace replaces. In a database with keys also duplicate_of_key and extends_keys; a replaced
-/// document has its id only.
+/// replace replaces. In a database with keys also duplicate_of_key, extends_keys and replaces_keys.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -235,8 +234,11 @@ impl Insert {
             let extends = extended.extends.first().map(u64::to_string);
             let extends = extended.extends_keys.first().cloned().or(extends);
             let extends = extends.map(|name| format!("  extends {name}"));
-            let replaced = extended.replaces.iter().map(u64::to_string);
-            let replaced = replaced.collect::<Vec<_>>().join(", ");
+            let replaced = match extended.replaces_keys.is_empty() {
+                true => extended.replaces.iter().map(u64::to_string).collect(),
+                false => extended.replaces_keys.clone(),
+            };
+            let replaced = replaced.join(", ");
             let replaces = (!replaced.is_empty()).then(|| format!("  replaces {replaced}"));
             let parts = [of, at, alike, extends, replaces].into_iter();
             let resemblance = parts.flatten().collect::<String>();

@@ -72,6 +72,8 @@ impl std::fmt::Display for Alike {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DuplicateOf {
     pub id: DocId,
+    /// The key of a new document, whose id is not known here; `None` for a stored document.
+    pub key: Option<String>,
     /// The Hamming distance; `None` if the recipe makes no fingerprints of texts.
     pub distance: Option<u32>,
     /// The resemblance of the texts, if they were compared.
@@ -84,6 +86,7 @@ impl DuplicateOf {
         match outcome {
             Outcome::Duplicate(Match { id, distance, .. }) => Some(Self {
                 id: *id,
+                key: None,
                 distance: Some(*distance),
                 alike: None,
             }),
@@ -115,6 +118,9 @@ pub struct Extended {
     /// The documents that were removed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<u64>,
+    /// Their keys, in a database with keys.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub replaces_keys: Vec<String>,
 }
 
 impl Extended {
@@ -126,13 +132,17 @@ impl Extended {
             },
             Outcome::Supersedes(removed) => Self {
                 replaces: removed.iter().map(|removed| removed.id.0).collect(),
+                replaces_keys: removed
+                    .iter()
+                    .filter_map(|removed| removed.key.as_deref().map(str::to_owned))
+                    .collect(),
                 ..Self::default()
             },
             _ => Self::default(),
         }
     }
 
-    /// Adds the key of the document that stays. A removed document has none that could be read.
+    /// Adds the key of the document that stays.
     pub fn with_keys(mut self, snapshot: &Snapshot) -> simdb::Result<Self> {
         for id in &self.extends {
             self.extends_keys.extend(snapshot.key(DocId(*id))?);
@@ -143,7 +153,7 @@ impl Extended {
 
 impl DuplicateOf {
     /// The new document, for the report of a stored document that it has replaced.
-    pub fn replacing(removed: &Similar, new: DocId) -> Self {
+    pub fn replacing(removed: &Similar, new: DocId, key: Option<String>) -> Self {
         // In the line of a removed document, A is the removed text.
         let containment = removed.containment.clone();
         let swapped = Similar {
@@ -151,7 +161,10 @@ impl DuplicateOf {
             containment: containment.map(|found| Box::new(found.swapped())),
             ..removed.clone()
         };
-        Self::from(&swapped)
+        Self {
+            key,
+            ..Self::from(&swapped)
+        }
     }
 }
 
@@ -159,6 +172,7 @@ impl From<&Similar> for DuplicateOf {
     fn from(similar: &Similar) -> Self {
         Self {
             id: similar.id,
+            key: None,
             distance: similar.distance,
             alike: Some(similar.into()),
         }
@@ -204,6 +218,7 @@ mod tests {
     fn unlikeness_uses_texts_if_they_were_compared() {
         let of = |distance, alike| DuplicateOf {
             id: DocId(1),
+            key: None,
             distance: Some(distance),
             alike,
         };

@@ -2,12 +2,15 @@
 //! dropped; `--show-duplicates` prints the least alike at the end.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::io::{BufRead, BufReader, BufWriter, Seek, Write};
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Serialize;
-use simdb::{DocId, Document, Fingerprint};
+use serde_json::{Map, Value, json};
+use simdb::{DocId, Document, Fingerprint, Snapshot};
+use tempfile::SpooledTempFile;
 
 use crate::console::duplicate::{Alike, DuplicateOf};
 use crate::console::paths::OutputPath;
@@ -47,6 +50,9 @@ struct DuplicateLine<'d> {
     key: Option<&'d str>,
     fingerprint: String,
     duplicate_of: u64,
+    /// The key of a document that was loaded later, in place of the id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duplicate_of_key: Option<&'d str>,
     distance: Option<u32>,
     #[serde(flatten)]
     alike: Option<Alike>,
@@ -58,20 +64,35 @@ struct DuplicateLine<'d> {
 /// The report of dropped documents.
 pub struct DuplicateReport {
     report: Option<RecordReport>,
+    /// The lines of documents with keys. simdb gives the ids of the documents that they repeat, and
+    /// tells the keys when the load has succeeded.
+    keyed: Option<BufWriter<SpooledTempFile>>,
+    /// The keys of documents that the load has removed, by id.
+    removed_keys: HashMap<DocId, String>,
     count: u64,
     shown_most: usize,
     /// By likeness, the least alike first, then by arrival.
     shown: BTreeMap<(Reverse<u32>, u64), (ReportedDocument, DuplicateOf)>,
 }
 
+/// Lines beyond 4 MiB wait on disk.
+const SPOOL_BYTES: usize = 4 << 20;
+
 /// At most 1000 columns of a text are held, more than any terminal shows.
 const SHOWN_COLUMNS: usize = 1000;
 
 impl DuplicateReport {
     /// An empty report, of which [`Self::show`] shows at most `shown_most` documents.
-    pub fn new(shown_most: Option<u32>, report: Option<OutputPath>) -> Result<Self> {
+    pub fn new(
+        shown_most: Option<u32>,
+        report: Option<OutputPath>,
+        has_keys: bool,
+    ) -> Result<Self> {
+        let spool = || BufWriter::new(SpooledTempFile::new(SPOOL_BYTES));
         Ok(Self {
             report: report.map(RecordReport::create).transpose()?,
+            keyed: has_keys.then(spool),
+            removed_keys: HashMap::new(),
             count: 0,
             shown_most: shown_most.unwrap_or(0) as usize,
             shown: BTreeMap::new(),
@@ -97,16 +118,24 @@ impl DuplicateReport {
         location: Location<'_>,
     ) -> Result<()> {
         if let Some(report) = &mut self.report {
-            report.line(&DuplicateLine {
+            let line = DuplicateLine {
                 id: document.key.is_none().then_some(document.id.0),
                 key: document.key.as_deref(),
                 fingerprint: document.fingerprint.to_string(),
                 duplicate_of: of.id.0,
+                duplicate_of_key: of.key.as_deref(),
                 distance: of.distance,
                 alike: of.alike.clone(),
                 location,
                 text: document.text.as_deref(),
-            })?;
+            };
+            match &mut self.keyed {
+                None => report.line(&line)?,
+                Some(spool) => {
+                    serde_json::to_writer(&mut *spool, &line)?;
+                    spool.write_all(b"\n")?;
+                }
+            }
         }
         self.count += 1;
         if self.shown_most > 0 {
@@ -120,9 +149,51 @@ impl DuplicateReport {
         Ok(())
     }
 
-    /// Publishes the report of duplicates.
-    pub fn publish(&mut self) -> Result<()> {
-        self.report.take().map_or(Ok(()), RecordReport::publish)
+    /// Adds a stored document that a document of the load replaces.
+    pub fn push_removed(
+        &mut self,
+        removed: ReportedDocument,
+        by: DuplicateOf,
+        location: Location<'_>,
+    ) -> Result<()> {
+        if let Some(key) = &removed.key {
+            self.removed_keys.insert(removed.id, key.clone());
+        }
+        self.push(removed, by, location)
+    }
+
+    /// Publishes the report of duplicates, with the ids and keys that the loaded database has.
+    pub fn publish(&mut self, database: &Path, recipe: &RecipeOptions) -> Result<()> {
+        let Some(mut report) = self.report.take() else {
+            return Ok(());
+        };
+        if let Some(spool) = self.keyed.take() {
+            let cannot = "cannot read the temporary file of the report";
+            let mut spool = spool.into_inner().context(cannot)?;
+            spool.rewind().context(cannot)?;
+            let snapshot = recipe.builder()?.open_read_only(database)?.snapshot()?;
+            for line in BufReader::new(spool).lines() {
+                let mut line = serde_json::from_str(&line.context(cannot)?)?;
+                self.name_kept(&mut line, &snapshot)?;
+                report.line(&line)?;
+            }
+        }
+        report.publish()
+    }
+
+    /// Adds the key of the document that a line names by its id, or the id if by the key.
+    fn name_kept(&self, line: &mut Map<String, Value>, snapshot: &Snapshot) -> Result<()> {
+        if let Some(key) = line.get("duplicate_of_key").and_then(Value::as_str) {
+            let id = snapshot.id(key)?.map(|id| id.0);
+            line.insert("duplicate_of".to_owned(), json!(id));
+        } else if let Some(id) = line.get("duplicate_of").and_then(Value::as_u64) {
+            let key = match self.removed_keys.get(&DocId(id)) {
+                Some(key) => Some(key.clone()),
+                None => snapshot.key(DocId(id))?,
+            };
+            line.insert("duplicate_of_key".to_owned(), json!(key));
+        }
+        Ok(())
     }
 
     /// Prints dropped documents, each with the document that was kept.
@@ -133,10 +204,17 @@ impl DuplicateReport {
         let shown = self.shown.len() as u64;
         let snapshot = recipe.builder()?.open_read_only(database)?.snapshot()?;
         for (document, of) in self.shown.into_values() {
-            let stored = snapshot.get(of.id)?;
+            let stored = match &of.key {
+                Some(key) => snapshot.get(key.as_str())?,
+                None => snapshot.get(of.id)?,
+            };
             let (kept_key, kept) = stored.map_or((None, None), |stored| (stored.key, stored.text));
+            let kept_key = kept_key.or_else(|| of.key.clone());
             let name = |key: Option<String>, id: DocId| key.unwrap_or_else(|| id.to_string());
-            let kept_name = name(kept_key, of.id);
+            let kept_name = name(
+                kept_key.or_else(|| self.removed_keys.get(&of.id).cloned()),
+                of.id,
+            );
             let dropped_name = name(document.key, document.id);
             let kept = kept.map(|text| one_line(&text, SHOWN_COLUMNS));
             let (kept, dropped) = where_they_differ(kept, document.text, text_columns());

@@ -62,8 +62,8 @@ pub fn run(options: &Options, output: &mut Output) -> Result<()> {
         memory,
     } = Plan::new(options)?;
     let mut statistics = Statistics::new(inputs.clone(), options.on_error, rejects)?;
-    let mut duplicates = DuplicateReport::new(options.show_duplicates, duplicates)?;
     let settings = target.settings();
+    let mut duplicates = DuplicateReport::new(options.show_duplicates, duplicates, settings.keys)?;
     let config = PipelineConfig {
         inputs,
         wanted,
@@ -129,7 +129,7 @@ pub fn run(options: &Options, output: &mut Output) -> Result<()> {
     // All ids may be taken, which a load finds at its end.
     statistics.refuse_all_rejected()?;
     // The load has succeeded. A report that cannot be published must not withhold the other.
-    let published = duplicates.publish();
+    let published = duplicates.publish(&options.database, &options.new.recipe);
     statistics.finish().and(published)?;
     duplicates.show(&options.database, &options.new.recipe, output)?;
     summary::print(options, rule, statistics.counts, started.elapsed(), output)

@@ -235,7 +235,7 @@ Summary (--json): read = inserted + duplicates + present + expired + rejected
                         apart
   seconds, documents_per_second, file_bytes
 
-Lines of --duplicates:  id (null beside the key with --key), fingerprint, duplicate_of, distance, file, line, byte, row, text, and
+Lines of --duplicates:  id (null beside the key with --key), fingerprint, duplicate_of (with --key also duplicate_of_key), distance, file, line, byte, row, text, and
                         with --unique similar edit_similarity (null for very long texts), jaccard,
                         containment (same or a_in_b), missing_in_b and missing_in_a, the words and
                         weights that the kept text B and the dropped text A lack. A document that

@@ -452,14 +452,14 @@ impl FilteredLoad<'_> {
                 counts.replaced += removed.len() as u64;
                 let location = self.statistics.inputs[input].location(number);
                 for removed in removed {
-                    let of = DuplicateOf::replacing(&removed, document.id);
+                    let of = DuplicateOf::replacing(&removed, document.id, document.key.clone());
                     let reported = ReportedDocument {
                         id: removed.id,
-                        key: None,
+                        key: removed.key.map(String::from),
                         fingerprint: removed.fingerprint,
                         text: None,
                     };
-                    self.duplicates.push(reported, of, location)?;
+                    self.duplicates.push_removed(reported, of, location)?;
                 }
             }
             (None, _) => counts.inserted += 1,

@@ -1,6 +1,6 @@
 //! Documents with keys and fields on the command line.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::common::Folder;
 
@@ -423,4 +423,77 @@ fn outcomes_name_documents_by_key() {
         .ends(0);
     let lines = folder.cli(&["pairs", "ids.simdb"]).ends(0).stdout;
     assert!(!lines.contains("key"), "{lines}");
+}
+
+/// A report names documents by their keys, also documents that later documents of the load replace.
+#[test]
+fn report_of_duplicates_has_keys() {
+    let ferry = "The ferry to the islands was cancelled because of fog.";
+    let longer = format!("{ferry} Buses run instead.");
+    let longest = format!("{longer} Trains do not.");
+    let pages = [
+        ("a", ferry),
+        ("b", ferry),
+        ("c", &longer),
+        ("d", &longer),
+        ("e", &longest),
+    ];
+    let line = |(key, text): (&str, &str)| json!({"url": key, "text": text}).to_string() + "\n";
+    // By an index in memory, and by a transaction.
+    for arrivals in [&[][..], &["--arrivals"]] {
+        let folder = Folder::new();
+        let load = |pages: &[(&str, &str)]| {
+            folder.write(
+                "p.jsonl",
+                pages.iter().copied().map(line).collect::<String>(),
+            );
+            let load = ["p.simdb", "p.jsonl", "--key", "url", "--unique", "similar"];
+            let more = [
+                "--on-extended",
+                "replace",
+                "--duplicates",
+                "d.jsonl",
+                "--force",
+            ];
+            let shown = folder.load(&[&load[..], &more, arrivals, &["--show-duplicates"]].concat());
+            let shown = shown.ends(0).stdout;
+            let lines = folder.read_json("d.jsonl");
+            let names = ["key", "duplicate_of_key", "duplicate_of", "id"];
+            let lines = lines
+                .iter()
+                .map(|line| names.map(|name| line[name].clone()));
+            (lines.collect::<Vec<_>>(), shown)
+        };
+        let (lines, shown) = load(&pages);
+        let get = |key: &str| folder.cli(&["get", "p.simdb", "--key", key, "--json"]);
+        let id = get("e").ends(0).one_json()["id"].clone();
+        let keys: Vec<_> = lines.iter().map(|[key, of, ..]| (key, of)).collect();
+        let expected = [("b", "a"), ("a", "c"), ("d", "c"), ("c", "e")];
+        let expected = expected.map(|(key, of)| (json!(key), json!(of)));
+        assert_eq!(keys, expected.each_ref().map(|(key, of)| (key, of)));
+        let [_, _, of, own] = &lines[3];
+        assert_eq!((of, own), (&id, &Value::Null));
+        for (kept, dropped) in [("a", "b"), ("c", "a"), ("e", "c")] {
+            let has_row = |row: [&str; 2]| {
+                let mut lines = shown.lines();
+                lines.any(|line| line.split_whitespace().take(2).eq(row))
+            };
+            let are_shown = has_row(["kept", kept]) && has_row(["dropped", dropped]);
+            assert!(are_shown, "{shown}");
+        }
+        // A document that was stored before is named by its key too.
+        let (lines, _) = load(&[("f", &longest), ("g", &format!("{longest} Nobody walks."))]);
+        let keys: Vec<_> = lines.iter().map(|[key, of, ..]| json!([key, of])).collect();
+        assert_eq!(keys, [json!(["f", "e"]), json!(["e", "g"])]);
+        get("e").ends(1);
+        // Outcomes of single documents.
+        let text = format!("{longest} Nobody walks. Horses rest.");
+        let insert = ["insert", "p.simdb", "--key", "h", "--unique", "similar"];
+        let more = ["--on-extended", "replace", "--text", &text, "--json"];
+        let inserted = folder
+            .cli(&[&insert[..], &more].concat())
+            .ends(0)
+            .one_json();
+        assert_eq!(inserted["replaces_keys"], json!(["g"]));
+    }
 }

@@ -355,14 +355,24 @@ impl<A: ViewAccess> Batch<A> {
     /// that are near.
     fn remove_extended(&mut self, query: &TextQuery, among: &IdRanges) -> Result<Vec<Similar>> {
         // The prefetched answer has the first documents only.
-        let extended = query::similar_sequential(&self.view, query, among)?;
-        for document in &extended {
+        let mut extended = query::similar_sequential(&self.view, query, among)?;
+        for document in &mut extended {
             self.look_up(document.id)?;
+            document.key = self.key_of(document.id)?;
         }
         for document in &extended {
             self.remove(document.id);
         }
         Ok(extended)
+    }
+
+    /// The key of a document that was looked up; `None` in a database without keys.
+    fn key_of(&self, id: DocId) -> Result<Option<Box<str>>> {
+        match self.edits.get(&id).and_then(|edit| edit.text.record()) {
+            _ if !self.view.keeps_keys() => Ok(None),
+            Some(record) => Ok(record.key().map(Box::from)),
+            None => Ok(self.view.key(id)?.map(Box::from)),
+        }
     }
 
     /// The state of a document; `None` if the document is missing or expired.

@@ -254,6 +254,7 @@ fn first_like(model: &Model, scopes: Option<&[String]>, text: &str) -> Vec<Simil
             let stored = document.text.as_deref()?;
             Some(Similar {
                 id: document.id,
+                key: None,
                 fingerprint: document.fingerprint,
                 distance: None,
                 resemblance: Pool::shared().alike(text, stored)?,

@@ -30,7 +30,7 @@ use crate::remote::NotStored;
 /// of --id is not among its own matches. A text with too little content (too short, or one phrase
 /// over and over) has no matches within a radius. Without --limit all matches are printed, in
 /// parts; a match takes 24 bytes of memory during the search, and columns are aligned within a
-/// part. With --similar and --verify a match takes 64 bytes, and columns are aligned in all of
+/// part. With --similar and --verify a match takes 80 bytes, and columns are aligned in all of
 /// them.
 ///
 /// --similar finds documents whose texts are like the text of the query, at any distance of their

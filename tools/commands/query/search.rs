@@ -85,7 +85,7 @@ pub(super) enum Matches {
 }
 
 /// The help states these sizes.
-const _: () = assert!(size_of::<Match>() <= 24 && size_of::<Similar>() <= 64);
+const _: () = assert!(size_of::<Match>() <= 24 && size_of::<Similar>() <= 80);
 
 impl Matches {
     pub fn len(&self) -> usize {

@@ -51,7 +51,8 @@ use crate::options::{
 ///
 /// new: the document is stored. With --unique similar, `extends` has the id of a stored document
 /// that the new text covers, and that stays (its key is in `extends_keys`); with --on-extended
-/// replace, `replaces` has the ids of covered documents, which are removed.
+/// replace, `replaces` has the ids of covered documents, which are removed, and `replaces_keys`
+/// their keys.
 ///
 /// duplicate: with --unique, document `of` lies at this `distance`, or with --unique similar has
 /// this `edit_similarity` and `jaccard`, the same words or more (`containment`: same or a_in_b),

@@ -88,7 +88,12 @@ impl Outcome {
         match &self.outcome {
             simdb::Outcome::Supersedes(removed) => {
                 let removed = removed.iter().cloned();
-                removed.map(|removed| Similar::of(removed, None)).collect()
+                removed
+                    .map(|removed| {
+                        let key = removed.key.clone().map(String::from);
+                        Similar::of(removed, key)
+                    })
+                    .collect()
             }
             _ => Vec::new(),
         }

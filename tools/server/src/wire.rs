@@ -237,7 +237,7 @@ impl WireOutcome {
             Outcome::Extends(similar) => Self::Extends {
                 of: similar_value(&similar, key),
             },
-            // A removed document has no key that could be read.
+            // The key of a removed document is in the outcome.
             Outcome::Supersedes(removed) => Self::Supersedes {
                 matches: removed.iter().map(|one| similar_value(one, None)).collect(),
             },
