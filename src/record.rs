@@ -62,9 +62,22 @@ impl Record {
         text: Option<&str>,
     ) -> Self {
         let (key, fields) = (key.unwrap_or_default(), fields.unwrap_or_default());
-        let mut content = String::new();
-        push_length::<KEY_DIGITS>(&mut content, key.len());
         let flags = flags(text.is_some(), copies.is_some(), scope.is_some());
+        let copies = copies.map(Copies::encode);
+        let text = text.unwrap_or_default();
+        // Exact, or the text is copied again.
+        let mut content = String::with_capacity(
+            HEAD_DIGITS
+                + key.len()
+                + scope.map_or(0, |scope| SCOPE_DIGITS + scope.len())
+                + FIELDS_DIGITS
+                + fields.len()
+                + copies
+                    .as_ref()
+                    .map_or(0, |copies| COPIES_DIGITS + copies.len())
+                + text.len(),
+        );
+        push_length::<KEY_DIGITS>(&mut content, key.len());
         push_length::<1>(&mut content, usize::from(flags));
         content.push_str(key);
         if let Some(scope) = scope {
@@ -74,12 +87,11 @@ impl Record {
         push_length::<FIELDS_DIGITS>(&mut content, fields.len());
         content.push_str(fields);
         if let Some(copies) = copies {
-            let copies = copies.encode();
             push_length::<COPIES_DIGITS>(&mut content, copies.len());
             content.push_str(&copies);
         }
         let text_from = content.len() as u32;
-        content.push_str(text.unwrap_or_default());
+        content.push_str(text);
         Self {
             content: content.into(),
             text_from,
