@@ -23,6 +23,7 @@ pub mod cluster {}
 #[doc = include_str!("decisions/013-scopes-in-ids.md")]
 #[doc = include_str!("decisions/014-copies-in-records.md")]
 #[doc = include_str!("decisions/015-frames-in-rows.md")]
+#[doc = include_str!("decisions/016-words-select-containers.md")]
 pub mod decisions {}
 #[doc = include_str!("durability.md")]
 pub mod durability {}

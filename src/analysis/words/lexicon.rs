@@ -45,6 +45,8 @@ pub(crate) struct Lexicon {
     entries: HashMap<&'static str, LexiconEntry, FixedState>,
     /// Words of Taiwan, and the words of the mainland with their meaning.
     regional: HashMap<&'static str, Vec<&'static str>, FixedState>,
+    /// The words of [`regional`](Self::regional) the other way round.
+    by_mainland: HashMap<&'static str, Vec<&'static str>, FixedState>,
     /// The longest word of Han characters, in characters.
     longest_han: usize,
 }
@@ -82,11 +84,13 @@ impl Lexicon {
         }
         // The words of both regions are tokens.
         let mut pairs: HashMap<&'static str, Vec<&'static str>, FixedState> = HashMap::default();
+        let mut by_mainland = pairs.clone();
         for line in table_lines(regional) {
             let mut words = line.split_whitespace();
             let mainland = words.next().unwrap_or_default();
             for taiwan in words {
                 pairs.entry(taiwan).or_default().push(mainland);
+                by_mainland.entry(mainland).or_default().push(taiwan);
                 for word in [mainland, taiwan] {
                     entries.entry(word).or_default();
                 }
@@ -97,6 +101,7 @@ impl Lexicon {
             longest_han: han.map(|word| word.chars().count()).max().unwrap_or(1),
             entries,
             regional: pairs,
+            by_mainland,
         }
     }
 
@@ -105,6 +110,12 @@ impl Lexicon {
     pub fn is_regional(&self, taiwan: &str, mainland: &str) -> bool {
         let found = self.regional.get(taiwan);
         found.is_some_and(|words| words.contains(&mainland))
+    }
+
+    /// The words of the other region with the meaning of a word, which is of either region.
+    pub fn other_regions(&self, word: &str) -> impl Iterator<Item = &'static str> {
+        let found = [self.regional.get(word), self.by_mainland.get(word)];
+        found.into_iter().flatten().flatten().copied()
     }
 
     /// The entry of exactly these characters.

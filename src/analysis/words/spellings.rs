@@ -1,11 +1,15 @@
 //! [`Spellings`]: the words of many texts by their letters, to find other spellings of a word.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
+use rapidfuzz::distance::osa;
 use unicode_normalization::UnicodeNormalization;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::english::English;
+use super::lexicon::Class;
+use super::tokens::Token;
 use crate::text::is_mark;
 
 /// A misspelling has at most two wrong letters, and two letters may differ for each.
@@ -13,6 +17,21 @@ pub(crate) const MAX_WRONG_LETTERS: usize = 2;
 
 /// Words of at least this number of letters may have two wrong letters.
 pub(crate) const MIN_LETTERS_OF_TWO: usize = 9;
+
+/// Words of fewer letters are not misspelled: too many are words themselves.
+const MIN_MISSPELLED_LETTERS: usize = 5;
+
+/// Returns `true` for a token that may be a misspelling or be misspelled.
+pub(crate) fn may_be_misspelled(token: &Token<'_>) -> bool {
+    matches!(token.class, Class::Word | Class::Number)
+        && token.is_english
+        && !token.is_name
+        && token.text.len() >= MIN_MISSPELLED_LETTERS
+        && token
+            .text
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+}
 
 /// The most wrong letters of a misspelling, by the letters of the shorter of two words.
 pub(crate) fn max_wrong_letters(shorter: usize) -> usize {
@@ -22,42 +41,78 @@ pub(crate) fn max_wrong_letters(shorter: usize) -> usize {
     }
 }
 
-/// Numbers of words by the first letter and the length of the word.
+/// Numbers of words by the first letter and the length of the word, beside their letters.
+type ByLength = HashMap<(u8, usize), Vec<(u32, u32)>, FixedState>;
+
+/// The words of many texts that may be a misspelling or be misspelled, and words with accents.
 #[derive(Default)]
 pub(crate) struct Spellings {
-    ascii: HashMap<(u8, usize), Vec<(u32, u32)>, FixedState>,
-    /// The hashes of the words with accents, without their accents.
-    plain: HashSet<u64, FixedState>,
+    english: ByLength,
+    others: ByLength,
+    /// The words of which each word may be a misspelling, and its misspellings.
+    near: HashMap<u32, Vec<u32>, FixedState>,
+    /// The words with accents, by the hash of the word without its accents.
+    plain: HashMap<u64, Vec<u32>, FixedState>,
     len: usize,
 }
 
 impl Spellings {
-    /// Adds the number of a word.
-    pub fn push(&mut self, word: &str, number: u32) {
+    /// Adds the number of a word. `letters_of` returns the letters of a word that was added.
+    pub fn push<'w>(
+        &mut self,
+        token: &Token<'_>,
+        number: u32,
+        letters_of: impl Fn(u32) -> &'w str,
+    ) {
+        let word = &*token.text;
         match word.as_bytes() {
-            [first, ..] if word.is_ascii() => {
-                let words = self.ascii.entry((*first, word.len())).or_default();
+            [first, ..] if may_be_misspelled(token) => {
+                let is_english = English::builtin().has(word);
+                let near = self.near(word, is_english);
+                let near: Vec<u32> = near
+                    .filter(|other| are_near(word, letters_of(*other)))
+                    .collect();
+                for other in &near {
+                    self.near.entry(*other).or_default().push(number);
+                }
+                self.len += near.len();
+                self.near.insert(number, near);
+                let words = match is_english {
+                    true => &mut self.english,
+                    false => &mut self.others,
+                };
+                let words = words.entry((*first, word.len())).or_default();
                 words.push((letters(word), number));
                 self.len += 1;
             }
+            _ if word.is_ascii() => {}
             _ => {
-                let plain: String = word.nfd().filter(|c| !is_mark(*c)).collect();
-                if plain.is_ascii() {
-                    self.plain.insert(xxh3_64(plain.as_bytes()));
+                if let Some(plain) = without_accents(word) {
+                    let words = self.plain.entry(xxh3_64(plain.as_bytes()));
+                    words.or_default().push(number);
                 }
             }
         }
     }
 
-    /// The numbers of the ASCII words of which an ASCII word may be a misspelling, or the other way
-    /// round.
-    pub fn near(&self, word: &str) -> impl Iterator<Item = u32> {
+    /// The numbers of [`near`](Self::near) for a word that was added.
+    pub fn near_to(&self, number: u32) -> Option<&[u32]> {
+        self.near.get(&number).map(Vec::as_slice)
+    }
+
+    /// The numbers of the words of which a word may be a misspelling; the numbers of its
+    /// misspellings for an English word.
+    pub fn near(&self, word: &str, is_english: bool) -> impl Iterator<Item = u32> {
+        let by_length = match is_english {
+            true => &self.others,
+            false => &self.english,
+        };
         let first = word.as_bytes().first().copied().unwrap_or_default();
         let (own, own_len) = (letters(word), word.len());
         let lengths = own_len.saturating_sub(MAX_WRONG_LETTERS)..=own_len + MAX_WRONG_LETTERS;
         let words = lengths.filter_map(move |len| {
             let most = max_wrong_letters(len.min(own_len));
-            let words = self.ascii.get(&(first, len));
+            let words = by_length.get(&(first, len));
             words.map(|words| (most, words))
         });
         words.flat_map(move |(most, words)| {
@@ -75,16 +130,35 @@ impl Spellings {
         })
     }
 
-    /// Returns `true` if a word without its accents may be this ASCII word.
-    pub fn has_accented(&self, word: &str) -> bool {
-        self.plain.contains(&xxh3_64(word.as_bytes()))
+    /// The numbers of the words that may be this ASCII word with accents.
+    pub fn accented(&self, word: &str) -> impl Iterator<Item = u32> {
+        let numbers = self.plain.get(&xxh3_64(word.as_bytes()));
+        numbers.into_iter().flatten().copied()
     }
 
     /// The bytes of memory.
     pub fn len_bytes(&self) -> usize {
         // Lists have up to twice the places that they need.
-        2 * self.len * size_of::<(u32, u32)>() + self.plain.capacity() * 8 / 7 * 9
+        let list = size_of::<u64>() + size_of::<Vec<u32>>() + 2 * size_of::<u32>();
+        let lists = self.plain.capacity() + self.near.capacity();
+        2 * self.len * size_of::<(u32, u32)>() + lists * 8 / 7 * list
     }
+}
+
+/// Returns `true` if one of two words, of which only one is English, may be a misspelling of the
+/// other one.
+fn are_near(one: &str, other: &str) -> bool {
+    let most = max_wrong_letters(one.len().min(other.len()));
+    let args = osa::Args::default().score_cutoff(most);
+    // A word with digits in the place of letters is compared by their shapes.
+    (letters(one) | letters(other)) & HAS_DIGIT != 0
+        || osa::distance_with_args(one.chars(), other.chars(), &args).is_some()
+}
+
+/// A word in other letters without its accents; `None` if other letters are left.
+pub(crate) fn without_accents(word: &str) -> Option<String> {
+    let plain: String = word.nfd().filter(|c| !is_mark(*c)).collect();
+    plain.is_ascii().then_some(plain)
 }
 
 /// The bit of [`letters`] that no letter and no digit has.
@@ -119,19 +193,22 @@ mod tests {
             "seporotu",
             "sepa1a1e",
         ];
-        for (number, word) in words.into_iter().enumerate() {
-            spellings.push(word, number as u32);
+        for (number, word) in words.iter().copied().enumerate() {
+            let token = Token {
+                text: word.into(),
+                class: Class::Word,
+                is_english: true,
+                ..Token::default()
+            };
+            spellings.push(&token, number as u32, |number| words[number as usize]);
         }
-        let near: Vec<u32> = spellings.near("seperate").collect();
-        assert!(
-            [0, 1, 2, 8].iter().all(|number| near.contains(number)),
-            "{near:?}"
-        );
-        assert!(
-            [3, 4, 5, 7].iter().all(|number| !near.contains(number)),
-            "{near:?}"
-        );
-        assert!(spellings.has_accented("cafe") && !spellings.has_accented("coffee"));
-        assert_eq!(spellings.near("").count(), 0);
+        let near = |word, is_english| -> Vec<u32> { spellings.near(word, is_english).collect() };
+        assert_eq!(near("seperate", false), [0, 2]);
+        assert_eq!(near("separate", true), [1, 8]);
+        assert_eq!(spellings.near_to(0), Some(&[1, 8][..]));
+        assert_eq!(spellings.near_to(1), Some(&[0][..]));
+        assert_eq!(spellings.near_to(6), None);
+        assert!(spellings.accented("cafe").eq([6]) && spellings.accented("coffee").count() == 0);
+        assert!(near("", false).is_empty());
     }
 }

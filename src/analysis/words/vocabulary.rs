@@ -32,6 +32,10 @@ struct Word {
     token: Token<'static>,
     /// The word with the same hash that was added before this one.
     previous: Option<u32>,
+    /// The last of the words with this hash of which none has the spelling of another one.
+    spelled: u32,
+    /// The one before this word.
+    previous_spelled: Option<u32>,
 }
 
 impl Vocabulary {
@@ -55,13 +59,21 @@ impl Vocabulary {
         if let Some(number) = compared.find(|number| self.words[*number as usize].token == *token) {
             return number;
         }
+        let last_spelled = last.map(|last| self.words[last as usize].spelled);
+        let is_known = (self.spelled_from(last_spelled).take(MAX_COMPARED_WORDS))
+            .any(|other| has_spelling_of(&self.words[other as usize].token, token));
         let number = self.words.len() as u32;
         self.text_bytes += token.text.len() + token.key.len();
         self.key_hashes.push(key_hash(&token.key));
-        self.spellings.push(&token.text, number);
+        if !is_known {
+            let letters_of = |number: u32| &*self.words[number as usize].token.text;
+            self.spellings.push(token, number, letters_of);
+        }
         self.words.push(Word {
             token: token.owned(),
             previous: last,
+            spelled: last_spelled.filter(|_| is_known).unwrap_or(number),
+            previous_spelled: last_spelled,
         });
         self.by_hash.insert(hash, number);
         number
@@ -97,22 +109,40 @@ impl Vocabulary {
         })
     }
 
-    /// The words of which an ASCII word may be a misspelling, or the other way round.
-    pub(crate) fn near(&self, word: &str) -> impl Iterator<Item = &Token<'static>> {
-        let numbers = self.spellings.near(word);
+    /// The words of which a word may be a misspelling; the misspellings of an English word.
+    pub(crate) fn near(
+        &self,
+        word: &str,
+        is_english: bool,
+    ) -> impl Iterator<Item = &Token<'static>> {
+        let mut spelled = self.spelled(word);
+        let known = spelled.find_map(|number| self.spellings.near_to(number));
+        let search = || self.spellings.near(word, is_english).collect();
+        let numbers = known.map_or_else(search, <[u32]>::to_vec).into_iter();
         numbers.map(|number| &self.words[number as usize].token)
     }
 
-    /// Returns `true` if a word without its accents may be this ASCII word.
-    pub(crate) fn has_accented(&self, word: &str) -> bool {
-        self.spellings.has_accented(word)
+    /// The words that may be this ASCII word with accents.
+    pub(crate) fn accented(&self, word: &str) -> impl Iterator<Item = &Token<'static>> {
+        let numbers = self.spellings.accented(word);
+        numbers.map(|number| &self.words[number as usize].token)
     }
 
-    /// The hashes of the keys of the words with these letters.
-    pub(crate) fn keys_of(&self, word: &str) -> impl Iterator<Item = u32> {
-        let last = self.by_hash.get(&xxh3_64(word.as_bytes())).copied();
-        let of_hash = std::iter::successors(last, |number| self.words[*number as usize].previous);
-        of_hash.map(|number| self.key_hashes[number as usize])
+    /// The words with these letters, one of each spelling, and perhaps others.
+    pub(crate) fn words_of(&self, letters: &str) -> impl Iterator<Item = &Token<'static>> {
+        let spelled = self.spelled(letters);
+        spelled.map(|number| &self.words[number as usize].token)
+    }
+
+    fn spelled(&self, letters: &str) -> impl Iterator<Item = u32> {
+        let last = self.by_hash.get(&xxh3_64(letters.as_bytes()));
+        self.spelled_from(last.map(|last| self.words[*last as usize].spelled))
+    }
+
+    /// A word and the words of other spellings before it.
+    fn spelled_from(&self, number: Option<u32>) -> impl Iterator<Item = u32> {
+        let previous = |number: &u32| self.words[*number as usize].previous_spelled;
+        std::iter::successors(number, previous)
     }
 
     /// The bytes of memory.
@@ -124,6 +154,15 @@ impl Vocabulary {
         let words = self.words.capacity() * size_of::<Word>() + self.text_bytes;
         words + key_hashes + by_hash + self.spellings.len_bytes()
     }
+}
+
+/// Returns `true` for two tokens that other words are matched with alike.
+fn has_spelling_of(one: &Token<'_>, other: &Token<'_>) -> bool {
+    let flags = |token: &Token<'_>| {
+        let of_word = (token.is_english, token.is_name, token.is_in_frame);
+        (token.class, token.is_capital, of_word)
+    };
+    flags(one) == flags(other) && one.text == other.text && one.key == other.key
 }
 
 /// The hash by which words with one key are found. Words with one hash may have different keys.

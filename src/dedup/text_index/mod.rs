@@ -4,10 +4,13 @@
 //! |---|---|
 //! | `slot_search` | the comparison of a text with the texts of one wording |
 //! | `wordings` | the texts, each wording once; `arena` has their bytes |
+//! | `postings` | the texts by their words, which select the texts that may cover a text |
 //!
-//! The forest in memory (`forest/memory`) selects the wordings that may be near-duplicates.
+//! The forest in memory (`forest/memory`) selects the wordings that may be near-duplicates, unless
+//! texts are searched for texts that cover them only.
 
 mod arena;
+mod postings;
 mod slot_search;
 #[cfg(test)]
 mod tests;
@@ -107,7 +110,8 @@ pub struct SimilarIndex {
     likeness: Likeness,
     decision: Decision,
     wordings: Wordings,
-    forest: Forest,
+    /// `None` if the words of a text select the texts that are compared.
+    forest: Option<Forest>,
 }
 
 /// A text of a [`SimilarIndex`] that is like the text of a search.
@@ -149,8 +153,23 @@ impl SimilarIndex {
         Ok(Self {
             likeness,
             decision,
-            wordings: Wordings::new(decision.compares_words()),
-            forest: Forest::new(reach(&likeness, decision)),
+            wordings: Wordings::new(decision.compares_words(), false),
+            forest: Some(Forest::new(reach(&likeness, decision))),
+        })
+    }
+
+    /// An empty index for searches for the [containers](Sought::only_containers) of texts. If no
+    /// word of a text may be lost, the words select the texts that are compared, and no match is
+    /// missed.
+    pub(crate) fn of_containers(likeness: Likeness, decision: Decision) -> Result<Self> {
+        let index = Self::new(likeness, decision)?;
+        Ok(match selects_by_words(decision) {
+            true => Self {
+                wordings: Wordings::new(true, true),
+                forest: None,
+                ..index
+            },
+            false => index,
         })
     }
 
@@ -160,7 +179,7 @@ impl SimilarIndex {
     /// After 2³² − 1 texts.
     pub fn push(&mut self, text: impl Into<Analysed>) -> u32 {
         let position = self.push_unsorted(&text.into());
-        self.forest.sort_long_tail();
+        self.sort(Forest::sort_long_tail);
         position
     }
 
@@ -176,9 +195,13 @@ impl SimilarIndex {
             for text in &prepared {
                 self.push_unsorted(text);
             }
-            self.forest.sort_very_long_tail();
+            self.sort(Forest::sort_very_long_tail);
         }
-        self.forest.sort_long_tail();
+        self.sort(Forest::sort_long_tail);
+    }
+
+    fn sort(&mut self, sort: fn(&mut Forest)) {
+        self.forest.as_mut().map(sort);
     }
 
     pub(crate) fn decision(&self) -> Decision {
@@ -188,9 +211,21 @@ impl SimilarIndex {
     /// Prepares a text with everything that [`extend_prepared`](Self::extend_prepared) needs.
     pub(crate) fn prepare(decision: Decision, text: &str) -> Analysed {
         let text = Analysed::new(text);
+        text.packed();
         if decision.compares_words() {
             text.words();
         }
+        text
+    }
+
+    /// [`prepare`](Self::prepare) for an index [of containers](Self::of_containers).
+    pub(crate) fn prepare_contained(decision: Decision, text: &str) -> Analysed {
+        if !selects_by_words(decision) {
+            return Self::prepare(decision, text);
+        }
+        let text = Analysed::lazy(text);
+        text.packed();
+        text.words();
         text
     }
 
@@ -199,15 +234,16 @@ impl SimilarIndex {
         for text in texts {
             self.push_unsorted(text);
         }
-        self.forest.sort_long_tail();
+        self.sort(Forest::sort_long_tail);
     }
 
     fn push_unsorted(&mut self, text: &Analysed) -> u32 {
         let position = self.wordings.len() as u32;
-        if self.wordings.push(text) {
-            let characters = text.characters();
-            self.forest
-                .push(own_minima(text).map(|(_, minima)| minima), characters);
+        if self.wordings.push(text)
+            && let Some(forest) = &mut self.forest
+        {
+            let minima = own_minima(text).map(|(_, minima)| minima);
+            forest.push(minima, text.characters());
         }
         position
     }
@@ -224,7 +260,7 @@ impl SimilarIndex {
 
     /// The bytes of memory that the index holds. While it sorts, it takes up to twice as much.
     pub fn len_bytes(&self) -> usize {
-        self.wordings.len_bytes() + self.forest.len_bytes()
+        self.wordings.len_bytes() + self.forest.as_ref().map_or(0, Forest::len_bytes)
     }
 
     /// All texts that are like a text, in the order of [`Similar`](crate::Similar), by position
@@ -309,9 +345,12 @@ impl SimilarIndex {
     /// The slots that may be like a text and have a text before `end`, by the distance of their
     /// sketches.
     fn candidates(&self, text: &Analysed, end: u32) -> Vec<u32> {
+        let Some(forest) = &self.forest else {
+            return self.covering(text, end);
+        };
         let mut found = Vec::new();
-        for query in self.queries(text, end) {
-            self.forest.search(&query, &mut found);
+        for query in self.queries(forest, text, end) {
+            forest.search(&query, &mut found);
         }
         // Two searches may find one slot.
         found.sort_unstable_by_key(|(distance, slot)| (*slot, *distance));
@@ -322,16 +361,21 @@ impl SimilarIndex {
 
     /// The searches of the forest for texts before `end` that are like a text: over its shingles,
     /// and over the shingles of the other length.
-    fn queries<'t>(&self, text: &'t Analysed, end: u32) -> impl Iterator<Item = ForestQuery<'t>> {
+    fn queries<'t>(
+        &self,
+        forest: &Forest,
+        text: &'t Analysed,
+        end: u32,
+    ) -> impl Iterator<Item = ForestQuery<'t>> {
         let (characters, has_cjk) = (text.characters(), text.has_cjk());
         let least = self.likeness.least();
         let classes = LengthClasses::of_near_duplicates(characters, has_cjk, least);
-        let minima = search_minima(text, |length| self.forest.has(length));
+        let minima = search_minima(text, |length| forest.has(length));
         minima.map(move |(length, minima)| ForestQuery {
             minima,
             length,
             classes,
-            max_sketch_distance: self.forest.reach().max_sketch_distance(characters),
+            max_sketch_distance: forest.reach().max_sketch_distance(characters),
             end: self.wordings.slots_before(end),
         })
     }
@@ -339,14 +383,18 @@ impl SimilarIndex {
     /// The candidates of each text before an end, for [`visit_candidates`](Self::visit_candidates),
     /// in less time than single searches.
     pub(crate) fn candidates_of_all(&self, texts: &[(&Analysed, u32)]) -> Vec<Vec<u32>> {
+        let Some(forest) = &self.forest else {
+            let texts = texts.iter();
+            return texts.map(|(text, end)| self.covering(text, *end)).collect();
+        };
         let (mut queries, mut numbers) = (Vec::new(), Vec::new());
         for (number, (text, end)) in texts.iter().enumerate() {
-            queries.extend(self.queries(text, *end));
+            queries.extend(self.queries(forest, text, *end));
             numbers.resize(queries.len(), number);
         }
         let few = || Vec::with_capacity(FEW_CANDIDATES);
         let mut candidates: Vec<Vec<u32>> = std::iter::repeat_with(few).take(texts.len()).collect();
-        self.forest.search_all(&queries, &mut |query, slot| {
+        forest.search_all(&queries, &mut |query, slot| {
             candidates[numbers[query as usize]].push(slot);
         });
         for slots in &mut candidates {
@@ -354,6 +402,16 @@ impl SimilarIndex {
             slots.dedup();
         }
         candidates
+    }
+
+    /// The slots that may cover a text and have a text before `end`, ascending.
+    fn covering(&self, text: &Analysed, end: u32) -> Vec<u32> {
+        if !text.is_comparable() {
+            return Vec::new();
+        }
+        let weights = self.decision.weights();
+        let found = self.wordings.covering(weights, text.words(), end);
+        found.unwrap_or_default()
     }
 
     /// The resemblance of a text and a wording; `None` unless they are alike.
@@ -382,6 +440,11 @@ fn search_minima(
     let other = other.filter(|_| text.is_comparable());
     let other = other.map(|other| (other, text.minima(other)));
     own_minima(text).into_iter().chain(other)
+}
+
+/// Returns `true` if a text has to have each heavy word of a text that it covers.
+fn selects_by_words(decision: Decision) -> bool {
+    decision.compares_words() && !decision.weights().are_ends_free
 }
 
 /// The reach of searches with this decision.

@@ -101,8 +101,8 @@ impl<V> SlotSearch<'_, V> {
     {
         let wordings = &self.index.wordings;
         // The words of long texts take a fraction of the time of their edit distance, and the words
-        // of short texts take longer.
-        let words_first = self.text.is_long();
+        // of short texts take longer, unless words selected the candidates.
+        let words_first = self.text.is_long() || self.index.forest.is_none();
         let mut of_slot = None;
         for variant in wordings.variants(slot) {
             let copies = wordings.positions(variant, &self.sought.positions);

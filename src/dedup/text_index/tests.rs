@@ -372,6 +372,69 @@ fn container_is_found_among_many_long_texts_of_its_template() {
     }
 }
 
+/// A text as another writer has it: with two letters exchanged in a long word, two words written as
+/// one, accents, words of Taiwan, or a sentence more.
+fn rewritten(text: &str, draws: &mut SplitMix) -> String {
+    let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+    let at = draws.below(words.len() as u64) as usize;
+    match draws.below(5) {
+        0 if words[at].is_ascii() && words[at].len() > 6 => {
+            let (head, tail) = words[at].split_at(3);
+            let (left, right) = tail.split_at(1);
+            words[at] = format!("{head}{}{left}{}", &right[..1], &right[1..]);
+        }
+        1 if at + 1 < words.len() => {
+            let next = words.remove(at + 1);
+            words[at] += &next;
+        }
+        2 => words[at] = words[at].replacen('e', "é", 1),
+        3 => return text.replace("软件", "軟體").replace("网络", "網路"),
+        _ => words.push("That is all.".to_owned()),
+    }
+    words.join(" ")
+}
+
+#[test]
+fn no_container_of_a_text_is_missed() {
+    let mut draws = SplitMix(23);
+    let mut all = [0; 2];
+    for (language, texts) in [edits_en(), edits_zh()].into_iter().enumerate() {
+        let mut texts: Vec<String> = texts.into_iter().take(500).collect();
+        for at in 0..250 {
+            let text = rewritten(&texts[at], &mut draws);
+            texts.push(text);
+        }
+        let decision = Decision::Contained;
+        let mut index = SimilarIndex::of_containers(Likeness::default(), decision).unwrap();
+        let prepare = |text: &String| SimilarIndex::prepare_contained(decision, text);
+        let prepared: Vec<Analysed> = texts.iter().map(prepare).collect();
+        index.extend_prepared(prepared.iter());
+        let end = texts.len() as u32;
+        for (text, query) in texts.iter().zip(&prepared).step_by(3) {
+            let sought = Sought {
+                positions: 0..end,
+                accepts: &|_| true,
+                only_containers: true,
+            };
+            let candidates = index.candidates_of_all(&[(query, end)]).remove(0);
+            let mut found = Vec::new();
+            let ended = index.visit_candidates(query, candidates, &sought, |similar| {
+                found.push(similar.position);
+                ControlFlow::<()>::Continue(())
+            });
+            assert!(ended.is_continue());
+            found.sort_unstable();
+            let plain = plain(&texts, text, decision).into_iter();
+            let plain = plain.filter(|found| found.verdict().is_some_and(Verdict::is_a_in_b));
+            let mut plain: Vec<u32> = plain.map(|found| found.position).collect();
+            plain.sort_unstable();
+            assert_eq!(found, plain, "{text}");
+            all[language] += found.len() - 1;
+        }
+    }
+    assert!(all.iter().all(|others| *others > 60), "{all:?}");
+}
+
 #[test]
 fn very_long_texts_are_found_without_packed_wordings() {
     let text: String = (0..30_000_u32)

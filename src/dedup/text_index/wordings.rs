@@ -6,9 +6,10 @@ use std::ops::Range;
 use foldhash::fast::FixedState;
 
 use super::arena::{Arena, Place};
+use super::postings::Postings;
 use crate::analysis::words::{KeyFilter, Vocabulary, Words};
 use crate::analysis::{Analysed, HEADER_BYTES, PackedHeader, PackedWording};
-use crate::measure::containment::{KnownWords, TOKENS_AROUND};
+use crate::measure::containment::{KnownWords, TOKENS_AROUND, Weights};
 
 /// The end of a list.
 const NONE: u32 = u32::MAX;
@@ -54,6 +55,8 @@ pub(super) struct Wordings {
     keeps_texts: bool,
     arena: Arena,
     vocabulary: Vocabulary,
+    /// `None` unless the words select the texts that are compared.
+    postings: Option<Postings>,
     slots: Vec<Slot>,
     variants: Vec<Variant>,
     /// The next copy of the text at each position.
@@ -64,12 +67,13 @@ pub(super) struct Wordings {
 
 impl Wordings {
     /// Keeps all texts and their words if `keeps_texts`, otherwise only the texts that have no
-    /// packed wording.
-    pub(super) fn new(keeps_texts: bool) -> Self {
+    /// packed wording. With `has_postings`, [`covering`](Self::covering) finds texts.
+    pub(super) fn new(keeps_texts: bool, has_postings: bool) -> Self {
         Self {
             keeps_texts,
             arena: Arena::default(),
             vocabulary: Vocabulary::default(),
+            postings: has_postings.then(Postings::default),
             slots: Vec::new(),
             variants: Vec::new(),
             next_copies: Vec::new(),
@@ -102,7 +106,7 @@ impl Wordings {
                 let last = self.slots[slot as usize].last_variant;
                 self.variants[last as usize].next = self.variants.len() as u32;
                 self.slots[slot as usize].last_variant = self.variants.len() as u32;
-                self.push_variant(text, position, true);
+                self.push_variant(text, position, slot, true);
             }
         }
         false
@@ -120,12 +124,13 @@ impl Wordings {
             first_variant: variant,
             last_variant: variant,
         });
-        self.push_variant(text, position, self.keeps_texts || content == Place::NONE);
+        let keeps_text = self.keeps_texts || content == Place::NONE;
+        self.push_variant(text, position, slot, keeps_text);
         // Of two wordings with one hash the first is found by it, and the other by its shingles.
         self.by_key.entry(text.wording_hash()).or_insert(slot);
     }
 
-    fn push_variant(&mut self, text: &Analysed, position: u32, keeps_text: bool) {
+    fn push_variant(&mut self, text: &Analysed, position: u32, slot: u32, keeps_text: bool) {
         let text_place = match keeps_text {
             true => self.arena.push(text.text().as_bytes()),
             false => Place::NONE,
@@ -134,6 +139,9 @@ impl Wordings {
             true => self.vocabulary.numbers(text.words()),
             false => Vec::new(),
         };
+        if let Some(postings) = &mut self.postings {
+            postings.push(slot, self.vocabulary.key_hashes(numbers.iter().copied()));
+        }
         let words = match self.keeps_texts {
             true => {
                 let bytes = numbers.iter().flat_map(|number| number.to_le_bytes());
@@ -227,6 +235,19 @@ impl Wordings {
             .flatten()
     }
 
+    /// The slots that have a text before a position which may cover a text, ascending; `None`
+    /// without postings.
+    pub(super) fn covering(
+        &self,
+        weights: &Weights,
+        text: &Words<'_>,
+        end: u32,
+    ) -> Option<Vec<u32>> {
+        let end = self.variants.partition_point(|variant| variant.first < end) as u32;
+        let postings = self.postings.as_ref()?;
+        Some(postings.covering(weights, text, &self.vocabulary, end))
+    }
+
     /// Replaces the words of a text by the words of a variant; none if the texts decide no search.
     pub(super) fn read_words<'w>(&'w self, variant: u32, text: &mut Words<'w>) {
         self.vocabulary.fill(text, self.numbers(variant));
@@ -281,6 +302,7 @@ impl Wordings {
         let by_key = self.by_key.capacity() * 8 / 7 * 17;
         self.arena.len_bytes()
             + self.vocabulary.len_bytes()
+            + self.postings.as_ref().map_or(0, Postings::len_bytes)
             + self.slots.capacity() * size_of::<Slot>()
             + self.variants.capacity() * size_of::<Variant>()
             + self.next_copies.capacity() * size_of::<u32>()

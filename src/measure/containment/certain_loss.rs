@@ -3,7 +3,10 @@
 use std::cell::{Cell, LazyCell, OnceCell};
 use std::ops::Range;
 
-use super::forgive::{MAX_GLUED, forgiven, is_glued, may_be_misspelled};
+use super::forgive::{MAX_GLUED, forgiven, is_glued, is_misspelled_as, may_be_part};
+use crate::analysis::words::english::English;
+use crate::analysis::words::lexicon::Lexicon;
+use crate::analysis::words::spellings::{may_be_misspelled, without_accents};
 use crate::analysis::words::tokens::Token;
 use crate::analysis::words::vocabulary::key_hash;
 use crate::analysis::words::weights::Weights;
@@ -48,6 +51,13 @@ pub(crate) struct KnownWords<'k> {
     pub(crate) keys: KeyFilter<'k>,
 }
 
+impl KnownWords<'_> {
+    /// Returns `true` only if the text has no key with one of these hashes.
+    fn lack(&self, key_hashes: &[u32]) -> bool {
+        !key_hashes.iter().any(|hash| self.keys.has(*hash))
+    }
+}
+
 /// The words of a text that is compared with many texts that it may cover.
 pub(crate) struct CoveringWords {
     vocabulary: Vocabulary,
@@ -85,8 +95,13 @@ impl CoveringWords {
         };
         let is_lost = |place: usize| {
             let (words, at) = around(place);
-            let matches = || PossibleMatches::new(weights, &words.tokens, at, known.vocabulary);
-            !words.tokens[at].is_light() && matches().are_absent(known)
+            !words.tokens[at].is_light()
+                && known.lack(&possible_matches(
+                    weights,
+                    &words.tokens,
+                    at,
+                    known.vocabulary,
+                ))
         };
         let mut left = self.groups.counts.clone();
         let missing = key_hashes.clone().filter(|hash| {
@@ -121,28 +136,15 @@ pub(crate) struct HeavyWords {
 struct HeavyWord {
     at: usize,
     key_hash: u32,
-    matches: OnceCell<PossibleMatches>,
+    matches: OnceCell<Vec<u32>>,
 }
 
 impl HeavyWord {
-    /// The vocabulary is the same in all calls.
-    fn matches(
-        &self,
-        weights: &Weights,
-        text: &Words<'_>,
-        known: KnownWords<'_>,
-    ) -> &PossibleMatches {
-        let matches = || PossibleMatches::new(weights, &text.tokens, self.at, known.vocabulary);
+    /// The [`possible_matches`]. The vocabulary is the same in all calls.
+    fn matches(&self, weights: &Weights, text: &Words<'_>, vocabulary: &Vocabulary) -> &[u32] {
+        let matches = || possible_matches(weights, &text.tokens, self.at, vocabulary);
         self.matches.get_or_init(matches)
     }
-}
-
-/// The words of a vocabulary that a rule may match with a word, beside the words with its key.
-enum PossibleMatches {
-    /// Words with these hashes of their keys; perhaps also others.
-    Keys(Vec<u32>),
-    /// Any word.
-    Any,
 }
 
 impl HeavyWords {
@@ -195,7 +197,7 @@ impl HeavyWords {
         }
         let other = LazyCell::new(other);
         let is_lost = |word: &HeavyWord| {
-            known.is_some_and(|known| word.matches(weights, text, known).are_absent(known))
+            known.is_some_and(|known| known.lack(word.matches(weights, text, known.vocabulary)))
                 || !may_be_forgiven(weights, &text.tokens, word.at, &other.tokens)
         };
         // Of several equal words, the alignment may match any.
@@ -207,10 +209,25 @@ impl HeavyWords {
     /// certainly not covered: the keys that the last lost word needs. `None` before a loss.
     pub(crate) fn needed_keys(&self) -> Option<Vec<u32>> {
         let word = self.words.get(self.last_lost.get()?)?;
-        match word.matches.get()? {
-            PossibleMatches::Keys(keys) => Some([&[word.key_hash], &keys[..]].concat()),
-            PossibleMatches::Any => None,
-        }
+        Some([&[word.key_hash], &word.matches.get()?[..]].concat())
+    }
+
+    /// The hash of the key of each word.
+    pub(crate) fn key_hashes(&self) -> impl Iterator<Item = u32> {
+        self.words.iter().map(|word| word.key_hash)
+    }
+
+    /// The hashes of the keys of which each text of a vocabulary has one, unless it certainly does
+    /// not cover the text of these words: the keys that a word needs.
+    pub(crate) fn keys_needed_by(
+        &self,
+        word: usize,
+        weights: &Weights,
+        text: &Words<'_>,
+        vocabulary: &Vocabulary,
+    ) -> Vec<u32> {
+        let word = &self.words[word];
+        [&[word.key_hash], word.matches(weights, text, vocabulary)].concat()
     }
 
     /// Returns `true` only if another text has neither one of the words nor a word that a rule may
@@ -218,7 +235,8 @@ impl HeavyWords {
     fn has_lost_word(&self, weights: &Weights, text: &Words<'_>, other: KnownWords<'_>) -> bool {
         let is_lost = |at: &usize| {
             let word = &self.words[*at];
-            !other.keys.has(word.key_hash) && word.matches(weights, text, other).are_absent(other)
+            !other.keys.has(word.key_hash)
+                && other.lack(word.matches(weights, text, other.vocabulary))
         };
         let mut order = self.last_lost.get().into_iter().chain(0..self.words.len());
         let lost = order.find(is_lost);
@@ -227,33 +245,66 @@ impl HeavyWords {
     }
 }
 
-impl PossibleMatches {
-    fn new(weights: &Weights, text: &[Token<'_>], at: usize, vocabulary: &Vocabulary) -> Self {
-        let (token, word) = (&text[at], &*text[at].text);
-        if !word.is_ascii() || vocabulary.has_accented(word) {
-            return Self::Any;
-        }
-        let is_forgiven = |other: &&Token<'_>| forgiven(weights, token, other).is_some();
-        // No other rule matches two ASCII words.
-        let words = may_be_misspelled(token).then(|| vocabulary.near(word));
-        let near = words.into_iter().flatten().filter(is_forgiven);
-        let near = near.map(|other| key_hash(&other.key));
-        // The first of the words that are written as one.
-        let firsts = (1..word.len()).flat_map(|end| vocabulary.keys_of(&word[..end]));
-        let wholes = runs_with(text, at).flat_map(|run| {
-            let parts: Vec<&str> = text[run].iter().map(|part| &*part.text).collect();
-            vocabulary.keys_of(&parts.concat()).collect::<Vec<_>>()
-        });
-        Self::Keys(near.chain(firsts).chain(wholes).collect())
-    }
+/// The hashes of the keys of the words of a vocabulary that a rule may match with a word of a text,
+/// beside the words with its key; perhaps also of others.
+fn possible_matches(
+    weights: &Weights,
+    text: &[Token<'_>],
+    at: usize,
+    vocabulary: &Vocabulary,
+) -> Vec<u32> {
+    let (token, word) = (&text[at], &*text[at].text);
+    let near = may_be_misspelled(token).then(|| {
+        let is_english = English::builtin().has(word);
+        let near = vocabulary.near(word, is_english);
+        near.filter(move |other| match is_english {
+            true => is_misspelled_as(weights, token, other),
+            false => is_misspelled_as(weights, other, token),
+        })
+    });
+    let accented = word.is_ascii().then(|| vocabulary.accented(word));
+    let plain = (!word.is_ascii()).then(|| without_accents(word)).flatten();
+    let plain = plain.iter().flat_map(|plain| vocabulary.words_of(plain));
+    let regional = Lexicon::builtin().other_regions(word);
+    let regional = regional.flat_map(|other| vocabulary.words_of(other));
+    let wholes = runs_with(text, at).filter(|run| text[run.clone()].iter().all(may_be_part));
+    let wholes = wholes.map(|run| text[run].iter().map(|part| &*part.text).collect::<String>());
+    let wholes: Vec<String> = wholes.collect();
+    let wholes = wholes.iter().flat_map(|whole| vocabulary.words_of(whole));
+    let others = near
+        .into_iter()
+        .flatten()
+        .chain(accented.into_iter().flatten());
+    let others = others.chain(plain).chain(regional).chain(wholes);
+    others
+        .chain(first_parts(word, vocabulary))
+        .map(|other| key_hash(&other.key))
+        .collect()
+}
 
-    /// Returns `true` only if a text has none of the words.
-    fn are_absent(&self, text: KnownWords<'_>) -> bool {
-        match self {
-            Self::Keys(keys) => !keys.iter().any(|key| text.keys.has(*key)),
-            Self::Any => false,
-        }
-    }
+/// The words of a vocabulary that may be the first of the words that a text writes as one word.
+fn first_parts<'v>(
+    word: &'v str,
+    vocabulary: &'v Vocabulary,
+) -> impl Iterator<Item = &'v Token<'static>> {
+    splits(word).flat_map(move |(first, rest)| {
+        let parts = vocabulary.words_of(first).filter(|part| may_be_part(part));
+        parts.filter(move |_| is_made_of(rest, MAX_GLUED - 1, vocabulary))
+    })
+}
+
+/// Returns `true` if a word may be at most some words of a vocabulary.
+fn is_made_of(word: &str, most: usize, vocabulary: &Vocabulary) -> bool {
+    let has_part = |word: &str| vocabulary.words_of(word).any(may_be_part);
+    has_part(word)
+        || most > 1
+            && splits(word)
+                .any(|(first, rest)| has_part(first) && is_made_of(rest, most - 1, vocabulary))
+}
+
+/// A word, split before each character but the first.
+fn splits(word: &str) -> impl Iterator<Item = (&str, &str)> {
+    word.char_indices().skip(1).map(|(at, _)| word.split_at(at))
 }
 
 /// The tokens of a text by the hash of their keys.

@@ -7,13 +7,12 @@ use unicode_normalization::UnicodeNormalization;
 use super::Equality;
 use crate::analysis::words::english::English;
 use crate::analysis::words::lexicon::{Class, Lexicon};
-use crate::analysis::words::spellings::{MAX_WRONG_LETTERS, MIN_LETTERS_OF_TWO, max_wrong_letters};
+use crate::analysis::words::spellings::{
+    MAX_WRONG_LETTERS, MIN_LETTERS_OF_TWO, max_wrong_letters, may_be_misspelled,
+};
 use crate::analysis::words::tokens::Token;
 use crate::analysis::words::weights::Weights;
 use crate::text::is_mark;
-
-/// Words of fewer letters are not misspelled: too many are words themselves.
-const MIN_MISSPELLED_LETTERS: usize = 5;
 
 /// At most three tokens are written as one.
 pub(super) const MAX_GLUED: usize = 3;
@@ -85,11 +84,15 @@ pub(super) fn is_misspelling(weights: &Weights, a: &Token<'_>, b: &Token<'_>) ->
         return false;
     }
     let english = English::builtin();
-    let (wrong, right) = match (english.has(&a.text), english.has(&b.text)) {
-        (true, false) => (b, a),
-        (false, true) => (a, b),
-        _ => return false,
-    };
+    match (english.has(&a.text), english.has(&b.text)) {
+        (true, false) => is_misspelled_as(weights, a, b),
+        (false, true) => is_misspelled_as(weights, b, a),
+        _ => false,
+    }
+}
+
+/// [`is_misspelling`] of an English word and a word that is none, which begin with one letter.
+pub(super) fn is_misspelled_as(weights: &Weights, right: &Token<'_>, wrong: &Token<'_>) -> bool {
     // A capital letter at the start of a sentence may begin a name.
     if wrong.is_capital {
         return false;
@@ -101,21 +104,9 @@ pub(super) fn is_misspelling(weights: &Weights, a: &Token<'_>, b: &Token<'_>) ->
     if !weights.is_rare(&wrong.text) || is_right_rare {
         return false;
     }
-    let most = max_wrong_letters(a.text.len().min(b.text.len()));
+    let most = max_wrong_letters(right.text.len().min(wrong.text.len()));
     let args = osa::Args::default().score_cutoff(most);
     osa::distance_with_args(wrong.text.chars(), right.text.chars(), &args).is_some()
-}
-
-/// Returns `true` for a token that may be a misspelling or be misspelled.
-pub(super) fn may_be_misspelled(token: &Token<'_>) -> bool {
-    matches!(token.class, Class::Word | Class::Number)
-        && token.is_english
-        && !token.is_name
-        && token.text.len() >= MIN_MISSPELLED_LETTERS
-        && token
-            .text
-            .bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
 }
 
 /// Returns `true` if a word is another one with digits in the place of letters of their shape:
@@ -136,13 +127,6 @@ fn is_misread(wrong: &str, right: &str) -> bool {
 
 /// Returns `true` if a token is written in several tokens in the other text.
 pub(super) fn is_glued(whole: &Token<'_>, parts: &[Token<'_>]) -> bool {
-    let may_be_part = |part: &Token<'_>| {
-        part.text.chars().count() >= MIN_PART_LETTERS
-            && !part.is_cjk()
-            && !part.is_light()
-            && !part.is_turn()
-            || part.class == Class::Number
-    };
     let mut rest = &*whole.text;
     for part in parts {
         match rest.strip_prefix(&*part.text) {
@@ -151,4 +135,13 @@ pub(super) fn is_glued(whole: &Token<'_>, parts: &[Token<'_>]) -> bool {
         }
     }
     rest.is_empty() && parts.len() > 1 && !parts.iter().all(|part| part.class == Class::Number)
+}
+
+/// Returns `true` for a token that may be a part of a word that is written in several tokens.
+pub(super) fn may_be_part(part: &Token<'_>) -> bool {
+    let is_long_word = || {
+        let mut letters = part.text.chars();
+        letters.nth(MIN_PART_LETTERS - 1).is_some() && !part.is_cjk()
+    };
+    part.class == Class::Number || !part.is_light() && !part.is_turn() && is_long_word()
 }

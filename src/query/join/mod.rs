@@ -248,7 +248,7 @@ fn decide(
     let next = |nodes: &[u32], at: usize| nodes.get(at).copied().unwrap_or(range.end);
     while state.position.first < range.end {
         let Position { first, end, .. } = state.position;
-        let mut part = Part::new(view, join, nodes)?;
+        let mut part = Part::of_containers(view, join, nodes)?;
         // The nodes of the part of a checkpoint. They come in the batches in which they were
         // decided.
         let decided = state.part();

@@ -30,6 +30,9 @@ const SEARCHED_NODES: usize = 1 << 11;
 /// The least number of searches of each thread for a batch: some texts take longer than others.
 const SHARES: usize = 2;
 
+/// Prepares a text for an index.
+type Prepare = fn(Decision, &str) -> Analysed;
+
 /// Some nodes, and an index of their texts.
 pub(super) struct Part<'j> {
     view: &'j View,
@@ -37,6 +40,7 @@ pub(super) struct Part<'j> {
     is_across: bool,
     memory_bytes: usize,
     index: SimilarIndex,
+    prepare: Prepare,
     /// The index of the texts that may quote a text, and the largest ratio of the lengths of both
     /// texts; `None` if the join finds no quotations.
     quotations: Option<(QuotationIndex, f64)>,
@@ -56,17 +60,41 @@ pub(super) struct Batch<'p> {
 impl<'j> Part<'j> {
     /// A part without nodes.
     pub(super) fn new(view: &'j View, join: &SimilarJoin<'_>, nodes: &'j Nodes) -> Result<Self> {
-        Ok(Self {
+        let index = SimilarIndex::new(join.least_likeness(), join.decision)?;
+        let prepare = SimilarIndex::prepare;
+        Ok(Self::with_index(view, join, nodes, index, prepare))
+    }
+
+    /// A part without nodes that finds [`Containers`], not pairs.
+    pub(super) fn of_containers(
+        view: &'j View,
+        join: &SimilarJoin<'_>,
+        nodes: &'j Nodes,
+    ) -> Result<Self> {
+        let index = SimilarIndex::of_containers(join.least_likeness(), join.decision)?;
+        let prepare = SimilarIndex::prepare_contained;
+        Ok(Self::with_index(view, join, nodes, index, prepare))
+    }
+
+    fn with_index(
+        view: &'j View,
+        join: &SimilarJoin<'_>,
+        nodes: &'j Nodes,
+        index: SimilarIndex,
+        prepare: Prepare,
+    ) -> Self {
+        Self {
             view,
             nodes,
             is_across: join.scope.is_across(),
             memory_bytes: join.memory_bytes,
-            index: SimilarIndex::new(join.least_likeness(), join.decision)?,
+            index,
+            prepare,
             quotations: (join.finds_quotations())
                 .then(|| (QuotationIndex::default(), join.contained_up_to)),
             indexed: Vec::new(),
             ahead: None,
-        })
+        }
     }
 
     /// Returns `true` if the indexes take the memory of the join.
@@ -142,6 +170,7 @@ impl<'j> Part<'j> {
             view: self.view,
             nodes: self.nodes,
             decision: self.index.decision(),
+            prepare: self.prepare,
         }
     }
 
@@ -155,12 +184,13 @@ struct TextSource<'j> {
     view: &'j View,
     nodes: &'j Nodes,
     decision: Decision,
+    prepare: Prepare,
 }
 
 impl TextSource<'_> {
     /// The texts of these nodes, prepared.
     fn prepare(&self, nodes: &[u32]) -> Result<Vec<Analysed>> {
-        let prepare = |node: &u32| Ok(SimilarIndex::prepare(self.decision, &self.text(*node)?));
+        let prepare = |node: &u32| Ok((self.prepare)(self.decision, &self.text(*node)?));
         nodes.par_iter().map(prepare).collect()
     }
 

@@ -1,0 +1,112 @@
+//! [`Postings`]: the texts of an index by their words, and the texts that may cover a text.
+//!
+//! A text covers another text only if it has each heavy word of the other text, or a word that a
+//! rule matches with that word. Few texts have the rarest words of a text, and no other text is
+//! compared.
+
+use std::collections::HashMap;
+
+use foldhash::fast::FixedState;
+
+use crate::analysis::words::{Vocabulary, Words};
+use crate::measure::containment::{HeavyWords, Weights};
+
+/// Of the words with so few texts the first selects.
+const FEW_TEXTS: usize = 128;
+
+/// The most words of which the rarest one selects.
+const FIRST_WORDS: usize = 4;
+
+/// So few texts are compared sooner than rejected by another word.
+const FEW_COMPARED: usize = 4;
+
+/// The most words that select and reject texts.
+const MAX_WORDS: usize = 16;
+
+/// The variants of an index by the keys of their words.
+#[derive(Default)]
+pub(super) struct Postings {
+    /// The variants with each key, ascending, by the hash of the key.
+    variants: HashMap<u32, Vec<u32>, FixedState>,
+    /// The slot of each variant.
+    slots: Vec<u32>,
+    /// The numbers in all lists.
+    len: usize,
+}
+
+impl Postings {
+    /// Adds the next variant.
+    pub(super) fn push(&mut self, slot: u32, key_hashes: impl Iterator<Item = u32>) {
+        let variant = self.slots.len() as u32;
+        self.slots.push(slot);
+        for hash in key_hashes {
+            let variants = self.variants.entry(hash).or_default();
+            if variants.last() != Some(&variant) {
+                variants.push(variant);
+                self.len += 1;
+            }
+        }
+    }
+
+    /// The slots that have a variant before `end` which may cover a text, ascending.
+    pub(super) fn covering(
+        &self,
+        weights: &Weights,
+        text: &Words<'_>,
+        vocabulary: &Vocabulary,
+        end: u32,
+    ) -> Vec<u32> {
+        let heavy = HeavyWords::new(text);
+        let hashes = heavy.key_hashes().enumerate();
+        // Of the rare words, the words that are no misspelling come first.
+        let words = hashes.map(|(word, hash)| {
+            let len = self.variants_before(hash, end).len();
+            (len.saturating_sub(FEW_TEXTS), word)
+        });
+        let mut words: Vec<_> = words.collect();
+        words.sort_unstable();
+        let mut words = words.into_iter().take(MAX_WORDS).map(|(_, word)| {
+            let mut keys = heavy.keys_needed_by(word, weights, text, vocabulary);
+            keys.sort_unstable();
+            keys.dedup();
+            let lists = keys.iter().map(|hash| self.variants_before(*hash, end));
+            let lists: Vec<&[u32]> = lists.filter(|list| !list.is_empty()).collect();
+            let len: usize = lists.iter().map(|list| list.len()).sum();
+            (len, lists)
+        });
+        // Another spelling of a rare word may be a word of many texts.
+        let mut first: Vec<(usize, Vec<&[u32]>)> = Vec::new();
+        while first.len() < FIRST_WORDS
+            && first.last().is_none_or(|(len, _)| *len > FEW_TEXTS)
+            && let Some(word) = words.next()
+        {
+            first.push(word);
+        }
+        first.sort_unstable_by_key(|(len, _)| *len);
+        let mut lists = first.into_iter().chain(words).map(|(_, lists)| lists);
+        let mut variants = lists.next().unwrap_or_default().concat();
+        while variants.len() > FEW_COMPARED
+            && let Some(lists) = lists.next()
+        {
+            let has = |variant: &u32| lists.iter().any(|list| list.binary_search(variant).is_ok());
+            variants.retain(has);
+        }
+        let slots = variants.iter().map(|variant| self.slots[*variant as usize]);
+        let mut slots: Vec<u32> = slots.collect();
+        slots.sort_unstable();
+        slots.dedup();
+        slots
+    }
+
+    /// The variants with a key.
+    fn variants_before(&self, key_hash: u32, end: u32) -> &[u32] {
+        let variants = self.variants.get(&key_hash).map_or(&[][..], Vec::as_slice);
+        &variants[..variants.partition_point(|variant| *variant < end)]
+    }
+
+    pub(super) fn len_bytes(&self) -> usize {
+        // Lists have up to twice the places that they need.
+        let lists = self.variants.capacity() * 8 / 7 * (size_of::<(u32, Vec<u32>)>() + 1);
+        lists + (2 * self.len + self.slots.capacity()) * size_of::<u32>()
+    }
+}
