@@ -34,7 +34,7 @@ pub(crate) fn may_be_misspelled(token: &Token<'_>) -> bool {
 }
 
 /// The most wrong letters of a misspelling, by the letters of the shorter of two words.
-pub(crate) fn max_wrong_letters(shorter: usize) -> usize {
+fn max_wrong_letters(shorter: usize) -> usize {
     match shorter {
         ..MIN_LETTERS_OF_TWO => 1,
         _ => MAX_WRONG_LETTERS,
@@ -148,11 +148,15 @@ impl Spellings {
 /// Returns `true` if one of two words, of which only one is English, may be a misspelling of the
 /// other one.
 fn are_near(one: &str, other: &str) -> bool {
+    // A word with digits in the place of letters is compared by their shapes.
+    (letters(one) | letters(other)) & HAS_DIGIT != 0 || has_few_wrong_letters(one, other)
+}
+
+/// Returns `true` if two words differ in no more letters than a misspelling has.
+pub(crate) fn has_few_wrong_letters(one: &str, other: &str) -> bool {
     let most = max_wrong_letters(one.len().min(other.len()));
     let args = osa::Args::default().score_cutoff(most);
-    // A word with digits in the place of letters is compared by their shapes.
-    (letters(one) | letters(other)) & HAS_DIGIT != 0
-        || osa::distance_with_args(one.chars(), other.chars(), &args).is_some()
+    osa::distance_with_args(one.chars(), other.chars(), &args).is_some()
 }
 
 /// A word in other letters without its accents; `None` if other letters are left.

@@ -6,8 +6,8 @@
 //! | `wordings` | the texts, each wording once; `arena` has their bytes |
 //! | `postings` | the texts by their words, which select the texts that may cover a text |
 //!
-//! The forest in memory (`forest/memory`) selects the wordings that may be near-duplicates, unless
-//! texts are searched for texts that cover them only.
+//! The forest in memory (`forest/memory`) selects the wordings that may be near-duplicates. In an
+//! index [of containers](SimilarIndex::of_containers), words select them.
 
 mod arena;
 mod postings;
@@ -163,13 +163,13 @@ impl SimilarIndex {
     /// missed.
     pub(crate) fn of_containers(likeness: Likeness, decision: Decision) -> Result<Self> {
         let index = Self::new(likeness, decision)?;
-        Ok(match selects_by_words(decision) {
-            true => Self {
-                wordings: Wordings::new(true, true),
-                forest: None,
-                ..index
-            },
-            false => index,
+        if !decision.compares_words() || decision.weights().are_ends_free {
+            return Ok(index);
+        }
+        Ok(Self {
+            wordings: Wordings::new(true, true),
+            forest: None,
+            ..index
         })
     }
 
@@ -190,7 +190,7 @@ impl SimilarIndex {
     /// After 2³² − 1 texts.
     pub fn extend<T: AsRef<str> + Sync>(&mut self, texts: &[T]) {
         for texts in texts.chunks(PREPARED_TEXTS) {
-            let prepare = |text: &T| Self::prepare(self.decision, text.as_ref());
+            let prepare = |text: &T| self.preparation().prepare(text.as_ref());
             let prepared: Vec<Analysed> = texts.par_iter().map(prepare).collect();
             for text in &prepared {
                 self.push_unsorted(text);
@@ -204,29 +204,12 @@ impl SimilarIndex {
         self.forest.as_mut().map(sort);
     }
 
-    pub(crate) fn decision(&self) -> Decision {
-        self.decision
-    }
-
-    /// Prepares a text with everything that [`extend_prepared`](Self::extend_prepared) needs.
-    pub(crate) fn prepare(decision: Decision, text: &str) -> Analysed {
-        let text = Analysed::new(text);
-        text.packed();
-        if decision.compares_words() {
-            text.words();
+    /// What [`extend_prepared`](Self::extend_prepared) needs of each text.
+    pub(crate) fn preparation(&self) -> Preparation {
+        Preparation {
+            has_minima: self.forest.is_some(),
+            has_words: self.decision.compares_words(),
         }
-        text
-    }
-
-    /// [`prepare`](Self::prepare) for an index [of containers](Self::of_containers).
-    pub(crate) fn prepare_contained(decision: Decision, text: &str) -> Analysed {
-        if !selects_by_words(decision) {
-            return Self::prepare(decision, text);
-        }
-        let text = Analysed::lazy(text);
-        text.packed();
-        text.words();
-        text
     }
 
     /// Adds prepared texts in order.
@@ -410,8 +393,7 @@ impl SimilarIndex {
             return Vec::new();
         }
         let weights = self.decision.weights();
-        let found = self.wordings.covering(weights, text.words(), end);
-        found.unwrap_or_default()
+        self.wordings.covering(weights, text.words(), end)
     }
 
     /// The resemblance of a text and a wording; `None` unless they are alike.
@@ -421,6 +403,28 @@ impl SimilarIndex {
         }
         let stored = self.wordings.text(self.wordings.variants(slot).next()?);
         verifier.compare_text(&Analysed::lazy(stored))
+    }
+}
+
+/// The facets of a text that an index keeps. Threads compute them while another thread adds texts
+/// to the index.
+#[derive(Clone, Copy)]
+pub(crate) struct Preparation {
+    has_minima: bool,
+    has_words: bool,
+}
+
+impl Preparation {
+    pub(crate) fn prepare(self, text: &str) -> Analysed {
+        let text = match self.has_minima {
+            true => Analysed::new(text),
+            false => Analysed::lazy(text),
+        };
+        text.packed();
+        if self.has_words {
+            text.words();
+        }
+        text
     }
 }
 
@@ -440,11 +444,6 @@ fn search_minima(
     let other = other.filter(|_| text.is_comparable());
     let other = other.map(|other| (other, text.minima(other)));
     own_minima(text).into_iter().chain(other)
-}
-
-/// Returns `true` if a text has to have each heavy word of a text that it covers.
-fn selects_by_words(decision: Decision) -> bool {
-    decision.compares_words() && !decision.weights().are_ends_free
 }
 
 /// The reach of searches with this decision.

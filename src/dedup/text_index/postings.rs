@@ -11,16 +11,17 @@ use foldhash::fast::FixedState;
 use crate::analysis::words::{Vocabulary, Words};
 use crate::measure::containment::{HeavyWords, Weights};
 
-/// Of the words with so few texts the first selects.
+/// A word that at most 128 texts have is rare. The first rare word selects the candidates, so the
+/// other words of the text are not looked up.
 const FEW_TEXTS: usize = 128;
 
-/// The most words of which the rarest one selects.
+/// The most words that are looked up to find the rarest one.
 const FIRST_WORDS: usize = 4;
 
-/// So few texts are compared sooner than rejected by another word.
+/// At most 4 candidates are compared at once: a look-up of the next word takes longer.
 const FEW_COMPARED: usize = 4;
 
-/// The most words that select and reject texts.
+/// The most words that select and reject candidates.
 const MAX_WORDS: usize = 16;
 
 /// The variants of an index by the keys of their words.
@@ -98,7 +99,7 @@ impl Postings {
         slots
     }
 
-    /// The variants with a key.
+    /// The variants with a key before `end`.
     fn variants_before(&self, key_hash: u32, end: u32) -> &[u32] {
         let variants = self.variants.get(&key_hash).map_or(&[][..], Vec::as_slice);
         &variants[..variants.partition_point(|variant| *variant < end)]

@@ -406,8 +406,8 @@ fn no_container_of_a_text_is_missed() {
         }
         let decision = Decision::Contained;
         let mut index = SimilarIndex::of_containers(Likeness::default(), decision).unwrap();
-        let prepare = |text: &String| SimilarIndex::prepare_contained(decision, text);
-        let prepared: Vec<Analysed> = texts.iter().map(prepare).collect();
+        let preparation = index.preparation();
+        let prepared: Vec<Analysed> = texts.iter().map(|text| preparation.prepare(text)).collect();
         index.extend_prepared(prepared.iter());
         let end = texts.len() as u32;
         for (text, query) in texts.iter().zip(&prepared).step_by(3) {

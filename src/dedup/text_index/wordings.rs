@@ -235,17 +235,12 @@ impl Wordings {
             .flatten()
     }
 
-    /// The slots that have a text before a position which may cover a text, ascending; `None`
+    /// The slots that have a text before a position which may cover a text, ascending; none
     /// without postings.
-    pub(super) fn covering(
-        &self,
-        weights: &Weights,
-        text: &Words<'_>,
-        end: u32,
-    ) -> Option<Vec<u32>> {
+    pub(super) fn covering(&self, weights: &Weights, text: &Words<'_>, end: u32) -> Vec<u32> {
         let end = self.variants.partition_point(|variant| variant.first < end) as u32;
-        let postings = self.postings.as_ref()?;
-        Some(postings.covering(weights, text, &self.vocabulary, end))
+        let found = |postings: &Postings| postings.covering(weights, text, &self.vocabulary, end);
+        self.postings.as_ref().map_or_else(Vec::new, found)
     }
 
     /// Replaces the words of a text by the words of a variant; none if the texts decide no search.

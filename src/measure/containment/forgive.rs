@@ -1,18 +1,15 @@
 //! Unequal tokens that are one word: accents that a writer drops, misspellings, words written in
 //! two.
 
-use rapidfuzz::distance::osa;
-use unicode_normalization::UnicodeNormalization;
-
 use super::Equality;
 use crate::analysis::words::english::English;
 use crate::analysis::words::lexicon::{Class, Lexicon};
 use crate::analysis::words::spellings::{
-    MAX_WRONG_LETTERS, MIN_LETTERS_OF_TWO, max_wrong_letters, may_be_misspelled,
+    MAX_WRONG_LETTERS, MIN_LETTERS_OF_TWO, has_few_wrong_letters, may_be_misspelled,
+    without_accents,
 };
 use crate::analysis::words::tokens::Token;
 use crate::analysis::words::weights::Weights;
-use crate::text::is_mark;
 
 /// At most three tokens are written as one.
 pub(super) const MAX_GLUED: usize = 3;
@@ -29,7 +26,7 @@ pub(super) fn forgiven(weights: &Weights, a: &Token<'_>, b: &Token<'_>) -> Optio
     if a.text.is_ascii() && b.text.is_ascii() {
         return is_misspelling(weights, a, b).then_some(Equality::Misspelling);
     }
-    if without_accents(a, b) {
+    if differ_in_accents(a, b) {
         return Some(Equality::Accent);
     }
     let lexicon = Lexicon::builtin();
@@ -51,7 +48,7 @@ fn begin_apart(a: &Token<'_>, b: &Token<'_>) -> bool {
 }
 
 /// Returns `true` if one of two tokens has no accents, and is the other one without its accents.
-fn without_accents(a: &Token<'_>, b: &Token<'_>) -> bool {
+fn differ_in_accents(a: &Token<'_>, b: &Token<'_>) -> bool {
     let (plain, accented) = match (a.text.is_ascii(), b.text.is_ascii()) {
         (true, false) => (a, b),
         (false, true) => (b, a),
@@ -66,10 +63,7 @@ fn without_accents(a: &Token<'_>, b: &Token<'_>) -> bool {
     {
         return false;
     }
-    plain
-        .text
-        .chars()
-        .eq(accented.text.nfd().filter(|c| !is_mark(*c)))
+    without_accents(&accented.text).is_some_and(|letters| letters == plain.text)
 }
 
 /// Returns `true` if one of two tokens is no English word, and one letter or two away from the
@@ -104,9 +98,7 @@ pub(super) fn is_misspelled_as(weights: &Weights, right: &Token<'_>, wrong: &Tok
     if !weights.is_rare(&wrong.text) || is_right_rare {
         return false;
     }
-    let most = max_wrong_letters(right.text.len().min(wrong.text.len()));
-    let args = osa::Args::default().score_cutoff(most);
-    osa::distance_with_args(wrong.text.chars(), right.text.chars(), &args).is_some()
+    has_few_wrong_letters(&right.text, &wrong.text)
 }
 
 /// Returns `true` if a word is another one with digits in the place of letters of their shape:

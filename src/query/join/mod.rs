@@ -21,6 +21,7 @@ use rayon::prelude::*;
 
 use super::clusters::{Cluster, ClustersEvent, Priority, TextFilter};
 use super::limits::QueryLimits;
+use crate::dedup::text_index::SimilarIndex;
 use crate::error::{Error, Result};
 use crate::ids::scope::IdRanges;
 use crate::ids::{DocId, Fingerprint};
@@ -248,7 +249,8 @@ fn decide(
     let next = |nodes: &[u32], at: usize| nodes.get(at).copied().unwrap_or(range.end);
     while state.position.first < range.end {
         let Position { first, end, .. } = state.position;
-        let mut part = Part::of_containers(view, join, nodes)?;
+        let index = SimilarIndex::of_containers(join.least_likeness(), join.decision)?;
+        let mut part = Part::new(view, join, nodes, index);
         // The nodes of the part of a checkpoint. They come in the batches in which they were
         // decided.
         let decided = state.part();

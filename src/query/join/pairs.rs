@@ -6,6 +6,7 @@ use super::nodes::Nodes;
 use super::pair::SimilarPairsEvent;
 use super::part::Part;
 use super::{SimilarJoin, refuse_without_texts};
+use crate::dedup::text_index::SimilarIndex;
 use crate::error::Result;
 use crate::ids::scope::IdRanges;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
@@ -34,7 +35,8 @@ pub(crate) fn similar_pairs(
         let range: Vec<u32> = range.collect();
         let mut rest = &range[..];
         while !rest.is_empty() {
-            let mut part = Part::new(view, join, &nodes)?;
+            let index = SimilarIndex::new(join.least_likeness(), join.decision)?;
+            let mut part = Part::new(view, join, &nodes, index);
             let mut searched = 0;
             // The nodes of the part are compared with those before them, later nodes with the whole
             // part.

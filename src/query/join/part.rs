@@ -10,11 +10,10 @@ use super::nodes::Nodes;
 use super::pair::SimilarPair;
 use crate::analysis::Analysed;
 use crate::dedup::quotations::QuotationIndex;
-use crate::dedup::text_index::{SimilarIndex, SimilarText, Sought};
+use crate::dedup::text_index::{Preparation, SimilarIndex, SimilarText, Sought};
 use crate::error::Result;
 use crate::measure::Resemblance;
 use crate::measure::containment::{Containment, Verdict};
-use crate::measure::decision::Decision;
 use crate::measure::quotation::quoted_in;
 use crate::store::View;
 
@@ -30,9 +29,6 @@ const SEARCHED_NODES: usize = 1 << 11;
 /// The least number of searches of each thread for a batch: some texts take longer than others.
 const SHARES: usize = 2;
 
-/// Prepares a text for an index.
-type Prepare = fn(Decision, &str) -> Analysed;
-
 /// Some nodes, and an index of their texts.
 pub(super) struct Part<'j> {
     view: &'j View,
@@ -40,7 +36,6 @@ pub(super) struct Part<'j> {
     is_across: bool,
     memory_bytes: usize,
     index: SimilarIndex,
-    prepare: Prepare,
     /// The index of the texts that may quote a text, and the largest ratio of the lengths of both
     /// texts; `None` if the join finds no quotations.
     quotations: Option<(QuotationIndex, f64)>,
@@ -58,30 +53,12 @@ pub(super) struct Batch<'p> {
 }
 
 impl<'j> Part<'j> {
-    /// A part without nodes.
-    pub(super) fn new(view: &'j View, join: &SimilarJoin<'_>, nodes: &'j Nodes) -> Result<Self> {
-        let index = SimilarIndex::new(join.least_likeness(), join.decision)?;
-        let prepare = SimilarIndex::prepare;
-        Ok(Self::with_index(view, join, nodes, index, prepare))
-    }
-
-    /// A part without nodes that finds [`Containers`], not pairs.
-    pub(super) fn of_containers(
-        view: &'j View,
-        join: &SimilarJoin<'_>,
-        nodes: &'j Nodes,
-    ) -> Result<Self> {
-        let index = SimilarIndex::of_containers(join.least_likeness(), join.decision)?;
-        let prepare = SimilarIndex::prepare_contained;
-        Ok(Self::with_index(view, join, nodes, index, prepare))
-    }
-
-    fn with_index(
+    /// A part without nodes, with an index without texts.
+    pub(super) fn new(
         view: &'j View,
         join: &SimilarJoin<'_>,
         nodes: &'j Nodes,
         index: SimilarIndex,
-        prepare: Prepare,
     ) -> Self {
         Self {
             view,
@@ -89,7 +66,6 @@ impl<'j> Part<'j> {
             is_across: join.scope.is_across(),
             memory_bytes: join.memory_bytes,
             index,
-            prepare,
             quotations: (join.finds_quotations())
                 .then(|| (QuotationIndex::default(), join.contained_up_to)),
             indexed: Vec::new(),
@@ -169,8 +145,7 @@ impl<'j> Part<'j> {
         TextSource {
             view: self.view,
             nodes: self.nodes,
-            decision: self.index.decision(),
-            prepare: self.prepare,
+            preparation: self.index.preparation(),
         }
     }
 
@@ -183,14 +158,13 @@ impl<'j> Part<'j> {
 struct TextSource<'j> {
     view: &'j View,
     nodes: &'j Nodes,
-    decision: Decision,
-    prepare: Prepare,
+    preparation: Preparation,
 }
 
 impl TextSource<'_> {
     /// The texts of these nodes, prepared.
     fn prepare(&self, nodes: &[u32]) -> Result<Vec<Analysed>> {
-        let prepare = |node: &u32| Ok((self.prepare)(self.decision, &self.text(*node)?));
+        let prepare = |node: &u32| Ok(self.preparation.prepare(&self.text(*node)?));
         nodes.par_iter().map(prepare).collect()
     }
 

@@ -1,36 +1,18 @@
-//! [`KeptFrames`]: the frames of an open database, and the learner that is stored with it.
+//! The frames of an open database, and the learner that is stored with it.
 
 use std::sync::Arc;
-
-use parking_lot::{Mutex, RwLock};
 
 use crate::analysis::frames::{FrameLearner, Frames, TextEnds};
 use crate::error::Result;
 use crate::store::disk::path::RedbResult;
 use crate::store::tables::frames::{self, FRAMES};
-use crate::store::view::table_store::TableStore;
-
-/// The frames that similar queries and inserts do not compare.
-#[derive(Default)]
-pub(crate) struct KeptFrames {
-    in_use: RwLock<InUse>,
-    /// `None` until it is needed, and in a database that keeps no frames. Locked before `in_use`.
-    learner: Mutex<Option<Box<FrameLearner>>>,
-}
-
-#[derive(Default)]
-enum InUse {
-    #[default]
-    Unread,
-    Learned(Arc<Frames>),
-    /// Frames that the caller has set, until the database is closed.
-    Set(Arc<Frames>),
-}
+use crate::store::view::table_store::{FramesInUse, TableStore};
 
 impl TableStore {
     /// The frames that texts are compared without.
     pub(crate) fn frames(&self) -> Result<Arc<Frames>> {
-        if let InUse::Learned(frames) | InUse::Set(frames) = &*self.frames.in_use.read() {
+        if let FramesInUse::Learned(frames) | FramesInUse::Set(frames) = &*self.frames.in_use.read()
+        {
             return Ok(Arc::clone(frames));
         }
         let frames = self.with_learner(|learner| Arc::clone(learner.frames()))?;
@@ -39,7 +21,7 @@ impl TableStore {
 
     /// The frames with the number of texts that have them now.
     pub(crate) fn counted_frames(&self) -> Result<Frames> {
-        if let InUse::Set(frames) = &*self.frames.in_use.read() {
+        if let FramesInUse::Set(frames) = &*self.frames.in_use.read() {
             return Ok(Frames::clone(frames));
         }
         let counted = self.with_learner(|learner| learner.counted())?;
@@ -47,7 +29,7 @@ impl TableStore {
     }
 
     pub(crate) fn set_frames(&self, frames: Frames) {
-        *self.frames.in_use.write() = InUse::Set(Arc::new(frames));
+        *self.frames.in_use.write() = FramesInUse::Set(Arc::new(frames));
     }
 
     /// Counts the ends of texts of scopes. Without effect in a database that keeps no frames.
@@ -108,8 +90,8 @@ impl TableStore {
         };
         let result = work(learner);
         let mut in_use = self.frames.in_use.write();
-        if !matches!(*in_use, InUse::Set(_)) {
-            *in_use = InUse::Learned(Arc::clone(learner.frames()));
+        if !matches!(*in_use, FramesInUse::Set(_)) {
+            *in_use = FramesInUse::Learned(Arc::clone(learner.frames()));
         }
         Ok(Some(result))
     }

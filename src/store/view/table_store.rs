@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use parking_lot::{Mutex, RwLock};
 use redb::TableError;
 
 use crate::advice::ForeignFile;
+use crate::analysis::frames::{FrameLearner, Frames};
 use crate::error::{Error, Result};
 use crate::store::cache::Caches;
 use crate::store::cache::buckets::MAX_BOOKKEEPING_BYTES;
@@ -16,7 +18,6 @@ use crate::store::pool::Pool;
 use crate::store::tables::meta;
 use crate::store::tables::meta::Header;
 use crate::store::tables::scopes::ScopeNames;
-use crate::store::view::kept_frames::KeptFrames;
 
 /// The fingerprints of all buckets take at most three quarters of the file.
 // They take 20 to 25 of the 33 or 43 bytes that a document has in the file.
@@ -46,6 +47,23 @@ pub(crate) struct TableStore {
     pub(super) frames: KeptFrames,
     /// The number of snapshots that callers hold.
     pub(crate) held_snapshots: Arc<AtomicUsize>,
+}
+
+/// The frames that similar queries and inserts do not compare.
+#[derive(Default)]
+pub(super) struct KeptFrames {
+    pub(super) in_use: RwLock<FramesInUse>,
+    /// `None` until it is needed, and in a database that keeps no frames. Locked before `in_use`.
+    pub(super) learner: Mutex<Option<Box<FrameLearner>>>,
+}
+
+#[derive(Default)]
+pub(super) enum FramesInUse {
+    #[default]
+    Unread,
+    Learned(Arc<Frames>),
+    /// Frames that the caller has set, until the database is closed.
+    Set(Arc<Frames>),
 }
 
 /// One of the snapshots that callers hold.
