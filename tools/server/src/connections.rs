@@ -23,6 +23,7 @@ use tokio::time::{Sleep, sleep, timeout};
 use crate::metrics::Metrics;
 use crate::options::ListenAddress;
 use crate::routes::Service;
+use crate::stop::stopped;
 
 /// The longest time for the head of a request, and for a connection without one.
 const HEAD_TIME: Duration = Duration::from_secs(30);
@@ -171,12 +172,6 @@ pub async fn serve(
             drain_time.as_secs()
         );
     }
-}
-
-/// Waits until the server is to end.
-pub async fn stopped(stop: &mut watch::Receiver<bool>) {
-    // An error is the end of the server too.
-    drop(stop.wait_for(|stop| *stop).await);
 }
 
 struct Connections {

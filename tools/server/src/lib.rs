@@ -12,7 +12,8 @@
 //! - `report`, `removals`: a database, and what `dedup` removes, as one file
 //! - `server`: the database, and what all handlers share
 //! - `pool`, `writer`: bounded threads for work that blocks, and for commits
-//! - `together`: small requests of many connections, submitted at once
+//! - `together`, `wave`: small requests of many connections, submitted at once
+//! - `stop`: the end of the server
 //! - `body`, `wire`, `document_forms`, `error`, `metrics`: requests and answers
 //!
 //! A handler never blocks a thread of the runtime: a query and a fingerprint are made on a bounded
@@ -37,7 +38,9 @@ mod review;
 mod routes;
 mod serve;
 mod server;
+mod stop;
 mod together;
+mod wave;
 mod wire;
 mod writer;
 

@@ -11,12 +11,13 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::access::Access;
-use crate::connections::{Listener, serve, stopped};
+use crate::connections::{Listener, serve};
 use crate::history::{BETWEEN, Moment};
 use crate::metrics::Metrics;
 use crate::options::{ListenAddress, Options};
 use crate::routes::{ROUTES, Service};
 use crate::server::{Server, most_blocking_threads};
+use crate::stop::stopped;
 
 /// The time for open requests after SIGTERM.
 const DRAIN_TIME: Duration = Duration::from_secs(30);

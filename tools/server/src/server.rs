@@ -17,7 +17,7 @@ use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::pool::Pool;
 use crate::review::Reviews;
-use crate::together::Together;
+use crate::wave::Waves;
 use crate::writer::{Committed, Writer};
 
 /// Reports at a time, which take seconds and all cores: stats, doctor, clusters, backups.
@@ -47,7 +47,7 @@ pub struct Server {
     pub backups: Option<PathBuf>,
     /// Set when the server is to end.
     pub stop: watch::Receiver<bool>,
-    pub together: Together,
+    pub waves: Waves,
     writer: Writer,
     /// `true` after a commit has failed: the database must be opened again.
     has_failed: AtomicBool,
@@ -91,7 +91,7 @@ impl Server {
             is_read_only: options.read_only,
             backups: options.backups.clone(),
             stop,
-            together: Together::default(),
+            waves: Waves::default(),
             has_failed: AtomicBool::new(false),
         })
     }

@@ -1,4 +1,4 @@
-//! [`Together`]: the small requests of many connections, submitted to the database at once.
+//! The small requests of many connections, submitted to the database at once.
 //!
 //! Requests arrive in waves: a commit answers many connections, and each of them sends its next
 //! request. A request that is submitted by itself starts a commit of its own, while the rest of the
@@ -7,13 +7,12 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-use simdb::{Change, Outcome};
-use tokio::sync::oneshot;
+use simdb::Change;
 use tokio::task::yield_now;
 
 use crate::error::ApiError;
 use crate::server::Server;
+use crate::wave::WaitingRequest;
 use crate::writer::Committed;
 
 /// The most requests of a wave, and the most turns of the runtime for which the first request
@@ -21,34 +20,14 @@ use crate::writer::Committed;
 const MAX_REQUESTS: usize = 1024;
 const MAX_TURNS: usize = 64;
 
-/// Requests that are not submitted yet. Their number is bounded by the number of connections.
-#[derive(Default)]
-pub struct Together(Mutex<Wave>);
-
-#[derive(Default)]
-struct Wave {
-    requests: Vec<WaitingRequest>,
-    /// `true` if a task submits the requests.
-    is_gathered: bool,
-}
-
-struct WaitingRequest {
-    changes: Vec<Change>,
-    reply: oneshot::Sender<Result<Vec<Outcome>, ApiError>>,
-}
-
 /// Submits the changes of a small request together with the requests that arrive with it.
 pub fn submit_together(server: &Arc<Server>, changes: Vec<Change>) -> Committed {
-    let (reply, outcomes) = oneshot::channel();
-    let mut wave = server.together.0.lock();
-    wave.requests.push(WaitingRequest { changes, reply });
-    let is_first = !std::mem::replace(&mut wave.is_gathered, true);
-    drop(wave);
+    let (committed, is_first) = server.waves.push(changes);
     if is_first {
         // A task of its own, because a request ends when its client is gone.
         tokio::spawn(submit_wave(Arc::clone(server)));
     }
-    Committed::new(outcomes)
+    committed
 }
 
 async fn submit_wave(server: Arc<Server>) {
@@ -56,14 +35,13 @@ async fn submit_wave(server: Arc<Server>) {
     for _ in 0..MAX_TURNS {
         // Other tasks run first, and arrived requests become tasks.
         yield_now().await;
-        let count = server.together.0.lock().requests.len();
+        let count = server.waves.len();
         if count == gathered || count >= MAX_REQUESTS {
             break;
         }
         gathered = count;
     }
-    let wave = std::mem::take(&mut *server.together.0.lock());
-    answer(&server, wave.requests).await;
+    answer(&server, server.waves.take()).await;
 }
 
 /// Submits requests as one, and answers each of them.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use simdb::{Change, Database, DocId, Outcome, SimilarRule};
+use simdb::{Change, Database, DocId, Document, Outcome, SimilarRule};
 
 use crate::common::Served;
 
@@ -80,23 +80,28 @@ pub fn named(outcome: &Outcome) -> (&'static str, Option<String>) {
     }
 }
 
+/// The change of a document by the mode of a request.
+pub fn change_of(mode: &str, document: Document) -> Change {
+    match mode {
+        "insert" => Change::Insert(document),
+        "upsert" => Change::Upsert(document),
+        "insert_unique" => Change::InsertUnique {
+            document,
+            radius: 3,
+        },
+        _ => Change::InsertUnlessSimilar {
+            document,
+            rule: SimilarRule::default(),
+        },
+    }
+}
+
 fn check(served: &Served, database: &Database, step: &Step) {
     match step {
         Step::Change { mode, id, text } => {
             let document = database.document(*id, text).unwrap();
             let made = document.text_fingerprint();
-            let change = match *mode {
-                "insert" => Change::Insert(document),
-                "upsert" => Change::Upsert(document),
-                "insert_unique" => Change::InsertUnique {
-                    document,
-                    radius: 3,
-                },
-                _ => Change::InsertUnlessSimilar {
-                    document,
-                    rule: SimilarRule::default(),
-                },
-            };
+            let change = change_of(mode, document);
             let expected = database.apply_one(change).unwrap();
             let path = format!("/v1/documents?mode={mode}");
             let answer = served

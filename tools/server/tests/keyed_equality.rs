@@ -5,13 +5,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use simdb::{
-    Change, Database, DocRef, Document, OnExists, Outcome, Settings, SimilarRule, Snapshot,
-    Timestamp, Within,
-};
+use simdb::{Database, DocRef, Document, OnExists, Outcome, Settings, Snapshot, Timestamp, Within};
 
 use crate::common::{Served, encoded};
-use crate::equality::{named, text};
+use crate::equality::{change_of, named, text};
 
 /// Keys of digits, keys that an address must encode, and two Unicode forms of a letter.
 const KEYS: [&str; 8] = [
@@ -279,18 +276,7 @@ impl Pair {
             path += "&within=all";
             document = document.compared_within(Within::All);
         }
-        let change = match mode {
-            "insert" => Change::Insert(document),
-            "upsert" => Change::Upsert(document),
-            "insert_unique" => Change::InsertUnique {
-                document,
-                radius: 3,
-            },
-            _ => Change::InsertUnlessSimilar {
-                document,
-                rule: SimilarRule::default(),
-            },
-        };
+        let change = change_of(mode, document);
         let expected = database.apply_one(change).unwrap();
         let body = json!({
             "key": KEYS[new.key],

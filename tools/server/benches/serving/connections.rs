@@ -2,8 +2,9 @@
 //! generators do. A thread for each connection took half as much time as the server: the system
 //! wakes it for each answer.
 //!
-//! The bytes of a request are the same but for id and fingerprint, so each connection writes both
-//! into its request. Answers are compared byte by byte, and the answers of duplicates are parsed.
+//! Two requests of a connection differ in id and fingerprint only, so the digits of both are
+//! written over the digits of the last request. Answers are compared byte by byte, and the answers
+//! of duplicates are parsed.
 
 use std::io::{ErrorKind, Read, Write};
 use std::time::{Duration, Instant};

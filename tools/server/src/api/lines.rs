@@ -7,9 +7,9 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::timeout;
 
 use crate::body::{BodyBudget, BodyParts};
-use crate::connections::stopped;
 use crate::error::ApiError;
 use crate::server::Server;
+use crate::stop::stopped;
 
 /// The most lines and bytes of a group: a fraction of the queue of the database, so that several
 /// streams share a commit.

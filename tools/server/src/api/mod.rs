@@ -7,4 +7,5 @@ pub mod lines;
 pub mod name;
 pub mod operations;
 pub mod query;
+pub mod since;
 pub mod top;

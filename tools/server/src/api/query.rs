@@ -13,7 +13,8 @@ use simdb::{
     Decision, DocId, DocRef, Document, Fingerprint, Match, Similar, Snapshot, TextFingerprint,
 };
 
-use crate::api::name::{key_of, time_before};
+use crate::api::name::key_of;
+use crate::api::since::time_before;
 use crate::body::WholeBody;
 use crate::error::{ApiError, json_response};
 use crate::server::Server;

@@ -8,7 +8,7 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use simdb::{Document, Snapshot};
 
-use crate::api::name::time_before;
+use crate::api::since::time_before;
 use crate::error::{ApiError, json_response};
 use crate::server::Server;
 use crate::wire::WireDocument;
