@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::Words;
 use super::spellings::Spellings;
@@ -21,8 +21,11 @@ pub(crate) struct Vocabulary {
     words: Vec<Word>,
     /// The hash of the key of each word.
     key_hashes: Vec<u32>,
-    /// The last word with each hash.
-    by_hash: HashMap<u64, u32, FixedState>,
+    /// The last word with each [`token_hash`].
+    by_token: HashMap<u64, u32, FixedState>,
+    /// The last word with each [`LettersHash`], among words of which none has the spelling of
+    /// another one.
+    by_letters: HashMap<u64, u32, FixedState>,
     spellings: Spellings,
     /// The bytes of all words and keys.
     text_bytes: usize,
@@ -30,11 +33,9 @@ pub(crate) struct Vocabulary {
 
 struct Word {
     token: Token<'static>,
-    /// The word with the same hash that was added before this one.
+    /// The word before this one in the list of [`Vocabulary::by_token`].
     previous: Option<u32>,
-    /// The last of the words with this hash of which none has the spelling of another one.
-    spelled: u32,
-    /// The one before this word.
+    /// The word before this one in the list of [`Vocabulary::by_letters`].
     previous_spelled: Option<u32>,
 }
 
@@ -52,30 +53,31 @@ impl Vocabulary {
     }
 
     fn number(&mut self, token: &Token<'_>) -> u32 {
-        let hash = xxh3_64(token.text.as_bytes());
-        let last = self.by_hash.get(&hash).copied();
+        let hash = token_hash(token);
+        let last = self.by_token.get(&hash).copied();
         let of_hash = std::iter::successors(last, |number| self.words[*number as usize].previous);
         let mut compared = of_hash.take(MAX_COMPARED_WORDS);
         if let Some(number) = compared.find(|number| self.words[*number as usize].token == *token) {
             return number;
         }
-        let last_spelled = last.map(|last| self.words[last as usize].spelled);
-        let is_known = (self.spelled_from(last_spelled).take(MAX_COMPARED_WORDS))
-            .any(|other| has_spelling_of(&self.words[other as usize].token, token));
         let number = self.words.len() as u32;
-        self.text_bytes += token.text.len() + token.key.len();
-        self.key_hashes.push(key_hash(&token.key));
+        let letters = LettersHash::of(&token.text);
+        let previous_spelled = self.by_letters.get(&letters.0).copied();
+        let is_known = (self.spelled(letters).take(MAX_COMPARED_WORDS))
+            .any(|other| has_spelling_of(&self.words[other as usize].token, token));
         if !is_known {
             let letters_of = |number: u32| &*self.words[number as usize].token.text;
             self.spellings.push(token, number, letters_of);
+            self.by_letters.insert(letters.0, number);
         }
+        self.text_bytes += token.text.len() + token.key.len();
+        self.key_hashes.push(key_hash(&token.key));
         self.words.push(Word {
             token: token.owned(),
             previous: last,
-            spelled: last_spelled.filter(|_| is_known).unwrap_or(number),
-            previous_spelled: last_spelled,
+            previous_spelled,
         });
-        self.by_hash.insert(hash, number);
+        self.by_token.insert(hash, number);
         number
     }
 
@@ -115,7 +117,7 @@ impl Vocabulary {
         word: &str,
         is_english: bool,
     ) -> impl Iterator<Item = &Token<'static>> {
-        let mut spelled = self.spelled(word);
+        let mut spelled = self.spelled(LettersHash::of(word));
         let known = spelled.find_map(|number| self.spellings.near_to(number));
         let search = || self.spellings.near(word, is_english).collect();
         let numbers = known.map_or_else(search, <[u32]>::to_vec).into_iter();
@@ -129,31 +131,63 @@ impl Vocabulary {
     }
 
     /// The words with these letters, one of each spelling, and perhaps others.
-    pub(crate) fn words_of(&self, letters: &str) -> impl Iterator<Item = &Token<'static>> {
+    pub(crate) fn words_of(&self, letters: LettersHash) -> impl Iterator<Item = &Token<'static>> {
         let spelled = self.spelled(letters);
         spelled.map(|number| &self.words[number as usize].token)
     }
 
-    fn spelled(&self, letters: &str) -> impl Iterator<Item = u32> {
-        let last = self.by_hash.get(&xxh3_64(letters.as_bytes()));
-        self.spelled_from(last.map(|last| self.words[*last as usize].spelled))
-    }
-
-    /// A word and the words of other spellings before it.
-    fn spelled_from(&self, number: Option<u32>) -> impl Iterator<Item = u32> {
-        let previous = |number: &u32| self.words[*number as usize].previous_spelled;
-        std::iter::successors(number, previous)
+    fn spelled(&self, letters: LettersHash) -> impl Iterator<Item = u32> {
+        let last = self.by_letters.get(&letters.0).copied();
+        std::iter::successors(last, |number| self.words[*number as usize].previous_spelled)
     }
 
     /// The bytes of memory.
     pub(crate) fn len_bytes(&self) -> usize {
-        // A place of the hash table has 16 bytes and a byte of control, and one in eight stays
-        // empty.
-        let by_hash = self.by_hash.capacity() * 8 / 7 * 17;
+        // A place of a hash table has 16 bytes and a byte of control, and one in eight stays empty.
+        let tables = (self.by_token.capacity() + self.by_letters.capacity()) * 8 / 7 * 17;
         let key_hashes = self.key_hashes.capacity() * size_of::<u32>();
         let words = self.words.capacity() * size_of::<Word>() + self.text_bytes;
-        words + key_hashes + by_hash + self.spellings.len_bytes()
+        words + key_hashes + tables + self.spellings.len_bytes()
     }
+}
+
+/// The hash by which words with some letters are found. The hash of letters that follow each other
+/// takes a step for each byte, so all parts of a word are found in one pass.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct LettersHash(u64);
+
+impl LettersHash {
+    pub(crate) fn of(letters: &str) -> Self {
+        Self::default().with(letters)
+    }
+
+    /// The hash of the letters of this hash and the letters behind them.
+    pub(crate) fn with(self, letters: &str) -> Self {
+        // A multiplier of L'Ecuyer, "Tables of linear congruential generators", 1999.
+        const MULTIPLIER: u64 = 0xd134_2543_de82_ef95;
+        Self(letters.bytes().fold(self.0, |hash, byte| {
+            (hash.rotate_left(23) ^ (u64::from(byte) + 1)).wrapping_mul(MULTIPLIER)
+        }))
+    }
+}
+
+/// The hash of the text of a token and its other fields but the key, which the text nearly always
+/// decides.
+fn token_hash(token: &Token<'_>) -> u64 {
+    let flags = [
+        token.is_name,
+        token.is_cut,
+        token.is_label,
+        token.is_english,
+        token.has_accents,
+        token.is_capital,
+        token.is_in_frame,
+        token.is_traditional,
+    ];
+    let flags = (flags.into_iter()).fold(0, |bits, flag| bits << 1 | u64::from(flag));
+    let of_place =
+        (token.class as u64) << 24 | (token.before as u64) << 16 | (token.end as u64) << 8;
+    xxh3_64_with_seed(token.text.as_bytes(), of_place | flags)
 }
 
 /// Returns `true` for two tokens that other words are matched with alike.

@@ -31,6 +31,9 @@ pub(super) struct Postings {
     variants: HashMap<u32, Vec<u32>, FixedState>,
     /// The slot of each variant.
     slots: Vec<u32>,
+    /// The bits of the keys of each variant. Few variants of a short text have both bits of another
+    /// key.
+    bits: Vec<u128>,
     /// The numbers in all lists.
     len: usize,
 }
@@ -40,13 +43,16 @@ impl Postings {
     pub(super) fn push(&mut self, slot: u32, key_hashes: impl Iterator<Item = u32>) {
         let variant = self.slots.len() as u32;
         self.slots.push(slot);
+        let mut bits = 0;
         for hash in key_hashes {
+            bits |= key_bits(hash);
             let variants = self.variants.entry(hash).or_default();
             if variants.last() != Some(&variant) {
                 variants.push(variant);
                 self.len += 1;
             }
         }
+        self.bits.push(bits);
     }
 
     /// The slots that have a variant before `end` which may cover a text, ascending.
@@ -61,7 +67,7 @@ impl Postings {
         let hashes = heavy.key_hashes().enumerate();
         // Of the rare words, the words that are no misspelling come first.
         let words = hashes.map(|(word, hash)| {
-            let len = self.variants_before(hash, end).len();
+            let len = self.variants.get(&hash).map_or(0, Vec::len);
             (len.saturating_sub(FEW_TEXTS), word)
         });
         let mut words: Vec<_> = words.collect();
@@ -70,26 +76,37 @@ impl Postings {
             let mut keys = heavy.keys_needed_by(word, weights, text, vocabulary);
             keys.sort_unstable();
             keys.dedup();
-            let lists = keys.iter().map(|hash| self.variants_before(*hash, end));
-            let lists: Vec<&[u32]> = lists.filter(|list| !list.is_empty()).collect();
-            let len: usize = lists.iter().map(|list| list.len()).sum();
-            (len, lists)
+            let lists = keys
+                .iter()
+                .map(|hash| (self.variants_before(*hash, end), key_bits(*hash)));
+            let lists: Vec<_> = lists.filter(|(list, _)| !list.is_empty()).collect();
+            lists
         });
         // Another spelling of a rare word may be a word of many texts.
-        let mut first: Vec<(usize, Vec<&[u32]>)> = Vec::new();
+        let len =
+            |lists: &[(&[u32], u128)]| lists.iter().map(|(list, _)| list.len()).sum::<usize>();
+        let mut first: Vec<Vec<(&[u32], u128)>> = Vec::new();
         while first.len() < FIRST_WORDS
-            && first.last().is_none_or(|(len, _)| *len > FEW_TEXTS)
-            && let Some(word) = words.next()
+            && first.last().is_none_or(|lists| len(lists) > FEW_TEXTS)
+            && let Some(lists) = words.next()
         {
-            first.push(word);
+            first.push(lists);
         }
-        first.sort_unstable_by_key(|(len, _)| *len);
-        let mut lists = first.into_iter().chain(words).map(|(_, lists)| lists);
-        let mut variants = lists.next().unwrap_or_default().concat();
+        first.sort_by_key(|lists| len(lists));
+        let mut words = first.into_iter().chain(words);
+        let mut variants: Vec<u32> = Vec::new();
+        for (list, _) in words.next().unwrap_or_default() {
+            variants.extend(list);
+        }
         while variants.len() > FEW_COMPARED
-            && let Some(lists) = lists.next()
+            && let Some(lists) = words.next()
         {
-            let has = |variant: &u32| lists.iter().any(|list| list.binary_search(variant).is_ok());
+            self.select_with_bits(&mut variants, &lists);
+            let has = |variant: &u32| {
+                lists
+                    .iter()
+                    .any(|(list, _)| list.binary_search(variant).is_ok())
+            };
             variants.retain(has);
         }
         let slots = variants.iter().map(|variant| self.slots[*variant as usize]);
@@ -97,6 +114,21 @@ impl Postings {
         slots.sort_unstable();
         slots.dedup();
         slots
+    }
+
+    /// Keeps the variants that have the bits of one of some keys, in order.
+    fn select_with_bits(&self, variants: &mut Vec<u32>, keys: &[(&[u32], u128)]) {
+        // No branch depends on the bits: the processor does not wait for the memory of each
+        // variant.
+        let mut len = 0;
+        for at in 0..variants.len() {
+            let variant = variants[at];
+            let bits = self.bits[variant as usize];
+            let has = |has: bool, (_, of_key): &(&[u32], u128)| has | (bits & of_key == *of_key);
+            variants[len] = variant;
+            len += usize::from(keys.iter().fold(false, has));
+        }
+        variants.truncate(len);
     }
 
     /// The variants with a key before `end`.
@@ -108,6 +140,12 @@ impl Postings {
     pub(super) fn len_bytes(&self) -> usize {
         // Lists have up to twice the places that they need.
         let lists = self.variants.capacity() * 8 / 7 * (size_of::<(u32, Vec<u32>)>() + 1);
-        lists + (2 * self.len + self.slots.capacity()) * size_of::<u32>()
+        let bits = self.bits.capacity() * size_of::<u128>();
+        lists + bits + (2 * self.len + self.slots.capacity()) * size_of::<u32>()
     }
+}
+
+/// The two bits of a key.
+fn key_bits(key_hash: u32) -> u128 {
+    1 << (key_hash >> 25) | 1 << (key_hash >> 18 & 127)
 }

@@ -3,12 +3,14 @@
 use std::cell::{Cell, LazyCell, OnceCell};
 use std::ops::Range;
 
-use super::forgive::{MAX_GLUED, forgiven, is_glued, is_misspelled_as, may_be_part};
+use super::forgive::{
+    MAX_GLUED, forgiven, is_glued, is_misspelled_as, may_be_letters_of_part, may_be_part,
+};
 use crate::analysis::words::english::English;
 use crate::analysis::words::lexicon::Lexicon;
 use crate::analysis::words::spellings::{may_be_misspelled, without_accents};
 use crate::analysis::words::tokens::Token;
-use crate::analysis::words::vocabulary::key_hash;
+use crate::analysis::words::vocabulary::{LettersHash, key_hash};
 use crate::analysis::words::weights::Weights;
 use crate::analysis::words::{KeyFilter, Vocabulary, Words};
 
@@ -157,7 +159,7 @@ impl HeavyWords {
             matches: OnceCell::new(),
         });
         let mut words: Vec<HeavyWord> = heavy.collect();
-        words.sort_by_key(|word| may_be_misspelled(&text.tokens[word.at]));
+        words.sort_by_cached_key(|word| may_be_misspelled(&text.tokens[word.at]));
         Self {
             groups: KeyGroups::new(words.iter().map(|word| word.key_hash)),
             words,
@@ -264,13 +266,15 @@ fn possible_matches(
     });
     let accented = word.is_ascii().then(|| vocabulary.accented(word));
     let plain = (!word.is_ascii()).then(|| without_accents(word)).flatten();
-    let plain = plain.iter().flat_map(|plain| vocabulary.words_of(plain));
+    let words_of = |letters: &str| vocabulary.words_of(LettersHash::of(letters));
+    let plain = plain.iter().flat_map(|plain| words_of(plain));
     let regional = Lexicon::builtin().other_regions(word);
-    let regional = regional.flat_map(|other| vocabulary.words_of(other));
+    let regional = regional.flat_map(words_of);
     let wholes = runs_with(text, at).filter(|run| text[run.clone()].iter().all(may_be_part));
-    let wholes = wholes.map(|run| text[run].iter().map(|part| &*part.text).collect::<String>());
-    let wholes: Vec<String> = wholes.collect();
-    let wholes = wholes.iter().flat_map(|whole| vocabulary.words_of(whole));
+    let wholes = wholes.flat_map(|run| {
+        let parts = text[run].iter();
+        vocabulary.words_of(parts.fold(LettersHash::default(), |hash, part| hash.with(&part.text)))
+    });
     let others = near
         .into_iter()
         .flatten()
@@ -295,16 +299,24 @@ fn first_parts<'v>(
 
 /// Returns `true` if a word may be at most some words of a vocabulary.
 fn is_made_of(word: &str, most: usize, vocabulary: &Vocabulary) -> bool {
-    let has_part = |word: &str| vocabulary.words_of(word).any(may_be_part);
-    has_part(word)
+    let has_part = |word| vocabulary.words_of(word).any(may_be_part);
+    has_part(LettersHash::of(word))
         || most > 1
             && splits(word)
                 .any(|(first, rest)| has_part(first) && is_made_of(rest, most - 1, vocabulary))
 }
 
-/// A word, split before each character but the first.
-fn splits(word: &str) -> impl Iterator<Item = (&str, &str)> {
-    word.char_indices().skip(1).map(|(at, _)| word.split_at(at))
+/// A word, split before each character where two words may meet: the hash of the letters before the
+/// character, and the rest.
+fn splits(word: &str) -> impl Iterator<Item = (LettersHash, &str)> {
+    let mut hashed = (LettersHash::default(), 0);
+    let ends = word.char_indices().skip(1).map(|(at, _)| word.split_at(at));
+    let ends =
+        ends.filter(|(first, rest)| may_be_letters_of_part(first) && may_be_letters_of_part(rest));
+    ends.map(move |(first, rest)| {
+        hashed = (hashed.0.with(&first[hashed.1..]), first.len());
+        (hashed.0, rest)
+    })
 }
 
 /// The tokens of a text by the hash of their keys.
