@@ -307,6 +307,11 @@ impl Scanner<'_> {
 
 /// Returns `true` unless most letters with a case are capitals.
 pub(crate) fn has_small_letters(text: &str) -> bool {
+    if text.is_ascii() {
+        // Several bytes at a time.
+        let count = |is: fn(&u8) -> bool| text.as_bytes().iter().filter(|byte| is(byte)).count();
+        return count(u8::is_ascii_lowercase) >= count(u8::is_ascii_uppercase);
+    }
     let small = text.chars().filter(|c| c.is_lowercase()).count();
     let capital = text.chars().filter(|c| c.is_uppercase()).count();
     small >= capital

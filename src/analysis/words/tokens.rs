@@ -193,6 +193,17 @@ impl Cutter {
             Some(canonical) => canonical.into(),
             None => text.clone().into(),
         };
+        self.push_token(range, class, text, key, before);
+    }
+
+    fn push_token(
+        &mut self,
+        range: Range<usize>,
+        class: Class,
+        text: String,
+        key: Cow<'static, str>,
+        before: Break,
+    ) {
         self.tokens.push((
             Token {
                 text: text.into(),
@@ -256,7 +267,10 @@ impl Cutter {
         };
         let is_english = word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_lowercase());
         self.words += usize::from(word.len() > 2);
-        self.english += usize::from(is_english && English::builtin().has(word));
+        let english = English::builtin();
+        let base = is_english.then(|| english.base(word)).flatten();
+        let is_known = base.is_some() || is_english && english.has_behind_prefix(word);
+        self.english += usize::from(is_known);
         self.has_accents |= !word.is_ascii();
         // "few" and "a few" are two quantities.
         if matches!(&**word, "few" | "little" | "bit")
@@ -264,25 +278,30 @@ impl Cutter {
         {
             last.class = Class::Turn;
         }
-        self.push(lexeme, class, word.clone());
+        let is_lemma = is_english
+            && listed.is_none_or(|entry| entry.canonical.is_none())
+            && class == Class::Word;
+        if is_lemma {
+            // A past form of another verb: found and founded.
+            let base = base.filter(|base| !HOMOGRAPHS.contains(&&**base));
+            let lemma = base.unwrap_or_else(|| word.into());
+            let canonical = self.lexicon.entry(&lemma).and_then(|entry| entry.canonical);
+            let key = match canonical {
+                Some(canonical) => canonical.into(),
+                None => lemma.into_owned().into(),
+            };
+            self.push_token(
+                lexeme.range.clone(),
+                class,
+                word.clone(),
+                key,
+                lexeme.before,
+            );
+        } else {
+            self.push(lexeme, class, word.clone());
+        }
         if let Some((token, _)) = self.tokens.last_mut() {
             token.is_name = is_capital || is_short;
-            if is_english
-                && listed.is_none_or(|entry| entry.canonical.is_none())
-                && class == Class::Word
-            {
-                let lemma = English::builtin().lemma(word);
-                // A past form of another verb: found and founded.
-                let lemma = match HOMOGRAPHS.contains(&&*lemma) {
-                    true => word.into(),
-                    false => lemma,
-                };
-                let canonical = self.lexicon.entry(&lemma).and_then(|entry| entry.canonical);
-                token.key = match canonical {
-                    Some(canonical) => canonical.into(),
-                    None => lemma.into_owned().into(),
-                };
-            }
         }
     }
 

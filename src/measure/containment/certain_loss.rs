@@ -132,7 +132,7 @@ pub(crate) struct HeavyWords {
     /// The index of the last word that was certainly lost. Texts of one template often lack the
     /// same word.
     last_lost: Cell<Option<usize>>,
-    groups: KeyGroups,
+    groups: OnceCell<KeyGroups>,
 }
 
 struct HeavyWord {
@@ -161,9 +161,9 @@ impl HeavyWords {
         let mut words: Vec<HeavyWord> = heavy.collect();
         words.sort_by_cached_key(|word| may_be_misspelled(&text.tokens[word.at]));
         Self {
-            groups: KeyGroups::new(words.iter().map(|word| word.key_hash)),
             words,
             last_lost: Cell::default(),
+            groups: OnceCell::new(),
         }
     }
 
@@ -187,10 +187,12 @@ impl HeavyWords {
             ..=MAX_TOKENS => usize::MAX,
             _ => MAX_SEARCHED,
         };
-        let found = self.groups.counts_in(key_hashes);
+        let own_hashes = || self.words.iter().map(|word| word.key_hash);
+        let groups = self.groups.get_or_init(|| KeyGroups::new(own_hashes()));
+        let found = groups.counts_in(key_hashes);
         let is_missing = |word: &&HeavyWord| {
-            let group = self.groups.of(word.key_hash);
-            group.is_some_and(|group| found[group] < self.groups.counts[group])
+            let group = groups.of(word.key_hash);
+            group.is_some_and(|group| found[group] < groups.counts[group])
         };
         let missing = self.words.iter().filter(is_missing);
         let missing: Vec<u32> = missing.map(|word| word.key_hash).take(most).collect();
