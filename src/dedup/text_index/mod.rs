@@ -246,6 +246,11 @@ impl SimilarIndex {
         self.wordings.len_bytes() + self.forest.as_ref().map_or(0, Forest::len_bytes)
     }
 
+    /// The most bytes of memory that the index takes while it sorts, or while a table grows.
+    pub(crate) fn peak_bytes(&self) -> usize {
+        2 * self.len_bytes() - self.wordings.arena_bytes()
+    }
+
     /// All texts that are like a text, in the order of [`Similar`](crate::Similar), by position
     /// instead of by id.
     pub fn similar(&self, text: &Analysed) -> Vec<SimilarText> {

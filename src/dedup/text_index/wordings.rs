@@ -291,6 +291,11 @@ impl Wordings {
         self.slots.partition_point(|slot| first(slot) < position) as u32
     }
 
+    /// The bytes of memory that never move.
+    pub(super) fn arena_bytes(&self) -> usize {
+        self.arena.len_bytes()
+    }
+
     pub(super) fn len_bytes(&self) -> usize {
         // A place of the hash table has 16 bytes and a byte of control, and one in eight stays
         // empty.

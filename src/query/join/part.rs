@@ -20,8 +20,9 @@ use crate::store::View;
 /// The most nodes of a batch.
 const BATCH_NODES: usize = 1 << 13;
 
-/// The texts of a batch have at most 4 MiB, or are one text: some 140 MiB of prepared texts.
-const BATCH_BYTES: usize = 1 << 22;
+/// The texts of a batch have at most 2 MiB, or are one text: some 70 MiB of prepared texts, and as
+/// much for the batch that is prepared meanwhile.
+const BATCH_BYTES: usize = 1 << 21;
 
 /// The most nodes that a thread searches together.
 const SEARCHED_NODES: usize = 1 << 11;
@@ -77,7 +78,7 @@ impl<'j> Part<'j> {
     pub(super) fn is_full(&self) -> bool {
         let quotations = self.quotations.as_ref();
         let quotation_bytes = quotations.map_or(0, |(index, _)| index.len_bytes());
-        self.index.len_bytes() + quotation_bytes >= self.memory_bytes / 2
+        self.index.peak_bytes() + 2 * quotation_bytes >= self.memory_bytes
     }
 
     /// Adds a batch of the first of these nodes, which ascend and come after the nodes of the part.
@@ -90,7 +91,7 @@ impl<'j> Part<'j> {
         };
         let (nodes, rest) = nodes.split_at(texts.len());
         // One thread adds these texts, the others prepare the next.
-        let next = self.next_batch(nodes, rest);
+        let next = self.next_batch(rest);
         let source = self.source();
         let (index, quotations) = (&mut self.index, &mut self.quotations);
         let add = || {
@@ -105,15 +106,20 @@ impl<'j> Part<'j> {
         Ok(self.batch_of(nodes, texts))
     }
 
-    /// The nodes of the batch after these nodes, if the texts of both batches fit into the memory
-    /// of a batch; otherwise none.
-    fn next_batch<'n>(&self, nodes: &[u32], rest: &'n [u32]) -> &'n [u32] {
-        let next = &rest[..rest.len().min(BATCH_NODES)];
-        let len_bytes = self.nodes.len_bytes(nodes) + self.nodes.len_bytes(next);
-        match len_bytes <= self.max_batch_bytes() {
+    /// The nodes of the batch that is prepared beside another batch: the first of these nodes; none
+    /// if the first text is longer than the texts of a batch.
+    fn next_batch<'n>(&self, nodes: &'n [u32]) -> &'n [u32] {
+        let next = self.first_batch(nodes);
+        match self.nodes.len_bytes(next) <= self.max_batch_bytes() {
             true => next,
             false => &[],
         }
+    }
+
+    /// The nodes of the batch of the first of these nodes.
+    fn first_batch<'n>(&self, nodes: &'n [u32]) -> &'n [u32] {
+        let nodes = &nodes[..nodes.len().min(BATCH_NODES)];
+        self.nodes.first_within(nodes, self.max_batch_bytes())
     }
 
     /// A batch of the first of these nodes, which are not added.
@@ -132,13 +138,11 @@ impl<'j> Part<'j> {
 
     /// The texts of the first of these nodes, prepared.
     fn prepare(&self, nodes: &[u32]) -> Result<Vec<Analysed>> {
-        let nodes = &nodes[..nodes.len().min(BATCH_NODES)];
-        let nodes = self.nodes.first_within(nodes, self.max_batch_bytes());
-        self.source().prepare(nodes)
+        self.source().prepare(self.first_batch(nodes))
     }
 
     fn max_batch_bytes(&self) -> usize {
-        BATCH_BYTES.min(self.memory_bytes / 64)
+        BATCH_BYTES.min(self.memory_bytes / 128)
     }
 
     fn source(&self) -> TextSource<'j> {

@@ -443,9 +443,12 @@ impl Dedup {
         } else if self.across.is_some() {
             join.scope = Scope::Across(group);
         }
-        // The cache of the database takes the other half.
-        let bytes = MemoryBudget::new(self.memory).cache_bytes();
-        join.memory_bytes = bytes;
+        // The caches of the open databases take the rest.
+        let memory = MemoryBudget::new(self.memory);
+        join.memory_bytes = memory.cache_bytes();
+        if self.against.is_none() {
+            join.memory_bytes += memory.shared_cache_bytes();
+        }
         join
     }
 
