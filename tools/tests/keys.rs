@@ -68,6 +68,21 @@ fn loaded_documents_are_found_by_key_with_their_fields() {
         .cli(&["get", "pages.simdb", "--key", "https://example.org/z"])
         .ends(1);
 
+    let compare = |one: &str, other: &str| {
+        let compare = ["compare", "--database", "pages.simdb", one, other, "--json"];
+        folder.cli(&compare)
+    };
+    let found = compare("https://example.org/a", "https://example.org/c").ends(0);
+    let found = found.one_json();
+    assert_eq!(found["a"]["key"], "https://example.org/a");
+    assert_eq!(found["b"]["key"], "https://example.org/c");
+    // Digits are a key too.
+    let missing = compare("https://example.org/a", "1").ends(2).stderr;
+    assert!(
+        missing.contains("document \"1\" is not stored"),
+        "{missing}"
+    );
+
     // A second load changes nothing; with --unique a copy is refused under its key.
     let again = ["pages.simdb", "pages.jsonl", "--key", "url", "--json"];
     let counts = folder.load(&again).ends(0).one_json();

@@ -48,8 +48,8 @@ pub(super) fn bits_json(sides: &[Side; 2], features: &FeatureComparison) -> Valu
 pub(super) fn blocks_table(sides: &[Side; 2]) -> Table {
     let mut table = Table::new(&[Left; 6]);
     for (index, side) in sides.iter().enumerate() {
-        let id = side.id.map(|id| format!(", document {id}"));
-        let name = NAMES[index].to_owned() + id.as_deref().unwrap_or_default();
+        let document = side.name().map(|name| format!(", document {name}"));
+        let name = NAMES[index].to_owned() + document.as_deref().unwrap_or_default();
         let [a, b, c, d] = keys(sides).map(|keys| format!("{:04x}", keys[index]));
         let reliable = match &side.reason {
             _ if side.made.reliable => "reliable".to_owned(),

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 use serde_json::json;
-use simdb::{DocId, Fingerprint, Fingerprint128, Fingerprinter, Recipe};
+use simdb::{DocRef, Fingerprint, Fingerprint128, Fingerprinter, Recipe};
 
 use self::nodes::search_nodes;
 use self::pairs::{compare_pairs, search_pairs};
@@ -92,11 +92,12 @@ Examples:
   simdb-cli compare --pairs candidates.jsonl --json
   simdb-cli compare --pairs articles.jsonl --text title --text body")]
 pub struct Compare {
-    /// A text, with --database the id of a document; put -- before a text that begins with -
+    /// A text, with --database the key or the id of a document; put -- before a text that begins
+    /// with -
     #[arg(value_name = "A", required_unless_present_any = ["pairs", "nodes"])]
     one: Option<String>,
 
-    /// A second text or id
+    /// A second text, key or id
     #[arg(value_name = "B", required_unless_present_any = ["text", "pairs", "nodes"])]
     other: Option<String>,
 
@@ -104,7 +105,8 @@ pub struct Compare {
     #[arg(long, conflicts_with = "database")]
     files: bool,
 
-    /// A and B are ids of documents in this database, or of a server, http://... or unix:...
+    /// A and B are documents of this database, or of a server, http://... or unix:...: keys in a
+    /// database with keys, otherwise ids
     #[arg(long, value_name = "DATABASE")]
     database: Option<PathBuf>,
 
@@ -179,15 +181,17 @@ impl Compare {
         };
         if let Some(path) = &self.database {
             if let Some(remote) = Remote::of(path)? {
-                let fingerprinter = Fingerprinter::new(remote.settings()?.recipe);
-                let get = |id: DocId| remote.get(&id.into());
-                let sides = stored_sides(&fingerprinter, path, get, [one, other], text)?;
+                let settings = remote.settings()?;
+                let fingerprinter = Fingerprinter::new(settings.recipe);
+                let (get, of) = (|named| remote.get(&named), (&**path, settings.keys));
+                let sides = stored_sides(&fingerprinter, of, get, [one, other], text)?;
                 return compare(&fingerprinter, sides, output);
             }
             let database = open_to_read(path, self.recipe.builder()?)?;
             let (fingerprinter, snapshot) = (database.fingerprinter(), database.snapshot()?);
-            let get = |id: DocId| Ok(snapshot.get(id)?);
-            let sides = stored_sides(fingerprinter, path, get, [one, other], text)?;
+            let get = |named: DocRef| Ok(snapshot.get(named)?);
+            let of = (&**path, database.settings().keys);
+            let sides = stored_sides(fingerprinter, of, get, [one, other], text)?;
             return compare(fingerprinter, sides, output);
         }
         let recipe = self.recipe.recipe()?.unwrap_or_else(Recipe::ngram);

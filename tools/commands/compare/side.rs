@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
-use simdb::{DocId, Document, Fingerprinter, TextFingerprint, UnreliableReason};
+use simdb::{DocRef, Document, Fingerprinter, TextFingerprint, UnreliableReason};
 
 use crate::formats::id_of_digits;
 
@@ -14,6 +14,8 @@ pub(super) const NAMES: [&str; 2] = ["A", "B"];
 pub(super) struct Side {
     /// `None` for a text that is not stored.
     pub id: Option<u64>,
+    /// `None` for a text, and in a database without keys.
+    pub key: Option<String>,
     /// `None` if the database keeps no texts.
     pub text: Option<String>,
     pub made: TextFingerprint,
@@ -24,19 +26,26 @@ pub(super) struct Side {
     pub is_made_of_text: bool,
 }
 
-/// The documents with these ids; a text replaces the second document.
+/// The documents with these keys, or these ids in a database without keys; a text replaces the
+/// second document.
 pub(super) fn stored_sides(
     fingerprinter: &Fingerprinter,
-    path: &Path,
-    get: impl Fn(DocId) -> Result<Option<Document>>,
+    (path, has_keys): (&Path, bool),
+    get: impl Fn(DocRef) -> Result<Option<Document>>,
     [one, other]: [&str; 2],
     text: Option<&str>,
 ) -> Result<[Side; 2]> {
     let document = |given: &str| {
-        let id = id_of_digits(given).map_err(|reason| anyhow!(reason));
-        let id = id.context("with --database, documents are named by their ids")?;
-        let Some(document) = get(id)? else {
-            bail!("document {id} is not stored in {}", path.display());
+        let named = match has_keys {
+            true => DocRef::from(given),
+            false => {
+                let id = id_of_digits(given).map_err(|reason| anyhow!(reason));
+                id.context("the documents of a database without keys are named by their ids")?
+                    .into()
+            }
+        };
+        let Some(document) = get(named.clone())? else {
+            bail!("document {named} is not stored in {}", path.display());
         };
         Side::of_document(fingerprinter, document)
     };
@@ -52,6 +61,7 @@ impl Side {
     pub fn of_text(fingerprinter: &Fingerprinter, text: String) -> Result<Self> {
         Ok(Self {
             id: None,
+            key: None,
             made: fingerprinter.fingerprint(&text)?,
             reason: fingerprinter.unreliable_reason(&text)?,
             text: Some(text),
@@ -60,7 +70,7 @@ impl Side {
     }
 
     fn of_document(fingerprinter: &Fingerprinter, document: Document) -> Result<Self> {
-        let id = Some(document.id.0);
+        let (id, key) = (Some(document.id.0), document.key);
         let stored = TextFingerprint {
             fingerprint: document.fingerprint,
             reliable: document.reliable,
@@ -72,11 +82,12 @@ impl Side {
         {
             let side = Self::of_text(fingerprinter, text.clone())?;
             if side.made == stored {
-                return Ok(Self { id, ..side });
+                return Ok(Self { id, key, ..side });
             }
         }
         Ok(Self {
             id,
+            key,
             text: document.text,
             made: stored,
             reason: None,
@@ -85,7 +96,7 @@ impl Side {
     }
 
     pub fn json(&self) -> Value {
-        json!({
+        let mut side = json!({
             "id": self.id,
             "fingerprint": self.made.fingerprint.to_string(),
             "reliable": self.made.reliable,
@@ -98,6 +109,16 @@ impl Side {
                 _ => "other",
             }),
             "because": self.reason.map(|reason| reason.to_string()),
-        })
+        });
+        if let Some(key) = &self.key {
+            side["key"] = json!(key);
+        }
+        side
+    }
+
+    /// The key or the id of a document; `None` for a text.
+    pub fn name(&self) -> Option<String> {
+        let id = self.id.map(|id| id.to_string());
+        self.key.clone().or(id)
     }
 }

@@ -335,6 +335,16 @@ fn verbs_with_keys_and_scopes_print_the_same_for_a_file_and_for_its_server() {
         vec!["query", "DB", "--key", "missing"],
         // The document is stored, and arrived before.
         vec!["query", "DB", "--key", FIRST_KEY, "--since", "1h"],
+        vec![
+            "compare",
+            "--database",
+            "DB",
+            FIRST_KEY,
+            SECOND_KEY,
+            "--bits",
+            "--json",
+        ],
+        vec!["compare", "--database", "DB", FIRST_KEY, "--text", TEXTS[0]],
         vec!["top", "DB"],
         vec![
             "top",
