@@ -62,7 +62,7 @@ struct Facets {
     is_comparable: OnceLock<bool>,
     /// By [`ShingleLength`].
     minima: [OnceLock<Box<CountedMinima>>; ShingleLength::ALL.len()],
-    words: OnceLock<Box<Words<'static>>>,
+    words: OnceLock<Box<Words>>,
     roots: OnceLock<Box<Roots>>,
 }
 
@@ -377,7 +377,7 @@ impl Analysed {
     }
 
     /// The words of the text.
-    pub(crate) fn words(&self) -> &Words<'static> {
+    pub(crate) fn words(&self) -> &Words {
         let words = || Box::new(Words::new(Normaliser::shared(), self.text()));
         self.facets().words.get_or_init(words)
     }

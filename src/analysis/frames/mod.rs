@@ -418,7 +418,7 @@ impl Unit {
         let form = form(&counted.text).unwrap_or_default();
         let tokens = Words::new(Normaliser::shared(), &form).tokens;
         let lexicon = Lexicon::builtin();
-        let has_content = |token: &&Token<'_>| token.class != Class::Light;
+        let has_content = |token: &&Token| token.class != Class::Light;
         Self {
             is_head: 2 * counted.heads > counted.documents,
             negates: tokens.iter().any(|token| lexicon.negates(&token.text)),

@@ -48,14 +48,14 @@ const END_LETTERS: usize = 3;
 
 /// The tokens of a text. Most of the time of a comparison is spent on them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Words<'t> {
-    pub(crate) tokens: Vec<Token<'t>>,
+pub(crate) struct Words {
+    pub(crate) tokens: Vec<Token>,
     /// The bytes of each token in the text; empty for a text that a vocabulary stores.
     pub(crate) ranges: Vec<Range<usize>>,
 }
 
-impl Words<'_> {
-    pub(crate) fn new(normaliser: &Normaliser, text: &str) -> Words<'static> {
+impl Words {
+    pub(crate) fn new(normaliser: &Normaliser, text: &str) -> Words {
         let stamps = Stamps::of(text);
         let mut lexemes = lexemes(normaliser, text);
         if !stamps.ranges.is_empty() {
@@ -85,8 +85,8 @@ impl Words<'_> {
     }
 
     /// The order of two texts by their tokens.
-    pub(crate) fn cmp_words(&self, other: &Words<'_>) -> Ordering {
-        fn words<'w>(text: &'w Words<'_>) -> impl Iterator<Item = (&'w str, bool, u8)> {
+    pub(crate) fn cmp_words(&self, other: &Words) -> Ordering {
+        fn words(text: &Words) -> impl Iterator<Item = (&str, bool, u8)> {
             let tokens = text.tokens.iter();
             tokens.map(|token| (&*token.text, token.is_name, token.before as u8))
         }
@@ -105,8 +105,8 @@ pub(crate) struct Roots {
 }
 
 impl Roots {
-    pub(crate) fn new(words: &Words<'_>, weights: &Weights) -> Self {
-        let has_root = |token: &&Token<'_>| token.class == Class::Word;
+    pub(crate) fn new(words: &Words, weights: &Weights) -> Self {
+        let has_root = |token: &&Token| token.class == Class::Word;
         let mut seen: HashSet<&str, FixedState> = HashSet::default();
         let mut roots: Vec<Root> = (words.tokens.iter())
             .filter(|token| has_root(token) && seen.insert(&token.key))
@@ -133,7 +133,7 @@ pub(crate) struct Root {
 }
 
 impl Root {
-    fn new(token: &Token<'_>, weights: &Weights) -> Self {
+    fn new(token: &Token, weights: &Weights) -> Self {
         let letters: Vec<char> = token.text.chars().collect();
         let shared = token.text.chars().zip(token.key.chars());
         let shared = shared.take_while(|(a, b)| a == b);

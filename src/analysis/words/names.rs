@@ -50,7 +50,7 @@ impl NameScanner {
 
     /// Marks the tokens that are names. A light word that is a name gets the class of a word: both
     /// words of "The Band".
-    pub fn mark(&self, tokens: &mut [Token<'_>]) {
+    pub fn mark(&self, tokens: &mut [Token]) {
         for token in tokens {
             token.is_name |= self.names.contains(&*token.text);
             if token.is_name && token.is_light() {

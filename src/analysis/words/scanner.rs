@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use smol_str::{SmolStr, StrExt, ToSmolStr};
+
 use super::code::{Code, CodeLine};
 use super::number;
 use super::pieces::{address, end_of_address, end_of_word, is_format, is_part};
@@ -56,7 +58,7 @@ pub(crate) struct Lexeme {
     /// The bytes of the piece in the text.
     pub range: Range<usize>,
     /// The piece, normalised.
-    pub text: String,
+    pub text: SmolStr,
     pub kind: Kind,
     pub before: Break,
     /// `true` if no space is between the piece and the piece before it, as in `gnuplot-mode`.
@@ -142,7 +144,8 @@ impl Scanner<'_> {
         }
     }
 
-    fn push(&mut self, end: usize, text: String, kind: Kind) {
+    fn push(&mut self, end: usize, text: impl Into<SmolStr>, kind: Kind) {
+        let text = text.into();
         let range = self.at..end;
         self.at = end;
         if text.is_empty() {
@@ -198,8 +201,8 @@ impl Scanner<'_> {
         let end = self.at + end_of_word(self.rest());
         let piece = &self.text[self.at..end];
         let text = match is_plain(piece) {
-            true => piece.to_ascii_lowercase(),
-            false => self.normalised(piece),
+            true => piece.to_ascii_lowercase_smolstr(),
+            false => self.normalised(piece).into(),
         };
         self.push(end, text, Kind::Word);
     }
@@ -231,7 +234,7 @@ impl Scanner<'_> {
             return;
         }
         if self.code.is_code && c.is_ascii_punctuation() {
-            self.push(self.at + 1, c.to_string(), Kind::Symbol);
+            self.push(self.at + 1, c.to_smolstr(), Kind::Symbol);
             return;
         }
         let end = self.end_of_mark(c);

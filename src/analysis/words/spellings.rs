@@ -22,7 +22,7 @@ pub(crate) const MIN_LETTERS_OF_TWO: usize = 9;
 const MIN_MISSPELLED_LETTERS: usize = 5;
 
 /// Returns `true` for a token that may be a misspelling or be misspelled.
-pub(crate) fn may_be_misspelled(token: &Token<'_>) -> bool {
+pub(crate) fn may_be_misspelled(token: &Token) -> bool {
     matches!(token.class, Class::Word | Class::Number)
         && token.is_english
         && !token.is_name
@@ -58,12 +58,7 @@ pub(crate) struct Spellings {
 
 impl Spellings {
     /// Adds the number of a word. `letters_of` returns the letters of a word that was added.
-    pub fn push<'w>(
-        &mut self,
-        token: &Token<'_>,
-        number: u32,
-        letters_of: impl Fn(u32) -> &'w str,
-    ) {
+    pub fn push<'w>(&mut self, token: &Token, number: u32, letters_of: impl Fn(u32) -> &'w str) {
         let word = &*token.text;
         match word.as_bytes() {
             [first, ..] if may_be_misspelled(token) => {

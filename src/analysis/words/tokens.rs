@@ -1,7 +1,8 @@
 //! The tokens of a text, with classes and keys.
 
-use std::borrow::Cow;
 use std::ops::Range;
+
+use smol_str::SmolStr;
 
 use super::english::English;
 use super::lexicon::{Class, Lexicon};
@@ -11,12 +12,12 @@ use crate::text::{is_cjk, is_mark};
 
 /// A word, a number, a symbol, or a CJK character or listed word of CJK characters.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Token<'t> {
+pub(crate) struct Token {
     /// The token, normalised.
-    pub text: Cow<'t, str>,
+    pub text: SmolStr,
     /// The lemma, the value, or the representative of equal words. Tokens with one key are equal,
     /// unless one of them is a name.
-    pub key: Cow<'t, str>,
+    pub key: SmolStr,
     pub class: Class,
     /// The end of a clause before the token.
     pub before: Break,
@@ -41,24 +42,15 @@ pub(crate) struct Token<'t> {
     pub is_traditional: bool,
 }
 
-impl Token<'_> {
+impl Token {
     /// A text without words, as one token.
-    pub fn whole(text: &str) -> Token<'static> {
+    pub fn whole(text: &str) -> Token {
         Token {
-            text: text.to_owned().into(),
-            key: text.to_owned().into(),
+            text: text.into(),
+            key: text.into(),
             class: Class::Symbol,
             before: Break::Sentence,
             ..Token::default()
-        }
-    }
-
-    /// The token without a borrow of its text.
-    pub fn owned(&self) -> Token<'static> {
-        Token {
-            text: self.text.clone().into_owned().into(),
-            key: self.key.clone().into_owned().into(),
-            ..*self
         }
     }
 
@@ -77,7 +69,7 @@ impl Token<'_> {
 
     /// Returns `true` if two tokens with one key are equal. The forms of a name are other names:
     /// Robert, Roberts.
-    pub fn is_equal_form(&self, other: &Token<'_>) -> bool {
+    pub fn is_equal_form(&self, other: &Token) -> bool {
         let is_plain = !(self.is_name || other.is_name) || self.class == Class::Number;
         // "attacked" and "attacking" are two sides.
         let is_of_one_side = self.text.ends_with("ing") == other.text.ends_with("ing");
@@ -86,7 +78,7 @@ impl Token<'_> {
 }
 
 /// The tokens of the lexemes of a text, and the bytes of the text that each token has.
-pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token<'static>, Range<usize>)> {
+pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usize>)> {
     let mut cutter = Cutter {
         lexicon: Lexicon::builtin(),
         has_small_letters: has_small_letters(text),
@@ -123,7 +115,7 @@ const MAX_NUMERALS: usize = 32;
 
 /// The letters that writers of a script exchange, or leave out: Arabic alef, ta marbuta, tatweel
 /// and vowels, Persian ye and kaf, ё, Greek accents.
-fn folded(text: String) -> String {
+fn folded(text: SmolStr) -> SmolStr {
     if text.is_ascii() || text.starts_with(is_cjk) {
         return text;
     }
@@ -178,20 +170,20 @@ struct Cutter {
     english: usize,
     /// `true` if a word has an accent.
     has_accents: bool,
-    tokens: Vec<(Token<'static>, Range<usize>)>,
+    tokens: Vec<(Token, Range<usize>)>,
 }
 
 impl Cutter {
-    fn push(&mut self, lexeme: &Lexeme, class: Class, text: String) {
-        self.push_part(lexeme.range.clone(), class, text, lexeme.before);
+    fn push(&mut self, lexeme: &Lexeme, class: Class, text: impl Into<SmolStr>) {
+        self.push_part(lexeme.range.clone(), class, text.into(), lexeme.before);
     }
 
-    fn push_part(&mut self, range: Range<usize>, class: Class, text: String, before: Break) {
+    fn push_part(&mut self, range: Range<usize>, class: Class, text: SmolStr, before: Break) {
         let text = folded(text);
         let entry = self.lexicon.entry(&text);
         let key = match entry.and_then(|entry| entry.canonical) {
             Some(canonical) => canonical.into(),
-            None => text.clone().into(),
+            None => text.clone(),
         };
         self.push_token(range, class, text, key, before);
     }
@@ -200,13 +192,13 @@ impl Cutter {
         &mut self,
         range: Range<usize>,
         class: Class,
-        text: String,
-        key: Cow<'static, str>,
+        text: SmolStr,
+        key: SmolStr,
         before: Break,
     ) {
         self.tokens.push((
             Token {
-                text: text.into(),
+                text,
                 key,
                 class,
                 before,
@@ -284,11 +276,11 @@ impl Cutter {
         if is_lemma {
             // A past form of another verb: found and founded.
             let base = base.filter(|base| !HOMOGRAPHS.contains(&&**base));
-            let lemma = base.unwrap_or_else(|| word.into());
+            let lemma = base.unwrap_or_else(|| (&**word).into());
             let canonical = self.lexicon.entry(&lemma).and_then(|entry| entry.canonical);
             let key = match canonical {
                 Some(canonical) => canonical.into(),
-                None => lemma.into_owned().into(),
+                None => (*lemma).into(),
             };
             self.push_token(
                 lexeme.range.clone(),
@@ -333,7 +325,7 @@ impl Cutter {
             "t" => return self.denied_verb(lexeme),
             _ => return false,
         };
-        self.push(lexeme, self.lexicon.class(verb), verb.to_owned());
+        self.push(lexeme, self.lexicon.class(verb), verb);
         true
     }
 
@@ -352,11 +344,11 @@ impl Cutter {
             "sha" => "shall",
             verb => verb,
         };
-        let verb = verb.to_owned();
+        let verb = SmolStr::from(verb);
         last.class = self.lexicon.class(&verb);
-        last.key = verb.clone().into();
-        last.text = verb.into();
-        self.push(lexeme, Class::Turn, "not".to_owned());
+        last.key = verb.clone();
+        last.text = verb;
+        self.push(lexeme, Class::Turn, "not");
         true
     }
 
@@ -372,14 +364,14 @@ impl Cutter {
             }
             _ => return false,
         };
-        self.push(lexeme, class, verb.to_owned());
-        self.push(lexeme, Class::Turn, "not".to_owned());
+        self.push(lexeme, class, verb);
+        self.push(lexeme, Class::Turn, "not");
         true
     }
 
     /// Returns `true` for a Roman numeral behind a name, or behind a thing that is counted.
     fn may_be_counted(&self, lexeme: &Lexeme, text: &str) -> bool {
-        let is_counted = |(token, range): &(Token<'_>, Range<usize>)| {
+        let is_counted = |(token, range): &(Token, Range<usize>)| {
             token.class == Class::Word
                 && text[range.clone()].starts_with(char::is_uppercase)
                 && (!token.before.ends_unit() || NUMBERED.contains(&&*token.text))
@@ -455,11 +447,11 @@ impl Cutter {
             } else if numeral.chars().count() > 1
                 && let Some(value) = number::of_cjk(numeral)
             {
-                (numerals, Class::Number, value)
+                (numerals, Class::Number, value.into())
             } else {
                 let length = self.listed_or_character(rest);
                 let word = &rest[..length];
-                (length, self.lexicon.class(word), word.to_owned())
+                (length, self.lexicon.class(word), word.into())
             };
             let count = rest[..length].chars().count();
             let range = match is_aligned {

@@ -1,9 +1,9 @@
 //! [`Vocabulary`]: the words of many texts, each word once.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
+use smol_str::SmolStr;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::Words;
@@ -27,12 +27,12 @@ pub(crate) struct Vocabulary {
     /// another one.
     by_letters: HashMap<u64, u32, FixedState>,
     spellings: Spellings,
-    /// The bytes of all words and keys.
+    /// The bytes of the words and keys that are too long for their token.
     text_bytes: usize,
 }
 
 struct Word {
-    token: Token<'static>,
+    token: Token,
     /// The word before this one in the list of [`Vocabulary::by_token`].
     previous: Option<u32>,
     /// The word before this one in the list of [`Vocabulary::by_letters`].
@@ -41,18 +41,18 @@ struct Word {
 
 impl Vocabulary {
     /// The words of one text.
-    pub(crate) fn of(text: &Words<'_>) -> Self {
+    pub(crate) fn of(text: &Words) -> Self {
         let mut vocabulary = Self::default();
         vocabulary.numbers(text);
         vocabulary
     }
 
     /// The number of each word of a text.
-    pub(crate) fn numbers(&mut self, text: &Words<'_>) -> Vec<u32> {
+    pub(crate) fn numbers(&mut self, text: &Words) -> Vec<u32> {
         text.tokens.iter().map(|token| self.number(token)).collect()
     }
 
-    fn number(&mut self, token: &Token<'_>) -> u32 {
+    fn number(&mut self, token: &Token) -> u32 {
         let hash = token_hash(token);
         let last = self.by_token.get(&hash).copied();
         let of_hash = std::iter::successors(last, |number| self.words[*number as usize].previous);
@@ -70,10 +70,12 @@ impl Vocabulary {
             self.spellings.push(token, number, letters_of);
             self.by_letters.insert(letters.0, number);
         }
-        self.text_bytes += token.text.len() + token.key.len();
+        let texts = [&token.text, &token.key].into_iter();
+        let long = texts.filter(|text| text.is_heap_allocated());
+        self.text_bytes += long.map(SmolStr::len).sum::<usize>();
         self.key_hashes.push(key_hash(&token.key));
         self.words.push(Word {
-            token: token.owned(),
+            token: token.clone(),
             previous: last,
             previous_spelled,
         });
@@ -83,18 +85,18 @@ impl Vocabulary {
 
     /// The text with these words.
     #[cfg(test)]
-    fn text(&self, numbers: impl Iterator<Item = u32>) -> Words<'_> {
+    fn text(&self, numbers: impl Iterator<Item = u32>) -> Words {
         let mut text = Words::default();
         self.fill(&mut text, numbers);
         text
     }
 
     /// Replaces the words of a text by these words.
-    pub(crate) fn fill<'v>(&'v self, text: &mut Words<'v>, numbers: impl Iterator<Item = u32>) {
+    pub(crate) fn fill(&self, text: &mut Words, numbers: impl Iterator<Item = u32>) {
         let words = numbers.filter_map(|number| self.words.get(number as usize));
         text.tokens.clear();
         text.ranges.clear();
-        text.tokens.extend(words.map(|word| word.token.borrowed()));
+        text.tokens.extend(words.map(|word| word.token.clone()));
     }
 
     /// The hash of the key of each of these words.
@@ -112,11 +114,7 @@ impl Vocabulary {
     }
 
     /// The words of which a word may be a misspelling; the misspellings of an English word.
-    pub(crate) fn near(
-        &self,
-        word: &str,
-        is_english: bool,
-    ) -> impl Iterator<Item = &Token<'static>> {
+    pub(crate) fn near(&self, word: &str, is_english: bool) -> impl Iterator<Item = &Token> {
         let mut spelled = self.spelled(LettersHash::of(word));
         let known = spelled.find_map(|number| self.spellings.near_to(number));
         let search = || self.spellings.near(word, is_english).collect();
@@ -125,13 +123,13 @@ impl Vocabulary {
     }
 
     /// The words that may be this ASCII word with accents.
-    pub(crate) fn accented(&self, word: &str) -> impl Iterator<Item = &Token<'static>> {
+    pub(crate) fn accented(&self, word: &str) -> impl Iterator<Item = &Token> {
         let numbers = self.spellings.accented(word);
         numbers.map(|number| &self.words[number as usize].token)
     }
 
     /// The words with these letters, one of each spelling, and perhaps others.
-    pub(crate) fn words_of(&self, letters: LettersHash) -> impl Iterator<Item = &Token<'static>> {
+    pub(crate) fn words_of(&self, letters: LettersHash) -> impl Iterator<Item = &Token> {
         let spelled = self.spelled(letters);
         spelled.map(|number| &self.words[number as usize].token)
     }
@@ -173,7 +171,7 @@ impl LettersHash {
 
 /// The hash of the text of a token and its other fields but the key, which the text nearly always
 /// decides.
-fn token_hash(token: &Token<'_>) -> u64 {
+fn token_hash(token: &Token) -> u64 {
     let flags = [
         token.is_name,
         token.is_cut,
@@ -191,8 +189,8 @@ fn token_hash(token: &Token<'_>) -> u64 {
 }
 
 /// Returns `true` for two tokens that other words are matched with alike.
-fn has_spelling_of(one: &Token<'_>, other: &Token<'_>) -> bool {
-    let flags = |token: &Token<'_>| {
+fn has_spelling_of(one: &Token, other: &Token) -> bool {
+    let flags = |token: &Token| {
         let of_word = (token.is_english, token.is_name, token.is_in_frame);
         (token.class, token.is_capital, of_word)
     };
@@ -202,16 +200,6 @@ fn has_spelling_of(one: &Token<'_>, other: &Token<'_>) -> bool {
 /// The hash by which words with one key are found. Words with one hash may have different keys.
 pub(crate) fn key_hash(key: &str) -> u32 {
     xxh3_64(key.as_bytes()) as u32
-}
-
-impl Token<'static> {
-    fn borrowed(&self) -> Token<'_> {
-        Token {
-            text: Cow::Borrowed(&self.text),
-            key: Cow::Borrowed(&self.key),
-            ..*self
-        }
-    }
 }
 
 #[cfg(test)]

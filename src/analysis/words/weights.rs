@@ -217,7 +217,7 @@ impl Weights {
     }
 
     /// The weight of a token without regard to its class.
-    pub(crate) fn of_token(&self, token: &Token<'_>) -> f64 {
+    pub(crate) fn of_token(&self, token: &Token) -> f64 {
         if token.class == Class::Word
             && is_in_cjk(&token.text)
             && !self.steps.contains_key(&*token.key)

@@ -59,7 +59,7 @@ impl Postings {
     pub(super) fn covering(
         &self,
         weights: &Weights,
-        text: &Words<'_>,
+        text: &Words,
         vocabulary: &Vocabulary,
         end: u32,
     ) -> Vec<u32> {

@@ -38,19 +38,19 @@ pub(super) struct SlotSearch<'s, V> {
     pub(super) heavy_words: OnceCell<HeavyWords>,
     pub(super) own_words: OnceCell<CoveringWords>,
     /// The words of the variant that was read last.
-    pub(super) stored: StoredWords<'s>,
+    pub(super) stored: StoredWords,
     pub(super) visitor: &'s mut V,
 }
 
 /// The words of a variant of an index, in memory that the next variant takes over.
 #[derive(Default)]
-pub(super) struct StoredWords<'s> {
+pub(super) struct StoredWords {
     variant: Option<u32>,
-    words: Words<'s>,
+    words: Words,
 }
 
-impl<'s> StoredWords<'s> {
-    fn of(&mut self, index: &'s SimilarIndex, variant: u32) -> &Words<'s> {
+impl StoredWords {
+    fn of(&mut self, index: &SimilarIndex, variant: u32) -> &Words {
         if self.variant.replace(variant) != Some(variant) {
             index.wordings.read_words(variant, &mut self.words);
         }
@@ -158,7 +158,7 @@ impl<V> SlotSearch<'_, V> {
 
     /// Returns `true` only if a variant certainly does not cover the text, and the text certainly
     /// does not cover the variant either, where that is sought.
-    fn are_certainly_apart(&mut self, weights: &Weights, words: &Words<'_>, variant: u32) -> bool {
+    fn are_certainly_apart(&mut self, weights: &Weights, words: &Words, variant: u32) -> bool {
         // A word before or after the body may be lost.
         if weights.are_ends_free {
             return false;

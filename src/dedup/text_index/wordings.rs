@@ -237,19 +237,19 @@ impl Wordings {
 
     /// The slots that have a text before a position which may cover a text, ascending; none
     /// without postings.
-    pub(super) fn covering(&self, weights: &Weights, text: &Words<'_>, end: u32) -> Vec<u32> {
+    pub(super) fn covering(&self, weights: &Weights, text: &Words, end: u32) -> Vec<u32> {
         let end = self.variants.partition_point(|variant| variant.first < end) as u32;
         let found = |postings: &Postings| postings.covering(weights, text, &self.vocabulary, end);
         self.postings.as_ref().map_or_else(Vec::new, found)
     }
 
     /// Replaces the words of a text by the words of a variant; none if the texts decide no search.
-    pub(super) fn read_words<'w>(&'w self, variant: u32, text: &mut Words<'w>) {
+    pub(super) fn read_words(&self, variant: u32, text: &mut Words) {
         self.vocabulary.fill(text, self.numbers(variant));
     }
 
     /// The words around a place of a variant, and the place among them.
-    pub(super) fn words_around(&self, variant: u32, place: usize) -> (Words<'_>, usize) {
+    pub(super) fn words_around(&self, variant: u32, place: usize) -> (Words, usize) {
         let before = place.min(TOKENS_AROUND);
         let around = self.numbers(variant).skip(place - before);
         let mut words = Words::default();

@@ -64,7 +64,7 @@ impl Alignment {
     }
 
     /// Aligns two prepared texts.
-    pub(crate) fn between(weights: &Weights, a: &Words<'_>, b: &Words<'_>) -> Self {
+    pub(crate) fn between(weights: &Weights, a: &Words, b: &Words) -> Self {
         let ranges = [&a.ranges[..], &b.ranges[..]];
         with_sides(weights, a, b, |[a, b], sides| Self {
             containment: Containment::of([a, b], sides),

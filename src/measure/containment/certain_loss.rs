@@ -22,15 +22,15 @@ const MAX_TOKENS: usize = 256;
 const MAX_SEARCHED: usize = 8;
 
 /// Returns `true` only if neither of two texts covers the other.
-pub(super) fn are_apart(weights: &Weights, a: &Words<'_>, b: &Words<'_>) -> bool {
+pub(super) fn are_apart(weights: &Weights, a: &Words, b: &Words) -> bool {
     is_lost(weights, a, b, None) && is_lost(weights, b, a, None)
 }
 
 /// Returns `true` only if another text does not cover a text.
 pub(crate) fn is_lost(
     weights: &Weights,
-    text: &Words<'_>,
-    other: &Words<'_>,
+    text: &Words,
+    other: &Words,
     known: Option<KnownWords<'_>>,
 ) -> bool {
     let key_hashes = other.tokens.iter().map(|token| key_hash(&token.key));
@@ -38,7 +38,7 @@ pub(crate) fn is_lost(
 }
 
 /// Returns `true` if a rule may match a token without an equal key in the other text.
-fn may_be_forgiven(weights: &Weights, text: &[Token<'_>], at: usize, other: &[Token<'_>]) -> bool {
+fn may_be_forgiven(weights: &Weights, text: &[Token], at: usize, other: &[Token]) -> bool {
     is_written_otherwise(text, at, other)
         || other
             .iter()
@@ -68,7 +68,7 @@ pub(crate) struct CoveringWords {
 }
 
 impl CoveringWords {
-    pub(crate) fn new(text: &Words<'_>) -> Self {
+    pub(crate) fn new(text: &Words) -> Self {
         let key_hashes = text.tokens.iter().map(|token| key_hash(&token.key));
         Self {
             vocabulary: Vocabulary::of(text),
@@ -86,11 +86,11 @@ impl CoveringWords {
 
     /// Returns `true` only if the text lacks a word of another text, with these hashes of its keys.
     /// `around` returns the words around a place of the other text, and the place among them.
-    pub(crate) fn lack<'o>(
+    pub(crate) fn lack(
         &self,
         weights: &Weights,
         key_hashes: impl Iterator<Item = u32> + Clone,
-        around: impl Fn(usize) -> (Words<'o>, usize),
+        around: impl Fn(usize) -> (Words, usize),
     ) -> bool {
         let Some(known) = self.known() else {
             return false;
@@ -143,14 +143,14 @@ struct HeavyWord {
 
 impl HeavyWord {
     /// The [`possible_matches`]. The vocabulary is the same in all calls.
-    fn matches(&self, weights: &Weights, text: &Words<'_>, vocabulary: &Vocabulary) -> &[u32] {
+    fn matches(&self, weights: &Weights, text: &Words, vocabulary: &Vocabulary) -> &[u32] {
         let matches = || possible_matches(weights, &text.tokens, self.at, vocabulary);
         self.matches.get_or_init(matches)
     }
 }
 
 impl HeavyWords {
-    pub(crate) fn new(text: &Words<'_>) -> Self {
+    pub(crate) fn new(text: &Words) -> Self {
         let words = text.tokens.iter().enumerate();
         let heavy = words.filter(|(_, token)| !token.is_light());
         let heavy = heavy.map(|(at, token)| HeavyWord {
@@ -169,13 +169,13 @@ impl HeavyWords {
 
     /// Returns `true` only if another text, with these hashes of its keys, does not cover the text
     /// of these words. The vocabulary is the same in all calls.
-    pub(crate) fn are_lost<'o, 't: 'o>(
+    pub(crate) fn are_lost<'o>(
         &self,
         weights: &Weights,
-        text: &Words<'_>,
+        text: &Words,
         known: Option<KnownWords<'_>>,
         key_hashes: impl ExactSizeIterator<Item = u32>,
-        other: impl FnOnce() -> &'o Words<'t>,
+        other: impl FnOnce() -> &'o Words,
     ) -> bool {
         if self.words.is_empty() {
             return false;
@@ -227,7 +227,7 @@ impl HeavyWords {
         &self,
         word: usize,
         weights: &Weights,
-        text: &Words<'_>,
+        text: &Words,
         vocabulary: &Vocabulary,
     ) -> Vec<u32> {
         let word = &self.words[word];
@@ -236,7 +236,7 @@ impl HeavyWords {
 
     /// Returns `true` only if another text has neither one of the words nor a word that a rule may
     /// match with it.
-    fn has_lost_word(&self, weights: &Weights, text: &Words<'_>, other: KnownWords<'_>) -> bool {
+    fn has_lost_word(&self, weights: &Weights, text: &Words, other: KnownWords<'_>) -> bool {
         let is_lost = |at: &usize| {
             let word = &self.words[*at];
             !other.keys.has(word.key_hash)
@@ -253,7 +253,7 @@ impl HeavyWords {
 /// beside the words with its key; perhaps also of others.
 fn possible_matches(
     weights: &Weights,
-    text: &[Token<'_>],
+    text: &[Token],
     at: usize,
     vocabulary: &Vocabulary,
 ) -> Vec<u32> {
@@ -289,10 +289,7 @@ fn possible_matches(
 }
 
 /// The words of a vocabulary that may be the first of the words that a text writes as one word.
-fn first_parts<'v>(
-    word: &'v str,
-    vocabulary: &'v Vocabulary,
-) -> impl Iterator<Item = &'v Token<'static>> {
+fn first_parts<'v>(word: &'v str, vocabulary: &'v Vocabulary) -> impl Iterator<Item = &'v Token> {
     splits(word).flat_map(move |(first, rest)| {
         let parts = vocabulary.words_of(first).filter(|part| may_be_part(part));
         parts.filter(move |_| is_made_of(rest, MAX_GLUED - 1, vocabulary))
@@ -382,7 +379,7 @@ impl KeyGroups {
 pub(crate) const TOKENS_AROUND: usize = MAX_GLUED - 1;
 
 /// The runs of tokens with a token that another text may write as one.
-fn runs_with(text: &[Token<'_>], at: usize) -> impl Iterator<Item = Range<usize>> {
+fn runs_with(text: &[Token], at: usize) -> impl Iterator<Item = Range<usize>> {
     let len = text.len();
     let firsts = (at + 1).saturating_sub(MAX_GLUED)..=at;
     firsts.flat_map(move |from| {
@@ -392,7 +389,7 @@ fn runs_with(text: &[Token<'_>], at: usize) -> impl Iterator<Item = Range<usize>
 }
 
 /// Returns `true` if a token may be several tokens of the other text, or a part of one.
-fn is_written_otherwise(text: &[Token<'_>], at: usize, other: &[Token<'_>]) -> bool {
+fn is_written_otherwise(text: &[Token], at: usize, other: &[Token]) -> bool {
     let whole = &*text[at].text;
     let begins_here = |from: usize| {
         let first = &*other[from].text;
@@ -402,7 +399,7 @@ fn is_written_otherwise(text: &[Token<'_>], at: usize, other: &[Token<'_>]) -> b
             (2..=most).any(|count| is_glued(&text[at], &other[from..from + count]))
         }
     };
-    let is_part_of = |parts: &[Token<'_>]| {
+    let is_part_of = |parts: &[Token]| {
         let length: usize = parts.iter().map(|part| part.text.len()).sum();
         let mut wholes = other.iter().filter(|whole| whole.text.len() == length);
         wholes.any(|whole| is_glued(whole, parts))

@@ -36,9 +36,9 @@ pub(super) struct Passage {
 }
 
 /// Two texts, side by side. Indexes of arrays of two are 0 for the first text, 1 for the second.
-pub(super) struct Sides<'s, 't> {
+pub(super) struct Sides<'s> {
     pub(super) weights: &'s Weights,
-    pub(super) tokens: [&'s [Token<'t>]; 2],
+    pub(super) tokens: [&'s [Token]; 2],
     pub(super) keys: &'s [Vec<u32>; 2],
     pub(super) states: [Vec<State>; 2],
     pub(super) losses: [Vec<f64>; 2],
@@ -48,12 +48,8 @@ pub(super) struct Sides<'s, 't> {
     pub(super) passages: [Vec<Passage>; 2],
 }
 
-impl<'s, 't> Sides<'s, 't> {
-    pub fn new(
-        weights: &'s Weights,
-        tokens: [&'s [Token<'t>]; 2],
-        keys: &'s [Vec<u32>; 2],
-    ) -> Self {
+impl<'s> Sides<'s> {
+    pub fn new(weights: &'s Weights, tokens: [&'s [Token]; 2], keys: &'s [Vec<u32>; 2]) -> Self {
         let mut sides = Self {
             weights,
             tokens,
@@ -183,12 +179,12 @@ impl<'s, 't> Sides<'s, 't> {
     }
 }
 
-pub(super) fn is_conjunction(token: &Token<'_>) -> bool {
+pub(super) fn is_conjunction(token: &Token) -> bool {
     matches!(&*token.key, "and" | "or" | "和" | "或")
 }
 
 /// The content words of tokens, times two: a CJK character counts as half a word.
-pub(super) fn half_words(tokens: &[Token<'_>]) -> usize {
+pub(super) fn half_words(tokens: &[Token]) -> usize {
     let content = tokens.iter().filter(|token| !token.is_light());
     content
         .map(|token| if token.is_cjk() { 1 } else { 2 })

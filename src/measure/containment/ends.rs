@@ -81,7 +81,7 @@ enum EndPlace {
     Tail,
 }
 
-impl Sides<'_, '_> {
+impl Sides<'_> {
     /// Forgives the differences around the bodies of both texts.
     pub(super) fn forgive_ends(&mut self) {
         for insertions in &mut self.insertions {
@@ -214,7 +214,7 @@ impl Sides<'_, '_> {
         let begins = range.start == 0 || tokens[0].before.ends_unit();
         let ends = next.is_none_or(|next| next.before.ends_unit());
         let words = half_words(tokens);
-        let has_fact = |token: &Token<'_>| {
+        let has_fact = |token: &Token| {
             let is_fact = matches!(token.class, Class::Number | Class::Symbol);
             is_fact || token.is_name || Lexicon::builtin().negates(&token.text)
         };
@@ -289,7 +289,7 @@ impl Sides<'_, '_> {
         let context = range.start.saturating_sub(CONTEXT)..(range.end + CONTEXT).min(all.len());
         let tokens = &all[context];
         let lexicon = Lexicon::builtin();
-        let is_function_word = |token: &&Token<'_>| {
+        let is_function_word = |token: &&Token| {
             token.class != Class::Symbol
                 && matches!(lexicon.class(&token.text), Class::Light | Class::Turn)
         };

@@ -12,10 +12,10 @@ use super::{AlignedWord, Equality, Forgiven, Missing};
 use crate::analysis::words::lexicon::{Class, Lexicon};
 use crate::analysis::words::tokens::Token;
 
-impl Sides<'_, '_> {
+impl Sides<'_> {
     /// All tokens of a text, in text order, with their bytes in the text.
     pub fn words(&self, side: usize, ranges: &[Range<usize>]) -> Vec<AlignedWord> {
-        let word = |(at, token): (usize, &Token<'_>)| AlignedWord {
+        let word = |(at, token): (usize, &Token)| AlignedWord {
             range: ranges.get(at).cloned().unwrap_or_default(),
             word: token.text.to_string(),
             weight: self.losses[side][at],
@@ -111,7 +111,7 @@ impl Sides<'_, '_> {
     fn equality(&self, sides: [usize; 2], places: [usize; 2]) -> Equality {
         let [one, other] = [0, 1].map(|at| &self.tokens[sides[at]][places[at]]);
         let lexicon = Lexicon::builtin();
-        let is_listed = |token: &Token<'_>| {
+        let is_listed = |token: &Token| {
             lexicon
                 .entry(&token.text)
                 .is_some_and(|entry| entry.canonical.is_some())

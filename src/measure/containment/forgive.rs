@@ -18,7 +18,7 @@ pub(super) const MAX_GLUED: usize = 3;
 const MIN_PART_LETTERS: usize = 3;
 
 /// The reason why two tokens in one place of two texts are one word; `None` if they are two.
-pub(super) fn forgiven(weights: &Weights, a: &Token<'_>, b: &Token<'_>) -> Option<Equality> {
+pub(super) fn forgiven(weights: &Weights, a: &Token, b: &Token) -> Option<Equality> {
     // Most tokens end here: the test of each costs a nanosecond.
     if begin_apart(a, b) {
         return None;
@@ -30,7 +30,7 @@ pub(super) fn forgiven(weights: &Weights, a: &Token<'_>, b: &Token<'_>) -> Optio
         return Some(Equality::Accent);
     }
     let lexicon = Lexicon::builtin();
-    let is_regional = |taiwan: &Token<'_>, mainland: &Token<'_>| {
+    let is_regional = |taiwan: &Token, mainland: &Token| {
         taiwan.is_traditional && lexicon.is_regional(&taiwan.text, &mainland.text)
     };
     if is_regional(a, b) || is_regional(b, a) {
@@ -41,14 +41,14 @@ pub(super) fn forgiven(weights: &Weights, a: &Token<'_>, b: &Token<'_>) -> Optio
 
 /// Returns `true` for tokens that begin with different ASCII characters. Only the rule for words of
 /// Taiwan may forgive the difference of such tokens.
-fn begin_apart(a: &Token<'_>, b: &Token<'_>) -> bool {
+fn begin_apart(a: &Token, b: &Token) -> bool {
     let firsts = a.text.as_bytes().first().zip(b.text.as_bytes().first());
     firsts.is_some_and(|(a, b)| a != b && a.is_ascii() && b.is_ascii())
         && !(a.is_traditional || b.is_traditional)
 }
 
 /// Returns `true` if one of two tokens has no accents, and is the other one without its accents.
-fn differ_in_accents(a: &Token<'_>, b: &Token<'_>) -> bool {
+fn differ_in_accents(a: &Token, b: &Token) -> bool {
     let (plain, accented) = match (a.text.is_ascii(), b.text.is_ascii()) {
         (true, false) => (a, b),
         (false, true) => (b, a),
@@ -71,7 +71,7 @@ fn differ_in_accents(a: &Token<'_>, b: &Token<'_>) -> bool {
 ///
 /// A word of a collection, such as the name of a program, is no misspelling. The first letters are
 /// equal, since prefixes change the meaning: `import` and `export`, `moral` and `amoral`.
-pub(super) fn is_misspelling(weights: &Weights, a: &Token<'_>, b: &Token<'_>) -> bool {
+pub(super) fn is_misspelling(weights: &Weights, a: &Token, b: &Token) -> bool {
     let has_same_start = a.text.as_bytes().first() == b.text.as_bytes().first();
     let is_too_far = a.text.len().abs_diff(b.text.len()) > MAX_WRONG_LETTERS;
     if !has_same_start || is_too_far || !may_be_misspelled(a) || !may_be_misspelled(b) {
@@ -86,7 +86,7 @@ pub(super) fn is_misspelling(weights: &Weights, a: &Token<'_>, b: &Token<'_>) ->
 }
 
 /// [`is_misspelling`] of an English word and a word that is none, which begin with one letter.
-pub(super) fn is_misspelled_as(weights: &Weights, right: &Token<'_>, wrong: &Token<'_>) -> bool {
+pub(super) fn is_misspelled_as(weights: &Weights, right: &Token, wrong: &Token) -> bool {
     // A capital letter at the start of a sentence may begin a name.
     if wrong.is_capital {
         return false;
@@ -118,7 +118,7 @@ fn is_misread(wrong: &str, right: &str) -> bool {
 }
 
 /// Returns `true` if a token is written in several tokens in the other text.
-pub(super) fn is_glued(whole: &Token<'_>, parts: &[Token<'_>]) -> bool {
+pub(super) fn is_glued(whole: &Token, parts: &[Token]) -> bool {
     let mut rest = &*whole.text;
     for part in parts {
         match rest.strip_prefix(&*part.text) {
@@ -130,7 +130,7 @@ pub(super) fn is_glued(whole: &Token<'_>, parts: &[Token<'_>]) -> bool {
 }
 
 /// Returns `true` for a token that may be a part of a word that is written in several tokens.
-pub(super) fn may_be_part(part: &Token<'_>) -> bool {
+pub(super) fn may_be_part(part: &Token) -> bool {
     let is_long_word = || {
         let mut letters = part.text.chars();
         letters.nth(MIN_PART_LETTERS - 1).is_some() && !part.is_cjk()

@@ -48,7 +48,7 @@ impl Gap {
     }
 }
 
-impl Sides<'_, '_> {
+impl Sides<'_> {
     /// Weighs the tokens of a text that the other text does not have.
     pub(super) fn weigh_missing(&mut self, side: usize) {
         for run in self.runs(side) {

@@ -30,7 +30,7 @@ const MAX_LABEL_TOKENS: usize = 4;
 /// The most tokens of an item of an enumeration.
 pub(super) const MAX_ITEM_TOKENS: usize = 3;
 
-impl Sides<'_, '_> {
+impl Sides<'_> {
     /// Matches equal sentences, wherever they stand.
     ///
     /// An alignment of both texts would match the words of a moved sentence with equal words

@@ -274,12 +274,12 @@ impl Containment {
     }
 
     /// Compares two prepared texts.
-    pub(crate) fn between(weights: &Weights, a: &Words<'_>, b: &Words<'_>) -> Self {
+    pub(crate) fn between(weights: &Weights, a: &Words, b: &Words) -> Self {
         with_sides(weights, a, b, Self::of)
     }
 
     /// Compares two prepared texts; `None` if neither may be deleted.
-    pub(crate) fn of_removable(weights: &Weights, a: &Words<'_>, b: &Words<'_>) -> Option<Self> {
+    pub(crate) fn of_removable(weights: &Weights, a: &Words, b: &Words) -> Option<Self> {
         if !weights.are_ends_free && certain_loss::are_apart(weights, a, b) {
             return None;
         }
@@ -317,7 +317,7 @@ impl Containment {
         }
     }
 
-    fn of([a, b]: [usize; 2], sides: &Sides<'_, '_>) -> Self {
+    fn of([a, b]: [usize; 2], sides: &Sides<'_>) -> Self {
         let [missing_in_b, missing_in_a] = [a, b].map(|side| sides.missing(side));
         let verdict = match (sides.is_covered(a), sides.is_covered(b)) {
             (true, true) if sides.has_other_facts() => Verdict::SameBody,
@@ -353,9 +353,9 @@ impl Forgiven {
 /// Compares two texts, and passes the indexes of both texts among the sides, and the sides.
 fn with_sides<R>(
     weights: &Weights,
-    a: &Words<'_>,
-    b: &Words<'_>,
-    then: impl FnOnce([usize; 2], &Sides<'_, '_>) -> R,
+    a: &Words,
+    b: &Words,
+    then: impl FnOnce([usize; 2], &Sides<'_>) -> R,
 ) -> R {
     // Several alignments can have the same weight, and the order of the texts then selects one.
     // The lesser text comes first, so the answer does not depend on the order of the arguments.

@@ -16,7 +16,7 @@ fn compare(a: &str, b: &str) -> Containment {
     NORMALISER.with(|normaliser| Containment::new(normaliser, Weights::builtin(), a, b))
 }
 
-fn prepared(text: &str) -> Words<'static> {
+fn prepared(text: &str) -> Words {
     NORMALISER.with(|normaliser| Words::new(normaliser, text))
 }
 
@@ -122,7 +122,7 @@ fn judged_pairs_keep_precision_and_recall() {
 }
 
 /// Returns `true` if the pair was rejected without an alignment, which must not change the answer.
-fn is_rejected(a: &Words<'_>, b: &Words<'_>) -> bool {
+fn is_rejected(a: &Words, b: &Words) -> bool {
     let weights = Weights::builtin();
     let found = Containment::between(weights, a, b);
     let is_contained = found.verdict.is_a_in_b();
@@ -132,7 +132,7 @@ fn is_rejected(a: &Words<'_>, b: &Words<'_>) -> bool {
     certain_loss::are_apart(weights, a, b)
 }
 
-fn loses_heavy_word(a: &Words<'_>, b: &Words<'_>) -> bool {
+fn loses_heavy_word(a: &Words, b: &Words) -> bool {
     // The vocabulary of an index has the words of both texts.
     let mut both = Vocabulary::of(b);
     both.numbers(a);
@@ -177,7 +177,7 @@ fn misspelled_word_of_a_long_text_is_no_certain_loss() {
         assert_eq!(verdict, Verdict::Same, "{place}");
         let covering = CoveringWords::new(&right);
         let key_hashes = wrong.tokens.iter().map(|token| key_hash(&token.key));
-        let lack = |words: &Words<'_>, key_hashes: Vec<u32>| {
+        let lack = |words: &Words, key_hashes: Vec<u32>| {
             let around = |at: usize| (words.clone(), at);
             covering.lack(Weights::builtin(), key_hashes.into_iter(), around)
         };
@@ -192,7 +192,7 @@ fn misspelled_word_of_a_long_text_is_no_certain_loss() {
 #[test]
 fn rejection_without_alignment_never_changes_a_verdict() {
     let pairs = include_str!("../../../tests/data/judged/pairs.jsonl");
-    let pairs: Vec<[Words<'_>; 2]> = pairs
+    let pairs: Vec<[Words; 2]> = pairs
         .lines()
         .map(|line| {
             let pair: Value = serde_json::from_str(line).unwrap();
@@ -204,7 +204,7 @@ fn rejection_without_alignment_never_changes_a_verdict() {
     let losing = pairs.iter().filter(|[a, b]| loses_heavy_word(a, b));
     assert!(losing.count() >= rejected);
     // Texts of a set with all others: few are alike.
-    let texts: Vec<&Words<'_>> = pairs.iter().step_by(9).map(|[a, _]| a).collect();
+    let texts: Vec<&Words> = pairs.iter().step_by(9).map(|[a, _]| a).collect();
     for (a, b) in texts.iter().flat_map(|a| texts.iter().map(move |b| (a, b))) {
         is_rejected(a, b);
     }
