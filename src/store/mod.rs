@@ -12,8 +12,8 @@
 //! - [`commit`] is the write path.
 //! - [`bulk`] and [`maintenance`] work on whole databases.
 //!
-//! All folders use [`limits`], [`pool`], the threads of a database, and [`prefetch`], the reads of
-//! memory without a lock.
+//! All folders use [`limits`], [`pool`], the threads of a database, [`portions`], reads of one
+//! portion at a time, and [`prefetch`], the reads of memory without a lock.
 
 pub(crate) mod bulk;
 mod cache;
@@ -25,6 +25,7 @@ pub(crate) mod maintenance;
 mod memtable;
 mod pager;
 mod pool;
+mod portions;
 mod prefetch;
 mod tables;
 mod view;

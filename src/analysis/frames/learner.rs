@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Frame, FrameCounter, Frames, TextEnds, group_key};
+use super::counter::{FrameCounter, group_key};
+use super::text_ends::TextEnds;
+use super::{Frame, Frames};
 
 /// At most 262,144 lines and sentences of one body are remembered, so a frame needs two documents
 /// among some 16,000 that follow each other.

@@ -15,7 +15,8 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
-use super::{Changed, Counted, FrameLearner, Group, MAX_BODIES, group_key};
+use super::FrameLearner;
+use super::counter::{Changed, Counted, Group, MAX_BODIES, group_key};
 
 /// The number of rows, each with a 256th of all lines. Together at most 45 MiB, and 12 MiB usually.
 pub(crate) const ROWS: usize = 256;

@@ -5,7 +5,7 @@
 //! | `scanner` | cuts a text into words, numbers and symbols: `number`, `pieces`, `symbols` |
 //! | `code` | recognises lines of code, in which every mark counts |
 //! | `stamps` | finds passages without information: stamps, credits, marks of truncation |
-//! | `tokens` | gives each piece its class and its key: `names`, `english` |
+//! | `tokens` | gives each piece its class and its key: `names`, `english`, `folding` |
 //! | `lexicon` | the words that a comparison treats in a particular way |
 //! | `weights` | the information of a word |
 //! | `vocabulary` | the words of many texts, each word once: `spellings` |
@@ -13,6 +13,7 @@
 
 mod code;
 pub(crate) mod english;
+mod folding;
 mod key_filter;
 pub(crate) mod lexicon;
 mod names;

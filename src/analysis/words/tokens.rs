@@ -5,6 +5,7 @@ use std::ops::Range;
 use smol_str::SmolStr;
 
 use super::english::English;
+use super::folding::folded;
 use super::lexicon::{Class, Lexicon};
 use super::number;
 use super::scanner::{Break, End, Kind, Lexeme, has_small_letters};
@@ -112,31 +113,6 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usiz
 
 /// A longer run of Chinese numerals is no number.
 const MAX_NUMERALS: usize = 32;
-
-/// The letters that writers of a script exchange, or leave out: Arabic alef, ta marbuta, tatweel
-/// and vowels, Persian ye and kaf, ё, Greek accents.
-fn folded(text: SmolStr) -> SmolStr {
-    if text.is_ascii() || text.starts_with(is_cjk) {
-        return text;
-    }
-    let fold = |c: char| match c {
-        '\u{640}' | '\u{64b}'..='\u{652}' | '\u{670}' => None,
-        'أ' | 'إ' | 'آ' | 'ٱ' => Some('ا'),
-        'ة' => Some('ه'),
-        'ى' | 'ی' => Some('ي'),
-        'ک' => Some('ك'),
-        'ё' => Some('е'),
-        'ά' => Some('α'),
-        'έ' => Some('ε'),
-        'ή' => Some('η'),
-        'ί' | 'ϊ' | 'ΐ' => Some('ι'),
-        'ό' => Some('ο'),
-        'ύ' | 'ϋ' | 'ΰ' => Some('υ'),
-        'ώ' => Some('ω'),
-        c => Some(c),
-    };
-    text.chars().filter_map(fold).collect()
-}
 
 /// Verbs that are also the past form of another verb.
 const HOMOGRAPHS: [&str; 8] = [

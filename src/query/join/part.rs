@@ -20,8 +20,8 @@ use crate::store::View;
 /// The most nodes of a batch.
 const BATCH_NODES: usize = 1 << 13;
 
-/// The texts of a batch have at most 2 MiB, or are one text: some 70 MiB of prepared texts, and as
-/// much for the batch that is prepared meanwhile.
+/// The texts of a batch have at most 2 MiB, or are one text: at most some 70 MiB of prepared texts,
+/// and as much for the batch that is prepared meanwhile.
 const BATCH_BYTES: usize = 1 << 21;
 
 /// The most nodes that a thread searches together.
@@ -180,7 +180,7 @@ impl TextSource<'_> {
 }
 
 impl Drop for Batch<'_> {
-    /// A text is some forty pieces of memory, so one thread would take a while to free them.
+    /// A text is many pieces of memory, so one thread would take a while to free them.
     fn drop(&mut self) {
         std::mem::take(&mut self.texts)
             .into_par_iter()

@@ -19,6 +19,7 @@
 
 mod fingerprints;
 mod forest;
+mod memory_use;
 mod overlay;
 mod postings;
 mod seqno_log;
@@ -42,6 +43,7 @@ use crate::ids::{DocId, Fingerprint};
 use crate::store::tables::edit::{CopiesEdit, DocumentEdit, Refused, StoredDocument, TextEdit};
 use fingerprints::FingerprintIndex;
 use forest::MemtableForest;
+use memory_use::{EMPTY_BYTES, MemoryUse};
 use postings::{Posted, Postings};
 use seqno_log::SeqnoLog;
 use shards::{KeyHasher, SHARDS, Shards};
@@ -129,32 +131,6 @@ struct Appender {
     old_states: Vec<(u32, StoredDocument)>,
     memory: MemoryUse,
 }
-
-/// The number of entries of each kind, to estimate the memory.
-#[derive(Default)]
-struct MemoryUse {
-    documents: usize,
-    /// Distinct fingerprints.
-    fingerprints: usize,
-    /// Documents in posting lists of fingerprints, except the first of each list.
-    copies: usize,
-    text_bytes: usize,
-    /// Keys of all versions in the forest, with repetitions.
-    text_keys: usize,
-    /// Keys of documents, with repetitions.
-    keys: usize,
-}
-
-/// Bytes of a hash table entry.
-// This and the sizes below are measured averages: hash tables are half to seven eighths full, and
-// vectors grow by doubling.
-const ENTRY_BYTES: usize = 28;
-/// Bytes of a fingerprint: a hash table entry and one place in the buckets of each block.
-const FINGERPRINT_BYTES: usize = ENTRY_BYTES + 4 * 12;
-/// Bytes of another document in a posting list.
-const COPY_BYTES: usize = 24;
-/// Bytes of an empty memtable, mostly its 4 × 256 shards: 160 KiB.
-const EMPTY_BYTES: usize = 160 << 10;
 
 impl Memtable {
     pub(crate) fn new() -> Self {
@@ -543,17 +519,6 @@ impl Version {
     /// Returns `true` if the next version is not visible.
     fn is_latest(&self, visible: u32) -> bool {
         self.next.load(Ordering::Relaxed) >= visible
-    }
-}
-
-impl MemoryUse {
-    fn bytes(&self) -> usize {
-        self.documents * ENTRY_BYTES
-            + self.fingerprints * FINGERPRINT_BYTES
-            + self.copies * COPY_BYTES
-            + self.text_bytes
-            + self.text_keys * size_of::<u64>()
-            + self.keys * ENTRY_BYTES
     }
 }
 

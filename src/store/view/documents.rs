@@ -8,12 +8,12 @@ use crate::document::Document;
 use crate::error::Result;
 use crate::ids::scope::IdRanges;
 use crate::ids::{DocId, Fingerprint, Timestamp};
+use crate::store::portions::{Portion, in_portions};
 use crate::store::tables::edit::{Counts, DocumentEdit, StoredDocument, TextEdit};
 use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::{FINGERPRINTS, TIMES, UNRELIABLE};
 use crate::store::view::access::SnapshotTables;
-use crate::store::view::portions::{Portion, in_portions};
 
 impl View {
     /// The number of documents, including expired ones that are not removed yet.

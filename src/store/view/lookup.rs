@@ -9,11 +9,11 @@ use crate::ids::DocId;
 use crate::ids::scope::IdRanges;
 use crate::store::cache::buckets::{self, Bucket, Fingerprints, KEYS_PER_BLOCK, SCAN_BLOCK};
 use crate::store::limits::MAX_BUCKET_LEN;
+use crate::store::portions::in_portions;
 use crate::store::tables::Tables;
 use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::schema::{BLOCK0, ROTATED};
 use crate::store::view::access::ViewAccess;
-use crate::store::view::portions::in_portions;
 use crate::store::view::postings::DocumentLookup;
 
 /// From 256 keys of a block on, a look-up uses all cores, in tasks of 64 keys.

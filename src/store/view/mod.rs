@@ -14,7 +14,6 @@ mod documents;
 mod kept_frames;
 mod keys;
 mod lookup;
-pub(crate) mod portions;
 pub(crate) mod postings;
 mod scan;
 mod scopes;

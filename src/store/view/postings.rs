@@ -2,12 +2,12 @@
 
 use crate::error::Result;
 use crate::ids::DocId;
+use crate::store::portions::Portion;
 use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::chunk::Chunk;
 use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::BLOCK0;
 use crate::store::tables::{Access, Tables};
-use crate::store::view::portions::Portion;
 
 /// The result of a look-up of fingerprints: their documents, as far as they were read.
 #[derive(Debug, Default)]
