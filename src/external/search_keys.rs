@@ -99,7 +99,7 @@ impl SearchKeys {
         let letters = text.chars().filter(|c| c.is_alphanumeric()).count();
         Self {
             letters: letters as u32,
-            keys: analysed.forest_keys().to_vec(),
+            keys: analysed.text_keys().to_vec(),
             sketch: analysed.sketch().unwrap_or_default().words(),
             seconds: own.or(other).map_or_else(Vec::new, second_keys),
             others: other.map_or_else(Vec::new, |other| tree_keys(other, 0).collect()),

@@ -61,15 +61,15 @@ pub(crate) fn description() -> String {
     )
 }
 
-/// The [forest keys](Analysed::forest_keys) of a text.
+/// The [text keys](Analysed::text_keys) of a text.
 pub(crate) fn keys(text: &str) -> Vec<u64> {
-    Analysed::unkeyed(text).forest_keys().to_vec()
+    Analysed::unkeyed(text).text_keys().to_vec()
 }
 
 impl Analysed {
     /// The keys to store the text under, ascending: one for each tree, then the key of the wording.
     /// A text with too little content has the last key only.
-    pub(crate) fn forest_keys(&self) -> &[u64] {
+    pub(crate) fn text_keys(&self) -> &[u64] {
         self.keys_by(|text| {
             let minima = text.own_forest_minima();
             let class = length_class(text.characters());
@@ -92,7 +92,7 @@ impl Analysed {
             return Self::with_keys(record, Vec::new());
         }
         let text = Self::lazy(record.text());
-        text.forest_keys();
+        text.text_keys();
         text.sketch();
         text.stored(record)
     }
@@ -235,9 +235,9 @@ mod tests {
             let text: String = words.chars().cycle().take(len).collect();
             for text in [text, "ab ".repeat(len), "汉语".repeat(len)] {
                 let prepared = Analysed::new(&text);
-                let expected = (prepared.forest_keys(), prepared.sketch());
+                let expected = (prepared.text_keys(), prepared.sketch());
                 for stored in [Analysed::keyed(&*text), Analysed::unkeyed(&*text)] {
-                    assert_eq!((stored.forest_keys(), stored.sketch()), expected, "{text}");
+                    assert_eq!((stored.text_keys(), stored.sketch()), expected, "{text}");
                 }
             }
         }
@@ -290,7 +290,7 @@ mod tests {
         ];
         let found = texts.map(|text| {
             let text = Analysed::keyed(text);
-            let (keys, sketch) = (text.forest_keys(), text.sketch());
+            let (keys, sketch) = (text.text_keys(), text.sketch());
             let sum = keys.iter().fold(0_u64, |sum, key| sum.wrapping_add(*key));
             (keys[0], sum, sketch.map(Sketch::words))
         });

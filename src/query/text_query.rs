@@ -191,7 +191,7 @@ impl TextQuery {
 
     /// A record of the text of the query, to store in a forest, in a scope.
     pub(crate) fn keyed(&self, record: Record, scope: ScopeNumber) -> Arc<Analysed> {
-        self.text.forest_keys();
+        self.text.text_keys();
         self.text.sketch();
         self.text.packed();
         Arc::new(self.text.stored(record).in_scope(scope))

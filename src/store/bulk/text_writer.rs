@@ -96,7 +96,7 @@ impl TextWriter {
             transaction.add_texts(encoded.iter().map(|text| (text.id, text.bytes.as_slice())))?;
             if let Some(sorter) = &mut self.keys {
                 for EncodedText { id, keyed, .. } in &encoded {
-                    for key in keyed.iter().flat_map(Analysed::forest_keys) {
+                    for key in keyed.iter().flat_map(Analysed::text_keys) {
                         sorter.push(pair(*key, id.0))?;
                     }
                 }

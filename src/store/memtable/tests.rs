@@ -92,7 +92,7 @@ impl Model {
 
     fn in_forest(&self, keys: &[u64]) -> Vec<DocId> {
         let has_key = |text: &TextEdit| {
-            let has = |keyed: &Analysed| keys.iter().any(|key| keyed.forest_keys().contains(key));
+            let has = |keyed: &Analysed| keys.iter().any(|key| keyed.text_keys().contains(key));
             matches!(text, TextEdit::Put(keyed) if has(keyed))
         };
         let touched = self.touched.iter();

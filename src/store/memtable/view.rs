@@ -286,7 +286,7 @@ impl MemtableView {
         // The sets also have the keys of other versions, some of them not visible.
         let has_any = |keyed: &Analysed| {
             keys.iter()
-                .any(|(_, key)| keyed.forest_keys().binary_search(key).is_ok())
+                .any(|(_, key)| keyed.text_keys().binary_search(key).is_ok())
         };
         // Most documents have one version, and then look-ups by id, which lock shards, are saved.
         if first.is_latest(part.visible)

@@ -69,7 +69,7 @@ impl CopiesEdit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TextEdit {
     Keep,
-    /// The new text with its [keys](Analysed::forest_keys), which are empty in a database that
+    /// The new text with its [keys](Analysed::text_keys), which are empty in a database that
     /// keeps no text keys.
     Put(Arc<Analysed>),
     Remove,
@@ -121,7 +121,7 @@ impl TextEdit {
     /// The keys of the new text; empty without a new text.
     pub(crate) fn keys(&self) -> &[u64] {
         match self {
-            Self::Put(keyed) => keyed.forest_keys(),
+            Self::Put(keyed) => keyed.text_keys(),
             Self::Keep | Self::Remove => &[],
         }
     }

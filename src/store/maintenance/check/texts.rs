@@ -212,7 +212,7 @@ impl TableCheck {
             let scope = tables.keeps.scope_of(stored.id);
             let keyed = Analysed::keyed(stored.record.clone()).in_scope(scope);
             let mut sum = EntrySum::default();
-            (keyed.forest_keys().iter()).for_each(|key| sum.add(pair(*key, stored.id.0)));
+            (keyed.text_keys().iter()).for_each(|key| sum.add(pair(*key, stored.id.0)));
             let is_wrong = keyed.sketch() != stored.sketch;
             (sum, Vec::from_iter(is_wrong.then_some(stored.id)))
         };
