@@ -27,7 +27,7 @@ pub(crate) struct Vocabulary {
     /// another one.
     by_letters: HashMap<u64, u32, FixedState>,
     spellings: Spellings,
-    /// The bytes of the words and keys that are too long for their token.
+    /// At most the bytes of the words and keys that are too long for their token.
     text_bytes: usize,
 }
 

@@ -7,7 +7,8 @@
 //! | `postings` | the texts by their words, which select the texts that may cover a text |
 //!
 //! The forest in memory (`forest/memory`) selects the wordings that may be near-duplicates. In an
-//! index [of containers](SimilarIndex::of_containers), words select them.
+//! index [of containers](SimilarIndex::of_containers) of which no word may be lost, words select
+//! them.
 
 mod arena;
 mod postings;

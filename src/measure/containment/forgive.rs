@@ -138,10 +138,8 @@ pub(super) fn may_be_part(part: &Token) -> bool {
     part.class == Class::Number || !part.is_light() && !part.is_turn() && is_long_word()
 }
 
-/// Returns `false` for the letters of no token that [`may_be_part`]. A part of fewer letters is a
-/// number, in digits or a Roman numeral.
+/// Returns `false` only for letters of which no token [`may_be_part`]. A part of fewer letters is a
+/// number, which has a digit or other characters.
 pub(super) fn may_be_letters_of_part(letters: &str) -> bool {
-    letters.len() >= MIN_PART_LETTERS
-        || letters.bytes().any(|byte| !byte.is_ascii_lowercase())
-        || letters.bytes().all(|byte| b"ivxlcdm".contains(&byte))
+    letters.len() >= MIN_PART_LETTERS || letters.bytes().any(|byte| !byte.is_ascii_lowercase())
 }

@@ -47,15 +47,16 @@ use crate::remote::Remote;
 /// features with a 1 in the bit, minus the weight of the other features. If a sum is small compared
 /// with chance (the square root of the sum of squared weights), a small edit may flip the bit.
 ///
-/// With --database, A and B are ids of stored documents; if the database keeps no texts, only bits
-/// are compared. Similar search also needs the pair among its candidates, which compare does not
-/// check.
+/// With --database, A and B are stored documents, named by their keys in a database with keys and
+/// by their ids in another one; if the database keeps no texts, only bits are compared. Similar
+/// search also needs the pair among its candidates, which compare does not check.
 ///
 /// The exit code is 0 if similar search would answer one text with the other (without texts: if the
 /// fingerprints lie within radius 3), 1 if not, 2 after an error. --json prints one object: recipe,
 /// a, b, distance, distance_128 (null for recipes of 64 bits), verdict, missing_in_b, missing_in_a,
 /// forgiven, measures, strict, similar, near_duplicates; with --bits also blocks and bits; with
-/// --features also features, the 1,000 heaviest of each group.
+/// --features also features, the 1,000 heaviest of each group. a and b have id, fingerprint,
+/// reliable, doubt, because, and key if the document has one.
 ///
 /// --pairs compares each line {"a": text, "b": text} of a file, and prints a row for each: its
 /// line, verdict, alike, edit similarity, Jaccard index and missing words. --json prints one object
