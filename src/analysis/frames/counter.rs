@@ -6,8 +6,9 @@ use std::collections::{HashMap, HashSet};
 use foldhash::fast::FixedState;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::changed::Changed;
 use super::text_ends::{EndUnit, TextEnds, form};
-use super::{Frame, Frames, rows};
+use super::{Frame, Frames};
 use crate::analysis::words::Words;
 use crate::analysis::words::lexicon::{Class, Lexicon};
 use crate::analysis::words::tokens::Token;
@@ -288,26 +289,6 @@ impl Counted {
             group,
             documents: self.documents,
         }
-    }
-}
-
-/// The [rows](rows::ROWS) that have changed.
-#[derive(Clone, Debug)]
-pub(super) struct Changed(pub(super) [bool; rows::ROWS]);
-
-impl Default for Changed {
-    fn default() -> Self {
-        Self([false; rows::ROWS])
-    }
-}
-
-impl Changed {
-    pub(super) fn add(&mut self, key: u64) {
-        self.0[rows::row_of(key)] = true;
-    }
-
-    pub(super) fn add_all(&mut self) {
-        self.0 = [true; rows::ROWS];
     }
 }
 

@@ -5,8 +5,9 @@
 //! | `text_ends` | the lines and sentences at the ends of a text |
 //! | `counter` | the lines and sentences that texts with different bodies have |
 //! | `learner` | the frames of texts as they arrive |
-//! | `rows` | the rows in which a database keeps what a learner has counted |
+//! | `rows` | the rows in which a database keeps what a learner has counted: `changed` |
 
+mod changed;
 mod counter;
 mod learner;
 pub(crate) mod rows;

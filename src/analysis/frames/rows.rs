@@ -16,17 +16,12 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 
 use super::FrameLearner;
-use super::counter::{Changed, Counted, Group, MAX_BODIES, group_key};
-
-/// The number of rows, each with a 256th of all lines. Together at most 45 MiB, and 12 MiB usually.
-pub(crate) const ROWS: usize = 256;
+pub(crate) use super::changed::ROWS;
+use super::changed::{Changed, row_of};
+use super::counter::{Counted, Group, MAX_BODIES, group_key};
 
 /// More texts than that are damage.
 const MAX_TEXTS: u64 = 1 << 60;
-
-pub(super) fn row_of(key: u64) -> usize {
-    (key >> 56) as usize
-}
 
 impl FrameLearner {
     /// The rows that have changed since the last call.
