@@ -205,7 +205,7 @@ impl SimilarIndex {
         self.forest.as_mut().map(sort);
     }
 
-    /// What [`extend_prepared`](Self::extend_prepared) needs of each text.
+    /// The facets that [`extend_prepared`](Self::extend_prepared) needs of each text.
     pub(crate) fn preparation(&self) -> Preparation {
         Preparation {
             has_minima: self.forest.is_some(),

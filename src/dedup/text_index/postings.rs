@@ -38,6 +38,14 @@ pub(super) struct Postings {
     len: usize,
 }
 
+/// The variants with a key.
+struct KeyList<'p> {
+    /// Ascending.
+    variants: &'p [u32],
+    /// The [`key_bits`] of the key.
+    bits: u128,
+}
+
 impl Postings {
     /// Adds the next variant.
     pub(super) fn push(&mut self, slot: u32, key_hashes: impl Iterator<Item = u32>) {
@@ -76,16 +84,16 @@ impl Postings {
             let mut keys = heavy.keys_needed_by(word, weights, text, vocabulary);
             keys.sort_unstable();
             keys.dedup();
-            let lists = keys
-                .iter()
-                .map(|hash| (self.variants_before(*hash, end), key_bits(*hash)));
-            let lists: Vec<_> = lists.filter(|(list, _)| !list.is_empty()).collect();
-            lists
+            let lists = keys.iter().map(|hash| KeyList {
+                variants: self.variants_before(*hash, end),
+                bits: key_bits(*hash),
+            });
+            lists.filter(|list| !list.variants.is_empty()).collect()
         });
         // Another spelling of a rare word may be a word of many texts.
         let len =
-            |lists: &[(&[u32], u128)]| lists.iter().map(|(list, _)| list.len()).sum::<usize>();
-        let mut first: Vec<Vec<(&[u32], u128)>> = Vec::new();
+            |lists: &[KeyList<'_>]| lists.iter().map(|list| list.variants.len()).sum::<usize>();
+        let mut first: Vec<Vec<KeyList<'_>>> = Vec::new();
         while first.len() < FIRST_WORDS
             && first.last().is_none_or(|lists| len(lists) > FEW_TEXTS)
             && let Some(lists) = words.next()
@@ -95,19 +103,16 @@ impl Postings {
         first.sort_by_key(|lists| len(lists));
         let mut words = first.into_iter().chain(words);
         let mut variants: Vec<u32> = Vec::new();
-        for (list, _) in words.next().unwrap_or_default() {
-            variants.extend(list);
+        for list in words.next().unwrap_or_default() {
+            variants.extend(list.variants);
         }
         while variants.len() > FEW_COMPARED
             && let Some(lists) = words.next()
         {
             self.select_with_bits(&mut variants, &lists);
-            let has = |variant: &u32| {
-                lists
-                    .iter()
-                    .any(|(list, _)| list.binary_search(variant).is_ok())
-            };
-            variants.retain(has);
+            let has =
+                |list: &KeyList<'_>, variant: &u32| list.variants.binary_search(variant).is_ok();
+            variants.retain(|variant| lists.iter().any(|list| has(list, variant)));
         }
         let slots = variants.iter().map(|variant| self.slots[*variant as usize]);
         let mut slots: Vec<u32> = slots.collect();
@@ -117,14 +122,14 @@ impl Postings {
     }
 
     /// Keeps the variants that have the bits of one of some keys, in order.
-    fn select_with_bits(&self, variants: &mut Vec<u32>, keys: &[(&[u32], u128)]) {
+    fn select_with_bits(&self, variants: &mut Vec<u32>, keys: &[KeyList<'_>]) {
         // No branch depends on the bits: the processor does not wait for the memory of each
         // variant.
         let mut len = 0;
         for at in 0..variants.len() {
             let variant = variants[at];
             let bits = self.bits[variant as usize];
-            let has = |has: bool, (_, of_key): &(&[u32], u128)| has | (bits & of_key == *of_key);
+            let has = |has, key: &KeyList<'_>| has | (bits & key.bits == key.bits);
             variants[len] = variant;
             len += usize::from(keys.iter().fold(false, has));
         }
