@@ -28,7 +28,7 @@ use std::sync::atomic::AtomicU64;
 use anyhow::{Result, bail};
 use serde_json::Value;
 use simdb::copies::Copies;
-use simdb::{DocId, Document, Fingerprint, Fingerprinter, Timestamp};
+use simdb::{DocId, DocRef, Document, Fingerprint, Fingerprinter, Timestamp};
 
 use self::delimited::Delimited;
 pub use self::fields::{DocumentFields, DocumentPart, MAX_MORE_TEXTS, Textless};
@@ -333,6 +333,14 @@ pub fn id_of(value: &Value) -> Result<DocId, String> {
 /// An id in decimal digits, without a sign or blanks.
 pub fn id_of_digits(text: &str) -> Result<DocId, String> {
     text.parse().map_err(|_| not_an_id(&format!("{text:?}")))
+}
+
+/// The document with a name: a key, or the digits of an id.
+pub fn named_document(name: &str, is_key: bool) -> Result<DocRef, String> {
+    match is_key {
+        true => Ok(DocRef::from(name)),
+        false => id_of_digits(name).map(DocRef::from),
+    }
 }
 
 /// The clap parser of an id.

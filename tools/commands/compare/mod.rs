@@ -184,15 +184,15 @@ impl Compare {
             if let Some(remote) = Remote::of(path)? {
                 let settings = remote.settings()?;
                 let fingerprinter = Fingerprinter::new(settings.recipe);
-                let (get, of) = (|named| remote.get(&named), (&**path, settings.keys));
-                let sides = stored_sides(&fingerprinter, of, get, [one, other], text)?;
+                let (names, get) = ([one, other], |named| remote.get(&named));
+                let sides = stored_sides(&fingerprinter, path, settings.keys, get, names, text)?;
                 return compare(&fingerprinter, sides, output);
             }
             let database = open_to_read(path, self.recipe.builder()?)?;
             let (fingerprinter, snapshot) = (database.fingerprinter(), database.snapshot()?);
-            let get = |named: DocRef| Ok(snapshot.get(named)?);
-            let of = (&**path, database.settings().keys);
-            let sides = stored_sides(fingerprinter, of, get, [one, other], text)?;
+            let (names, get) = ([one, other], |named: DocRef| Ok(snapshot.get(named)?));
+            let has_keys = database.settings().keys;
+            let sides = stored_sides(fingerprinter, path, has_keys, get, names, text)?;
             return compare(fingerprinter, sides, output);
         }
         let recipe = self.recipe.recipe()?.unwrap_or_else(Recipe::ngram);

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 use simdb::{DocRef, Document, Fingerprinter, TextFingerprint, UnreliableReason};
 
-use crate::formats::id_of_digits;
+use crate::formats::named_document;
 
 /// The names of both sides in outputs.
 pub(super) const NAMES: [&str; 2] = ["A", "B"];
@@ -30,20 +30,16 @@ pub(super) struct Side {
 /// second document.
 pub(super) fn stored_sides(
     fingerprinter: &Fingerprinter,
-    (path, has_keys): (&Path, bool),
+    path: &Path,
+    has_keys: bool,
     get: impl Fn(DocRef) -> Result<Option<Document>>,
     [one, other]: [&str; 2],
     text: Option<&str>,
 ) -> Result<[Side; 2]> {
     let document = |given: &str| {
-        let named = match has_keys {
-            true => DocRef::from(given),
-            false => {
-                let id = id_of_digits(given).map_err(|reason| anyhow!(reason));
-                id.context("the documents of a database without keys are named by their ids")?
-                    .into()
-            }
-        };
+        let named = named_document(given, has_keys).map_err(|reason| anyhow!(reason));
+        let named =
+            named.context("the documents of a database without keys are named by their ids")?;
         let Some(document) = get(named.clone())? else {
             bail!("document {named} is not stored in {}", path.display());
         };

@@ -5,7 +5,7 @@
 
 use serde::Deserialize;
 use simdb::{DocId, DocRef, Snapshot};
-use simdb_tools::formats::id_of_digits;
+use simdb_tools::formats::named_document;
 
 use crate::error::ApiError;
 use crate::server::Server;
@@ -30,12 +30,7 @@ impl NameQuery {
             Some(by) => matches!(by, NamedBy::Key),
             None => server.database.settings().keys,
         };
-        match is_key {
-            true => Ok(DocRef::Key(name)),
-            false => id_of_digits(&name)
-                .map(DocRef::Id)
-                .map_err(ApiError::bad_request),
-        }
+        named_document(&name, is_key).map_err(ApiError::bad_request)
     }
 }
 
