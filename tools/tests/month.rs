@@ -224,9 +224,14 @@ impl Month<'_> {
             .map(|item| item.line() + "\n")
             .collect();
         let mut input = watch.stdin.take().expect("a pipe");
-        let feeder = std::thread::spawn(move || match input.write_all(lines.as_bytes()) {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => panic!("{error}"),
-            _ => {}
+        let is_killed = matches!(end, End::Kill(_));
+        let feeder = std::thread::spawn(move || {
+            match input.write_all(lines.as_bytes()) {
+                Err(error) if error.kind() != ErrorKind::BrokenPipe => panic!("{error}"),
+                _ => {}
+            }
+            // A program whose input ends may end before it is killed.
+            is_killed.then_some(input)
         });
         let before = self.answered;
         for line in BufReader::new(watch.stdout.take().expect("a pipe")).lines() {
@@ -247,7 +252,7 @@ impl Month<'_> {
                 watch.kill().expect("it runs");
             }
         }
-        feeder.join().expect("all lines are fed");
+        drop(feeder.join().expect("all lines are fed"));
         self.check_end(watch, to, end);
     }
 
