@@ -8,8 +8,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::Outcome;
-use crate::analysis::Analysed;
-use crate::analysis::frames::Frames;
+use crate::analysis::frames::{BodyText, Frames};
 use crate::dedup::text_index::SimilarIndex;
 use crate::document::Document;
 use crate::error::{Error, Result};
@@ -79,14 +78,7 @@ impl fmt::Debug for Deduplicator {
 }
 
 /// A document with a similar text, and its position in the index; `None` for a stored document.
-type Found = (Similar, Option<u32>);
-
-/// The text of a new document as it is compared.
-struct NewText {
-    /// The text without its frames.
-    body: Analysed,
-    frames: Vec<String>,
-}
+type FoundDocument = (Similar, Option<u32>);
 
 impl Deduplicator {
     /// Creates a deduplicator without documents.
@@ -174,7 +166,7 @@ impl Deduplicator {
                 } = *document;
                 self.kept.push(Some((id, fingerprint)));
                 self.fingerprints.insert(id, fingerprint);
-                let NewText { body, frames } = text;
+                let BodyText { body, frames } = text;
                 if !frames.is_empty() {
                     self.kept_frames.insert(self.kept.len() - 1, frames);
                 }
@@ -196,7 +188,7 @@ impl Deduplicator {
     /// The errors of [`decide`](Self::decide).
     pub fn covered(&self, documents: &[Document]) -> Result<Vec<Option<Similar>>> {
         let searched = self.search(documents)?.into_iter();
-        let covering = |first: Option<Found>| {
+        let covering = |first: Option<FoundDocument>| {
             let similar = first.map(|(similar, _)| similar);
             similar.filter(|similar| self.refuses(similar))
         };
@@ -204,17 +196,13 @@ impl Deduplicator {
     }
 
     /// Prepares each text, and searches the first similar document before this call.
-    fn search(&self, documents: &[Document]) -> Result<Vec<(NewText, Option<Found>)>> {
+    fn search(&self, documents: &[Document]) -> Result<Vec<(BodyText, Option<FoundDocument>)>> {
         let search = |document: &Document| {
             let text = document.text.as_deref();
             let text = text.ok_or_else(|| Error::TextMissing {
                 id: document.doc_ref(),
             })?;
-            let (body, frames) = self.frames.body_and_frames(self.scope.0, text);
-            let text = NewText {
-                frames: frames.into_iter().map(str::to_owned).collect(),
-                body: Analysed::new(&body),
-            };
+            let text = BodyText::new(text, self.scope.0, &self.frames);
             let first = first_of(self.found_before(document, &text)?);
             Ok((text, first))
         };
@@ -224,8 +212,8 @@ impl Deduplicator {
     fn decide_one(
         &mut self,
         document: &Document,
-        text: &NewText,
-        first: Option<Found>,
+        text: &BodyText,
+        first: Option<FoundDocument>,
         recent: &SimilarIndex,
     ) -> Result<Outcome> {
         if let Some(stored) = self.fingerprint_of(document.id)? {
@@ -273,7 +261,7 @@ impl Deduplicator {
         self.rule.resolve(similar.verdict()) == Resolution::Refuse
     }
 
-    fn replace(&mut self, extended: Vec<Found>) -> Vec<Similar> {
+    fn replace(&mut self, extended: Vec<FoundDocument>) -> Vec<Similar> {
         for (similar, position) in &extended {
             match position {
                 Some(position) => {
@@ -286,7 +274,7 @@ impl Deduplicator {
         extended.into_iter().map(|(similar, _)| similar).collect()
     }
 
-    fn is_kept(&self, (similar, position): &Found) -> bool {
+    fn is_kept(&self, (similar, position): &FoundDocument) -> bool {
         match position {
             Some(position) => self.kept[*position as usize].is_some(),
             None => !self.replaced.contains(&similar.id),
@@ -294,7 +282,7 @@ impl Deduplicator {
     }
 
     /// The similar documents among the stored documents and the documents of the index.
-    fn found_before(&self, document: &Document, text: &NewText) -> Result<Vec<Found>> {
+    fn found_before(&self, document: &Document, text: &BodyText) -> Result<Vec<FoundDocument>> {
         let mut found = self.found_in(&self.index, 0, document, text);
         if let Some(view) = &self.stored {
             let whole = document.text.as_deref().unwrap_or_default();
@@ -315,8 +303,8 @@ impl Deduplicator {
         index: &SimilarIndex,
         offset: usize,
         document: &Document,
-        text: &NewText,
-    ) -> Vec<Found> {
+        text: &BodyText,
+    ) -> Vec<FoundDocument> {
         let mut all = Vec::new();
         let _ended: ControlFlow<()> = index.visit(&text.body, 0..u32::MAX, |found| {
             let position = offset + found.position as usize;
@@ -349,6 +337,6 @@ impl Deduplicator {
 }
 
 /// The first document in the order of [`Similar`].
-fn first_of(found: Vec<Found>) -> Option<Found> {
+fn first_of(found: Vec<FoundDocument>) -> Option<FoundDocument> {
     (found.into_iter()).min_by(|(one, _), (other, _)| one.order(other))
 }

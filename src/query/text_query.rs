@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::analysis::Analysed;
-use crate::analysis::frames::Frames;
+use crate::analysis::frames::{BodyText, Frames};
 use crate::error::Result;
 use crate::forest::{ForestSearch, Reach};
 use crate::hamming::check_radius;
@@ -49,24 +49,7 @@ struct FramedText {
     frames: Arc<Frames>,
     /// The scope of the text; `None` for the scope of each text that it is compared with.
     scope: Option<ScopeNumber>,
-    body: Body,
-}
-
-/// A text without its frames, and the frames.
-#[derive(Clone, Debug)]
-struct Body {
-    text: Analysed,
-    frames: Vec<String>,
-}
-
-impl Body {
-    fn new(text: &str, scope: ScopeNumber, frames: &Frames) -> Self {
-        let (body, own) = frames.body_and_frames(scope.0, text);
-        Self {
-            frames: own.into_iter().map(str::to_owned).collect(),
-            text: Analysed::lazy(&*body),
-        }
-    }
+    text: BodyText,
 }
 
 impl TextQuery {
@@ -182,7 +165,7 @@ impl TextQuery {
     /// the scope of the text of the query is `None`, it has the frames of the other text.
     pub(crate) fn with_frames(mut self, frames: Arc<Frames>, scope: Option<ScopeNumber>) -> Self {
         self.frames = (!frames.is_empty()).then(|| FramedText {
-            body: Body::new(self.text.text(), scope.unwrap_or_default(), &frames),
+            text: BodyText::new(self.text.text(), scope.unwrap_or_default().0, &frames),
             scope,
             frames,
         });
@@ -220,7 +203,7 @@ impl TextQuery {
         let body_bytes = self
             .frames
             .as_ref()
-            .map_or(0, |framed| framed.body.text.len_bytes());
+            .map_or(0, |framed| framed.text.body.len_bytes());
         self.text.len_bytes() + body_bytes
     }
 
@@ -316,22 +299,22 @@ impl TextQuery {
         let frames = &framed.frames;
         let own = match framed.scope {
             None if scope != ScopeNumber::default() => {
-                Cow::Owned(Body::new(self.text.text(), scope, frames))
+                Cow::Owned(BodyText::new(self.text.text(), scope.0, frames))
             }
-            _ => Cow::Borrowed(&framed.body),
+            _ => Cow::Borrowed(&framed.text),
         };
         // Most texts have no frame. To find that out takes longer than most comparisons.
         if own.frames.is_empty() && other.text().len() <= self.text.text().len() {
             return None;
         }
-        let other = Body::new(other.text(), scope, frames);
+        let other = BodyText::new(other.text(), scope.0, frames);
         if own.frames.is_empty() && other.frames.is_empty() {
             return None;
         }
-        let resemblance = compare(&own.text, &other.text, &self.likeness)?;
-        let mut found = match own.text.text() == other.text.text() {
+        let resemblance = compare(&own.body, &other.body, &self.likeness)?;
+        let mut found = match own.body.text() == other.body.text() {
             true => Containment::identical(),
-            false => own.text.removable(&other.text, self.decision)?,
+            false => own.body.removable(&other.body, self.decision)?,
         };
         let own = own.frames.iter().map(|frame| Forgiven::frame(frame, ""));
         let others = other.frames.iter().map(|frame| Forgiven::frame("", frame));

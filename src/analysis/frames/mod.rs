@@ -2,11 +2,13 @@
 //!
 //! | file | responsibility |
 //! |---|---|
+//! | `body_text` | a text without its frames |
 //! | `text_ends` | the lines and sentences at the ends of a text |
 //! | `counter` | the lines and sentences that texts with different bodies have |
 //! | `learner` | the frames of texts as they arrive |
 //! | `rows` | the rows in which a database keeps what a learner has counted: `changed` |
 
+mod body_text;
 mod changed;
 mod counter;
 mod learner;
@@ -22,6 +24,7 @@ use foldhash::fast::FixedState;
 use super::words::stamps::Stamps;
 use text_ends::{form, words};
 
+pub(crate) use body_text::BodyText;
 pub use counter::FrameCounter;
 pub use learner::FrameLearner;
 pub use text_ends::TextEnds;
