@@ -114,8 +114,8 @@ impl Copies {
     pub(crate) fn encode(&self) -> String {
         let mut content = String::new();
         self.for_each_part(|part| match part {
-            Part::Number(number) => push_number(&mut content, number),
-            Part::Key(key) => content.push_str(key),
+            EncodedPart::Number(number) => push_number(&mut content, number),
+            EncodedPart::Key(key) => content.push_str(key),
         });
         content
     }
@@ -125,20 +125,20 @@ impl Copies {
         let mut bytes = 0;
         self.for_each_part(|part| {
             bytes += match part {
-                Part::Number(number) => digits(number),
-                Part::Key(key) => key.len(),
+                EncodedPart::Number(number) => digits(number),
+                EncodedPart::Key(key) => key.len(),
             }
         });
         bytes
     }
 
-    fn for_each_part(&self, mut each: impl FnMut(Part<'_>)) {
-        each(Part::Number(self.count));
-        each(Part::Number(self.first_seen.0));
-        each(Part::Number(
+    fn for_each_part(&self, mut each: impl FnMut(EncodedPart<'_>)) {
+        each(EncodedPart::Number(self.count));
+        each(EncodedPart::Number(self.first_seen.0));
+        each(EncodedPart::Number(
             self.last_seen.0.wrapping_sub(self.first_seen.0),
         ));
-        each(Part::Number(self.newest.len() as u64));
+        each(EncodedPart::Number(self.newest.len() as u64));
         let mut time = self.last_seen.0;
         for Sighting {
             document,
@@ -146,17 +146,17 @@ impl Copies {
             kind,
         } in &self.newest
         {
-            each(Part::Number(zigzag(time.wrapping_sub(seen.0))));
-            each(Part::Number(kind.code()));
+            each(EncodedPart::Number(zigzag(time.wrapping_sub(seen.0))));
+            each(EncodedPart::Number(kind.code()));
             time = seen.0;
             match document {
                 DocRef::Key(key) => {
-                    each(Part::Number(key.len() as u64));
-                    each(Part::Key(key));
+                    each(EncodedPart::Number(key.len() as u64));
+                    each(EncodedPart::Key(key));
                 }
                 DocRef::Id(id) => {
-                    each(Part::Number(0));
-                    each(Part::Number(id.0));
+                    each(EncodedPart::Number(0));
+                    each(EncodedPart::Number(id.0));
                 }
             }
         }
@@ -209,7 +209,7 @@ impl Copies {
 }
 
 /// A part of encoded copies.
-enum Part<'c> {
+enum EncodedPart<'c> {
     Number(u64),
     Key(&'c str),
 }

@@ -138,7 +138,7 @@ pub(crate) fn similar_in_overlay(
 }
 
 /// The decision about a text; `None` if neither text covers the other.
-type Decided = Option<(Resemblance, Containment)>;
+type CoveringText = Option<(Resemblance, Containment)>;
 
 /// A query in one state of the database.
 struct SimilarSearch<'s, A: ViewAccess> {
@@ -149,7 +149,7 @@ struct SimilarSearch<'s, A: ViewAccess> {
 }
 
 /// A document whose text is alike.
-struct Alike {
+struct AlikeDocument {
     id: DocId,
     resemblance: Resemblance,
     /// The hash of the packed wording.
@@ -159,7 +159,7 @@ struct Alike {
 /// Candidates that are left after the comparison of all wordings in memory.
 struct ComparedCandidates {
     /// Copies of a text are neighbours.
-    alike: Vec<Alike>,
+    alike: Vec<AlikeDocument>,
     /// The candidates whose texts must be read.
     unread: Vec<DocId>,
 }
@@ -243,9 +243,9 @@ impl<'s, A: ViewAccess> SimilarSearch<'s, A> {
     }
 
     /// Decides about some documents that are alike. Their texts are read only if the words decide.
-    fn decide(&self, alike: &[Alike]) -> Result<Vec<Similar>> {
+    fn decide(&self, alike: &[AlikeDocument]) -> Result<Vec<Similar>> {
         let (query, mut found) = (self.query, Vec::new());
-        let mut last: Option<((String, ScopeNumber), Decided)> = None;
+        let mut last: Option<((String, ScopeNumber), CoveringText)> = None;
         for alike in alike {
             let (mut resemblance, mut containment) = (alike.resemblance, None);
             if query.decides_by_words() {
@@ -363,7 +363,7 @@ struct Selection<'v, 'q> {
     /// Copies of short wordings, whose edit distances are computed eight at a time.
     pending: PackedWordings,
     pending_ids: Vec<DocId>,
-    alike: Vec<Alike>,
+    alike: Vec<AlikeDocument>,
     hasher: FixedState,
 }
 
@@ -402,15 +402,16 @@ impl Selection<'_, '_> {
 
     fn compare(&mut self, id: DocId, packed: PackedWording<'_>) {
         let resemblance = self.verifier.compare(packed);
-        self.alike.extend(resemblance.map(|resemblance| Alike {
-            id,
-            resemblance,
-            wording: self.hasher.hash_one(packed),
-        }));
+        self.alike
+            .extend(resemblance.map(|resemblance| AlikeDocument {
+                id,
+                resemblance,
+                wording: self.hasher.hash_one(packed),
+            }));
     }
 
     /// All documents that are alike.
-    fn into_alike(mut self) -> Vec<Alike> {
+    fn into_alike(mut self) -> Vec<AlikeDocument> {
         self.compare_pending();
         self.alike
     }

@@ -264,7 +264,7 @@ impl FrameCounter {
             .map(|(key, counted)| (*key, counted))
             .collect();
         counted.sort_by_key(|(key, each)| (Reverse(each.documents), &each.text, *key));
-        let units: Vec<Unit> = counted.iter().map(|(_, each)| Unit::new(each)).collect();
+        let units: Vec<WordSet> = counted.iter().map(|(_, each)| WordSet::new(each)).collect();
         let mut by_word: HashMap<&str, Vec<usize>, FixedState> = HashMap::default();
         for (at, unit) in units.iter().enumerate() {
             for word in &unit.words {
@@ -293,14 +293,14 @@ impl Counted {
 }
 
 /// The words of a line or a sentence.
-struct Unit {
+struct WordSet {
     /// The keys of the distinct words, without light words.
     words: HashSet<String, FixedState>,
     negates: bool,
     is_head: bool,
 }
 
-impl Unit {
+impl WordSet {
     fn new(counted: &Counted) -> Self {
         let form = form(&counted.text).unwrap_or_default();
         let tokens = Words::new(Normaliser::shared(), &form).tokens;
@@ -351,7 +351,7 @@ pub(super) fn group_key(group: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::text_ends::Part;
+    use super::super::text_ends::EndPart;
     use super::*;
 
     #[test]
@@ -365,7 +365,7 @@ mod tests {
                     others: vec![0],
                     is_head: true,
                 };
-                let part = Part {
+                let part = EndPart {
                     letters: body,
                     form: None,
                 };

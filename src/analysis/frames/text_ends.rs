@@ -21,7 +21,7 @@ const BODY_PARTS: usize = 4;
 pub struct TextEnds {
     pub(super) units: Vec<EndUnit>,
     /// The longest parts of the text, the longest first.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<EndPart>,
 }
 
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub(super) struct EndUnit {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct EndPart {
     /// The hash of the letters and digits.
     pub(super) letters: u32,
     /// `None` for a part that is no frame of any collection.
@@ -64,7 +64,7 @@ impl TextEnds {
                 is_head: unit.as_ptr() < body.as_ptr(),
             })
         };
-        let part = |part: &&str| Part {
+        let part = |part: &&str| EndPart {
             letters: letters_hash(part),
             form: form(part),
         };

@@ -8,12 +8,12 @@ const PREFIX_BYTES: usize = 4;
 
 /// The place of a string in an [`Arena`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Place {
+pub(super) struct ArenaPlace {
     block: u32,
     at: u32,
 }
 
-impl Place {
+impl ArenaPlace {
     /// The place of no string.
     pub(super) const NONE: Self = Self {
         block: u32::MAX,
@@ -30,7 +30,7 @@ pub(super) struct Arena {
 
 impl Arena {
     /// Adds a string of less than 4 GiB; a longer string is cut.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Place {
+    pub(super) fn push(&mut self, bytes: &[u8]) -> ArenaPlace {
         let bytes = &bytes[..bytes.len().min(u32::MAX as usize)];
         let needed = PREFIX_BYTES + bytes.len();
         let has_room = |block: &Vec<u8>| block.capacity() - block.len() >= needed;
@@ -47,12 +47,12 @@ impl Arena {
         block.extend((bytes.len() as u32).to_le_bytes());
         block.extend(bytes);
         let block = number as u32;
-        Place { block, at }
+        ArenaPlace { block, at }
     }
 
-    /// The string at a place; `None` for [`Place::NONE`].
+    /// The string at a place; `None` for [`ArenaPlace::NONE`].
     #[inline]
-    pub(super) fn get(&self, place: Place) -> Option<&[u8]> {
+    pub(super) fn get(&self, place: ArenaPlace) -> Option<&[u8]> {
         let block = self.blocks.get(place.block as usize)?;
         let (len, rest) = block.get(place.at as usize..)?.split_first_chunk()?;
         rest.get(..u32::from_le_bytes(*len) as usize)
@@ -74,11 +74,11 @@ mod tests {
         let strings: Vec<Vec<u8>> = (0..3000_usize)
             .map(|n| vec![n as u8; if n % 1000 == 9 { 3 << 20 } else { n }])
             .collect();
-        let places: Vec<Place> = strings.iter().map(|string| arena.push(string)).collect();
+        let places: Vec<ArenaPlace> = strings.iter().map(|string| arena.push(string)).collect();
         for (string, place) in strings.iter().zip(places) {
             assert!(arena.get(place) == Some(string));
         }
-        assert_eq!(arena.get(Place::NONE), None);
+        assert_eq!(arena.get(ArenaPlace::NONE), None);
         let bytes: usize = strings.iter().map(|string| string.len() + 4).sum();
         assert!((bytes..bytes + bytes / 4).contains(&arena.len_bytes()));
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use foldhash::fast::FixedState;
 
-use super::arena::{Arena, Place};
+use super::arena::{Arena, ArenaPlace};
 use super::postings::Postings;
 use crate::analysis::words::{KeyFilter, Vocabulary, Words};
 use crate::analysis::{Analysed, HEADER_BYTES, PackedHeader, PackedWording};
@@ -26,9 +26,9 @@ pub(super) const MAX_UNFILTERED_WORDS: usize = 192;
 #[repr(align(64))]
 struct Slot {
     header: [u8; HEADER_BYTES],
-    /// The packed wording without its header; [`Place::NONE`] for a text without letters and a very
-    /// long text: its variants have their texts.
-    content: Place,
+    /// The packed wording without its header; [`ArenaPlace::NONE`] for a text without letters and a
+    /// very long text: its variants have their texts.
+    content: ArenaPlace,
     first_variant: u32,
     last_variant: u32,
 }
@@ -37,12 +37,12 @@ const _: () = assert!(size_of::<Slot>() == 64);
 
 /// A text with a wording. Texts that differ in case or punctuation are variants.
 struct Variant {
-    /// [`Place::NONE`] if no search needs the text.
-    text: Place,
-    /// The numbers of the words; [`Place::NONE`] if the texts decide no search.
-    words: Place,
-    /// The [`KeyFilter`] of the words; [`Place::NONE`] if the words are few.
-    keys: Place,
+    /// [`ArenaPlace::NONE`] if no search needs the text.
+    text: ArenaPlace,
+    /// The numbers of the words; [`ArenaPlace::NONE`] if the texts decide no search.
+    words: ArenaPlace,
+    /// The [`KeyFilter`] of the words; [`ArenaPlace::NONE`] if the words are few.
+    keys: ArenaPlace,
     /// The positions of the first and the last copy.
     first: u32,
     last: u32,
@@ -116,7 +116,7 @@ impl Wordings {
         let (slot, variant) = (self.slots.len() as u32, self.variants.len() as u32);
         let (header, content) = match text.packed() {
             Some(packed) => (*packed.header().0, self.arena.push(packed.content())),
-            None => ([0; HEADER_BYTES], Place::NONE),
+            None => ([0; HEADER_BYTES], ArenaPlace::NONE),
         };
         self.slots.push(Slot {
             header,
@@ -124,7 +124,7 @@ impl Wordings {
             first_variant: variant,
             last_variant: variant,
         });
-        let keeps_text = self.keeps_texts || content == Place::NONE;
+        let keeps_text = self.keeps_texts || content == ArenaPlace::NONE;
         self.push_variant(text, position, slot, keeps_text);
         // Of two wordings with one hash the first is found by it, and the other by its shingles.
         self.by_key.entry(text.wording_hash()).or_insert(slot);
@@ -133,7 +133,7 @@ impl Wordings {
     fn push_variant(&mut self, text: &Analysed, position: u32, slot: u32, keeps_text: bool) {
         let text_place = match keeps_text {
             true => self.arena.push(text.text().as_bytes()),
-            false => Place::NONE,
+            false => ArenaPlace::NONE,
         };
         let numbers = match self.keeps_texts {
             true => self.vocabulary.numbers(text.words()),
@@ -147,10 +147,10 @@ impl Wordings {
                 let bytes = numbers.iter().flat_map(|number| number.to_le_bytes());
                 self.arena.push(&bytes.collect::<Vec<u8>>())
             }
-            false => Place::NONE,
+            false => ArenaPlace::NONE,
         };
         let keys = match numbers.len() {
-            ..=MAX_UNFILTERED_WORDS => Place::NONE,
+            ..=MAX_UNFILTERED_WORDS => ArenaPlace::NONE,
             _ => {
                 let hashes = self.vocabulary.key_hashes(numbers.into_iter());
                 self.arena.push(&KeyFilter::bytes(hashes))
@@ -200,7 +200,7 @@ impl Wordings {
     #[inline]
     pub(super) fn header(&self, slot: u32) -> Option<PackedHeader<'_>> {
         let slot = &self.slots[slot as usize];
-        (slot.content != Place::NONE).then_some(PackedHeader(&slot.header))
+        (slot.content != ArenaPlace::NONE).then_some(PackedHeader(&slot.header))
     }
 
     /// The variants of a slot, in the order of their first positions.

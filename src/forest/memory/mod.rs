@@ -18,7 +18,7 @@ use crate::analysis::{
 use crate::forest::{PROBED_LEVELS, Reach};
 use run::{LENGTHS, MAX_RUN_SLOTS, Run, TailSlot, class_of, keys};
 use slot_set::SlotSet;
-use walk::Walk;
+use walk::MemoryWalk;
 
 /// At most 2,048 slots are not in a run: queries compare the sketches of all of them.
 const MAX_TAIL_SLOTS: usize = 1 << 11;
@@ -149,7 +149,7 @@ impl Forest {
     pub(crate) fn search(&self, query: &ForestQuery<'_>, found: &mut Vec<(u32, u32)>) {
         let own = query.minima.sketch();
         let mut slots = SlotSet::new();
-        let mut walk = Walk::new(&self.runs, &self.reach);
+        let mut walk = MemoryWalk::new(&self.runs, &self.reach);
         let first = self.first_tree(query);
         walk.restart(first..first + self.reach.trees);
         for level in 0..LEVELS {
@@ -182,7 +182,7 @@ impl Forest {
     /// read the same entries, so the processor waits for memory less often than in single searches.
     pub(crate) fn search_all(&self, queries: &[ForestQuery<'_>], found: &mut dyn FnMut(u32, u32)) {
         let sketches: Vec<Sketch> = queries.iter().map(|query| query.minima.sketch()).collect();
-        let mut walk = Walk::of_many_queries(&self.runs, &self.reach);
+        let mut walk = MemoryWalk::of_many_queries(&self.runs, &self.reach);
         let (mut slots, mut near_slots) = (Vec::new(), Vec::new());
         let mut order: Vec<(TreeParts, u32)> = Vec::with_capacity(queries.len());
         for tree in 0..self.reach.trees {

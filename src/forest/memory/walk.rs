@@ -1,4 +1,4 @@
-//! [`Walk`]: the way of queries down the trees of a forest.
+//! [`MemoryWalk`]: the way of queries down the trees of a forest.
 
 use std::ops::Range;
 
@@ -16,13 +16,13 @@ const MIN_KNOWN_ENTRIES: usize = 64;
 ///
 /// The ranks of all nodes of a level are looked up together, so that the processor waits for the
 /// memory of many nodes at the same time.
-pub(crate) struct Walk<'r> {
+pub(crate) struct MemoryWalk<'r> {
     runs: &'r [Run],
     reach: &'r Reach,
     /// The nodes that are not taken.
-    nodes: Nodes,
+    nodes: WalkNodes,
     /// Memory for the children of the nodes.
-    children: Nodes,
+    children: WalkNodes,
     known: KnownRanks,
 }
 
@@ -33,7 +33,13 @@ struct KnownRanks(Vec<(u64, Range<u32>)>);
 impl KnownRanks {
     /// The ranks of a node in a run, given the ranks of its parent.
     #[inline]
-    fn ranks(&mut self, runs: &[Run], run: usize, node: &Node, parent: Range<u32>) -> Range<u32> {
+    fn ranks(
+        &mut self,
+        runs: &[Run],
+        run: usize,
+        node: &WalkNode,
+        parent: Range<u32>,
+    ) -> Range<u32> {
         let find = |parent| runs[run].ranks(node.tree, node.prefix, parent);
         // The directory has the nodes of the first level.
         let is_first = node.prefix.bits() == LEVEL_BITS[0];
@@ -56,29 +62,29 @@ impl KnownRanks {
 
 /// Nodes of one level.
 #[derive(Default)]
-struct Nodes {
-    nodes: Vec<Node>,
+struct WalkNodes {
+    nodes: Vec<WalkNode>,
     /// The ranks in each run, for each of the nodes.
     ranks: Vec<Range<u32>>,
 }
 
 /// A node of a tree.
 #[derive(Clone, Copy)]
-struct Node {
+struct WalkNode {
     tree: usize,
     prefix: Prefix,
     /// `true` if the prefix has a second minimum.
     is_probe: bool,
 }
 
-impl<'r> Walk<'r> {
+impl<'r> MemoryWalk<'r> {
     /// A walk without nodes.
     pub(crate) fn new(runs: &'r [Run], reach: &'r Reach) -> Self {
         Self {
             runs,
             reach,
-            nodes: Nodes::default(),
-            children: Nodes::default(),
+            nodes: WalkNodes::default(),
+            children: WalkNodes::default(),
             known: KnownRanks::default(),
         }
     }
@@ -93,7 +99,7 @@ impl<'r> Walk<'r> {
 
     /// Moves the walk to the roots of these trees.
     pub(crate) fn restart(&mut self, trees: Range<usize>) {
-        let root = |tree| Node {
+        let root = |tree| WalkNode {
             tree,
             prefix: Prefix::default(),
             is_probe: false,
@@ -119,10 +125,10 @@ impl<'r> Walk<'r> {
             return;
         }
         self.children.clear();
-        let Nodes { nodes, ranks } = &mut self.children;
+        let WalkNodes { nodes, ranks } = &mut self.children;
         for (node, own) in self.nodes.iter(self.runs.len()) {
             let mut push = |part, is_probe| {
-                let child = Node {
+                let child = WalkNode {
                     prefix: node.prefix.child(level, part),
                     is_probe,
                     ..*node
@@ -153,14 +159,14 @@ impl<'r> Walk<'r> {
     }
 }
 
-impl Nodes {
+impl WalkNodes {
     fn clear(&mut self) {
         self.nodes.clear();
         self.ranks.clear();
     }
 
     /// Each node with its ranks.
-    fn iter(&self, runs: usize) -> impl Iterator<Item = (&Node, &[Range<u32>])> {
+    fn iter(&self, runs: usize) -> impl Iterator<Item = (&WalkNode, &[Range<u32>])> {
         self.nodes.iter().zip(self.ranks.chunks_exact(runs))
     }
 }

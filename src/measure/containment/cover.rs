@@ -8,7 +8,7 @@ use crate::analysis::words::weights::Weights;
 
 /// The state of a token.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum State {
+pub(super) enum CoverState {
     /// The token has no counterpart.
     Open,
     /// The counterpart is the token at this position.
@@ -40,7 +40,7 @@ pub(super) struct Sides<'s> {
     pub(super) weights: &'s Weights,
     pub(super) tokens: [&'s [Token]; 2],
     pub(super) keys: &'s [Vec<u32>; 2],
-    pub(super) states: [Vec<State>; 2],
+    pub(super) states: [Vec<CoverState>; 2],
     pub(super) losses: [Vec<f64>; 2],
     /// The words of each text that turn a clause of the other text, or name another thing in it.
     pub(super) insertions: [Vec<usize>; 2],
@@ -54,7 +54,7 @@ impl<'s> Sides<'s> {
             weights,
             tokens,
             keys,
-            states: tokens.map(|tokens| vec![State::Open; tokens.len()]),
+            states: tokens.map(|tokens| vec![CoverState::Open; tokens.len()]),
             losses: tokens.map(|tokens| vec![0.0; tokens.len()]),
             insertions: [Vec::new(), Vec::new()],
             passages: [Vec::new(), Vec::new()],
@@ -77,12 +77,12 @@ impl<'s> Sides<'s> {
     }
 
     pub(super) fn match_pair(&mut self, places: [usize; 2]) {
-        self.states[0][places[0]] = State::At(places[1]);
-        self.states[1][places[1]] = State::At(places[0]);
+        self.states[0][places[0]] = CoverState::At(places[1]);
+        self.states[1][places[1]] = CoverState::At(places[0]);
     }
 
     pub(super) fn is_open(&self, side: usize, at: usize) -> bool {
-        self.states[side][at] == State::Open
+        self.states[side][at] == CoverState::Open
     }
 
     pub(super) fn content(&self, side: usize, unit: &Range<usize>) -> impl Iterator<Item = usize> {
@@ -148,7 +148,7 @@ impl<'s> Sides<'s> {
 
     pub(super) fn counterpart(&self, side: usize, at: usize) -> Option<usize> {
         match self.states[side][at] {
-            State::At(place) => Some(place),
+            CoverState::At(place) => Some(place),
             _ => None,
         }
     }
@@ -172,7 +172,10 @@ impl<'s> Sides<'s> {
     pub fn common_share(&self) -> f64 {
         let shares = [0, 1].map(|side| {
             let states = &self.states[side];
-            let matched = states.iter().filter(|state| **state != State::Open).count();
+            let matched = states
+                .iter()
+                .filter(|state| **state != CoverState::Open)
+                .count();
             matched as f64 / states.len().max(1) as f64
         });
         shares[0].max(shares[1])

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use foldhash::fast::FixedState;
 
-use super::cover::{Sides, State};
+use super::cover::{CoverState, Sides};
 use super::forgive::forgiven;
 use super::{AlignedWord, Equality, Forgiven, Missing};
 use crate::analysis::words::lexicon::{Class, Lexicon};
@@ -58,18 +58,18 @@ impl Sides<'_> {
         }
         for (at, token) in self.tokens[a].iter().enumerate() {
             let (text, class) = match self.states[a][at] {
-                State::At(place) => {
+                CoverState::At(place) => {
                     let other = &self.tokens[b][place];
-                    if token.text == other.text && self.states[b][place] != State::Part {
+                    if token.text == other.text && self.states[b][place] != CoverState::Part {
                         continue;
                     }
                     match self.states[b][place] {
-                        State::Part => (self.glued(b, place), Equality::Compound),
+                        CoverState::Part => (self.glued(b, place), Equality::Compound),
                         _ => (other.text.to_string(), self.equality([a, b], [at, place])),
                     }
                 }
                 _ if self.is_in_passage(a, at) => continue,
-                State::Open if token.is_light() && self.is_covered(a) => {
+                CoverState::Open if token.is_light() && self.is_covered(a) => {
                     (String::new(), Equality::Absent)
                 }
                 _ => continue,
@@ -82,11 +82,11 @@ impl Sides<'_> {
         }
         for (at, token) in self.tokens[b].iter().enumerate() {
             let (text, class) = match self.states[b][at] {
-                State::At(place) if self.states[a][place] == State::Part => {
+                CoverState::At(place) if self.states[a][place] == CoverState::Part => {
                     (self.glued(a, place), Equality::Compound)
                 }
                 _ if self.is_in_passage(b, at) => continue,
-                State::Open if token.is_light() && self.is_covered(b) => {
+                CoverState::Open if token.is_light() && self.is_covered(b) => {
                     (String::new(), Equality::Absent)
                 }
                 _ => continue,
@@ -102,8 +102,8 @@ impl Sides<'_> {
 
     /// The words from `at` on that the other text writes as one.
     fn glued(&self, side: usize, at: usize) -> String {
-        let parts =
-            (at..self.tokens[side].len()).take_while(|at| self.states[side][*at] == State::Part);
+        let parts = (at..self.tokens[side].len())
+            .take_while(|at| self.states[side][*at] == CoverState::Part);
         let parts: Vec<&str> = parts.map(|at| &*self.tokens[side][at].text).collect();
         parts.join(" ")
     }

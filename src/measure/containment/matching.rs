@@ -8,7 +8,7 @@ use foldhash::fast::FixedState;
 
 use super::Equality;
 use super::align::align;
-use super::cover::{Sides, State, is_conjunction};
+use super::cover::{CoverState, Sides, is_conjunction};
 use super::forgive::{MAX_GLUED, forgiven, is_glued};
 use crate::analysis::words::lexicon::Class;
 use crate::analysis::words::scanner::Break;
@@ -150,9 +150,9 @@ impl Sides<'_> {
         let is_free = |side: usize, unit: &Range<usize>, other: &Range<usize>| {
             self.content(side, unit)
                 .all(|at| match self.states[side][at] {
-                    State::Open => true,
-                    State::At(place) => other.contains(&place),
-                    State::Part => false,
+                    CoverState::Open => true,
+                    CoverState::At(place) => other.contains(&place),
+                    CoverState::Part => false,
                 })
         };
         let equal = |(one, other): (usize, usize)| {
@@ -168,9 +168,9 @@ impl Sides<'_> {
     fn match_units(&mut self, unit: &Range<usize>, other: &Range<usize>) {
         for (side, unit) in [(0, unit), (1, other)] {
             for at in unit.clone() {
-                if let State::At(place) = self.states[side][at] {
-                    self.states[1 - side][place] = State::Open;
-                    self.states[side][at] = State::Open;
+                if let CoverState::At(place) = self.states[side][at] {
+                    self.states[1 - side][place] = CoverState::Open;
+                    self.states[side][at] = CoverState::Open;
                 }
             }
         }
@@ -273,8 +273,8 @@ impl Sides<'_> {
         }
         let pieces = &self.tokens[1 - side][parts.clone()];
         if is_glued(&self.tokens[side][whole.start], pieces) {
-            self.states[side][whole.start] = State::At(parts.start);
-            self.states[1 - side][parts.clone()].fill(State::Part);
+            self.states[side][whole.start] = CoverState::At(parts.start);
+            self.states[1 - side][parts.clone()].fill(CoverState::Part);
         }
     }
 }

@@ -47,7 +47,7 @@ pub(super) struct Part<'j> {
 }
 
 /// Some nodes with their texts, which are compared with the nodes of a part.
-pub(super) struct Batch<'p> {
+pub(super) struct TextBatch<'p> {
     part: &'p Part<'p>,
     nodes: Vec<u32>,
     texts: Vec<Analysed>,
@@ -82,7 +82,7 @@ impl<'j> Part<'j> {
     }
 
     /// Adds a batch of the first of these nodes, which ascend and come after the nodes of the part.
-    pub(super) fn add(&mut self, nodes: &[u32]) -> Result<Batch<'_>> {
+    pub(super) fn add(&mut self, nodes: &[u32]) -> Result<TextBatch<'_>> {
         let ahead = self.ahead.take();
         let ahead = ahead.filter(|(first, _)| nodes.first() == Some(first));
         let texts = match ahead {
@@ -123,13 +123,13 @@ impl<'j> Part<'j> {
     }
 
     /// A batch of the first of these nodes, which are not added.
-    pub(super) fn batch(&self, nodes: &[u32]) -> Result<Batch<'_>> {
+    pub(super) fn batch(&self, nodes: &[u32]) -> Result<TextBatch<'_>> {
         let texts = self.prepare(nodes)?;
         Ok(self.batch_of(&nodes[..texts.len()], texts))
     }
 
-    fn batch_of(&self, nodes: &[u32], texts: Vec<Analysed>) -> Batch<'_> {
-        Batch {
+    fn batch_of(&self, nodes: &[u32], texts: Vec<Analysed>) -> TextBatch<'_> {
+        TextBatch {
             part: self,
             nodes: nodes.to_vec(),
             texts,
@@ -179,7 +179,7 @@ impl TextSource<'_> {
     }
 }
 
-impl Drop for Batch<'_> {
+impl Drop for TextBatch<'_> {
     /// A text is many pieces of memory, so one thread would take a while to free them.
     fn drop(&mut self) {
         std::mem::take(&mut self.texts)
@@ -188,7 +188,7 @@ impl Drop for Batch<'_> {
     }
 }
 
-impl Batch<'_> {
+impl TextBatch<'_> {
     /// The nodes, ascending.
     pub(super) fn nodes(&self) -> &[u32] {
         &self.nodes
@@ -342,7 +342,7 @@ impl Search<'_> {
     }
 }
 
-impl Containers for Batch<'_> {
+impl Containers for TextBatch<'_> {
     fn find(
         &self,
         nodes: &[u32],

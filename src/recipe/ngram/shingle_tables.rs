@@ -75,7 +75,7 @@ struct ShingleTables {
     pair_keys: Vec<u32>,
     pair_counts: Vec<u16>,
     /// The distinct shingles of each kind.
-    found: [Found; 3],
+    found: [FoundCounters; 3],
 }
 
 /// The distinct shingles of a kind, in text order: the first place in the text, and the place of
@@ -83,13 +83,13 @@ struct ShingleTables {
 /// is written for each shingle, and overwritten if the shingle is not new. A branch would be
 /// mispredicted.
 #[derive(Default)]
-struct Found {
+struct FoundCounters {
     starts: Vec<u32>,
     counters: Vec<u32>,
     len: usize,
 }
 
-impl Found {
+impl FoundCounters {
     fn clear(&mut self, shingles: usize) {
         self.len = 0;
         if self.starts.len() < shingles {
@@ -263,7 +263,7 @@ impl ShingleTables {
     ) -> ShingleCounts<P> {
         let [pairs, single, short] = &self.found;
         let bytes = text.as_bytes();
-        let hashes_of_three = |found: &Found| {
+        let hashes_of_three = |found: &FoundCounters| {
             let mut hashes: Vec<u64> = found.starts().map(|at| word_of_three(bytes, at)).collect();
             hash_three(&mut hashes);
             hashes
@@ -273,7 +273,7 @@ impl ShingleTables {
         }
         let mut pair_hashes: Vec<u64> = pairs.starts().map(|at| word_of_six(bytes, at)).collect();
         hash_six(&mut pair_hashes);
-        let counts = |found: &Found, hashes, counts: Vec<u64>, bytes| TokenCounts {
+        let counts = |found: &FoundCounters, hashes, counts: Vec<u64>, bytes| TokenCounts {
             hashes,
             total: counts.iter().sum(),
             counts,

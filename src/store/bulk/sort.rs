@@ -23,8 +23,8 @@ use crate::store::pool::Pool;
 const READ_BUFFER_BYTES: RangeInclusive<usize> = 4 << 10..=256 << 10;
 
 /// Plain bytes with the order of their radix key.
-pub(crate) trait Record: Pod + Ord + RadixKey + Send + Sync {}
-impl<R: Pod + Ord + RadixKey + Send + Sync> Record for R {}
+pub(crate) trait SortRecord: Pod + Ord + RadixKey + Send + Sync {}
+impl<R: Pod + Ord + RadixKey + Send + Sync> SortRecord for R {}
 
 /// Sorts pushed records. Spills sorted runs to unnamed temporary files, which vanish with the
 /// process.
@@ -42,7 +42,7 @@ pub(crate) struct Sorter<R> {
 /// A run, and the empty vector of its records.
 type Spilled<R> = (File, Vec<R>);
 
-impl<R: Record> Sorter<R> {
+impl<R: SortRecord> Sorter<R> {
     /// A sorter in up to `memory_bytes`. Allocates at the first push.
     pub(crate) fn new(memory_bytes: usize, context: &SortContext) -> Self {
         Self {
@@ -166,7 +166,7 @@ impl SortContext {
     }
 
     /// Sorts in place, on all cores.
-    fn sort<R: Record>(&self, records: &mut [R]) {
+    fn sort<R: SortRecord>(&self, records: &mut [R]) {
         self.pool
             .run(|| records.radix_sort_builder().with_low_mem_tuner().sort());
     }
@@ -202,7 +202,7 @@ impl SortContext {
 /// Bytes written before the writer looks whether its task is abandoned.
 const WRITTEN_AT_ONCE: usize = 1 << 20;
 
-fn write_run<R: Record>(
+fn write_run<R: SortRecord>(
     mut records: Vec<R>,
     context: &SortContext,
     task: &TaskState,
@@ -231,7 +231,7 @@ pub(crate) enum Sorted<R> {
     Merge(Merge<R>),
 }
 
-impl<R: Record> Iterator for Sorted<R> {
+impl<R: SortRecord> Iterator for Sorted<R> {
     type Item = Result<R>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -249,7 +249,7 @@ pub(crate) struct Merge<R> {
     context: SortContext,
 }
 
-impl<R: Record> Merge<R> {
+impl<R: SortRecord> Merge<R> {
     fn new(files: Vec<File>, memory_bytes: usize, context: SortContext) -> Result<Self> {
         let buffer_bytes = (memory_bytes / 2 / files.len())
             .clamp(*READ_BUFFER_BYTES.start(), *READ_BUFFER_BYTES.end());
@@ -271,7 +271,7 @@ impl<R: Record> Merge<R> {
 
 const READ_BACK: &str = "read back a temporary file in";
 
-impl<R: Record> Iterator for Merge<R> {
+impl<R: SortRecord> Iterator for Merge<R> {
     type Item = Result<R>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -287,7 +287,7 @@ impl<R: Record> Iterator for Merge<R> {
 }
 
 /// A partial record at the end is an error.
-fn next_record<R: Record>(run: &mut BufReader<File>) -> io::Result<Option<R>> {
+fn next_record<R: SortRecord>(run: &mut BufReader<File>) -> io::Result<Option<R>> {
     if run.fill_buf()?.is_empty() {
         return Ok(None);
     }

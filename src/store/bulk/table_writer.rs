@@ -18,7 +18,7 @@ use crate::store::bulk::keys::{PushedKeys, SelectedKeys};
 use crate::store::bulk::new_documents::{NewDocuments, PushedSorter};
 use crate::store::bulk::new_file::NewFile;
 use crate::store::bulk::reporter::LoadReporter;
-use crate::store::bulk::sort::{Record, SortContext, Sorted, Sorter};
+use crate::store::bulk::sort::{SortContext, SortRecord, Sorted, Sorter};
 use crate::store::bulk::text_writer::TextWriter;
 use crate::store::commit::write_transaction::{MAX_REMOVED_AT_ONCE, WriteTransaction};
 use crate::store::tables::TableEntry;
@@ -289,7 +289,7 @@ impl TableWriter<'_> {
     }
 
     /// Writes a table, and maps its entries into a sorter.
-    fn write_and_sort<E: TableEntry + Record>(
+    fn write_and_sort<E: TableEntry + SortRecord>(
         &mut self,
         table: TableSpec<E>,
         entries: Sorter<E>,
@@ -312,7 +312,7 @@ impl TableWriter<'_> {
         }
     }
 
-    fn sorter<R: Record>(&self) -> Sorter<R> {
+    fn sorter<R: SortRecord>(&self) -> Sorter<R> {
         Sorter::new(self.sorter_bytes, &self.context)
     }
 

@@ -17,7 +17,7 @@ pub(super) struct ClockCache<V> {
     /// Each with [`GROUP_LEN`] slots or none.
     // An array, because a scan of all indices then reads consecutive memory. With a hash table, a
     // scan would take longer to find the values than to compare them.
-    groups: Box<[RwLock<Vec<Slot<V>>>]>,
+    groups: Box<[RwLock<Vec<ClockSlot<V>>>]>,
     bytes_of: fn(&V) -> u64,
     /// The bytes of all values and of all allocated slots.
     bytes: AtomicU64,
@@ -26,13 +26,13 @@ pub(super) struct ClockCache<V> {
     hand: Mutex<usize>,
 }
 
-struct Slot<V> {
+struct ClockSlot<V> {
     value: Option<V>,
     /// The value was read since the hand passed the slot.
     is_read: AtomicBool,
 }
 
-impl<V> Slot<V> {
+impl<V> ClockSlot<V> {
     fn count_as_read(&self) {
         // Stored only once: threads on different cores that store into one cache line wait for each
         // other.
@@ -44,7 +44,7 @@ impl<V> Slot<V> {
 
 impl<V: Clone> ClockCache<V> {
     /// The bytes that a value takes besides the bytes of `bytes_of`.
-    pub(super) const SLOT_BYTES: u64 = size_of::<Slot<V>>() as u64;
+    pub(super) const SLOT_BYTES: u64 = size_of::<ClockSlot<V>>() as u64;
     const GROUP_BYTES: u64 = GROUP_LEN as u64 * Self::SLOT_BYTES;
 
     /// An empty cache for indices below `slots`. `bytes_of` returns the bytes on the heap of a
@@ -91,7 +91,7 @@ impl<V: Clone> ClockCache<V> {
             let group = self.groups[number].read();
             let mut next = Some(first);
             while let Some(index) = next {
-                let visit = |slot: &&Slot<V>| slot.value.as_ref().is_some_and(&mut visitor);
+                let visit = |slot: &&ClockSlot<V>| slot.value.as_ref().is_some_and(&mut visitor);
                 let Some(slot) = group.get(index % GROUP_LEN).filter(visit) else {
                     return visited;
                 };
@@ -111,7 +111,7 @@ impl<V: Clone> ClockCache<V> {
             return;
         }
         if group.is_empty() {
-            group.resize_with(GROUP_LEN, || Slot {
+            group.resize_with(GROUP_LEN, || ClockSlot {
                 value: None,
                 is_read: AtomicBool::new(false),
             });
@@ -165,7 +165,7 @@ impl<V: Clone> ClockCache<V> {
         }
     }
 
-    fn free_if_empty(&self, group: &mut Vec<Slot<V>>) {
+    fn free_if_empty(&self, group: &mut Vec<ClockSlot<V>>) {
         if !group.is_empty() && group.iter().all(|slot| slot.value.is_none()) {
             *group = Vec::new();
             self.bytes.fetch_sub(Self::GROUP_BYTES, Ordering::Relaxed);

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 /// The sketch of a document, and the place of its wording in the ring with its size, which rejects
 /// candidates of another length without a read of the wording.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct WordingPlace {
     /// The bits of the sketch, or [`NO_SKETCH`].
     pub(super) sketch: [u64; 2],
     /// The commit from which the sketch was read.
@@ -93,10 +93,10 @@ impl DensePlaces {
     }
 
     /// The place of a document. The caller excludes writers of this place.
-    pub(super) fn get(&self, id: u64) -> Option<Place> {
+    pub(super) fn get(&self, id: u64) -> Option<WordingPlace> {
         let (sketch, commit) = self.sketch(id)?;
         let wording = self.place(id)?.wording.load(Ordering::Relaxed);
-        Some(Place {
+        Some(WordingPlace {
             sketch,
             commit,
             start: wording as u32,
@@ -105,7 +105,7 @@ impl DensePlaces {
     }
 
     /// Sets the place of a document with an id below the limit.
-    pub(super) fn set(&self, id: u64, new: Place) {
+    pub(super) fn set(&self, id: u64, new: WordingPlace) {
         let Some(segment) = self.segments.get((id / SEGMENT_LEN as u64) as usize) else {
             return;
         };
@@ -163,8 +163,8 @@ impl DensePlace {
 mod tests {
     use super::*;
 
-    fn place(n: u64) -> Place {
-        Place {
+    fn place(n: u64) -> WordingPlace {
+        WordingPlace {
             sketch: [n, !n],
             commit: n,
             start: n as u32 * 3,

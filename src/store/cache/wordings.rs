@@ -21,7 +21,7 @@ use parking_lot::{RwLock, RwLockWriteGuard};
 use crate::analysis::{PackedWording, Sketch};
 use crate::ids::DocId;
 use crate::store::cache::commit_stamps::CommitStamps;
-use crate::store::cache::dense_places::{DensePlaces, NO_SKETCH, NO_WORDING, Place};
+use crate::store::cache::dense_places::{DensePlaces, NO_SKETCH, NO_WORDING, WordingPlace};
 
 /// Shards, each under a lock.
 // A query visits the candidates of a shard together, so more shards mean fewer reads of memory at a
@@ -62,7 +62,7 @@ pub(crate) struct WordingCache {
 
 struct Shard {
     /// The places of documents that are not in [`DensePlaces`].
-    places: HashMap<u64, Place, RandomState>,
+    places: HashMap<u64, WordingPlace, RandomState>,
     /// The ids in `places` in the order of their insertion, including removed ones.
     ids: VecDeque<u64>,
     /// All wordings in the order of their insertion, including removed ones.
@@ -329,7 +329,7 @@ impl WordingCache {
     }
 
     /// The place of a document in a shard that is locked.
-    fn place(&self, shard: &Shard, id: DocId) -> Option<Place> {
+    fn place(&self, shard: &Shard, id: DocId) -> Option<WordingPlace> {
         match self.dense.has(id.0) {
             true => self.dense.get(id.0),
             false => shard.places.get(&id.0).copied(),
@@ -340,7 +340,7 @@ impl WordingCache {
         if self.place(shard, id).is_some() {
             return;
         }
-        let place = Place {
+        let place = WordingPlace {
             sketch: sketch.map_or(NO_SKETCH, Sketch::words),
             commit,
             start: NO_WORDING,
@@ -369,7 +369,7 @@ impl WordingCache {
         let Some(wording) = PackedWording::new(packed) else {
             return;
         };
-        let is_new = |place: Place| place.start == NO_WORDING;
+        let is_new = |place: WordingPlace| place.start == NO_WORDING;
         if len > shard.capacity / MAX_ENTRY_SHARE || !self.place(shard, id).is_some_and(is_new) {
             return;
         }
@@ -423,7 +423,7 @@ impl WordingCache {
 
     /// Removes the wording of a document, unless the document has a newer one.
     fn remove_wording(&self, shard: &mut Shard, id: DocId, start: u32) {
-        let is_newest = |place: Place| place.start == start;
+        let is_newest = |place: WordingPlace| place.start == start;
         if self.place(shard, id).is_some_and(is_newest) {
             self.set_wording(shard, id, NO_WORDING, 0);
         }
@@ -434,7 +434,7 @@ impl WordingCache {
         let Some(place) = self.place(shard, id) else {
             return;
         };
-        let place = Place {
+        let place = WordingPlace {
             start,
             size,
             ..place

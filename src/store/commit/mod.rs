@@ -37,7 +37,7 @@ use crate::store::commit::write_lock::{ActiveLog, WriteLock};
 use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::journal::{Identity, Journal};
 use crate::store::memtable::{Memtable, MemtableView};
-use crate::store::tables::edit::{Counts, DocumentEdit};
+use crate::store::tables::edit::{DocumentEdit, Totals};
 use crate::store::tables::meta::JournalMark;
 use crate::store::view::View;
 use crate::store::view::access::SnapshotTables;
@@ -79,7 +79,7 @@ struct Memtables {
     generation: u64,
     /// The totals of the tables and both memtables; `None` without memtables, when the counters of
     /// the tables are the totals.
-    counts: Option<Counts>,
+    counts: Option<Totals>,
     /// `true` if there are journal files for [`close`](Store::close) to remove.
     has_files: bool,
     /// A write failed. Memtable, journal and tables may differ, so all later writes are refused.

@@ -17,7 +17,7 @@ use crate::store::commit::flush_options::FlushOptions;
 use crate::store::commit::write_lock::{ActiveLog, WriteLock};
 use crate::store::journal::{Identity, Journal, Lookup};
 use crate::store::memtable::Memtable;
-use crate::store::tables::edit::{Counts, DocumentEdit, TextEdit};
+use crate::store::tables::edit::{DocumentEdit, TextEdit, Totals};
 use crate::store::tables::meta;
 use crate::store::tables::schema::Keeps;
 use crate::store::view::table_store::TableStore;
@@ -83,7 +83,7 @@ struct Replayed {
     /// The number of edits in the memtable.
     visible: u32,
     /// The totals after the last commit; `None` without a commit.
-    counts: Option<Counts>,
+    counts: Option<Totals>,
     /// `true` if the next generation has begun.
     is_sealed: bool,
     /// The journal to append to; `None` if the database is open for reading only.
@@ -103,7 +103,7 @@ fn add_keys(edit: &mut DocumentEdit, keeps: Keeps) {
 impl Journals<'_> {
     /// Replays the journals of a file that is marked as having journals. `counts` are the totals of
     /// the tables.
-    fn recover(&self, mut counts: Counts) -> Result<(Memtables, Option<ActiveLog>)> {
+    fn recover(&self, mut counts: Totals) -> Result<(Memtables, Option<ActiveLog>)> {
         let (first, second) = (
             self.flushed.saturating_add(1),
             self.flushed.saturating_add(2),

@@ -15,7 +15,7 @@ use parking_lot::{FairMutex, RawFairMutex};
 
 use crate::store::journal::Journal;
 use crate::store::memtable::Memtable;
-use crate::store::tables::edit::Counts;
+use crate::store::tables::edit::Totals;
 
 /// The lock around the state that only the writer uses. The state is `None` when the tables hold
 /// every commit; the next commit sets it.
@@ -101,12 +101,12 @@ pub(crate) struct ActiveLog {
     /// Holds the commits that are in the journal.
     pub(crate) memtable: Arc<Memtable>,
     /// The totals of the database, with the memtable.
-    pub(crate) counts: Counts,
+    pub(crate) counts: Totals,
 }
 
 impl ActiveLog {
     /// A new journal with an empty memtable. `counts` are the totals of the earlier generations.
-    pub(crate) fn new(journal: Journal, counts: Counts) -> Self {
+    pub(crate) fn new(journal: Journal, counts: Totals) -> Self {
         Self {
             journal,
             memtable: Arc::new(Memtable::new()),

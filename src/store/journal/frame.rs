@@ -108,7 +108,7 @@ impl FileHeader {
         if crc32_append(0, covered) != u32::from_le_bytes(*crc) {
             return None;
         }
-        let mut fields = Fields(covered.get(MAGIC.len()..)?);
+        let mut fields = FieldReader(covered.get(MAGIC.len()..)?);
         let version = fields.u32()?;
         if version != FORMAT_VERSION {
             return Some(Self::Version(version));
@@ -195,7 +195,7 @@ impl RecordHeader {
     /// The header of a record of this identity, or `None` for any other bytes.
     pub(super) fn decode(bytes: &[u8; HEADER_BYTES], identity: Identity) -> Option<Self> {
         let (crc, covered) = bytes.split_first_chunk::<4>()?;
-        let mut fields = Fields(covered);
+        let mut fields = FieldReader(covered);
         let payload_crc = fields.u32()?;
         // A search tries every 64 bytes of the file. Nearly all of them fail here, without the cost
         // of a checksum.
@@ -228,9 +228,9 @@ fn checksum(identity: Identity, covered: &[u8]) -> u32 {
 }
 
 /// Reads fields from the front of a byte slice; `None` if too few bytes are left.
-pub(super) struct Fields<'b>(pub(super) &'b [u8]);
+pub(super) struct FieldReader<'b>(pub(super) &'b [u8]);
 
-impl<'b> Fields<'b> {
+impl<'b> FieldReader<'b> {
     pub(super) fn bytes(&mut self, count: usize) -> Option<&'b [u8]> {
         let (bytes, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;

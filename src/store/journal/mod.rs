@@ -26,7 +26,7 @@ use super::disk::DiskFile;
 use crate::error::{Error, Result};
 use crate::store::disk::folder::sync_folder;
 use crate::store::disk::path::DbPath;
-use crate::store::tables::edit::{Counts, DocumentEdit};
+use crate::store::tables::edit::{DocumentEdit, Totals};
 use file::{
     ChecksumWriter, create_like, open_existing, refuse_unless_older, refuse_with_commits,
     write_header, write_zeros,
@@ -267,7 +267,7 @@ impl Journal {
     /// # Errors
     /// [`Error::Storage`]: nothing was written. [`Error::CommitUnknown`]: the record may or may not
     /// be durable, and all later records are refused.
-    pub(crate) fn append(&mut self, edits: &[DocumentEdit], counts: Counts) -> Result<()> {
+    pub(crate) fn append(&mut self, edits: &[DocumentEdit], counts: Totals) -> Result<()> {
         // If an earlier record is not on the disk, recovery would take its gap for damage.
         if self.is_poisoned {
             return Err(self.write_error(std::io::Error::other("an earlier journal write failed")));
@@ -310,7 +310,7 @@ impl Journal {
         &self,
         header: &mut RecordHeader,
         edits: &[DocumentEdit],
-        counts: Counts,
+        counts: Totals,
     ) -> std::io::Result<()> {
         // An unfinished record began at the same offset, so the new header replaces its header. If
         // the unfinished record was longer, the rest of its payload stays; without a header of its

@@ -29,12 +29,12 @@
 use std::io::{Result, Write};
 use std::sync::Arc;
 
-use super::frame::Fields;
+use super::frame::FieldReader;
 use crate::copies::Copies;
 use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::record::Record;
 use crate::store::tables::edit::{
-    CopiesEdit, Counts, DocumentEdit, Refused, StoredDocument, TextEdit,
+    CopiesEdit, DocumentEdit, Refused, StoredDocument, TextEdit, Totals,
 };
 
 /// Bytes of the totals.
@@ -98,7 +98,7 @@ fn edit_bytes(edit: &DocumentEdit) -> u64 {
 
 /// Writes the payload of a record. The caller limits a payload to 4 GiB, so every length fits in
 /// four bytes.
-pub(super) fn encode(out: &mut impl Write, edits: &[DocumentEdit], counts: Counts) -> Result<()> {
+pub(super) fn encode(out: &mut impl Write, edits: &[DocumentEdit], counts: Totals) -> Result<()> {
     out.write_all(&counts.documents.to_le_bytes())?;
     let latest = counts.latest_arrival;
     out.write_all(&[u8::from(latest.is_some())])?;
@@ -165,9 +165,9 @@ fn flags_of(state: Option<StoredDocument>) -> u8 {
 
 /// The changes and totals that [`encode`] was given, their texts without keys; `None` unless
 /// `payload` is a valid payload with `edits` changes.
-pub(super) fn decode(payload: &[u8], edits: u32) -> Option<(Vec<DocumentEdit>, Counts)> {
-    let mut fields = Fields(payload);
-    let counts = Counts {
+pub(super) fn decode(payload: &[u8], edits: u32) -> Option<(Vec<DocumentEdit>, Totals)> {
+    let mut fields = FieldReader(payload);
+    let counts = Totals {
         documents: fields.u64()?,
         latest_arrival: match (fields.u8()?, fields.u64()?) {
             (0, 0) => None,
@@ -185,7 +185,7 @@ pub(super) fn decode(payload: &[u8], edits: u32) -> Option<(Vec<DocumentEdit>, C
     fields.0.is_empty().then_some((decoded, counts))
 }
 
-fn decode_edit(fields: &mut Fields<'_>) -> Option<DocumentEdit> {
+fn decode_edit(fields: &mut FieldReader<'_>) -> Option<DocumentEdit> {
     let id = DocId(fields.u64()?);
     let flags = fields.u8()?;
     let parts = match flags & HAS_PARTS {
@@ -220,17 +220,17 @@ fn decode_edit(fields: &mut Fields<'_>) -> Option<DocumentEdit> {
     })
 }
 
-fn decode_copies(fields: &mut Fields<'_>) -> Option<Copies> {
+fn decode_copies(fields: &mut FieldReader<'_>) -> Option<Copies> {
     let length = fields.u32()?;
     let bytes = fields.bytes(usize::try_from(length).ok()?)?;
     Copies::parse(std::str::from_utf8(bytes).ok()?)
 }
 
 /// At least one refused document.
-fn decode_refused(fields: &mut Fields<'_>) -> Option<Vec<Refused>> {
+fn decode_refused(fields: &mut FieldReader<'_>) -> Option<Vec<Refused>> {
     let len = usize::try_from(fields.u32()?).ok()?;
     let bytes = fields.bytes(len.checked_mul(REFUSED_BYTES)?)?;
-    let mut fields = Fields(bytes);
+    let mut fields = FieldReader(bytes);
     let mut refused = Vec::with_capacity(len);
     while !fields.0.is_empty() {
         refused.push(Refused {
@@ -242,7 +242,7 @@ fn decode_refused(fields: &mut Fields<'_>) -> Option<Vec<Refused>> {
 }
 
 /// The state that the lowest three flags announce; `Some(None)` if the document is not stored.
-fn decode_state(fields: &mut Fields<'_>, flags: u8) -> Option<Option<StoredDocument>> {
+fn decode_state(fields: &mut FieldReader<'_>, flags: u8) -> Option<Option<StoredDocument>> {
     let has = |flag| flags & flag != 0;
     if !has(STORED) {
         return (!has(RELIABLE | ARRIVED)).then_some(None);
@@ -260,7 +260,7 @@ fn decode_state(fields: &mut Fields<'_>, flags: u8) -> Option<Option<StoredDocum
     }))
 }
 
-fn decode_record(fields: &mut Fields<'_>) -> Option<Record> {
+fn decode_record(fields: &mut FieldReader<'_>) -> Option<Record> {
     let length = fields.u32()?;
     let bytes = fields.bytes(usize::try_from(length & !RECORD).ok()?)?;
     let content = std::str::from_utf8(bytes).ok()?;
@@ -330,8 +330,8 @@ pub(super) mod tests {
         )
     }
 
-    fn counts() -> impl Strategy<Value = Counts> {
-        (any::<u64>(), any::<Option<u64>>()).prop_map(|(documents, arrival)| Counts {
+    fn counts() -> impl Strategy<Value = Totals> {
+        (any::<u64>(), any::<Option<u64>>()).prop_map(|(documents, arrival)| Totals {
             documents,
             latest_arrival: arrival.map(Timestamp),
         })

@@ -12,13 +12,13 @@ use crate::error::{Error, Result};
 use crate::store::disk::DiskFile;
 use crate::store::disk::checksum::crc32_append;
 use crate::store::disk::path::DbPath;
-use crate::store::tables::edit::{Counts, DocumentEdit};
+use crate::store::tables::edit::{DocumentEdit, Totals};
 
 /// Bytes of a read: 256 KiB, unless a record is longer.
 const BUFFER_BYTES: u64 = 256 << 10;
 
 /// Receives the changes of each commit, and the totals of the database after the commit.
-pub(crate) type Visitor<'v> = dyn FnMut(Vec<DocumentEdit>, Counts) -> Result<()> + 'v;
+pub(crate) type Visitor<'v> = dyn FnMut(Vec<DocumentEdit>, Totals) -> Result<()> + 'v;
 
 /// The end of the records in a journal file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use super::*;
 use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::store::tables::edit::{StoredDocument, TextEdit};
 
-type Batch = (Vec<DocumentEdit>, Counts);
+type Batch = (Vec<DocumentEdit>, Totals);
 
 const DATABASE: u64 = 0x5eed_0123_4567_89ab;
 
@@ -103,8 +103,8 @@ fn insertion(id: u64, text: &str) -> DocumentEdit {
     }
 }
 
-fn counts(documents: u64) -> Counts {
-    Counts {
+fn counts(documents: u64) -> Totals {
+    Totals {
         documents,
         latest_arrival: Some(Timestamp(documents)),
     }
@@ -192,7 +192,7 @@ fn every_kind_of_change_is_replayed_in_order() {
         TextEdit::put_without_keys("短 text"),
         TextEdit::put_without_keys("long ".repeat(100_000)),
     ];
-    let mut batches = vec![(Vec::new(), Counts::default())];
+    let mut batches = vec![(Vec::new(), Totals::default())];
     for before in states {
         for after in states {
             let edits = texts.iter().enumerate().map(|(id, text)| DocumentEdit {

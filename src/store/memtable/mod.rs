@@ -6,10 +6,10 @@
 //! *versions*, a chain linked by seqnos.
 //!
 //! Queries use two kinds of index. [`FingerprintIndex`] holds each distinct fingerprint once, so a
-//! fingerprint that a million documents share is compared once. [`Postings`] lists the documents
-//! that ever had a fingerprint, by id, and [`MemtableForest`] the keys that their texts ever had in
-//! the forest. Index entries are never removed, so a reader checks the visible version of each
-//! listed document.
+//! fingerprint that a million documents share is compared once. [`FingerprintPostings`] lists the
+//! documents that ever had a fingerprint, by id, and [`MemtableForest`] the keys that their texts
+//! ever had in the forest. Index entries are never removed, so a reader checks the visible version
+//! of each listed document.
 //!
 //! A query takes 0.1 ns for each fingerprint that shares leading bits of some block with the query
 //! and, in an old view, a step for each later version of a listed document.
@@ -44,7 +44,7 @@ use crate::store::tables::edit::{CopiesEdit, DocumentEdit, Refused, StoredDocume
 use fingerprints::FingerprintIndex;
 use forest::MemtableForest;
 use memory_use::{EMPTY_BYTES, MemoryUse};
-use postings::{Posted, Postings};
+use postings::{FingerprintPostings, Posted};
 use seqno_log::SeqnoLog;
 use shards::{KeyHasher, SHARDS, Shards};
 
@@ -56,11 +56,11 @@ pub(crate) struct Memtable {
     /// The seqno of the latest version of each document.
     latest: Shards<LatestSeqnos>,
     /// The documents that ever had each reliable fingerprint.
-    postings: Shards<Postings>,
+    postings: Shards<FingerprintPostings>,
     /// The keys that the text of each document ever had.
     forest: MemtableForest,
     /// The documents that were put with each key, by the hash of the key.
-    keys: Shards<Postings>,
+    keys: Shards<FingerprintPostings>,
     /// The last value of each refused key or id, by its hash. Only a writer reads them.
     refused: Mutex<HashMap<u64, u64>>,
     /// By the seqno of the first version of each document; set by the first search that finds the
@@ -151,9 +151,9 @@ impl Memtable {
         Self {
             versions: SeqnoLog::new(),
             latest: Shards::new(shards, HashMap::with_hasher),
-            postings: Shards::new(shards, Postings::new),
+            postings: Shards::new(shards, FingerprintPostings::new),
             forest: MemtableForest::new(shards),
-            keys: Shards::new(shards, Postings::new),
+            keys: Shards::new(shards, FingerprintPostings::new),
             refused: Mutex::default(),
             sketches: SeqnoLog::new(),
             fingerprints: FingerprintIndex::new(max_list_len),

@@ -1,4 +1,4 @@
-//! [`Postings`]: the documents that ever had a fingerprint.
+//! [`FingerprintPostings`]: the documents that ever had a fingerprint.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -14,7 +14,7 @@ pub(super) const PAGE: usize = 256;
 
 /// The posting list of each fingerprint. A posting is the seqno of the version in
 /// which a document first had the key.
-pub(super) struct Postings {
+pub(super) struct FingerprintPostings {
     /// The posting with the smallest document id. Most keys have this posting only, and so no tree.
     first: HashMap<u64, u32, KeyHasher>,
     /// The other postings, by document id.
@@ -33,7 +33,7 @@ pub(super) enum Posted {
     Known,
 }
 
-impl Postings {
+impl FingerprintPostings {
     pub(super) fn new(hasher: KeyHasher) -> Self {
         Self {
             first: HashMap::with_hasher(hasher.clone()),

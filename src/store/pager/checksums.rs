@@ -23,12 +23,12 @@ const SECTOR_BYTES: usize = 512;
 pub(super) struct Checksums {
     file: Arc<dyn DiskFile>,
     /// Groups by number; `None` until a group is read.
-    groups: RwLock<Vec<Option<Box<Group>>>>,
+    groups: RwLock<Vec<Option<Box<ChecksumPage>>>>,
 }
 
 /// The checksum page of one group.
 #[derive(Debug)]
-struct Group {
+struct ChecksumPage {
     sums: [u8; PAGE_BYTES],
     /// The byte range that differs from the file.
     changed: Option<(usize, usize)>,
@@ -117,8 +117,8 @@ impl Checksums {
         Ok(())
     }
 
-    fn read_group(&self, number: usize) -> io::Result<Box<Group>> {
-        let mut group = Box::new(Group {
+    fn read_group(&self, number: usize) -> io::Result<Box<ChecksumPage>> {
+        let mut group = Box::new(ChecksumPage {
             sums: [0; PAGE_BYTES],
             changed: None,
         });
@@ -131,7 +131,7 @@ impl Checksums {
     }
 }
 
-impl Group {
+impl ChecksumPage {
     fn sum(&self, index: usize) -> u32 {
         self.sums
             .as_chunks::<SUM_BYTES>()
@@ -169,7 +169,10 @@ fn group_and_index(number: u64) -> (usize, usize) {
     ((number / GROUP) as usize, (number % GROUP) as usize)
 }
 
-fn slot(groups: &mut Vec<Option<Box<Group>>>, number: usize) -> &mut Option<Box<Group>> {
+fn slot(
+    groups: &mut Vec<Option<Box<ChecksumPage>>>,
+    number: usize,
+) -> &mut Option<Box<ChecksumPage>> {
     if groups.len() <= number {
         groups.resize_with(number + 1, || None);
     }

@@ -151,12 +151,12 @@ impl DocumentEdit {
 
 /// Totals of a database that the journal records with each commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub(crate) struct Totals {
     pub(crate) documents: u64,
     pub(crate) latest_arrival: Option<Timestamp>,
 }
 
-impl Counts {
+impl Totals {
     /// The totals after `edits`; `latest` is the latest arrival of the batch.
     pub(crate) fn after(mut self, edits: &[DocumentEdit], latest: Option<Timestamp>) -> Self {
         for edit in edits {

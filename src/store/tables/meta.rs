@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use redb::{ReadableTable, TableDefinition};
 
-use super::edit::Counts;
+use super::edit::Totals;
 use super::schema::Keeps;
 use crate::error::{Error, Result};
 use crate::ids::{DocId, Timestamp};
@@ -150,8 +150,8 @@ pub(crate) struct Counters {
 
 impl Counters {
     /// The totals that a journal records too.
-    pub(crate) fn counts(&self) -> Counts {
-        Counts {
+    pub(crate) fn counts(&self) -> Totals {
+        Totals {
             documents: self.documents,
             latest_arrival: (self.latest_arrival > 0).then_some(Timestamp(self.latest_arrival)),
         }

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::ids::scope::IdRanges;
 use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::store::portions::{Portion, in_portions};
-use crate::store::tables::edit::{Counts, DocumentEdit, StoredDocument, TextEdit};
+use crate::store::tables::edit::{DocumentEdit, StoredDocument, TextEdit, Totals};
 use crate::store::tables::packed::VisitFlow;
 use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::{FINGERPRINTS, TIMES, UNRELIABLE};
@@ -21,7 +21,7 @@ impl View {
         self.counts.documents
     }
 
-    pub(in crate::store) fn counts(&self) -> Counts {
+    pub(in crate::store) fn counts(&self) -> Totals {
         self.counts
     }
 

@@ -30,7 +30,7 @@ use crate::record::Record;
 use crate::retention::{Expiry, Retention};
 use crate::store::memtable::MemtableView;
 use crate::store::tables::Tables;
-use crate::store::tables::edit::{Counts, DocumentEdit, StoredDocument, TextEdit};
+use crate::store::tables::edit::{DocumentEdit, StoredDocument, TextEdit, Totals};
 use crate::store::tables::scopes::ScopeNames;
 use crate::store::view::access::{SnapshotAccess, ViewAccess};
 
@@ -43,7 +43,7 @@ pub(crate) struct View<A: ViewAccess = SnapshotAccess> {
     /// Shared with the views of [`since`](Self::since).
     pub(crate) tables: Arc<Tables<A>>,
     memtables: MemtableView,
-    counts: Counts,
+    counts: Totals,
     expiry: Expiry,
     retention: Option<Retention>,
     /// Shared with the open database, so it may have newer names.
@@ -58,7 +58,7 @@ impl<A: ViewAccess> View<A> {
     pub(super) fn new(
         tables: Tables<A>,
         memtables: MemtableView,
-        counts: Counts,
+        counts: Totals,
         retention: Option<Retention>,
         scopes: &Arc<ScopeNames>,
     ) -> Self {

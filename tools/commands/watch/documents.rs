@@ -42,7 +42,7 @@ pub(super) struct SubmittedGroup {
     pub(super) ticket: Ticket,
 }
 
-pub(super) struct Documents<'d> {
+pub(super) struct SubmittedDocuments<'d> {
     pub(super) database: &'d Database,
     pub(super) fields: DocumentFields,
     /// The rule of `--unique`; `None` if all documents are stored.
@@ -55,7 +55,7 @@ pub(super) struct Documents<'d> {
     pub(super) learner: Option<StreamFrames>,
 }
 
-impl Documents<'_> {
+impl SubmittedDocuments<'_> {
     /// Submits all lines until the end of the input, a signal, or a bad line that ends the tool.
     pub(super) fn submit_all(
         &mut self,

@@ -25,7 +25,7 @@ use simdb::{Database, Error};
 
 use self::answers::Answers;
 use self::counts::VerdictCounts;
-use self::documents::Documents;
+use self::documents::SubmittedDocuments;
 use self::lines::{Event, Room};
 use self::monitor::{Monitor, MonitorEvent, MonitorOptions};
 use crate::console::interrupt::Interrupt;
@@ -178,7 +178,7 @@ impl Watch {
         let learner = learner
             .map(|number| StreamFrames::new(u64::from(number), &database))
             .transpose()?;
-        let mut documents = Documents {
+        let mut documents = SubmittedDocuments {
             learner,
             database: &database,
             fields,

@@ -77,13 +77,13 @@ pub(super) struct Monitor {
     started: Instant,
     /// Lines read, blank ones excepted.
     pub(super) read: AtomicU64,
-    answered: Mutex<Answered>,
+    answered: Mutex<AnswerCounts>,
     backups: AtomicU64,
     failed_backups: AtomicU64,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Answered {
+struct AnswerCounts {
     counts: VerdictCounts,
     copies: u64,
     /// Since the last print.
@@ -246,7 +246,7 @@ impl Monitor {
     }
 
     fn metrics(&self, database: &Database) -> Result<String> {
-        let Answered {
+        let AnswerCounts {
             counts,
             copies,
             latency,

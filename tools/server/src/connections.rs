@@ -183,9 +183,9 @@ struct Connections {
 }
 
 /// A number that is one less after a drop.
-struct Counted(Arc<Metrics>);
+struct CountedConnection(Arc<Metrics>);
 
-impl Drop for Counted {
+impl Drop for CountedConnection {
     fn drop(&mut self) {
         self.0.connections.fetch_sub(1, Ordering::Relaxed);
     }
@@ -209,7 +209,7 @@ impl Connections {
             return;
         };
         self.metrics.connections.fetch_add(1, Ordering::Relaxed);
-        let counted = Counted(Arc::clone(&self.metrics));
+        let counted = CountedConnection(Arc::clone(&self.metrics));
         let (service, mut stop) = (self.service.clone(), self.stop.clone());
         let stream = TimedStream::new(stream, Arc::clone(&self.metrics));
         tokio::spawn(async move {

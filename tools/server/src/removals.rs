@@ -17,19 +17,19 @@ struct Sample {
     removed: u64,
     /// The removals without a text, or whose keeper has none.
     unknown: u64,
-    strata: Vec<Stratum>,
+    strata: Vec<SampledStratum>,
 }
 
 /// Removals with a loss of one size.
 #[derive(Deserialize)]
-struct Stratum {
+struct SampledStratum {
     label: String,
     count: u64,
-    removals: Vec<Removal>,
+    removals: Vec<SampledRemoval>,
 }
 
 #[derive(Deserialize)]
-struct Removal {
+struct SampledRemoval {
     id: u64,
     keeper: u64,
     verdict: Verdict,
@@ -71,7 +71,7 @@ fn show(words: &Words, sample: &Sample) -> Markup {
     }
 }
 
-fn show_removal(words: &Words, removal: &Removal) -> Markup {
+fn show_removal(words: &Words, removal: &SampledRemoval) -> Markup {
     let [removed, kept] = marks::marked(words, &removal.text, &removal.keeper_text);
     html! {
         article.pair {

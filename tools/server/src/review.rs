@@ -45,7 +45,7 @@ struct ReviewLine {
 
 /// A stored text.
 #[derive(Clone)]
-pub struct StoredText {
+pub struct ReviewedText {
     pub id: DocId,
     pub text: String,
 }
@@ -53,8 +53,8 @@ pub struct StoredText {
 /// Two stored texts, and the decision of simdb about them.
 #[derive(Clone)]
 pub struct DoubtfulPair {
-    pub a: StoredText,
-    pub b: StoredText,
+    pub a: ReviewedText,
+    pub b: ReviewedText,
     pub found: Containment,
     /// The larger, the more doubtful.
     doubt: f64,
@@ -212,7 +212,7 @@ impl Reviews {
         let ids = [&line.a_id, &line.b_id].map(|id| id.parse::<DocId>());
         if let [Ok(a), Ok(b)] = ids {
             let found = Containment::new(&Normaliser::new(), Weights::builtin(), &line.a, &line.b);
-            let [a, b] = [(a, line.a), (b, line.b)].map(|(id, text)| StoredText { id, text });
+            let [a, b] = [(a, line.a), (b, line.b)].map(|(id, text)| ReviewedText { id, text });
             state.pairs.push_front(DoubtfulPair {
                 a,
                 b,
@@ -270,11 +270,11 @@ fn doubtful_pairs(
             let Some(other_text) = other_text.filter(|text| text.len() <= MAX_TEXT_BYTES) else {
                 continue;
             };
-            let own = StoredText {
+            let own = ReviewedText {
                 id: document.id,
                 text: text.clone(),
             };
-            let other = StoredText {
+            let other = ReviewedText {
                 id: other.id,
                 text: other_text,
             };
@@ -290,7 +290,7 @@ fn doubtful_pairs(
     Ok(pairs)
 }
 
-fn pair_of(a: StoredText, b: StoredText) -> DoubtfulPair {
+fn pair_of(a: ReviewedText, b: ReviewedText) -> DoubtfulPair {
     let (found, resemblance) =
         Containment::with_resemblance(&Normaliser::new(), Weights::builtin(), &a.text, &b.text);
     let doubt = doubt(&found, &resemblance);

@@ -19,7 +19,7 @@ use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
 use crate::store::pager::abort_on_drop::AbortOnDrop;
 use crate::store::tables::WriteTables;
-use crate::store::tables::edit::{Counts, DocumentEdit, TextEdit};
+use crate::store::tables::edit::{DocumentEdit, TextEdit, Totals};
 use crate::store::tables::meta;
 use crate::store::tables::meta::{Counters, Header, JournalMark};
 use crate::store::tables::packed::entry::{Entry, pair, swapped};
@@ -110,7 +110,7 @@ impl WriteTransaction {
     }
 
     /// [`tables_mut`](Self::tables_mut) for the table of texts.
-    pub(crate) fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> Totals {
         self.counters.counts()
     }
 

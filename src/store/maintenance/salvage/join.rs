@@ -10,7 +10,7 @@ use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::UNRELIABLE;
 
 /// A table of the damaged file.
-pub(super) type Table<K> = redb::ReadOnlyTable<K, &'static [u8]>;
+pub(super) type SalvagedTable<K> = redb::ReadOnlyTable<K, &'static [u8]>;
 
 pub(super) const TEXTS_NAME: &str = "texts";
 pub(super) const KEYS_NAME: &str = "texts (keys)";
@@ -79,9 +79,9 @@ impl JoinedDocument {
 pub(super) struct SourceJoin<'s> {
     /// `fingerprints` comes before `block0`, and `times` before `arrivals`: the first fact of a
     /// kind counts.
-    pub(super) sources: Vec<Source<'s>>,
+    pub(super) sources: Vec<SalvagedRows<'s>>,
     /// The whole table, to look up single entries; `None` if it cannot be opened.
-    pub(super) block0: Option<&'s Packed<Table<u128>>>,
+    pub(super) block0: Option<&'s Packed<SalvagedTable<u128>>>,
 }
 
 impl SourceJoin<'_> {
@@ -152,7 +152,7 @@ pub(super) fn key_facts(row: DocId, sealed: &[u8], db_path: &DbPath) -> Result<V
 }
 
 /// Facts of one kind, in order of ids.
-pub(super) struct Source<'s> {
+pub(super) struct SalvagedRows<'s> {
     name: &'static str,
     rows: Box<dyn Iterator<Item = Result<JoinedRow>> + 's>,
     next: Option<(u64, Fact)>,
@@ -162,7 +162,7 @@ pub(super) struct Source<'s> {
     damage: Vec<String>,
 }
 
-impl<'s> Source<'s> {
+impl<'s> SalvagedRows<'s> {
     pub(super) fn new(
         name: &'static str,
         rows: impl Iterator<Item = Result<JoinedRow>> + 's,

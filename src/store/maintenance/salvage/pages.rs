@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::join::{Fact, KEYS_NAME, Source, SourceJoin, TEXTS_NAME, key_facts};
+use super::join::{Fact, KEYS_NAME, SalvagedRows, SourceJoin, TEXTS_NAME, key_facts};
 use super::leaf;
 use crate::error::Result;
 use crate::ids::{DocId, Timestamp};
@@ -184,11 +184,11 @@ impl ScannedPages {
         let unreliable = self.unreliable.sorted()?;
         Ok(SourceJoin {
             sources: vec![
-                Source::sorted(FINGERPRINTS.id.name, fingerprints, Fact::Fingerprint),
-                Source::sorted(UNRELIABLE.id.name, unreliable, |_| Fact::Unreliable),
-                Source::sorted(TIMES.id.name, times, Fact::Arrival),
-                Source::new(TEXTS_NAME, texts),
-                Source::new(KEYS_NAME, keys),
+                SalvagedRows::sorted(FINGERPRINTS.id.name, fingerprints, Fact::Fingerprint),
+                SalvagedRows::sorted(UNRELIABLE.id.name, unreliable, |_| Fact::Unreliable),
+                SalvagedRows::sorted(TIMES.id.name, times, Fact::Arrival),
+                SalvagedRows::new(TEXTS_NAME, texts),
+                SalvagedRows::new(KEYS_NAME, keys),
             ],
             block0: None,
         })

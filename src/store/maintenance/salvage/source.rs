@@ -2,7 +2,7 @@
 
 use redb::{TableDefinition, TableHandle};
 
-use super::join::Table;
+use super::join::SalvagedTable;
 use super::journals::has_journal;
 use super::pages::ScannedPages;
 use crate::advice::ForeignFile;
@@ -194,7 +194,7 @@ impl OpenFile {
         keeps: Keeps,
         db_path: &DbPath,
         damage: &mut Vec<String>,
-    ) -> Option<Packed<Table<E>>> {
+    ) -> Option<Packed<SalvagedTable<E>>> {
         if !is_kept(keeps) {
             return None;
         }
@@ -208,7 +208,7 @@ impl OpenFile {
         definition: TableDefinition<'static, K, &'static [u8]>,
         db_path: &DbPath,
         damage: &mut Vec<String>,
-    ) -> Option<Table<K>> {
+    ) -> Option<SalvagedTable<K>> {
         let open = || self.transaction.open_table(definition).reading(db_path);
         let note = |error| {
             let (name, why) = (definition.name(), message_without_path(&error));

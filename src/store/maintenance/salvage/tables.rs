@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use super::join::{Fact, JoinedRow, KEYS_NAME, Source, SourceJoin, TEXTS_NAME, Table, key_facts};
+use super::join::{
+    Fact, JoinedRow, KEYS_NAME, SalvagedRows, SalvagedTable, SourceJoin, TEXTS_NAME, key_facts,
+};
 use super::source::OpenFile;
 use crate::error::Result;
 use crate::ids::Timestamp;
@@ -21,7 +23,7 @@ use crate::store::tables::schema::{
 };
 use crate::store::tables::texts;
 
-type SalvagedPairs = Packed<Table<u128>>;
+type SalvagedPairs = Packed<SalvagedTable<u128>>;
 
 /// 65,536 refused documents are written in one commit.
 const REFUSED_TOGETHER: usize = 1 << 16;
@@ -32,9 +34,9 @@ pub(super) struct SalvageTables {
     block0: Option<SalvagedPairs>,
     times: Option<SalvagedPairs>,
     arrivals: Option<SalvagedPairs>,
-    unreliable: Option<Packed<Table<u64>>>,
+    unreliable: Option<Packed<SalvagedTable<u64>>>,
     refused: Option<SalvagedPairs>,
-    texts: Option<Table<u64>>,
+    texts: Option<SalvagedTable<u64>>,
     keeps: Keeps,
     db_path: DbPath,
     /// Closed after the tables, which read from it.
@@ -85,13 +87,13 @@ impl SalvageTables {
         let only_in_block0 = only_in_twin(fingerprints, block0)?;
         let mut sources = vec![
             self.source(FINGERPRINTS, fingerprints, Fact::Fingerprint),
-            Source::sorted(BLOCK0.id.name, only_in_block0, Fact::Block0Fingerprint),
+            SalvagedRows::sorted(BLOCK0.id.name, only_in_block0, Fact::Block0Fingerprint),
             self.source(UNRELIABLE, self.unreliable.as_ref(), |_| Fact::Unreliable),
         ];
         if self.keeps.arrivals {
             let only_in_arrivals = only_in_twin(times, arrivals)?;
             sources.push(self.source(TIMES, times, Fact::Arrival));
-            sources.push(Source::sorted(
+            sources.push(SalvagedRows::sorted(
                 ARRIVALS.id.name,
                 only_in_arrivals,
                 Fact::Arrival,
@@ -157,11 +159,11 @@ impl SalvageTables {
     fn source<'s, E: Entry + KeyInt>(
         &self,
         spec: TableSpec<E>,
-        table: Option<&'s Packed<Table<E>>>,
+        table: Option<&'s Packed<SalvagedTable<E>>>,
         fact: fn(u64) -> Fact,
-    ) -> Source<'s> {
+    ) -> SalvagedRows<'s> {
         let Some(table) = table else {
-            return Source::lost(spec.id.name, &self.db_path);
+            return SalvagedRows::lost(spec.id.name, &self.db_path);
         };
         let row = move |entry: E| Ok(Part::Read((entry.first(), fact(entry.second()))));
         let rows = table.parts::<E>().flat_map(move |part| match part {
@@ -173,12 +175,12 @@ impl SalvageTables {
             }))],
             Err(error) => vec![Err(error)],
         });
-        Source::new(spec.id.name, rows)
+        SalvagedRows::new(spec.id.name, rows)
     }
 
-    fn texts(&self) -> Source<'_> {
+    fn texts(&self) -> SalvagedRows<'_> {
         let Some(table) = &self.texts else {
-            return Source::lost(TEXTS_NAME, &self.db_path);
+            return SalvagedRows::lost(TEXTS_NAME, &self.db_path);
         };
         let rows = texts::parts(table, 0, &self.db_path).map(|part| {
             Ok(match part? {
@@ -191,16 +193,16 @@ impl SalvageTables {
             Ok(Part::Damaged(_)) | Err(_) => true,
         };
         let has_keys = self.keeps.keys;
-        Source::new(
+        SalvagedRows::new(
             TEXTS_NAME,
             rows.take_while(move |row| !has_keys || is_text(row)),
         )
     }
 
     /// The keys, whose rows are behind the rows of the texts.
-    fn keys(&self) -> Source<'_> {
+    fn keys(&self) -> SalvagedRows<'_> {
         let Some(table) = &self.texts else {
-            return Source::lost(KEYS_NAME, &self.db_path);
+            return SalvagedRows::lost(KEYS_NAME, &self.db_path);
         };
         let rows = texts::parts(table, FIRST_GROUP, &self.db_path).flat_map(|part| {
             let damaged = |from, to: Option<u64>, why| {
@@ -217,7 +219,7 @@ impl SalvageTables {
                 Err(error) => vec![Err(error)],
             }
         });
-        Source::new(KEYS_NAME, rows)
+        SalvagedRows::new(KEYS_NAME, rows)
     }
 }
 

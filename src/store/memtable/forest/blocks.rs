@@ -20,7 +20,7 @@ const MIN_WORDS: u32 = 4;
 /// Words that are allocated together, 16 KiB. A multiple of the largest block.
 const SEGMENT_LEN: u32 = 2048;
 
-/// The bits of a [`Place`] for the number of words.
+/// The bits of a [`BlockPlace`] for the number of words.
 const LEN_BITS: u32 = 9;
 
 /// The words of nodes, each in a block of 4, 8, 16 and so on to 256 words, in the order of their
@@ -38,10 +38,10 @@ pub(super) struct Blocks {
 
 /// The block of a node: its start as a multiple of [`MIN_WORDS`], and the number of words.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Place(u32);
+struct BlockPlace(u32);
 
 /// A copy of the words of a node, in the order of their addition.
-pub(super) struct NodeWords {
+pub(super) struct AddedWords {
     /// The upper halves of the words.
     pub(super) upper: Vec<u32>,
     /// The lower halves of the words.
@@ -51,7 +51,7 @@ pub(super) struct NodeWords {
 /// A node that does not fit into a block any more, or did not before.
 pub(super) struct TooLarge;
 
-impl Place {
+impl BlockPlace {
     const EMPTY: Self = Self(0);
     /// The node is not in a block.
     const ELSEWHERE: Self = Self(u32::MAX);
@@ -94,10 +94,14 @@ impl Blocks {
 
     /// Adds a word to a node, unless the node has it.
     pub(super) fn add(&self, node: u64, word: u64) -> Result<(), TooLarge> {
-        let empty = || (0..NODES).map(|_| AtomicU32::new(Place::EMPTY.0)).collect();
+        let empty = || {
+            (0..NODES)
+                .map(|_| AtomicU32::new(BlockPlace::EMPTY.0))
+                .collect()
+        };
         let places = self.places.get_or_init(empty);
         let own = places.get(node as usize).ok_or(TooLarge)?;
-        let place = Place::of(own).ok_or(TooLarge)?;
+        let place = BlockPlace::of(own).ok_or(TooLarge)?;
         let len = place.len();
         if self.words(place).iter().any(|other| load(other) == word) {
             return Ok(());
@@ -109,7 +113,7 @@ impl Blocks {
             }
             _ => place,
         };
-        let place = Place::new(place.start(), len + 1).ok_or(TooLarge)?;
+        let place = BlockPlace::new(place.start(), len + 1).ok_or(TooLarge)?;
         if let Some(new) = self.words(place).last() {
             new.store(word, Ordering::Relaxed);
         }
@@ -121,39 +125,39 @@ impl Blocks {
     /// Leaves the words of a node to another place, where they are already.
     pub(super) fn give_up(&self, node: u64) {
         if let Some(own) = self.places.get().and_then(|all| all.get(node as usize)) {
-            own.store(Place::ELSEWHERE.0, Ordering::Release);
+            own.store(BlockPlace::ELSEWHERE.0, Ordering::Release);
         }
     }
 
-    pub(super) fn read(&self, node: u64) -> Result<NodeWords, TooLarge> {
+    pub(super) fn read(&self, node: u64) -> Result<AddedWords, TooLarge> {
         let place = self.place(node).ok_or(TooLarge)?;
         let words = self.words(place).iter().map(load);
         let (upper, lower) = words
             .map(|word| ((word >> u32::BITS) as u32, word as u32))
             .unzip();
-        Ok(NodeWords { upper, lower })
+        Ok(AddedWords { upper, lower })
     }
 
     /// Fetches the words of nodes into the cache of the processor: first the places of all nodes,
     /// then the words.
     pub(super) fn touch(&self, nodes: &[u64]) {
         let places = nodes.iter().map(|node| self.place(*node));
-        let places: Vec<Option<Place>> = places.collect();
+        let places: Vec<Option<BlockPlace>> = places.collect();
         touch(places.iter().flatten().map(|place| self.words(*place)));
     }
 
     /// The place of a node; `None` if the node is not in a block.
-    fn place(&self, node: u64) -> Option<Place> {
+    fn place(&self, node: u64) -> Option<BlockPlace> {
         let own = self.places.get().and_then(|all| all.get(node as usize));
-        own.map_or(Some(Place::EMPTY), Place::of)
+        own.map_or(Some(BlockPlace::EMPTY), BlockPlace::of)
     }
 
     /// Copies the words of a block to the start of a larger one; `None` if there are too many
     /// blocks.
-    fn copied(&self, from: Place) -> Option<Place> {
+    fn copied(&self, from: BlockPlace) -> Option<BlockPlace> {
         let size = (from.len() * 2).max(MIN_WORDS);
         let start = self.len.load(Ordering::Relaxed).next_multiple_of(size);
-        let to = Place::new(start, from.len())?;
+        let to = BlockPlace::new(start, from.len())?;
         self.len.store(start + size, Ordering::Relaxed);
         let segment = start / SEGMENT_LEN;
         if self.segments.get(segment).is_none() {
@@ -166,7 +170,7 @@ impl Blocks {
         Some(to)
     }
 
-    fn words(&self, place: Place) -> &[AtomicU64] {
+    fn words(&self, place: BlockPlace) -> &[AtomicU64] {
         let segment = self.segments.get(place.start() / SEGMENT_LEN);
         let start = (place.start() % SEGMENT_LEN) as usize;
         let words = segment.and_then(|words| words.get(start..start + place.len() as usize));

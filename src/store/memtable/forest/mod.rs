@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::forest::{
     FIRST_LEVEL_SHIFT, ForestEntries, ForestEntry, ForestSpan, behind_first_level, first_level,
 };
-use blocks::{Blocks, NodeWords};
+use blocks::{AddedWords, Blocks};
 use key_set::KeySet;
 
 /// The key of a text, and the number of its document.
@@ -74,7 +74,7 @@ impl MemtableForest {
 
     fn move_to_set(&self, node: u64, blocks: &Blocks) {
         if let Ok(words) = blocks.read(node) {
-            let span = NodeSpan { node, words };
+            let span = MemtableSpan { node, words };
             span.entries().for_each(|entry| self.add_to_set(entry));
             blocks.give_up(node);
         }
@@ -94,9 +94,9 @@ impl MemtableForest {
     }
 
     /// `None` if the node is in a set.
-    fn span(&self, node: u64) -> Option<NodeSpan> {
+    fn span(&self, node: u64) -> Option<MemtableSpan> {
         let words = self.blocks.as_ref()?.read(node).ok()?;
-        Some(NodeSpan { node, words })
+        Some(MemtableSpan { node, words })
     }
 }
 
@@ -106,12 +106,12 @@ fn word_of((key, number): KeyEntry) -> u64 {
 }
 
 /// All entries of a node of the first level.
-struct NodeSpan {
+struct MemtableSpan {
     node: u64,
-    words: NodeWords,
+    words: AddedWords,
 }
 
-impl NodeSpan {
+impl MemtableSpan {
     fn entries(&self) -> impl Iterator<Item = KeyEntry> {
         let words = self.words.upper.iter().zip(&self.words.lower);
         let key = |upper| self.node << FIRST_LEVEL_SHIFT | u64::from(upper);
@@ -119,7 +119,7 @@ impl NodeSpan {
     }
 }
 
-impl ForestSpan for NodeSpan {
+impl ForestSpan for MemtableSpan {
     fn has_all_to(&self, last: u64) -> bool {
         first_level(last) == self.node
     }

@@ -36,7 +36,7 @@ struct PairRequest {
 }
 
 #[derive(Serialize)]
-pub struct Side {
+pub struct ComparedText {
     id: Option<WireId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
@@ -46,9 +46,9 @@ pub struct Side {
 
 /// The comparison of two texts. What needs a text is `None` for a document without one.
 #[derive(Serialize)]
-pub struct Comparison {
-    a: Side,
-    b: Side,
+pub struct TextComparison {
+    a: ComparedText,
+    b: ComparedText,
     pub distance: Option<u32>,
     pub resemblance: Option<Resemblance>,
     pub containment: Option<Containment>,
@@ -87,14 +87,14 @@ fn compare_sought(
     snapshot: &Snapshot,
     a: Sought,
     b: Sought,
-) -> Result<Comparison, ApiError> {
+) -> Result<TextComparison, ApiError> {
     let [a, b] = [a.resolve(server, snapshot)?, b.resolve(server, snapshot)?];
     Ok(compare_resolved(&a, &b))
 }
 
 /// Compares two texts or documents.
-pub fn compare_resolved(a: &ResolvedQuery, b: &ResolvedQuery) -> Comparison {
-    let side = |query: &ResolvedQuery| Side {
+pub fn compare_resolved(a: &ResolvedQuery, b: &ResolvedQuery) -> TextComparison {
+    let side = |query: &ResolvedQuery| ComparedText {
         id: query.id.map(WireId),
         key: query.key.clone(),
         fingerprint: query.made.map(|made| made.fingerprint),
@@ -103,7 +103,7 @@ pub fn compare_resolved(a: &ResolvedQuery, b: &ResolvedQuery) -> Comparison {
     let normaliser = Normaliser::new();
     let texts = a.text.as_deref().zip(b.text.as_deref());
     let fingerprints = a.made.zip(b.made);
-    Comparison {
+    TextComparison {
         a: side(a),
         b: side(b),
         distance: fingerprints.map(|(a, b)| a.fingerprint.distance(b.fingerprint)),

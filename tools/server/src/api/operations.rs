@@ -77,7 +77,7 @@ pub async fn settings(State(server): State<Arc<Server>>) -> Response {
 /// The form of a report.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Format {
+enum ReportFormat {
     #[default]
     Json,
     /// As `simdb-cli` prints it.
@@ -88,7 +88,7 @@ enum Format {
 #[serde(deny_unknown_fields)]
 pub struct ReportOptions {
     #[serde(default)]
-    format: Format,
+    format: ReportFormat,
 }
 
 type ReportQuery = Result<Query<ReportOptions>, QueryRejection>;
@@ -100,8 +100,8 @@ fn report(
 ) -> Result<Response, ApiError> {
     let Query(options) = options.map_err(|error| ApiError::bad_request(error.body_text()))?;
     Ok(match options.format {
-        Format::Text => with_type(text() + "\n", "text/plain; charset=utf-8"),
-        Format::Json => {
+        ReportFormat::Text => with_type(text() + "\n", "text/plain; charset=utf-8"),
+        ReportFormat::Json => {
             let mut value = json();
             ids_to_strings(&mut value);
             json_response(&value)

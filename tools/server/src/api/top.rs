@@ -26,7 +26,7 @@ pub struct TopQuery {
 }
 
 #[derive(Serialize)]
-struct Top {
+struct TopAnswer {
     documents: Vec<WireDocument>,
 }
 
@@ -49,7 +49,7 @@ pub async fn top(
     let most = move || most_copied(&shared.database.snapshot()?, limit, query.since_seconds);
     let documents = server.queries.run(most).await??;
     let documents = documents.into_iter().map(WireDocument::from).collect();
-    Ok(json_response(&Top { documents }))
+    Ok(json_response(&TopAnswer { documents }))
 }
 
 /// The documents with the most copies, with their copies.

@@ -60,7 +60,7 @@ impl GroupsQuery {
 
 /// A group of documents: its keeper and its first members.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Group {
+struct DocumentGroup {
     documents: usize,
     keeper: Reverse<DocId>,
     members: Vec<DocId>,
@@ -146,7 +146,7 @@ fn show(
 /// The largest groups so far.
 #[derive(Default)]
 pub struct Largest {
-    groups: BinaryHeap<Reverse<Group>>,
+    groups: BinaryHeap<Reverse<DocumentGroup>>,
     count: u64,
     documents: u64,
 }
@@ -180,7 +180,7 @@ impl Largest {
                 .members
                 .iter()
                 .filter(|member| member.id != cluster.keeper);
-            self.groups.push(Reverse(Group {
+            self.groups.push(Reverse(DocumentGroup {
                 documents: cluster.members.len(),
                 keeper: Reverse(cluster.keeper),
                 members: others.take(MEMBERS_SHOWN).map(|member| member.id).collect(),
@@ -216,7 +216,11 @@ fn named(document: Option<&Document>, id: DocId) -> Markup {
     parts::link(&document.map_or(DocRef::Id(id), Document::doc_ref))
 }
 
-fn show_group(words: &Words, snapshot: &Snapshot, group: &Group) -> Result<Markup, ApiError> {
+fn show_group(
+    words: &Words,
+    snapshot: &Snapshot,
+    group: &DocumentGroup,
+) -> Result<Markup, ApiError> {
     let keeper = snapshot.get(group.keeper.0)?;
     let text = keeper.as_ref().and_then(|keeper| keeper.text.as_deref());
     let mut members = Vec::new();

@@ -14,7 +14,7 @@ const SHOWN_BYTES: usize = 20_000;
 const MARK_TIME: Duration = Duration::from_millis(100);
 
 /// A part of a text, and `true` if the other text does not have it there.
-type Part<'t> = (&'t str, bool);
+type MarkedPart<'t> = (&'t str, bool);
 
 /// Both texts as HTML. What only the first has is `del`, what only the second has is `ins`.
 pub fn marked(words: &Words, a: &str, b: &str) -> [Markup; 2] {
@@ -55,7 +55,7 @@ fn shown(text: &str) -> (&str, bool) {
 }
 
 /// The parts of both texts, in text order.
-fn differences<'t>(a: &'t str, b: &'t str) -> [Vec<Part<'t>>; 2] {
+fn differences<'t>(a: &'t str, b: &'t str) -> [Vec<MarkedPart<'t>>; 2] {
     let (a_tokens, b_tokens) = (tokens(a), tokens(b));
     let deadline = Some(Instant::now() + MARK_TIME);
     let operations = capture_diff_slices_deadline(Algorithm::Myers, &a_tokens, &b_tokens, deadline);
@@ -72,7 +72,7 @@ fn differences<'t>(a: &'t str, b: &'t str) -> [Vec<Part<'t>>; 2] {
 struct Parts<'t> {
     text: &'t str,
     position: usize,
-    parts: Vec<Part<'t>>,
+    parts: Vec<MarkedPart<'t>>,
 }
 
 impl<'t> Parts<'t> {
@@ -95,20 +95,20 @@ impl<'t> Parts<'t> {
 
 /// The kind of a character: characters of one kind make a token.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum MarkKind {
     Word,
     Space,
     /// A token of its own: CJK, punctuation, symbols.
     Alone,
 }
 
-fn kind(character: char) -> Kind {
+fn kind(character: char) -> MarkKind {
     if character.is_whitespace() {
-        Kind::Space
+        MarkKind::Space
     } else if character.is_alphanumeric() && !is_written_without_spaces(character) {
-        Kind::Word
+        MarkKind::Word
     } else {
-        Kind::Alone
+        MarkKind::Alone
     }
 }
 
@@ -125,10 +125,10 @@ fn is_written_without_spaces(character: char) -> bool {
 /// The tokens of a text. Together they are the text.
 fn tokens(text: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
-    let (mut start, mut last) = (0, Kind::Alone);
+    let (mut start, mut last) = (0, MarkKind::Alone);
     for (position, character) in text.char_indices() {
         let kind = kind(character);
-        if position > start && (kind != last || kind == Kind::Alone) {
+        if position > start && (kind != last || kind == MarkKind::Alone) {
             tokens.push(&text[start..position]);
             start = position;
         }
@@ -144,7 +144,7 @@ fn tokens(text: &str) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    fn own(parts: &[Part<'_>]) -> Vec<String> {
+    fn own(parts: &[MarkedPart<'_>]) -> Vec<String> {
         parts
             .iter()
             .filter(|(_, is_own)| *is_own)
@@ -176,7 +176,7 @@ mod tests {
         for (one, other) in [("", "a b"), ("a", ""), ("same", "same"), ("a b c", "x y z")] {
             let [a, b] = differences(one, other);
             let joined =
-                |parts: &[Part<'_>]| parts.iter().map(|(part, _)| *part).collect::<String>();
+                |parts: &[MarkedPart<'_>]| parts.iter().map(|(part, _)| *part).collect::<String>();
             assert_eq!((joined(&a), joined(&b)), (one.to_owned(), other.to_owned()));
         }
     }
