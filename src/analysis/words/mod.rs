@@ -58,11 +58,7 @@ pub(crate) struct Words {
 impl Words {
     pub(crate) fn new(normaliser: &Normaliser, text: &str) -> Words {
         let stamps = Stamps::of(text);
-        let mut lexemes = lexemes(normaliser, text);
-        if !stamps.ranges.is_empty() {
-            lexemes.retain(|lexeme| !stamps.contains(lexeme.range.start));
-        }
-        let tokens = tokens(lexemes, text);
+        let tokens = tokens(lexemes(normaliser, text, &stamps.ranges), text);
         let (mut tokens, ranges): (Vec<_>, Vec<_>) = tokens.into_iter().unzip();
         NameScanner::of(text).mark(&mut tokens);
         let in_frame = |(_, range): &(_, &Range<usize>)| stamps.is_in_frame(range.start);

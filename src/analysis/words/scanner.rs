@@ -89,8 +89,13 @@ impl End {
     }
 }
 
-/// The lexemes of a text, in text order. No lexeme is empty.
-pub(crate) fn lexemes(normaliser: &Normaliser, text: &str) -> Vec<Lexeme> {
+/// The lexemes of a text outside of some passages, which are ascending, in text order. No lexeme is
+/// empty.
+pub(crate) fn lexemes(
+    normaliser: &Normaliser,
+    text: &str,
+    passages: &[Range<usize>],
+) -> Vec<Lexeme> {
     let mut scanner = Scanner {
         normaliser,
         text,
@@ -102,9 +107,11 @@ pub(crate) fn lexemes(normaliser: &Normaliser, text: &str) -> Vec<Lexeme> {
         lexemes: Vec::with_capacity(text.len() / 6 + 4),
     };
     scanner.begin_line();
-    while scanner.at < text.len() {
-        scanner.next();
+    for passage in passages {
+        scanner.scan_until(passage.start);
+        scanner.skip_until(passage.end);
     }
+    scanner.scan_until(text.len());
     scanner.lexemes
 }
 
@@ -125,6 +132,26 @@ pub(super) struct Scanner<'t> {
 impl Scanner<'_> {
     pub(super) fn rest(&self) -> &str {
         &self.text[self.at..]
+    }
+
+    /// Scans the text before a position. No lexeme goes beyond it.
+    fn scan_until(&mut self, end: usize) {
+        let whole = self.text;
+        self.text = &whole[..end];
+        while self.at < end {
+            self.next();
+        }
+        self.text = whole;
+    }
+
+    /// Leaves out the text before a position. A sentence begins behind it.
+    fn skip_until(&mut self, end: usize) {
+        self.at = end;
+        self.before = Break::Sentence;
+        if self.text[..end].ends_with('\n') {
+            self.line = end;
+            self.begin_line();
+        }
     }
 
     fn next(&mut self) {
@@ -338,7 +365,7 @@ mod tests {
         ] {
             let text = piece.repeat((1 << 18) / piece.len());
             let start = Instant::now();
-            lexemes(&normaliser, &text);
+            lexemes(&normaliser, &text, &[]);
             assert!(start.elapsed() < Duration::from_secs(5), "{piece:?}");
         }
     }

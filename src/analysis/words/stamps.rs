@@ -133,11 +133,6 @@ impl Stamps {
         stamps
     }
 
-    /// Returns `true` if a position is in a passage.
-    pub fn contains(&self, at: usize) -> bool {
-        self.ranges.iter().any(|range| range.contains(&at))
-    }
-
     /// Returns `true` if a position is in a line or a sentence about the page.
     pub fn is_in_frame(&self, at: usize) -> bool {
         self.frames.iter().any(|range| range.contains(&at))
