@@ -6,6 +6,18 @@ use crate::analysis::words::scanner::Break;
 use crate::analysis::words::tokens::Token;
 use crate::analysis::words::weights::Weights;
 
+/// Words by which the order of items counts.
+const ORDERS: [&str; 8] = [
+    "respectively",
+    "resp",
+    "order",
+    "ranked",
+    "分别",
+    "依次",
+    "顺序",
+    "先后",
+];
+
 /// The state of a token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum CoverState {
@@ -70,6 +82,7 @@ impl<'s> Sides<'s> {
             sides.find_insertions(side);
             sides.weigh_scattered(side);
         }
+        sides.weigh_moved_ends();
         if weights.are_ends_free {
             sides.forgive_ends();
         }
@@ -184,6 +197,17 @@ impl<'s> Sides<'s> {
 
 pub(super) fn is_conjunction(token: &Token) -> bool {
     matches!(&*token.key, "and" | "or" | "和" | "或")
+}
+
+/// Returns `true` for a sentence with items whose order carries no sense: "cats, dogs and birds".
+/// Of two parallel lists the order counts, and where the sentence names it.
+pub(super) fn is_enumeration(sentence: &[Token]) -> bool {
+    let commas = sentence[1..].iter();
+    let commas = commas.filter(|token| token.before == Break::Clause).count();
+    let conjunctions = sentence.iter().filter(|token| is_conjunction(token));
+    let is_parallel = conjunctions.clone().count() > 1 && commas > 1;
+    let is_ordered = |token: &Token| ORDERS.contains(&&*token.text);
+    commas > 0 && conjunctions.count() > 0 && !is_parallel && !sentence.iter().any(is_ordered)
 }
 
 /// The content words of tokens, times two: a CJK character counts as half a word.

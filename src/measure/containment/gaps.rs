@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::MIN_REPLACED;
-use super::cover::{Sides, half_words, is_conjunction};
+use super::cover::{Sides, half_words, is_conjunction, is_enumeration};
 use super::matching::MAX_ITEM_TOKENS;
 use crate::analysis::words::lexicon::{Class, Lexicon};
 use crate::analysis::words::scanner::{Break, End};
@@ -18,6 +18,9 @@ const MAX_INSERTED_TOKENS: usize = 16;
 
 /// A light word that the other text has at most six tokens away stands in another order.
 const DISPLACED: usize = 6;
+
+/// The end of a clause that the other text has at most six tokens away has moved.
+const MAX_MOVED_END: usize = 6;
 
 /// The fewest content words of a sentence. A shorter clause is taken for a title.
 const MIN_SENTENCE_WORDS: usize = 5;
@@ -264,6 +267,36 @@ impl Sides<'_> {
         }
     }
 
+    /// Weighs the words of a text behind which a clause ends, while it ends a few words away in the
+    /// other text: "Ann left Bob. Called the police.", "Ann left. Bob called the police."
+    pub(super) fn weigh_moved_ends(&mut self) {
+        let others = self.tokens[1];
+        // The words behind an end that the other text does not have there, of both texts.
+        let mut ends = [None; 2];
+        for at in 1..self.tokens[0].len() {
+            let (last, next) = (self.counterpart(0, at - 1), self.counterpart(0, at));
+            let Some(place) = next.filter(|place| last.is_some_and(|last| last + 1 == *place))
+            else {
+                continue;
+            };
+            let side = match (self.tokens[0][at].before, others[place].before) {
+                // A text may be wrapped anywhere.
+                (Break::None, Break::None | Break::Line) | (Break::Line, Break::None) => continue,
+                (_, Break::None) => 0,
+                (Break::None, _) => 1,
+                _ => {
+                    ends = [None; 2];
+                    continue;
+                }
+            };
+            ends[side] = Some(at);
+            if ends[1 - side].is_some_and(|other| at - other <= MAX_MOVED_END) {
+                self.losses[0][at] = self.losses[0][at].max(MIN_REPLACED);
+                self.losses[1][place] = self.losses[1][place].max(MIN_REPLACED);
+            }
+        }
+    }
+
     /// Returns `true` for the conjunction of an enumeration, which stands before the last item.
     fn is_conjunction_of_items(&self, side: usize, at: usize) -> bool {
         is_conjunction(&self.tokens[side][at]) && self.is_item_of_enumeration(side, at)
@@ -271,9 +304,7 @@ impl Sides<'_> {
 
     /// Returns `true` for a token of an enumeration, whose items may stand in another order.
     fn is_item_of_enumeration(&self, side: usize, at: usize) -> bool {
-        let sentence = &self.tokens[side][self.sentence(side, at)];
-        let has_comma = (sentence[1..].iter()).any(|token| token.before == Break::Clause);
-        has_comma && sentence.iter().any(is_conjunction)
+        is_enumeration(&self.tokens[side][self.sentence(side, at)])
     }
 
     /// Returns `true` if a token is in a sentence, to whose end a word adds a fact, and not in a
@@ -315,7 +346,9 @@ impl Sides<'_> {
         if is_noun && ends_clause && halves > 0 || tokens.iter().any(Token::is_turn) {
             return true;
         }
-        let is_phrase = is_sentence || ends_clause && tokens.first().is_some_and(Token::is_light);
+        // A possessor is another person: a doctor, a doctor's son.
+        let begins_phrase = |token: &Token| token.is_light() && token.text != "s";
+        let is_phrase = is_sentence || ends_clause && tokens.first().is_some_and(begins_phrase);
         halves > 0 && halves.div_ceil(2) <= MAX_QUALIFIER_WORDS && !is_phrase
     }
 }

@@ -8,7 +8,7 @@ use foldhash::fast::FixedState;
 
 use super::Equality;
 use super::align::align;
-use super::cover::{CoverState, Sides, is_conjunction};
+use super::cover::{CoverState, Sides, is_conjunction, is_enumeration};
 use super::forgive::{MAX_GLUED, forgiven, is_glued};
 use crate::analysis::words::lexicon::Class;
 use crate::analysis::words::scanner::Break;
@@ -63,9 +63,14 @@ impl Sides<'_> {
     }
 
     /// Returns `true` if sentences belong to speakers, questions or headings: each text has two of
-    /// them, before a colon at the start of a line or of a sentence.
+    /// them, before a colon at the start of a line or of a sentence, or has two answers of a word.
     fn has_labels(&self) -> bool {
         [0, 1].into_iter().all(|side| {
+            let units = self.units(side, Break::Line);
+            let answers = units.iter().filter(|unit| unit.len() == 1);
+            if answers.count() >= 2 {
+                return true;
+            }
             let labels = (0..self.tokens[side].len()).filter(|at| self.tokens[side][*at].is_label);
             let mut labels =
                 labels.filter(|at| at - self.sentence_start(side, *at) < MAX_LABEL_TOKENS);
@@ -228,12 +233,8 @@ impl Sides<'_> {
         // The items around: commas and a conjunction within one sentence.
         let from = self.sentence(side, run.start).start;
         let to = self.sentence(side, run.end - 1).end;
-        let commas = (from + 1..to)
-            .filter(|at| tokens[*at].before == Break::Clause)
-            .count();
-        let has_and = (from..to).any(is_and);
         let is_first = !(from + 1..run.end).any(|at| tokens[at].before == Break::Clause);
-        precedes && (follows || is_first) && commas > 0 && has_and
+        precedes && (follows || is_first) && is_enumeration(&tokens[from..to])
     }
 
     /// Matches tokens in one place of the texts that are other forms of one word.
