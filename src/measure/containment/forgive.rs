@@ -94,11 +94,33 @@ pub(super) fn is_misspelled_as(weights: &Weights, right: &Token, wrong: &Token) 
     if wrong.class == Class::Number {
         return is_misread(&wrong.text, &right.text);
     }
-    let is_right_rare = weights.is_rare(&right.key) && right.text.len() < MIN_LETTERS_OF_TWO;
-    if !weights.is_rare(&wrong.text) || is_right_rare {
+    if !weights.is_rare(&wrong.text) {
         return false;
     }
-    has_few_wrong_letters(&right.text, &wrong.text)
+    // Two rare words may be two terms: nifedipine, nimodipine.
+    let is_slip = || right.text.len() >= MIN_LETTERS_OF_TWO && is_slip(&right.text, &wrong.text);
+    has_few_wrong_letters(&right.text, &wrong.text) && (!weights.is_rare(&right.key) || is_slip())
+}
+
+/// Returns `true` if two words have the same letters in another order or another number, or if the
+/// second word lacks one letter.
+fn is_slip(right: &str, wrong: &str) -> bool {
+    let letters = |word: &str| {
+        let mut letters = word.as_bytes().to_vec();
+        letters.sort_unstable();
+        letters
+    };
+    let distinct = |word: &str| {
+        let mut letters = word.as_bytes().to_vec();
+        letters.dedup();
+        letters
+    };
+    let lacks_one = || {
+        let common = right.bytes().zip(wrong.bytes());
+        let start = common.take_while(|(a, b)| a == b).count();
+        right.get(start + 1..) == wrong.get(start..)
+    };
+    letters(right) == letters(wrong) || distinct(right) == distinct(wrong) || lacks_one()
 }
 
 /// Returns `true` if a word is another one with digits in the place of letters of their shape:
