@@ -277,6 +277,7 @@ impl Scanner<'_> {
         }
         let found = match c {
             '\n' | '\r' => self.end_of_line(),
+            '.' if self.is_behind_label() => Break::Clause,
             '.' | '!' | '?' | '…' if !is_letter_or_digit(after) => Break::Sentence,
             '。' | '！' | '？' | '．' | '｡' | '।' | '؟' => Break::Sentence,
             ',' | ';' | ':' | '，' | '；' | '：' | '、' | '､' | '،' | '؛' | '|' => {
@@ -304,6 +305,19 @@ impl Scanner<'_> {
             self.line = end;
             self.begin_line();
         }
+    }
+
+    /// Returns `true` behind the number of an item, which belongs to the item: "1. Open the door."
+    fn is_behind_label(&self) -> bool {
+        let begins_line = |at: usize| self.text[self.line..at].trim_start().is_empty();
+        let last = self.lexemes.last();
+        last.is_some_and(|last| {
+            last.kind == Kind::Number
+                && last.range.end == self.at
+                && self.line <= last.range.start
+                && begins_line(last.range.start)
+                && self.rest()[1..].trim_start_matches(' ').len() + 1 < self.rest().len()
+        })
     }
 
     /// Lines of code without a blank line between them are one sentence: none of them may stand

@@ -71,6 +71,13 @@ impl Token {
     /// Returns `true` if two tokens with one key are equal. The forms of a name are other names:
     /// Robert, Roberts.
     pub fn is_equal_form(&self, other: &Token) -> bool {
+        // In a text of capital letters nothing tells the name from the word.
+        let is_word = |token: &Token| !token.is_name && !token.is_capital;
+        if (is_word(self) && other.is_name || is_word(other) && self.is_name)
+            && NAMES_OF_CAPITALS.contains(&&*self.text)
+        {
+            return false;
+        }
         let is_plain = !(self.is_name || other.is_name) || self.class == Class::Number;
         // "attacked" and "attacking" are two sides.
         let is_of_one_side = self.text.ends_with("ing") == other.text.ends_with("ing");
@@ -104,15 +111,24 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usiz
     }
     let is_english = 2 * cutter.english > cutter.words;
     for (token, range) in &mut cutter.tokens {
+        let piece = &text[range.clone()];
+        // 3125 in English, and a decimal in many other languages.
+        if !is_english && cutter.words > 0 && number::is_ambiguous(piece) {
+            token.text = piece.into();
+            token.key = piece.into();
+        }
         token.is_english = is_english;
         token.has_accents = cutter.has_accents;
-        token.is_capital = text[range.clone()].starts_with(char::is_uppercase);
+        token.is_capital = piece.starts_with(char::is_uppercase);
     }
     cutter.tokens
 }
 
 /// A longer run of Chinese numerals is no number.
 const MAX_NUMERALS: usize = 32;
+
+/// Words of grammar that are names in capital letters.
+const NAMES_OF_CAPITALS: [&str; 4] = ["us", "who", "it", "aids"];
 
 /// Verbs that are also the past form of another verb.
 const HOMOGRAPHS: [&str; 8] = [
@@ -135,6 +151,19 @@ fn is_traditional(lexeme: &Lexeme, text: &str) -> bool {
         && original
             .zip(lexeme.text.chars())
             .any(|(one, other)| one != other)
+}
+
+/// Returns `true` for a unit that in other letters is another unit: mW and MW, Mb and MB.
+fn is_unit_by_case(piece: &str) -> bool {
+    match piece.as_bytes() {
+        [
+            b'm',
+            b'W' | b'V' | b'A' | b'J' | b'N' | b'F' | b'T' | b'P' | b'S' | b'H',
+            rest @ ..,
+        ] => rest.len() <= 1 && rest.iter().all(u8::is_ascii_lowercase),
+        [b'K' | b'M' | b'G' | b'T', b'b'] => true,
+        _ => false,
+    }
 }
 
 struct Cutter {
@@ -206,6 +235,11 @@ impl Cutter {
         let word = &lexeme.text;
         if self.magnitude(lexeme) {
             return;
+        }
+        if is_unit_by_case(piece) && self.is_after_number() {
+            let unit = SmolStr::from(piece);
+            let range = lexeme.range.clone();
+            return self.push_token(range, Class::Word, unit.clone(), unit, lexeme.before);
         }
         let after_apostrophe = lexeme.range.start > 0
             && text[..lexeme.range.start].ends_with(APOSTROPHES)
