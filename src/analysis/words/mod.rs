@@ -6,6 +6,7 @@
 //! | `code` | recognises lines of code, in which every mark counts |
 //! | `stamps` | finds passages without information: stamps, credits, marks of truncation |
 //! | `tokens` | gives each piece its class and its key: `names`, `english`, `folding` |
+//! | `values` | gives the forms of a price, a date, a time and an ordinal the same tokens |
 //! | `lexicon` | the words that a comparison treats in a particular way |
 //! | `weights` | the information of a word |
 //! | `vocabulary` | the words of many texts, each word once: `spellings` |
@@ -24,6 +25,7 @@ pub(crate) mod spellings;
 pub(crate) mod stamps;
 mod symbols;
 pub(crate) mod tokens;
+mod values;
 pub(crate) mod vocabulary;
 pub(crate) mod weights;
 

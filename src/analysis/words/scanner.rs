@@ -15,6 +15,16 @@ use crate::text::{Normaliser, is_cjk, is_letter_or_digit, is_mark};
 /// At most 4 bytes of spaces are typography between two CJK characters.
 const MAX_CJK_GAP_BYTES: usize = 4;
 
+/// Titles before a name, in their short forms.
+const TITLES: [&str; 11] = [
+    "mr", "mrs", "ms", "dr", "prof", "gen", "sen", "gov", "capt", "lt", "rev",
+];
+
+/// The short forms of the names of months.
+const SHORT_MONTHS: [&str; 12] = [
+    "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec",
+];
+
 /// The token for the end of an indented block of code.
 const BLOCK_END: &str = "⇤";
 
@@ -278,6 +288,7 @@ impl Scanner<'_> {
         let found = match c {
             '\n' | '\r' => self.end_of_line(),
             '.' if self.is_behind_label() => Break::Clause,
+            '.' if self.is_behind_abbreviation(end) => Break::None,
             '.' | '!' | '?' | '…' if !is_letter_or_digit(after) => Break::Sentence,
             '。' | '！' | '？' | '．' | '｡' | '।' | '؟' => Break::Sentence,
             ',' | ';' | ':' | '，' | '；' | '：' | '、' | '､' | '،' | '؛' | '|' => {
@@ -317,6 +328,17 @@ impl Scanner<'_> {
                 && self.line <= last.range.start
                 && begins_line(last.range.start)
                 && self.rest()[1..].trim_start_matches(' ').len() + 1 < self.rest().len()
+        })
+    }
+
+    /// Returns `true` behind the short form of a title before a name, or of a month before a day.
+    fn is_behind_abbreviation(&self, end: usize) -> bool {
+        let next = self.text[end..].trim_start_matches(' ').chars().next();
+        let last = self.lexemes.last().filter(|last| last.range.end == self.at);
+        last.zip(next).is_some_and(|(last, next)| {
+            let word = &*last.text;
+            TITLES.contains(&word) && next.is_uppercase()
+                || SHORT_MONTHS.contains(&word) && next.is_ascii_digit()
         })
     }
 

@@ -9,6 +9,7 @@ use super::folding::folded;
 use super::lexicon::{Class, Lexicon};
 use super::number;
 use super::scanner::{Break, End, Kind, Lexeme, has_small_letters};
+use super::values;
 use crate::text::{is_cjk, is_mark};
 
 /// A word, a number, a symbol, or a CJK character or listed word of CJK characters.
@@ -121,6 +122,7 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usiz
         token.has_accents = cutter.has_accents;
         token.is_capital = piece.starts_with(char::is_uppercase);
     }
+    values::unify(&mut cutter.tokens, text);
     cutter.tokens
 }
 
@@ -133,6 +135,11 @@ const NAMES_OF_CAPITALS: [&str; 4] = ["us", "who", "it", "aids"];
 /// Verbs that are also the past form of another verb.
 const HOMOGRAPHS: [&str; 8] = [
     "found", "saw", "wound", "bound", "ground", "fell", "lay", "felt",
+];
+
+/// Pronouns and adverbs behind which an apostrophe and an s are the verb "is".
+const BEFORE_IS: [&str; 10] = [
+    "it", "he", "she", "that", "there", "here", "what", "where", "who", "how",
 ];
 
 /// The things that Roman numerals count at the start of a sentence.
@@ -164,6 +171,13 @@ fn is_unit_by_case(piece: &str) -> bool {
         [b'K' | b'M' | b'G' | b'T', b'b'] => true,
         _ => false,
     }
+}
+
+/// Returns `true` for a magnitude that is written apart from its number: 1500 亿.
+fn is_spaced_magnitude(text: &str) -> bool {
+    let mut characters = text.chars();
+    matches!(characters.next(), Some('万' | '亿'))
+        && !matches!(characters.next(), Some('能' | '一' | '分' | '里' | '物'))
 }
 
 struct Cutter {
@@ -324,7 +338,14 @@ impl Cutter {
     fn contraction(&mut self, lexeme: &Lexeme) -> bool {
         let verb = match &*lexeme.text {
             "s" => {
-                self.push(lexeme, Class::Light, lexeme.text.clone());
+                let before = self.tokens.last().map(|(token, _)| &*token.text);
+                let is_pronoun = before.is_some_and(|before| BEFORE_IS.contains(&before));
+                let (class, word) = match before {
+                    Some("let") => (Class::Turn, "us"),
+                    _ if is_pronoun => (self.lexicon.class("is"), "is"),
+                    _ => (Class::Light, "s"),
+                };
+                self.push(lexeme, class, word);
                 return true;
             }
             "re" => "are",
@@ -446,7 +467,7 @@ impl Cutter {
             let (length, class, token) = if let Some(power) =
                 rest.chars().next().and_then(number::magnitude)
                 && before == Break::None
-                && (lexeme.is_joined || at > 0)
+                && (lexeme.is_joined || at > 0 || is_spaced_magnitude(rest))
                 && self.is_after_number()
                 && self.scale_last(power, lexeme)
             {
