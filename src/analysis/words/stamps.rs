@@ -32,6 +32,14 @@ pub(crate) const MAX_UNIT_BYTES: usize = 512;
 /// The letters of the names in a credit.
 const MAX_CREDIT_LETTERS: usize = 24;
 
+/// The name of a site has at most five words, or ten letters in Chinese.
+const MAX_SITE_WORDS: usize = 5;
+const MAX_SITE_LETTERS: usize = 10;
+
+/// The fewest words of a headline before the name of a site, and the fewest CJK characters.
+const MIN_HEADLINE_WORDS: usize = 4;
+const MIN_HEADLINE_LETTERS: usize = 8;
+
 /// The titles in credits without a colon: （记者张华）.
 const REPORTERS: [&str; 5] = ["记者", "記者", "摄影", "通讯员", "责编"];
 
@@ -54,6 +62,8 @@ struct Wording {
     units: Vec<&'static str>,
     wires: HashSet<&'static str, FixedState>,
     sites: HashSet<&'static str, FixedState>,
+    papers: HashSet<&'static str, FixedState>,
+    endings: Vec<&'static str>,
 }
 
 impl Wording {
@@ -81,9 +91,15 @@ impl Wording {
                 "unit" => wording.units.extend(entries),
                 "wire" => wording.wires.extend(entries),
                 "site" => wording.sites.extend(entries),
+                "paper" => wording.papers.extend(entries),
+                "ending" => wording.endings.extend(entries),
                 _ => {}
             }
         }
+        // The end of a longer mark may be a mark.
+        wording
+            .truncations
+            .sort_by_key(|mark| std::cmp::Reverse(mark.len()));
         wording
     }
 }
@@ -128,6 +144,11 @@ impl Stamps {
         // A text of such passages alone is about them.
         if body.range.is_empty() {
             return Self::default();
+        }
+        let headline = body.text().lines().next().unwrap_or_default();
+        if let Some(at) = site(headline) {
+            let start = body.range.start;
+            stamps.push(start + at..start + headline.len(), false);
         }
         stamps.ranges.sort_by_key(|range| range.start);
         stamps
@@ -184,7 +205,7 @@ impl Stamps {
         let stamp = || (line > 0 && is_stamp(&tail[line..])).then_some(line);
         let start = match frame.or_else(stamp) {
             Some(at) => at,
-            None => match truncation(tail) {
+            None => match truncation(tail).or_else(|| rest_note(tail)) {
                 Some(at) => {
                     self.is_truncated = true;
                     at
@@ -326,12 +347,56 @@ fn repost(head: &str) -> Option<usize> {
     if let Some(mark) = mark {
         return Some(mark.len());
     }
+    if let Some(length) = edition(head) {
+        return Some(length);
+    }
     if !head.starts_with("RT @") && !head.starts_with("//@") {
         return None;
     }
     let head = &head[..floor(head, 64)];
     let end = head.find([':', '：'])?;
     Some(end + head[end..].chars().next().map_or(0, char::len_utf8))
+}
+
+/// The length of the mark of another edition of a report: "UPDATE 2-".
+fn edition(head: &str) -> Option<usize> {
+    let mut marks = ["UPDATE ", "WRAPUP ", "REFILE", "CORRECTED"].into_iter();
+    let rest = marks.find_map(|mark| head.strip_prefix(mark))?;
+    let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    rest.starts_with('-').then(|| head.len() - rest.len() + 1)
+}
+
+/// The start of the name of a site behind a headline: " | The Daily Post", _新浪新闻.
+fn site(line: &str) -> Option<usize> {
+    if line.len() > MAX_UNIT_BYTES {
+        return None;
+    }
+    let separators = [" | ", " - ", " – ", " — ", "_", "｜", "-"];
+    let found = separators
+        .into_iter()
+        .filter_map(|separator| Some((line.rfind(separator)?, separator)));
+    let (at, separator) = found.max_by_key(|(at, separator)| at + separator.len())?;
+    let (headline, name) = (&line[..at], &line[at + separator.len()..]);
+    let wording = Wording::builtin();
+    let is_site = match name.chars().any(is_cjk) {
+        true => {
+            name.chars().count() <= MAX_SITE_LETTERS
+                && wording.endings.iter().any(|ending| name.ends_with(ending))
+        }
+        false => {
+            let mut words = name.split(' ');
+            let is_name = |word: &str| word.starts_with(|c: char| c.is_uppercase());
+            separator.len() > 1
+                && words.clone().count() <= MAX_SITE_WORDS
+                && words
+                    .clone()
+                    .all(|word| is_name(word) || matches!(word, "of" | "the"))
+                && words.any(|word| wording.papers.contains(&*word.to_lowercase()))
+        }
+    };
+    let is_headline = headline.split(' ').count() >= MIN_HEADLINE_WORDS
+        || headline.chars().filter(|c| is_cjk(*c)).count() >= MIN_HEADLINE_LETTERS;
+    (is_site && is_headline).then_some(at)
 }
 
 /// The start of credits in brackets at the tail: （记者…）, （编辑：…）.
@@ -402,7 +467,20 @@ fn dateline(head: &str) -> Option<usize> {
 }
 
 fn has_ellipsis(text: &str) -> bool {
+    let text = text.trim_end_matches([']', ')', '）', '】']);
     text.ends_with("...") || text.ends_with('…')
+}
+
+/// The start of a note on the rest of the text at the tail: [...], [+1824 chars].
+fn rest_note(tail: &str) -> Option<usize> {
+    let inner = tail.strip_suffix([']', ')', '）', '】'])?;
+    let at = inner.rfind(['[', '(', '（', '【'])?;
+    let note = inner[at..].trim_start_matches(['[', '(', '（', '【']);
+    let count = note
+        .strip_prefix('+')
+        .and_then(|note| note.strip_suffix(" chars"));
+    let is_count = count.is_some_and(|count| count.bytes().all(|byte| byte.is_ascii_digit()));
+    (matches!(note, "..." | "…") || is_count).then_some(at)
 }
 
 /// The start of an invitation to read on at the tail: behind an ellipsis, in brackets, or on a line
