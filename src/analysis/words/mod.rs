@@ -7,6 +7,7 @@
 //! | `stamps` | finds passages without information: stamps, credits, marks of truncation |
 //! | `tokens` | gives each piece its class and its key: `names`, `english`, `folding` |
 //! | `values` | gives the forms of a price, a date, a time and an ordinal the same tokens |
+//! | `repeats` | marks what tells nothing more: repeated sentences, numbers of items |
 //! | `lexicon` | the words that a comparison treats in a particular way |
 //! | `weights` | the information of a word |
 //! | `vocabulary` | the words of many texts, each word once: `spellings` |
@@ -20,6 +21,7 @@ pub(crate) mod lexicon;
 mod names;
 mod number;
 mod pieces;
+mod repeats;
 pub(crate) mod scanner;
 pub(crate) mod spellings;
 pub(crate) mod stamps;
@@ -40,6 +42,7 @@ use crate::text::Normaliser;
 pub(crate) use key_filter::KeyFilter;
 use lexicon::Class;
 use names::NameScanner;
+use repeats::{mark_numbers_of_items, mark_repeated};
 use scanner::lexemes;
 use stamps::Stamps;
 use tokens::{Token, tokens};
@@ -68,6 +71,8 @@ impl Words {
             token.is_in_frame = true;
             token.is_name = false;
         }
+        mark_repeated(&mut tokens);
+        mark_numbers_of_items(&mut tokens, &ranges, text);
         if let Some(last) = tokens.last_mut().filter(|_| stamps.is_truncated) {
             last.is_cut = true;
         }

@@ -3,6 +3,7 @@
 //! Normalisation removes symbols, signs and the ends of clauses, which turn the sense of a text. So
 //! the text is scanned as it is, and each lexeme is normalised alone.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use smol_str::{SmolStr, StrExt, ToSmolStr};
@@ -14,6 +15,9 @@ use crate::text::{Normaliser, is_cjk, is_letter_or_digit, is_mark};
 
 /// At most 4 bytes of spaces are typography between two CJK characters.
 const MAX_CJK_GAP_BYTES: usize = 4;
+
+/// A narrower line is not wrapped: it may be a verse. A CJK character takes two columns.
+const MIN_WRAPPED_COLUMNS: usize = 32;
 
 /// Titles before a name, in their short forms.
 const TITLES: [&str; 11] = [
@@ -113,6 +117,7 @@ pub(crate) fn lexemes(
         line: 0,
         code: Code::default(),
         has_small_letters: has_small_letters(text),
+        longest_line: OnceCell::new(),
         before: Break::Sentence,
         lexemes: Vec::with_capacity(text.len() / 6 + 4),
     };
@@ -134,6 +139,8 @@ pub(super) struct Scanner<'t> {
     code: Code,
     /// `false` if most letters are capitals.
     pub(super) has_small_letters: bool,
+    /// The columns of the longest line.
+    longest_line: OnceCell<usize>,
     /// The largest break since the last lexeme.
     before: Break,
     lexemes: Vec<Lexeme>,
@@ -209,7 +216,10 @@ impl Scanner<'_> {
         let mut end = self.at;
         let mut gap = 0;
         for c in self.rest().chars() {
-            let is_space = c == ' ' || c == '\u{3000}' || is_format(c);
+            let is_space = c == ' '
+                || c == '\u{3000}'
+                || is_format(c)
+                || c == '\n' && self.is_wrapped_at(end + gap);
             if is_cjk(c) || gap == 0 && is_mark(c) {
                 end += gap + c.len_utf8();
                 gap = 0;
@@ -221,6 +231,16 @@ impl Scanner<'_> {
         }
         let text = self.normaliser.letters(&self.text[self.at..end]);
         self.push(end, text, Kind::Cjk);
+    }
+
+    /// Returns `true` for a line of CJK characters that is wrapped: no line of the text is longer.
+    fn is_wrapped_at(&self, end: usize) -> bool {
+        let columns = |c: char| if c.is_ascii() { 1 } else { 2 };
+        let width = |line: &str| line.trim_end().chars().map(columns).sum::<usize>();
+        let start = self.text[..end].rfind('\n').map_or(0, |at| at + 1);
+        let own = width(&self.text[start..end]);
+        let longest = || self.text.lines().map(width).max().unwrap_or(0);
+        own >= MIN_WRAPPED_COLUMNS && *self.longest_line.get_or_init(longest) <= own + 3
     }
 
     fn number(&mut self, end: usize) {

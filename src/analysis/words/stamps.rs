@@ -265,15 +265,19 @@ fn is_frame(unit: &str, is_line: bool) -> bool {
         || (Wording::builtin().notices.iter()).any(|notice| lower.trim_start().starts_with(notice))
 }
 
-/// Returns `true` for the way to a page: "Home > News > Article".
+/// Returns `true` for the way to a page, "Home > News > Article", and for the menu of a site.
 fn is_trail(unit: &str) -> bool {
-    let pages = || unit.split(['>', '»', '›']);
+    let pages = || unit.split(['>', '»', '›', '|']);
     let has_words = |page: &str| page.contains(char::is_alphabetic);
     let first = pages().next().unwrap_or_default().trim();
     pages().count() >= 3
         && Wording::builtin().sites.contains(first)
         && pages().all(has_words)
-        && unit.split_whitespace().count() <= MAX_TRAIL_WORDS
+        && unit
+            .split_whitespace()
+            .filter(|word| has_words(word))
+            .count()
+            <= MAX_TRAIL_WORDS
         && !unit.contains(|c: char| c.is_numeric() || matches!(c, '=' | '<' | '(' | '.'))
 }
 
