@@ -2,7 +2,8 @@
 //!
 //! | file | responsibility |
 //! |---|---|
-//! | `scanner` | cuts a text into words, numbers and symbols: `number`, `pieces`, `symbols` |
+//! | `entities` | replaces the entities of HTML |
+//! | `scanner` | cuts a text into words, numbers and symbols: `number`, `pieces`, `symbols`, `markup` |
 //! | `code` | recognises lines of code, in which every mark counts |
 //! | `stamps` | finds passages without information: stamps, credits, marks of truncation |
 //! | `tokens` | gives each piece its class and its key: `names`, `english`, `folding` |
@@ -15,9 +16,11 @@
 
 mod code;
 pub(crate) mod english;
+mod entities;
 mod folding;
 mod key_filter;
 pub(crate) mod lexicon;
+mod markup;
 mod names;
 mod number;
 mod pieces;
@@ -39,6 +42,7 @@ use std::ops::Range;
 use foldhash::fast::FixedState;
 
 use crate::text::Normaliser;
+use entities::Decoded;
 pub(crate) use key_filter::KeyFilter;
 use lexicon::Class;
 use names::NameScanner;
@@ -62,6 +66,17 @@ pub(crate) struct Words {
 
 impl Words {
     pub(crate) fn new(normaliser: &Normaliser, text: &str) -> Words {
+        let decoded = Decoded::new(text);
+        let mut words = Self::of_decoded(normaliser, &decoded.text);
+        if decoded.has_entities() {
+            for range in &mut words.ranges {
+                *range = decoded.place(range.start)..decoded.place(range.end);
+            }
+        }
+        words
+    }
+
+    fn of_decoded(normaliser: &Normaliser, text: &str) -> Words {
         let stamps = Stamps::of(text);
         let tokens = tokens(lexemes(normaliser, text, &stamps.ranges), text);
         let (mut tokens, ranges): (Vec<_>, Vec<_>) = tokens.into_iter().unzip();

@@ -9,6 +9,7 @@ use std::ops::Range;
 use smol_str::{SmolStr, StrExt, ToSmolStr};
 
 use super::code::{Code, CodeLine};
+use super::markup::Tag;
 use super::number;
 use super::pieces::{address, end_of_address, end_of_word, is_format, is_part};
 use crate::text::{Normaliser, is_cjk, is_letter_or_digit, is_mark};
@@ -64,6 +65,8 @@ pub(crate) enum Kind {
     Number,
     /// A sign with a meaning.
     Symbol,
+    /// A tag of HTML.
+    Markup,
 }
 
 /// A piece of a text.
@@ -286,6 +289,21 @@ impl Scanner<'_> {
 
     /// A character that is neither a letter nor a digit.
     fn mark(&mut self, c: char) {
+        if c == '<'
+            && !self.code.is_code
+            && let Some(tag) = Tag::at(self.rest())
+        {
+            let end = self.at + tag.len;
+            if tag.is_block {
+                self.before = self.before.max(Break::Line);
+            }
+            let text = self.rest()[..tag.len].to_lowercase();
+            self.push(end, text, Kind::Markup);
+            if tag.is_block {
+                self.before = Break::Line;
+            }
+            return;
+        }
         if let Some((symbol, end)) = self.symbol(c) {
             self.push(end, symbol, Kind::Symbol);
             return;

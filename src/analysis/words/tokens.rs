@@ -103,6 +103,7 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usiz
             Kind::Word => cutter.word(lexeme, text, is_followed),
             Kind::Cjk => cutter.cjk(lexeme, text),
             Kind::Number => cutter.number(lexeme),
+            Kind::Markup => cutter.push(lexeme, Class::Light, lexeme.text.clone()),
             Kind::Symbol => cutter.push(lexeme, Class::Symbol, lexeme.text.clone()),
         }
         if let Some((last, _)) = cutter.tokens.last_mut() {

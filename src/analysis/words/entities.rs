@@ -1,0 +1,112 @@
+//! Entities of HTML in a text: `&amp;`, `&nbsp;`, `&#8217;`.
+
+use std::borrow::Cow;
+
+/// The entities that programs write.
+const ENTITIES: [(&str, char); 20] = [
+    ("amp", '&'),
+    ("lt", '<'),
+    ("gt", '>'),
+    ("quot", '"'),
+    ("apos", '\''),
+    ("nbsp", '\u{a0}'),
+    ("hellip", '…'),
+    ("mdash", '—'),
+    ("ndash", '–'),
+    ("lsquo", '‘'),
+    ("rsquo", '’'),
+    ("ldquo", '“'),
+    ("rdquo", '”'),
+    ("middot", '·'),
+    ("bull", '•'),
+    ("copy", '©'),
+    ("reg", '®'),
+    ("trade", '™'),
+    ("euro", '€'),
+    ("pound", '£'),
+];
+
+/// The longest entity, without its first and its last character.
+const MAX_NAME_BYTES: usize = 8;
+
+/// A text without entities, and the places of its bytes in the text with them.
+pub(super) struct Decoded<'t> {
+    pub text: Cow<'t, str>,
+    /// For each entity the ends of its character and of the entity, ascending.
+    ends: Vec<(usize, usize)>,
+}
+
+impl<'t> Decoded<'t> {
+    pub fn new(text: &'t str) -> Self {
+        let mut decoded = Self {
+            text: Cow::Borrowed(text),
+            ends: Vec::new(),
+        };
+        let mut at = 0;
+        for (found, _) in text.match_indices('&') {
+            let Some((c, len)) = entity(&text[found..]) else {
+                continue;
+            };
+            let own = decoded.text.to_mut();
+            if decoded.ends.is_empty() {
+                own.clear();
+            }
+            own.push_str(&text[at..found]);
+            own.push(c);
+            at = found + len;
+            decoded.ends.push((own.len(), at));
+        }
+        if !decoded.ends.is_empty() {
+            decoded.text.to_mut().push_str(&text[at..]);
+        }
+        decoded
+    }
+
+    /// The place in the text with entities.
+    pub fn place(&self, at: usize) -> usize {
+        let after = self.ends.partition_point(|(end, _)| *end <= at);
+        match after.checked_sub(1) {
+            Some(last) => at - self.ends[last].0 + self.ends[last].1,
+            None => at,
+        }
+    }
+
+    pub fn has_entities(&self) -> bool {
+        !self.ends.is_empty()
+    }
+}
+
+/// The character of the entity that begins here, and the bytes of the entity.
+fn entity(text: &str) -> Option<(char, usize)> {
+    let rest = &text[1..];
+    let limit = crate::text::floor_char_boundary(rest, rest.len().min(MAX_NAME_BYTES + 1));
+    let name = &rest[..rest[..limit].find(';')?];
+    let listed = ENTITIES.into_iter().find(|(entity, _)| *entity == name);
+    let number = || {
+        let digits = name.strip_prefix('#')?;
+        let value = match digits.strip_prefix(['x', 'X']) {
+            Some(digits) => u32::from_str_radix(digits, 16).ok()?,
+            None => digits.parse().ok()?,
+        };
+        char::from_u32(value).filter(|c| !c.is_control())
+    };
+    let c = listed.map(|(_, c)| c).or_else(number)?;
+    Some((c, name.len() + 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_bytes_are_in_the_text_with_entities() {
+        let text = "AT&amp;T &#8217;s &nbsp; x &unknown; &";
+        let decoded = Decoded::new(text);
+        assert_eq!(decoded.text, "AT&T ’s \u{a0} x &unknown; &");
+        for word in ["T ", "s ", "x", "unknown"] {
+            let at = decoded.text.find(word).unwrap();
+            assert!(text[decoded.place(at)..].starts_with(word), "{word}");
+        }
+        assert!(!Decoded::new("a & b; c").has_entities());
+    }
+}

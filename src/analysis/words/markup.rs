@@ -1,0 +1,82 @@
+//! Tags of HTML. A tag may be absent, since a copy of a page has its text alone, and is not
+//! exchanged for another tag.
+
+/// A longer tag is text.
+const MAX_TAG_BYTES: usize = 512;
+
+/// Elements around words.
+const INLINE: [&str; 21] = [
+    "a", "abbr", "b", "big", "code", "em", "font", "i", "img", "kbd", "mark", "meta", "nobr",
+    "small", "span", "strong", "tt", "u", "var", "wbr", "link",
+];
+
+/// Elements around lines.
+const BLOCKS: [&str; 37] = [
+    "article",
+    "aside",
+    "body",
+    "br",
+    "caption",
+    "center",
+    "dd",
+    "div",
+    "dl",
+    "dt",
+    "figcaption",
+    "figure",
+    "footer",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "head",
+    "header",
+    "hr",
+    "html",
+    "li",
+    "main",
+    "nav",
+    "ol",
+    "p",
+    "pre",
+    "section",
+    "table",
+    "tbody",
+    "td",
+    "th",
+    "thead",
+    "tr",
+    "ul",
+];
+
+/// A tag of HTML at the start of a text.
+pub(super) struct Tag {
+    /// The bytes of the tag.
+    pub len: usize,
+    /// `true` for a tag at which a line ends.
+    pub is_block: bool,
+}
+
+impl Tag {
+    /// The tag that begins here; `None` for other text.
+    pub fn at(text: &str) -> Option<Self> {
+        let inner = text.strip_prefix('<')?;
+        let inner = inner.strip_prefix('/').unwrap_or(inner);
+        let end = inner.find(|c: char| !c.is_ascii_alphanumeric())?;
+        let name = inner[..end].to_ascii_lowercase();
+        let is_block = BLOCKS.contains(&&*name);
+        if !is_block && !INLINE.contains(&&*name) {
+            return None;
+        }
+        let limit = crate::text::floor_char_boundary(text, text.len().min(MAX_TAG_BYTES));
+        let len = text[..limit].find('>')? + 1;
+        let attributes =
+            inner[end..].get(..len.checked_sub(1 + text.len() - inner.len() + end)?)?;
+        let attributes = attributes.trim_end_matches('/').trim();
+        // An attribute has a value. A second bracket is no part of a tag: a <b and c> d.
+        let is_tag = attributes.is_empty() || attributes.contains('=');
+        (is_tag && !attributes.contains('<')).then_some(Self { len, is_block })
+    }
+}
