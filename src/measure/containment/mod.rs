@@ -11,22 +11,24 @@
 //!    English word, proved by a word list; British and American spellings; forms of one number;
 //!    listed abbreviations; accents that a text does not write; a misspelling whose neighbours are
 //!    equal.
-//! 2. A light word, such as an article, may be absent. A light word with another word in its place
-//!    is exchanged, and an exchange is never free: "US" and "UK".
+//! 2. A light word, such as an article, may be absent, and so may a tag of HTML, the number of an
+//!    item, and a sentence that the text repeats. A light word with another word in its place is
+//!    exchanged, and an exchange is never free: "US" and "UK".
 //! 3. A word that turns a sentence is neither absent, nor added, nor exchanged: negations,
 //!    conditions, quantities, directions, modal verbs, pronouns of persons.
-//! 4. A number is one token with one value: 12, twelve and 十二 are equal; 1,5 is not 15, and 5-7 is
-//!    not 57.
+//! 4. A number is one token with one value, as a price, a date, a time and an ordinal too: 12,
+//!    twelve and 十二 are equal; 1,5 is not 15, and 5-7 is not 57.
 //! 5. A symbol with a meaning is a token: `==` and `!=`, emoji, currencies.
-//! 6. Whole sentences, lines and list items may stand elsewhere. Words within a clause may not. A
-//!    token matches once.
+//! 6. Whole sentences, lines and list items may stand elsewhere, except answers and parallel lists.
+//!    Words within a clause may not, nor may the end of a sentence move. A token matches once.
 //! 7. At most three content words inserted into a clause, or behind a comma, a bracket or a dash,
 //!    name another thing: "queue" and "priority queue".
 //! 8. A text without content covers nothing, and nothing covers it, except a copy of its bytes.
 //!
 //! Passages without information are left out: stamps and counters on a line of their own at the
-//! head or the tail, credits in brackets, marks of reposts and of truncation. The words of a short
-//! line or sentence about the page, such as a copyright, are light words there.
+//! head or the tail, credits in brackets, marks of reposts and of truncation, the name of a site
+//! behind a headline. The words of a short line or sentence about the page, such as a copyright,
+//! are light words there.
 //!
 //! # Limits
 //! A paraphrase and a synonym are not recognised: precision comes before recall. Word forms and
