@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-/// The entities that programs write.
-const ENTITIES: [(&str, char); 20] = [
+use super::pieces::is_format;
+
+/// The entities that programs write. `&lt;` is part of a text about HTML, as a rule.
+const ENTITIES: [(&str, char); 18] = [
     ("amp", '&'),
-    ("lt", '<'),
-    ("gt", '>'),
     ("quot", '"'),
     ("apos", '\''),
     ("nbsp", '\u{a0}'),
@@ -42,6 +42,13 @@ impl<'t> Decoded<'t> {
             text: Cow::Borrowed(text),
             ends: Vec::new(),
         };
+        // A text with the signs and with their entities is about entities.
+        let is_own = |at: usize| entity(&text[at..]).is_none();
+        if text.contains("&quot;") && text.contains('"')
+            || text.contains("&amp;") && text.match_indices('&').any(|(at, _)| is_own(at))
+        {
+            return decoded;
+        }
         let mut at = 0;
         for (found, _) in text.match_indices('&') {
             let Some((c, len)) = entity(&text[found..]) else {
@@ -88,7 +95,8 @@ fn entity(text: &str) -> Option<(char, usize)> {
             Some(digits) => u32::from_str_radix(digits, 16).ok()?,
             None => digits.parse().ok()?,
         };
-        char::from_u32(value).filter(|c| !c.is_control())
+        let c = char::from_u32(value).filter(|_| !digits.starts_with('+'))?;
+        (!c.is_control() && !is_format(c)).then_some(c)
     };
     let c = listed.map(|(_, c)| c).or_else(number)?;
     Some((c, name.len() + 2))
@@ -100,13 +108,15 @@ mod tests {
 
     #[test]
     fn places_of_bytes_are_in_the_text_with_entities() {
-        let text = "AT&amp;T &#8217;s &nbsp; x &unknown; &";
+        let text = "AT&amp;T &#8217;s &nbsp; x";
         let decoded = Decoded::new(text);
-        assert_eq!(decoded.text, "AT&T ’s \u{a0} x &unknown; &");
-        for word in ["T ", "s ", "x", "unknown"] {
+        assert_eq!(decoded.text, "AT&T ’s \u{a0} x");
+        for word in ["T ", "s ", "x"] {
             let at = decoded.text.find(word).unwrap();
             assert!(text[decoded.place(at)..].starts_with(word), "{word}");
         }
-        assert!(!Decoded::new("a & b; c").has_entities());
+        for text in ["a & b; c", "write &amp; for &", "&unknown;", "&#+65;"] {
+            assert!(!Decoded::new(text).has_entities(), "{text}");
+        }
     }
 }

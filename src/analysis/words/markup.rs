@@ -60,8 +60,9 @@ pub(super) struct Tag {
 }
 
 impl Tag {
-    /// The tag that begins here; `None` for other text.
-    pub fn at(text: &str) -> Option<Self> {
+    /// The tag that begins here; `None` for other text. An inline element without attributes is one
+    /// of the paired elements of the text.
+    pub fn at(text: &str, is_paired: impl Fn(&str) -> bool) -> Option<Self> {
         let inner = text.strip_prefix('<')?;
         let inner = inner.strip_prefix('/').unwrap_or(inner);
         let end = inner.find(|c: char| !c.is_ascii_alphanumeric())?;
@@ -75,8 +76,27 @@ impl Tag {
         let attributes =
             inner[end..].get(..len.checked_sub(1 + text.len() - inner.len() + end)?)?;
         let attributes = attributes.trim_end_matches('/').trim();
-        // An attribute has a value. A second bracket is no part of a tag: a <b and c> d.
-        let is_tag = attributes.is_empty() || attributes.contains('=');
+        // The first attribute has a value, and none has words of its own: a <b and c = d> e.
+        let is_tag = match attributes.split_whitespace().next() {
+            None => is_block || is_paired(&name),
+            Some(first) => first.contains('=') && !has_words(attributes),
+        };
         (is_tag && !attributes.contains('<')).then_some(Self { len, is_block })
     }
+}
+
+fn has_words(attributes: &str) -> bool {
+    ["alt=", "title=", "content=", "value=", "placeholder="]
+        .iter()
+        .any(|name| attributes.contains(name))
+}
+
+/// The inline elements that a text opens and closes.
+pub(super) fn paired_elements(text: &str) -> Vec<&'static str> {
+    let text = text.to_ascii_lowercase();
+    let is_paired = |name: &&str| {
+        text.contains(&format!("<{name}>")) && text.contains(&format!("</{name}>"))
+            || text.contains(&format!("<{name} ")) && text.contains(&format!("</{name}>"))
+    };
+    INLINE.into_iter().filter(is_paired).collect()
 }

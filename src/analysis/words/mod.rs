@@ -8,7 +8,7 @@
 //! | `stamps` | finds passages without information: stamps, credits, marks of truncation |
 //! | `tokens` | gives each piece its class and its key: `names`, `english`, `folding` |
 //! | `values` | gives the forms of a price, a date, a time and an ordinal the same tokens |
-//! | `repeats` | marks what tells nothing more: repeated sentences, numbers of items |
+//! | `repeats` | marks what tells nothing more: a repeated headline, numbers and signs of items |
 //! | `lexicon` | the words that a comparison treats in a particular way |
 //! | `weights` | the information of a word |
 //! | `vocabulary` | the words of many texts, each word once: `spellings` |
@@ -46,8 +46,8 @@ use entities::Decoded;
 pub(crate) use key_filter::KeyFilter;
 use lexicon::Class;
 use names::NameScanner;
-use repeats::{mark_numbers_of_items, mark_repeated};
-use scanner::lexemes;
+use repeats::{mark_bullets, mark_headline, mark_numbers_of_items};
+use scanner::{Break, lexemes};
 use stamps::Stamps;
 use tokens::{Token, tokens};
 pub(crate) use vocabulary::Vocabulary;
@@ -81,12 +81,21 @@ impl Words {
         let tokens = tokens(lexemes(normaliser, text, &stamps.ranges), text);
         let (mut tokens, ranges): (Vec<_>, Vec<_>) = tokens.into_iter().unzip();
         NameScanner::of(text).mark(&mut tokens);
-        let in_frame = |(_, range): &(_, &Range<usize>)| stamps.is_in_frame(range.start);
-        for (token, _) in tokens.iter_mut().zip(&ranges).filter(in_frame) {
-            token.is_in_frame = true;
-            token.is_name = false;
+        let mut was_in_frame = false;
+        for (token, range) in tokens.iter_mut().zip(&ranges) {
+            let is_in_frame = stamps.is_in_frame(range.start);
+            if is_in_frame {
+                token.is_in_frame = true;
+                token.is_name = false;
+            }
+            // A hashtag behind a sentence is no part of the sentence.
+            if is_in_frame && !was_in_frame {
+                token.before = token.before.max(Break::Line);
+            }
+            was_in_frame = is_in_frame;
         }
-        mark_repeated(&mut tokens);
+        mark_headline(&mut tokens);
+        mark_bullets(&mut tokens, &ranges, text);
         mark_numbers_of_items(&mut tokens, &ranges, text);
         if let Some(last) = tokens.last_mut().filter(|_| stamps.is_truncated) {
             last.is_cut = true;

@@ -247,6 +247,11 @@ fn value(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// The number of an item in a circle: ①.
+pub(crate) fn circled(c: char) -> Option<u32> {
+    ('①'..='⑳').contains(&c).then(|| c as u32 - '①' as u32 + 1)
+}
+
 /// Returns `true` for a comma before three digits: it is a decimal comma, or it groups thousands.
 pub(crate) fn is_ambiguous(piece: &str) -> bool {
     let parts = piece.split_once(',');

@@ -98,6 +98,9 @@ pub(super) fn end_of_address(text: &str) -> Option<usize> {
     Some(trimmed.len())
 }
 
+/// The beginnings of the parameters of a campaign.
+const CAMPAIGNS: [&str; 4] = ["utm_", "fbclid=", "gclid=", "igshid="];
+
 /// An address without scheme and without parameters of a campaign.
 pub(super) fn address(text: &str) -> String {
     let lower = text.to_lowercase();
@@ -106,7 +109,7 @@ pub(super) fn address(text: &str) -> String {
     let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
     let kept: Vec<_> = query
         .split('&')
-        .filter(|part| !part.is_empty() && !part.starts_with("utm_"))
+        .filter(|part| !part.is_empty() && !CAMPAIGNS.iter().any(|name| part.starts_with(name)))
         .collect();
     let path = path.trim_end_matches('/');
     match kept.is_empty() {

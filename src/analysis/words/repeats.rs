@@ -1,60 +1,61 @@
-//! Tokens that tell nothing more: sentences that a text repeats, and the numbers of its items. They
-//! may be absent, and are not exchanged.
+//! Tokens that tell nothing more: a sentence that repeats its headline, the numbers and the signs
+//! before items. They may be absent, and are not exchanged.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::hash::{BuildHasher, Hash, Hasher};
 use std::ops::Range;
 
-use foldhash::fast::FixedState;
-
 use super::lexicon::Class;
+use super::number;
 use super::scanner::Break;
 use super::tokens::Token;
 
 /// A shorter sentence, such as an answer or a row of numbers, has its meaning by its place.
 const MIN_REPEATED_TOKENS: usize = 4;
 
+/// An item of fewer words is a value: "1. B" is a key of answers.
+const MIN_ITEM_WORDS: usize = 2;
+
 /// The fewest items of a list with numbers.
 const MIN_ITEMS: usize = 2;
 
-/// Marks the repetitions of sentences and lines of a text.
-pub(super) fn mark_repeated(tokens: &mut [Token]) {
-    let starts = (1..tokens.len()).filter(|at| tokens[*at].before.ends_unit());
-    let mut starts = starts.peekable();
-    if starts.peek().is_none() {
+/// Marks the first sentence of a text whose headline is the same sentence.
+pub(super) fn mark_headline(tokens: &mut [Token]) {
+    let mut ends = (1..tokens.len()).filter(|at| tokens[*at].before.ends_unit());
+    let Some(headline) = ends.next() else {
         return;
-    }
-    let ends: Vec<usize> = starts.chain([tokens.len()]).collect();
-    let hasher = FixedState::default();
-    let mut seen: HashMap<u64, Range<usize>, FixedState> = HashMap::default();
-    let mut repeated: Vec<Range<usize>> = Vec::new();
-    let mut start = 0;
-    for end in ends {
-        let (sentence, range) = (&tokens[start..end], start..end);
-        let is_prose = sentence.iter().all(|token| token.class != Class::Symbol);
-        start = end;
-        if sentence.len() < MIN_REPEATED_TOKENS || !is_prose {
-            continue;
-        }
-        let mut hash = hasher.build_hasher();
-        sentence.iter().for_each(|token| token.text.hash(&mut hash));
-        match seen.entry(hash.finish()) {
-            Entry::Vacant(vacant) => drop(vacant.insert(range)),
-            Entry::Occupied(first) => {
-                let first = &tokens[first.get().clone()];
-                let mut pairs = first.iter().zip(sentence);
-                if first.len() == sentence.len() && pairs.all(|(a, b)| a.text == b.text) {
-                    repeated.push(range);
-                }
-            }
-        }
-    }
-    for sentence in repeated {
-        for token in &mut tokens[sentence] {
+    };
+    let end = ends.next().unwrap_or(tokens.len());
+    let (one, other) = (&tokens[..headline], &tokens[headline..end]);
+    let mut pairs = one.iter().zip(other);
+    let is_prose = one.iter().all(|token| token.class != Class::Symbol);
+    if one.len() == other.len()
+        && one.len() >= MIN_REPEATED_TOKENS
+        && is_prose
+        && pairs.all(|(one, other)| one.text == other.text)
+    {
+        for token in &mut tokens[headline..end] {
             token.is_in_frame = true;
             token.is_name = false;
         }
+    }
+}
+
+/// Marks the signs that begin several lines: emoji, arrows, empty boxes.
+pub(super) fn mark_bullets(tokens: &mut [Token], ranges: &[Range<usize>], text: &str) {
+    let is_bullet = |at: &usize| {
+        tokens[*at].class == Class::Symbol
+            && text[ranges[*at].end..].starts_with(' ')
+            && begins_line(text, ranges[*at].start)
+    };
+    let bullets: Vec<usize> = (0..tokens.len()).filter(is_bullet).collect();
+    let Some((first, rest)) = bullets.split_first() else {
+        return;
+    };
+    let sign = tokens[*first].text.clone();
+    if rest.is_empty() || rest.iter().any(|at| tokens[*at].text != sign) {
+        return;
+    }
+    for at in bullets {
+        tokens[at].class = Class::Light;
     }
 }
 
@@ -62,9 +63,20 @@ pub(super) fn mark_repeated(tokens: &mut [Token]) {
 pub(super) fn mark_numbers_of_items(tokens: &mut [Token], ranges: &[Range<usize>], text: &str) {
     let is_number = |at: &usize| {
         let next = tokens.get(at + 1);
-        tokens[*at].before.ends_unit()
-            && next.is_some_and(|next| next.before == Break::Clause)
-            && begins_line(text, ranges[*at].start)
+        let own = &text[ranges[*at].clone()];
+        let is_circled = || {
+            own.chars()
+                .next()
+                .is_some_and(|c| number::circled(c).is_some())
+        };
+        let ends_number = text[ranges[*at].end..].starts_with(['.', ')', '、', '．', '）']);
+        let item = (*at + 1..tokens.len()).take_while(|at| !tokens[*at].before.ends_unit());
+        let words = item.filter(|at| tokens[*at].class == Class::Word);
+        next.is_some_and(|next| next.before == Break::Clause)
+            && (ends_number || is_circled())
+            && words.take(MIN_ITEM_WORDS).count() == MIN_ITEM_WORDS
+            && (tokens[*at].before.ends_unit() && begins_line(text, ranges[*at].start)
+                || is_circled())
     };
     let items: Vec<usize> = (0..tokens.len()).filter(is_number).collect();
     let numbers = (1_usize..).zip(&items);

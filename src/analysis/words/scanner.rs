@@ -9,7 +9,7 @@ use std::ops::Range;
 use smol_str::{SmolStr, StrExt, ToSmolStr};
 
 use super::code::{Code, CodeLine};
-use super::markup::Tag;
+use super::markup::{Tag, paired_elements};
 use super::number;
 use super::pieces::{address, end_of_address, end_of_word, is_format, is_part};
 use crate::text::{Normaliser, is_cjk, is_letter_or_digit, is_mark};
@@ -19,6 +19,9 @@ const MAX_CJK_GAP_BYTES: usize = 4;
 
 /// A narrower line is not wrapped: it may be a verse. A CJK character takes two columns.
 const MIN_WRAPPED_COLUMNS: usize = 32;
+
+/// A wrapped line may be shorter than the longest one by the width of a character and a sign.
+const WRAPPED_COLUMNS: usize = 3;
 
 /// Titles before a name, in their short forms.
 const TITLES: [&str; 11] = [
@@ -65,7 +68,7 @@ pub(crate) enum Kind {
     Number,
     /// A sign with a meaning.
     Symbol,
-    /// A tag of HTML.
+    /// A tag of HTML, the target of a link.
     Markup,
 }
 
@@ -120,7 +123,8 @@ pub(crate) fn lexemes(
         line: 0,
         code: Code::default(),
         has_small_letters: has_small_letters(text),
-        longest_line: OnceCell::new(),
+        wrapped_columns: OnceCell::new(),
+        paired: OnceCell::new(),
         before: Break::Sentence,
         lexemes: Vec::with_capacity(text.len() / 6 + 4),
     };
@@ -142,8 +146,10 @@ pub(super) struct Scanner<'t> {
     code: Code,
     /// `false` if most letters are capitals.
     pub(super) has_small_letters: bool,
-    /// The columns of the longest line.
-    longest_line: OnceCell<usize>,
+    /// The columns of the longest line, if the last line is shorter.
+    wrapped_columns: OnceCell<Option<usize>>,
+    /// The inline elements of HTML that the text opens and closes.
+    paired: OnceCell<Vec<&'static str>>,
     /// The largest break since the last lexeme.
     before: Break,
     lexemes: Vec<Lexeme>,
@@ -180,6 +186,9 @@ impl Scanner<'_> {
         };
         if c == ' ' {
             self.at += 1;
+        } else if let Some(number) = number::circled(c) {
+            self.push(self.at + c.len_utf8(), number.to_string(), Kind::Number);
+            self.before = Break::Clause;
         } else if is_cjk(c) {
             self.cjk();
         } else if let Some(end) = number::end(self.text, self.at) {
@@ -232,7 +241,11 @@ impl Scanner<'_> {
                 break;
             }
         }
-        let text = self.normaliser.letters(&self.text[self.at..end]);
+        let run = &self.text[self.at..end];
+        if let Some(line) = run.rfind('\n') {
+            self.line = self.at + line + 1;
+        }
+        let text = self.normaliser.letters(run);
         self.push(end, text, Kind::Cjk);
     }
 
@@ -242,8 +255,17 @@ impl Scanner<'_> {
         let width = |line: &str| line.trim_end().chars().map(columns).sum::<usize>();
         let start = self.text[..end].rfind('\n').map_or(0, |at| at + 1);
         let own = width(&self.text[start..end]);
-        let longest = || self.text.lines().map(width).max().unwrap_or(0);
-        own >= MIN_WRAPPED_COLUMNS && *self.longest_line.get_or_init(longest) <= own + 3
+        // Lines of one width are items.
+        let wrapped = || {
+            let longest = self.text.lines().map(width).max()?;
+            let last = self.text.trim_end().lines().next_back().map(width)?;
+            (last + WRAPPED_COLUMNS < longest).then_some(longest)
+        };
+        own >= MIN_WRAPPED_COLUMNS
+            && self
+                .wrapped_columns
+                .get_or_init(wrapped)
+                .is_some_and(|longest| longest <= own + WRAPPED_COLUMNS)
     }
 
     fn number(&mut self, end: usize) {
@@ -255,7 +277,12 @@ impl Scanner<'_> {
         if let Some(end) = end_of_address(self.rest()) {
             let end = self.at + end;
             let text = address(&self.text[self.at..end]);
-            self.push(end, text, Kind::Word);
+            // The target of a link in Markdown.
+            let kind = match self.text[..self.at].ends_with("](") {
+                true => Kind::Markup,
+                false => Kind::Word,
+            };
+            self.push(end, text, kind);
             return;
         }
         let end = self.at + end_of_word(self.rest());
@@ -291,7 +318,7 @@ impl Scanner<'_> {
     fn mark(&mut self, c: char) {
         if c == '<'
             && !self.code.is_code
-            && let Some(tag) = Tag::at(self.rest())
+            && let Some(tag) = self.tag()
         {
             let end = self.at + tag.len;
             if tag.is_block {
@@ -377,6 +404,14 @@ impl Scanner<'_> {
             let word = &*last.text;
             TITLES.contains(&word) && next.is_uppercase()
                 || SHORT_MONTHS.contains(&word) && next.is_ascii_digit()
+        })
+    }
+
+    /// The tag of HTML that begins here.
+    fn tag(&self) -> Option<Tag> {
+        Tag::at(self.rest(), |name| {
+            let paired = self.paired.get_or_init(|| paired_elements(self.text));
+            paired.contains(&name)
         })
     }
 

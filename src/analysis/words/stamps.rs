@@ -29,6 +29,9 @@ const MAX_TRAIL_WORDS: usize = 12;
 /// Longer lines and sentences are not looked at.
 pub(crate) const MAX_UNIT_BYTES: usize = 512;
 
+/// A menu has at least four pages; a line of fewer cells is a row of a table.
+const MIN_MENU_PAGES: usize = 4;
+
 /// The letters of the names in a credit.
 const MAX_CREDIT_LETTERS: usize = 24;
 
@@ -39,6 +42,9 @@ const MAX_SITE_LETTERS: usize = 10;
 /// The fewest words of a headline before the name of a site, and the fewest CJK characters.
 const MIN_HEADLINE_WORDS: usize = 4;
 const MIN_HEADLINE_LETTERS: usize = 8;
+
+/// A longer line of names is no byline.
+const MAX_BYLINE_WORDS: usize = 7;
 
 /// The titles in credits without a colon: （记者张华）.
 const REPORTERS: [&str; 5] = ["记者", "記者", "摄影", "通讯员", "责编"];
@@ -63,6 +69,8 @@ struct Wording {
     wires: HashSet<&'static str, FixedState>,
     sites: HashSet<&'static str, FixedState>,
     papers: HashSet<&'static str, FixedState>,
+    stations: HashSet<&'static str, FixedState>,
+    links: HashSet<&'static str, FixedState>,
     endings: Vec<&'static str>,
 }
 
@@ -91,6 +99,8 @@ impl Wording {
                 "unit" => wording.units.extend(entries),
                 "wire" => wording.wires.extend(entries),
                 "site" => wording.sites.extend(entries),
+                "link" => wording.links.extend(entries),
+                "station" => wording.stations.extend(entries),
                 "paper" => wording.papers.extend(entries),
                 "ending" => wording.endings.extend(entries),
                 _ => {}
@@ -148,7 +158,7 @@ impl Stamps {
         let headline = body.text().lines().next().unwrap_or_default();
         if let Some(at) = site(headline) {
             let start = body.range.start;
-            stamps.push(start + at..start + headline.len(), false);
+            stamps.push(start + at..start + headline.len(), true);
         }
         stamps.ranges.sort_by_key(|range| range.start);
         stamps
@@ -202,6 +212,7 @@ impl Stamps {
             return self.cut_learned(body, unit..tail.len());
         }
         let frame = (unit > 0 && is_frame(&tail[unit..], unit == line)).then_some(unit);
+        let frame = frame.or_else(|| hashtag(tail));
         let stamp = || (line > 0 && is_stamp(&tail[line..])).then_some(line);
         let start = match frame.or_else(stamp) {
             Some(at) => at,
@@ -210,7 +221,9 @@ impl Stamps {
                     self.is_truncated = true;
                     at
                 }
-                None => credit(tail).unwrap_or(tail.len()),
+                None => credit(tail)
+                    .or_else(|| short_link(tail))
+                    .unwrap_or(tail.len()),
             },
         };
         self.is_truncated |= has_ellipsis(tail);
@@ -261,17 +274,35 @@ fn is_frame(unit: &str, is_line: bool) -> bool {
         })
     };
     words <= MAX_FRAME_WORDS && (has_phrase() || is_trail(&lower))
+        || is_line && is_byline(unit)
         || Wording::builtin().lines.contains(lower.trim())
         || (Wording::builtin().notices.iter()).any(|notice| lower.trim_start().starts_with(notice))
 }
 
+/// Returns `true` for the names of the writers of a text: "By Ann Lee and Bo Li", 新华社记者 李明 摄.
+fn is_byline(line: &str) -> bool {
+    let line = line.trim();
+    let is_name = |word: &str| word == "and" || word.starts_with(char::is_uppercase);
+    let of_writers = line.strip_prefix("By ").is_some_and(|names| {
+        names.split(' ').all(is_name) && (2..=MAX_BYLINE_WORDS).contains(&names.split(' ').count())
+    });
+    let of_picture =
+        line.ends_with('摄') && line.contains("记者") && line.chars().count() <= MAX_CREDIT_LETTERS;
+    of_writers || of_picture
+}
+
 /// Returns `true` for the way to a page, "Home > News > Article", and for the menu of a site.
 fn is_trail(unit: &str) -> bool {
+    let is_menu = unit.contains('|');
     let pages = || unit.split(['>', '»', '›', '|']);
     let has_words = |page: &str| page.contains(char::is_alphabetic);
     let first = pages().next().unwrap_or_default().trim();
-    pages().count() >= 3
-        && Wording::builtin().sites.contains(first)
+    let is_site = match is_menu {
+        true => matches!(first, "home" | "首页" | "首頁" | "主页"),
+        false => Wording::builtin().sites.contains(first),
+    };
+    pages().count() >= if is_menu { MIN_MENU_PAGES } else { 3 }
+        && is_site
         && pages().all(has_words)
         && unit
             .split_whitespace()
@@ -395,12 +426,37 @@ fn site(line: &str) -> Option<usize> {
                 && words
                     .clone()
                     .all(|word| is_name(word) || matches!(word, "of" | "the"))
-                && words.any(|word| wording.papers.contains(&*word.to_lowercase()))
+                && (words.next_back()).is_some_and(|word| {
+                    let word = word.to_lowercase();
+                    wording.stations.contains(&*word)
+                        || wording.papers.contains(&*word) && words.next().is_some()
+                })
         }
     };
     let is_headline = headline.split(' ').count() >= MIN_HEADLINE_WORDS
         || headline.chars().filter(|c| is_cjk(*c)).count() >= MIN_HEADLINE_LETTERS;
     (is_site && is_headline).then_some(at)
+}
+
+/// The start of a short link at the tail.
+fn short_link(tail: &str) -> Option<usize> {
+    let at = tail.trim_end_matches(|c: char| !c.is_whitespace()).len();
+    let link = tail[at..]
+        .split_once("://")
+        .map_or(&tail[at..], |(_, link)| link);
+    let (host, path) = link.split_once('/')?;
+    (Wording::builtin().links.contains(host) && !path.is_empty()).then_some(at)
+}
+
+/// The start of a hashtag at the tail.
+fn hashtag(tail: &str) -> Option<usize> {
+    let at = tail.trim_end_matches(|c: char| !c.is_whitespace()).len();
+    let tag = tail[at..].strip_prefix('#')?;
+    let is_tag = tag.starts_with(char::is_alphabetic)
+        && tag
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '#'));
+    is_tag.then_some(at)
 }
 
 /// The start of credits in brackets at the tail: （记者…）, （编辑：…）.

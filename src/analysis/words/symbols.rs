@@ -53,6 +53,7 @@ impl Scanner<'_> {
             '→' | '⇒' => Some("->"),
             '←' => Some("<-"),
             '℃' => Some("°c"),
+            '°' if self.is_celsius() => return Some(("°c".to_owned(), end + 1)),
             '￥' => Some("¥"),
             '￡' => Some("£"),
             '＄' => Some("$"),
@@ -84,7 +85,8 @@ impl Scanner<'_> {
                 break;
             }
             is_glued = next == '\u{200d}';
-            if !is_variation {
+            // A colour of the skin is a variant too.
+            if !is_variation && !matches!(next, '\u{1f3fb}'..='\u{1f3ff}') {
                 symbol.push(next);
             }
             end += next.len_utf8();
@@ -204,6 +206,13 @@ impl Scanner<'_> {
             _ => !begins_line && after != '\n' && run.contains(['=', '<', '>', '^', '&', '+']),
         };
         is_symbol.then(|| (run.to_owned(), end))
+    }
+
+    /// Returns `true` for °C.
+    fn is_celsius(&self) -> bool {
+        let mut rest = self.rest().chars().skip(1);
+        rest.next().is_some_and(|c| c.eq_ignore_ascii_case(&'c'))
+            && !rest.next().is_some_and(is_letter_or_digit)
     }
 
     /// Returns `true` behind a number and a short unit: 5 km/h.

@@ -112,10 +112,11 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usiz
         }
     }
     let is_english = 2 * cutter.english > cutter.words;
+    let is_latin = || text.chars().all(|c| c < '\u{370}' || !c.is_alphabetic());
     for (token, range) in &mut cutter.tokens {
         let piece = &text[range.clone()];
         // 3125 in English, and a decimal in many other languages.
-        if !is_english && cutter.words > 0 && number::is_ambiguous(piece) {
+        if !is_english && cutter.words >= MIN_WORDS && number::is_ambiguous(piece) && is_latin() {
             token.text = piece.into();
             token.key = piece.into();
         }
@@ -132,6 +133,9 @@ const MAX_NUMERALS: usize = 32;
 
 /// Words of grammar that are names in capital letters.
 const NAMES_OF_CAPITALS: [&str; 4] = ["us", "who", "it", "aids"];
+
+/// A text of fewer words, such as the name of a product, may be in any language.
+const MIN_WORDS: usize = 5;
 
 /// Verbs that are also the past form of another verb.
 const HOMOGRAPHS: [&str; 8] = [
@@ -163,22 +167,22 @@ fn is_traditional(lexeme: &Lexeme, text: &str) -> bool {
 
 /// Returns `true` for a unit that in other letters is another unit: mW and MW, Mb and MB.
 fn is_unit_by_case(piece: &str) -> bool {
-    match piece.as_bytes() {
-        [
-            b'm',
-            b'W' | b'V' | b'A' | b'J' | b'N' | b'F' | b'T' | b'P' | b'S' | b'H',
-            rest @ ..,
-        ] => rest.len() <= 1 && rest.iter().all(u8::is_ascii_lowercase),
-        [b'K' | b'M' | b'G' | b'T', b'b'] => true,
-        _ => false,
-    }
+    matches!(
+        piece.as_bytes(),
+        [b'm', b'W' | b'V' | b'J' | b'N' | b'F' | b'T']
+            | [b'm', b'P' | b'S' | b'H', _]
+            | [b'K' | b'M' | b'G' | b'T', b'b']
+    )
 }
 
 /// Returns `true` for a magnitude that is written apart from its number: 1500 亿.
 fn is_spaced_magnitude(text: &str) -> bool {
     let mut characters = text.chars();
     matches!(characters.next(), Some('万' | '亿'))
-        && !matches!(characters.next(), Some('能' | '一' | '分' | '里' | '物'))
+        && !matches!(
+            characters.next(),
+            Some('能' | '一' | '分' | '里' | '物' | '达' | '科' | '宝' | '象')
+        )
 }
 
 struct Cutter {

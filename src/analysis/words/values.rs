@@ -68,13 +68,12 @@ pub(super) fn unify(tokens: &mut Vec<Piece>, text: &str) {
             }
         } else if let Some(month) = month(last).filter(|_| day(token).is_some()) {
             set_date(tokens, [at - 1, at], month);
-        } else if last.class == Class::Number && matches!(&*token.key, "am" | "pm" | "a.m" | "p.m")
-        {
+        } else if is_time(last) && matches!(&*token.key, "am" | "pm" | "a.m" | "p.m") {
             let time = last.text.replace('.', ":");
             let time = time.strip_suffix(":00").unwrap_or(&time);
             tokens[at - 1].0.key = time.into();
             tokens[at - 1].0.text = time.into();
-        } else if token.text == "号" && last.class == Class::Number && is_after_month(tokens, at) {
+        } else if token.text == "号" && last.class == Class::Number && is_day(tokens, at) {
             tokens[at].0.key = "日".into();
             tokens[at].0.text = "日".into();
         }
@@ -102,6 +101,20 @@ fn merge(tokens: &mut [Piece], at: usize, value: String) {
     last.text = SmolStr::default();
 }
 
+/// Returns `true` for an hour of a clock with two times twelve hours, and its minutes.
+fn is_time(token: &Token) -> bool {
+    let (hour, minutes) = token
+        .text
+        .split_once(['.', ':'])
+        .unwrap_or((&token.text, "00"));
+    let is_below = |part: &str, end: u8| part.parse::<u8>().is_ok_and(|value| value < end);
+    token.class == Class::Number
+        && token.is_english
+        && is_below(hour, 13)
+        && minutes.len() == 2
+        && is_below(minutes, 60)
+}
+
 fn begins_value(token: &Token) -> bool {
     token.class == Class::Number
         || matches!(&*token.text, "a" | "per")
@@ -115,22 +128,23 @@ fn merged(tokens: &[Piece], gap: &str) -> Option<String> {
     };
     let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let before = before.last().map(|(before, _)| before);
+    let is_article = last.text == "a" && !last.is_capital;
     match &*token.text {
         "st" | "nd" | "rd" | "th" if gap.is_empty() && is_digits(&last.text) => {
             Some(format!("{}th", last.text))
         }
-        "bn" | "mn" if gap.len() <= 1 => {
+        "bn" | "mn" if gap.len() <= 1 && !token.is_capital => {
             let power = if token.text == "bn" { 9 } else { 6 };
             number::times_power_of_ten(&last.text, power)
         }
-        "m" | "k" if gap.is_empty() && before.is_some_and(is_currency) => {
+        "m" | "k" if gap.len() <= 1 && before.is_some_and(is_currency) => {
             let power = if token.text == "m" { 6 } else { 3 };
             number::times_power_of_ten(&last.text, power)
         }
-        "hundred" if last.text == "a" => Some("100".to_owned()),
-        "thousand" if last.text == "a" => Some("1000".to_owned()),
-        "million" if last.text == "a" => Some("1000000".to_owned()),
-        "billion" if last.text == "a" => Some("1000000000".to_owned()),
+        "hundred" if is_article => Some("100".to_owned()),
+        "thousand" if is_article => Some("1000".to_owned()),
+        "million" if is_article => Some("1000000".to_owned()),
+        "billion" if is_article => Some("1000000000".to_owned()),
         "cent"
             if last.text == "per"
                 && before.is_some_and(|b| b.class == Class::Number || is_digits(&b.key)) =>
@@ -152,9 +166,12 @@ fn is_currency(token: &Token) -> bool {
 
 /// The full name of a month.
 fn month(token: &Token) -> Option<&'static str> {
-    let key = &*token.key;
-    let found = MONTHS.into_iter().find(|month| *month == key);
-    found.filter(|_| token.is_capital)
+    let name = &*token.text;
+    let is_short = |month: &&&str| matches!(name.len(), 3 | 4) && month.starts_with(name);
+    let found = MONTHS
+        .iter()
+        .find(|month| **month == name || is_short(month));
+    found.copied().filter(|_| token.is_capital)
 }
 
 /// A day of a month, without the ending of an ordinal.
@@ -173,11 +190,19 @@ fn set_date(tokens: &mut [Piece], [of_month, of_day]: [usize; 2], month: &'stati
     }
     let token = &mut tokens[of_month].0;
     token.text = month.into();
+    token.key = token.text.clone();
     token.is_name = false;
 }
 
-fn is_after_month(tokens: &[Piece], at: usize) -> bool {
-    at >= 2 && tokens[at - 2].0.text == "月"
+/// Returns `true` for 号 behind a month and a number, unless it numbers a house or a line: 5号楼.
+fn is_day(tokens: &[Piece], at: usize) -> bool {
+    let next = tokens.get(at + 1).map_or("", |(next, _)| &*next.text);
+    at >= 2
+        && tokens[at - 2].0.text == "月"
+        && !matches!(
+            next,
+            "楼" | "线" | "院" | "店" | "机" | "馆" | "桥" | "门" | "厅"
+        )
 }
 
 /// Exchanges a token and the token before it. The ends of clauses and sentences stay.

@@ -7,10 +7,9 @@ use crate::analysis::words::tokens::Token;
 use crate::analysis::words::weights::Weights;
 
 /// Words by which the order of items counts.
-const ORDERS: [&str; 8] = [
+const ORDERS: [&str; 7] = [
     "respectively",
     "resp",
-    "order",
     "ranked",
     "分别",
     "依次",
@@ -206,8 +205,12 @@ pub(super) fn is_enumeration(sentence: &[Token]) -> bool {
     let commas = commas.filter(|token| token.before == Break::Clause).count();
     let conjunctions = sentence.iter().filter(|token| is_conjunction(token));
     let is_parallel = conjunctions.clone().count() > 1 && commas > 1;
-    let is_ordered = |token: &Token| ORDERS.contains(&&*token.text);
-    commas > 0 && conjunctions.count() > 0 && !is_parallel && !sentence.iter().any(is_ordered)
+    let is_ordered = |pair: &[Token]| {
+        let order = &*pair[1].text;
+        ORDERS.contains(&order)
+            || order == "order" && matches!(&*pair[0].text, "this" | "that" | "following")
+    };
+    commas > 0 && conjunctions.count() > 0 && !is_parallel && !sentence.windows(2).any(is_ordered)
 }
 
 /// The content words of tokens, times two: a CJK character counts as half a word.

@@ -12,6 +12,7 @@ use super::cover::{CoverState, Sides, is_conjunction, is_enumeration};
 use super::forgive::{MAX_GLUED, forgiven, is_glued};
 use crate::analysis::words::lexicon::Class;
 use crate::analysis::words::scanner::Break;
+use crate::analysis::words::tokens::Token;
 
 /// A moved sentence is compared with at most 16 sentences that begin with the same word.
 const MAX_COMPARED_UNITS: usize = 16;
@@ -65,6 +66,13 @@ impl Sides<'_> {
     /// Returns `true` if sentences belong to speakers, questions or headings: each text has two of
     /// them, before a colon at the start of a line or of a sentence, or has two answers of a word.
     fn has_labels(&self) -> bool {
+        // Without its number, an item stays in its place.
+        let is_number = |token: &&Token| {
+            token.class == Class::Light && token.key.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        if (self.tokens.iter()).any(|tokens| tokens.iter().any(|token| is_number(&token))) {
+            return true;
+        }
         [0, 1].into_iter().all(|side| {
             let units = self.units(side, Break::Line);
             let answers = units.iter().filter(|unit| unit.len() == 1);
