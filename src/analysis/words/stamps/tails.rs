@@ -1,0 +1,136 @@
+//! Passages at the tail of a text: sites, links, credits, marks of truncation.
+
+use super::wording::Wording;
+use super::{MAX_CREDIT_LETTERS, MAX_UNIT_BYTES};
+use crate::analysis::words::lexicon::{Class, Lexicon};
+use crate::text::is_cjk;
+
+/// The name of a site has at most five words, or ten letters in Chinese.
+const MAX_SITE_WORDS: usize = 5;
+
+const MAX_SITE_LETTERS: usize = 10;
+
+/// The fewest words of a headline before the name of a site, and the fewest CJK characters.
+const MIN_HEADLINE_WORDS: usize = 4;
+
+const MIN_HEADLINE_LETTERS: usize = 8;
+
+/// The titles in credits without a colon: （记者张华）.
+const REPORTERS: [&str; 5] = ["记者", "記者", "摄影", "通讯员", "责编"];
+
+/// The start of the name of a site behind a headline: " | The Daily Post", _新浪新闻.
+pub(super) fn site(line: &str) -> Option<usize> {
+    if line.len() > MAX_UNIT_BYTES {
+        return None;
+    }
+    let separators = [" | ", " - ", " – ", " — ", "_", "｜", "-"];
+    let found = separators
+        .into_iter()
+        .filter_map(|separator| Some((line.rfind(separator)?, separator)));
+    let (at, separator) = found.max_by_key(|(at, separator)| at + separator.len())?;
+    let (headline, name) = (&line[..at], &line[at + separator.len()..]);
+    let wording = Wording::builtin();
+    let is_site = match name.chars().any(is_cjk) {
+        true => {
+            name.chars().count() <= MAX_SITE_LETTERS
+                && wording.endings.iter().any(|ending| name.ends_with(ending))
+        }
+        false => {
+            let mut words = name.split(' ');
+            let is_name = |word: &str| word.starts_with(|c: char| c.is_uppercase());
+            separator.len() > 1
+                && words.clone().count() <= MAX_SITE_WORDS
+                && words
+                    .clone()
+                    .all(|word| is_name(word) || matches!(word, "of" | "the"))
+                && (words.next_back()).is_some_and(|word| {
+                    let word = word.to_lowercase();
+                    wording.stations.contains(&*word)
+                        || wording.papers.contains(&*word) && words.next().is_some()
+                })
+        }
+    };
+    let is_headline = headline.split(' ').count() >= MIN_HEADLINE_WORDS
+        || headline.chars().filter(|c| is_cjk(*c)).count() >= MIN_HEADLINE_LETTERS;
+    (is_site && is_headline).then_some(at)
+}
+
+/// The start of a short link at the tail.
+pub(super) fn short_link(tail: &str) -> Option<usize> {
+    let at = tail.trim_end_matches(|c: char| !c.is_whitespace()).len();
+    let link = tail[at..]
+        .split_once("://")
+        .map_or(&tail[at..], |(_, link)| link);
+    let (host, path) = link.split_once('/')?;
+    (Wording::builtin().links.contains(host) && !path.is_empty()).then_some(at)
+}
+
+/// The start of a hashtag at the tail.
+pub(super) fn hashtag(tail: &str) -> Option<usize> {
+    let at = tail.trim_end_matches(|c: char| !c.is_whitespace()).len();
+    let tag = tail[at..].strip_prefix('#')?;
+    let is_tag = tag.starts_with(char::is_alphabetic)
+        && tag
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '#'));
+    is_tag.then_some(at)
+}
+
+/// The start of credits in brackets at the tail: （记者…）, （编辑：…）.
+pub(super) fn credit(tail: &str) -> Option<usize> {
+    let brackets = [('（', '）'), ('(', ')'), ('[', ']'), ('【', '】')];
+    let (inner, open) =
+        (brackets.into_iter()).find_map(|(open, close)| Some((tail.strip_suffix(close)?, open)))?;
+    let at = inner.rfind(open)?;
+    let inner = &inner[at + open.len_utf8()..];
+    // Names behind a title, and no sentence: （编辑已否认）.
+    let lexicon = Lexicon::builtin();
+    let is_word = |c: char| lexicon.class(c.encode_utf8(&mut [0; 4])) == Class::Turn;
+    let has_key = || {
+        let mut keys = Wording::builtin().credits.iter();
+        let is_titled = inner.contains([':', '：', ' ']);
+        keys.any(|key| inner.contains(key) && (is_titled || REPORTERS.contains(key)))
+            && !inner.contains(is_word)
+    };
+    (inner.chars().count() <= MAX_CREDIT_LETTERS && has_key()).then_some(at)
+}
+
+pub(super) fn has_ellipsis(text: &str) -> bool {
+    let text = text.trim_end_matches([']', ')', '）', '】']);
+    text.ends_with("...") || text.ends_with('…')
+}
+
+/// The start of a note on the rest of the text at the tail: [...], [+1824 chars].
+pub(super) fn rest_note(tail: &str) -> Option<usize> {
+    let inner = tail.strip_suffix([']', ')', '）', '】'])?;
+    let at = inner.rfind(['[', '(', '（', '【'])?;
+    let note = inner[at..].trim_start_matches(['[', '(', '（', '【']);
+    let count = note
+        .strip_prefix('+')
+        .and_then(|note| note.strip_suffix(" chars"));
+    let is_count = count.is_some_and(|count| count.bytes().all(|byte| byte.is_ascii_digit()));
+    (matches!(note, "..." | "…") || is_count).then_some(at)
+}
+
+/// The start of an invitation to read on at the tail: behind an ellipsis, in brackets, or on a line
+/// of its own.
+pub(super) fn truncation(tail: &str) -> Option<usize> {
+    let closing = [
+        ' ', '\n', '\r', '\t', ']', ')', '）', '】', '»', '>', '→', '.', '…',
+    ];
+    let body = tail.trim_end_matches(closing);
+    let start_of = |mark: &&str| {
+        let from = body.len().checked_sub(mark.len())?;
+        let end = body.get(from..)?;
+        end.eq_ignore_ascii_case(mark).then_some(from)
+    };
+    let from = (Wording::builtin().truncations.iter()).find_map(start_of)?;
+    let before = body[..from].trim_end_matches([' ', '[', '(', '（', '【', '\n']);
+    let gap = &body[before.len()..from];
+    let is_bracketed = gap.contains(['[', '（', '【', '\n']);
+    let is_own = has_ellipsis(before)
+        || before.ends_with(['.', '。']) && gap.contains('(')
+        || is_bracketed
+        || has_ellipsis(tail) && body.len() - from > 4;
+    is_own.then_some(before.len())
+}
