@@ -6,7 +6,7 @@
 //! | `scanner` | cuts a text into words, numbers and symbols: `number`, `pieces`, `symbols`, `markup` |
 //! | `code` | recognises lines of code, in which every mark counts |
 //! | `stamps` | finds passages without information: stamps, credits, marks of truncation |
-//! | `tokens` | gives each piece its class and its key: `names`, `english`, `folding` |
+//! | `tokens` | gives each piece its class and its key: `contractions`, `names`, `english`, `folding` |
 //! | `values` | gives the forms of a price, a date, a time and an ordinal the same tokens |
 //! | `repeats` | marks what tells nothing more: a repeated headline, numbers and signs of items |
 //! | `lexicon` | the words that a comparison treats in a particular way |
@@ -15,6 +15,7 @@
 //! | `key_filter` | the keys of the words of a text in few bits |
 
 mod code;
+mod contractions;
 pub(crate) mod english;
 mod entities;
 mod folding;
