@@ -79,9 +79,15 @@ pub(super) fn mark_numbers_of_items(tokens: &mut [Token], ranges: &[Range<usize>
                 || is_circled())
     };
     let items: Vec<usize> = (0..tokens.len()).filter(is_number).collect();
-    let numbers = (1_usize..).zip(&items);
-    let are_in_order = |(number, at): (usize, &usize)| tokens[*at].key.parse() == Ok(number);
-    if items.len() >= MIN_ITEMS && numbers.into_iter().all(are_in_order) {
+    let mut last = 0_u32;
+    // A second list begins with 1 again.
+    let is_next = |at: &usize| {
+        let number = tokens[*at].key.parse().ok();
+        let is_next = number.is_some_and(|number| number == last + 1 || number == 1);
+        last = number.unwrap_or_default();
+        is_next
+    };
+    if items.len() >= MIN_ITEMS && items.iter().all(is_next) {
         for at in items {
             tokens[at].class = Class::Light;
         }

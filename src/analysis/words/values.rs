@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use super::lexicon::{Class, Lexicon};
 use smol_str::SmolStr;
 
+use super::lexicon::{Class, Lexicon};
 use super::number;
 use super::scanner::Break;
 use super::tokens::Token;
@@ -33,6 +33,7 @@ const ONES: [&str; 9] = [
     "one", "two", "three", "four", "five", "six", "seven", "eight", "nine",
 ];
 
+/// A token and its bytes in the text.
 type Piece = (Token, Range<usize>);
 
 /// Gives the tokens of each value in the text their common form.
@@ -90,9 +91,9 @@ fn merge(tokens: &mut [Piece], at: usize, value: String) {
         .and_then(|entry| entry.canonical)
         .unwrap_or(&value)
         .into();
-    token.class = match value == "percent" {
-        true => Class::Word,
-        false => Class::Number,
+    token.class = match &*value {
+        "percent" => Class::Word,
+        _ => Class::Number,
     };
     token.text = value.into();
     token.before = last.before;
@@ -164,7 +165,7 @@ fn is_currency(token: &Token) -> bool {
     matches!(&*token.text, "$" | "€" | "£" | "¥" | "₹" | "₩")
 }
 
-/// The full name of a month.
+/// The full name of a month, of which the token may be the first letters.
 fn month(token: &Token) -> Option<&'static str> {
     let name = &*token.text;
     let is_short = |month: &&&str| matches!(name.len(), 3 | 4) && month.starts_with(name);

@@ -49,7 +49,8 @@ pub struct AlignedWord {
     /// The index of the word of the other text that is equal; `None` for missing words, and for
     /// words that the other text writes in several words.
     pub counterpart: Option<usize>,
-    /// The bytes of the word in the text.
+    /// The bytes of the word in the text. The words of a price or a date may be in another order
+    /// than their bytes.
     pub range: Range<usize>,
 }
 

@@ -12,8 +12,8 @@
 //!    listed abbreviations; accents that a text does not write; a misspelling whose neighbours are
 //!    equal.
 //! 2. A light word, such as an article, may be absent, and so may a tag of HTML, the number of an
-//!    item, and a sentence that the text repeats. A light word with another word in its place is
-//!    exchanged, and an exchange is never free: "US" and "UK".
+//!    item, and a first sentence that repeats its headline. A light word with another word in its
+//!    place is exchanged, and an exchange is never free: "US" and "UK".
 //! 3. A word that turns a sentence is neither absent, nor added, nor exchanged: negations,
 //!    conditions, quantities, directions, modal verbs, pronouns of persons.
 //! 4. A number is one token with one value, as a price, a date, a time and an ordinal too: 12,
