@@ -26,9 +26,9 @@
 //! 8. A text without content covers nothing, and nothing covers it, except a copy of its bytes.
 //!
 //! Passages without information are left out: stamps and counters on a line of their own at the
-//! head or the tail, credits in brackets, marks of reposts and of truncation, the name of a site
-//! behind a headline. The words of a short line or sentence about the page, such as a copyright,
-//! are light words there.
+//! head or the tail, credits in brackets, marks of reposts and of truncation. The words of a short
+//! line or sentence about the page, such as a copyright, are light words there, and so is the name
+//! of a site behind a headline.
 //!
 //! # Limits
 //! A paraphrase and a synonym are not recognised: precision comes before recall. Word forms and
