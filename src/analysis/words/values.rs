@@ -34,10 +34,10 @@ const ONES: [&str; 9] = [
 ];
 
 /// A token and its bytes in the text.
-type Piece = (Token, Range<usize>);
+type PlacedToken = (Token, Range<usize>);
 
 /// Gives the tokens of each value in the text their common form.
-pub(super) fn unify(tokens: &mut Vec<Piece>, text: &str) {
+pub(super) fn unify(tokens: &mut Vec<PlacedToken>, text: &str) {
     let mut merges = false;
     for at in 1..tokens.len() {
         // Most tokens end here.
@@ -82,7 +82,7 @@ pub(super) fn unify(tokens: &mut Vec<Piece>, text: &str) {
 }
 
 /// Makes one token of the value of two. The first of them is left without a text.
-fn merge(tokens: &mut [Piece], at: usize, value: String) {
+fn merge(tokens: &mut [PlacedToken], at: usize, value: String) {
     let [.., (last, of_last), (token, range)] = &mut tokens[..=at] else {
         return;
     };
@@ -123,7 +123,7 @@ fn begins_value(token: &Token) -> bool {
 }
 
 /// The value of the last two tokens, which are one value; `None` for two values.
-fn merged(tokens: &[Piece], gap: &str) -> Option<String> {
+fn merged(tokens: &[PlacedToken], gap: &str) -> Option<String> {
     let [before @ .., (last, _), (token, _)] = tokens else {
         return None;
     };
@@ -183,7 +183,7 @@ fn day(token: &Token) -> Option<u8> {
     (1..=31).contains(&day).then_some(day)
 }
 
-fn set_date(tokens: &mut [Piece], [of_month, of_day]: [usize; 2], month: &'static str) {
+fn set_date(tokens: &mut [PlacedToken], [of_month, of_day]: [usize; 2], month: &'static str) {
     if let Some(day) = day(&tokens[of_day].0) {
         let token = &mut tokens[of_day].0;
         token.text = day.to_string().into();
@@ -196,7 +196,7 @@ fn set_date(tokens: &mut [Piece], [of_month, of_day]: [usize; 2], month: &'stati
 }
 
 /// Returns `true` for 号 behind a month and a number, unless it numbers a house or a line: 5号楼.
-fn is_day(tokens: &[Piece], at: usize) -> bool {
+fn is_day(tokens: &[PlacedToken], at: usize) -> bool {
     let next = tokens.get(at + 1).map_or("", |(next, _)| &*next.text);
     at >= 2
         && tokens[at - 2].0.text == "月"
@@ -207,7 +207,7 @@ fn is_day(tokens: &[Piece], at: usize) -> bool {
 }
 
 /// Exchanges a token and the token before it. The ends of clauses and sentences stay.
-fn swap(tokens: &mut [Piece], at: usize) {
+fn swap(tokens: &mut [PlacedToken], at: usize) {
     tokens.swap(at - 1, at);
     let [(one, _), (other, _)] = &mut tokens[at - 1..=at] else {
         return;

@@ -31,7 +31,7 @@ use crate::progress::{ProgressHandler, ProgressReporter, Stage, refuse_break};
 use crate::store::View;
 use checkpoint::Position;
 use nodes::Nodes;
-use part::Part;
+use part::JoinPart;
 use stars::{Star, Stars};
 
 pub use checkpoint::{Checkpoints, JoinCheckpoint};
@@ -250,7 +250,7 @@ fn decide(
     while state.position.first < range.end {
         let Position { first, end, .. } = state.position;
         let index = SimilarIndex::of_containers(join.least_likeness(), join.decision)?;
-        let mut part = Part::new(view, join, nodes, index);
+        let mut part = JoinPart::new(view, join, nodes, index);
         // The nodes of the part of a checkpoint. They come in the batches in which they were
         // decided.
         let decided = state.part();

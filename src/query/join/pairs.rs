@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::nodes::Nodes;
 use super::pair::SimilarPairsEvent;
-use super::part::Part;
+use super::part::JoinPart;
 use super::{SimilarJoin, refuse_without_texts};
 use crate::dedup::text_index::SimilarIndex;
 use crate::error::Result;
@@ -36,7 +36,7 @@ pub(crate) fn similar_pairs(
         let mut rest = &range[..];
         while !rest.is_empty() {
             let index = SimilarIndex::new(join.least_likeness(), join.decision)?;
-            let mut part = Part::new(view, join, &nodes, index);
+            let mut part = JoinPart::new(view, join, &nodes, index);
             let mut searched = 0;
             // The nodes of the part are compared with those before them, later nodes with the whole
             // part.

@@ -1,4 +1,4 @@
-//! [`Part`]: some nodes in an index in memory.
+//! [`JoinPart`]: some nodes in an index in memory.
 
 use std::ops::ControlFlow;
 
@@ -31,7 +31,7 @@ const SEARCHED_NODES: usize = 1 << 11;
 const SHARES: usize = 2;
 
 /// Some nodes, and an index of their texts.
-pub(super) struct Part<'j> {
+pub(super) struct JoinPart<'j> {
     view: &'j View,
     nodes: &'j Nodes,
     is_across: bool,
@@ -48,12 +48,12 @@ pub(super) struct Part<'j> {
 
 /// Some nodes with their texts, which are compared with the nodes of a part.
 pub(super) struct TextBatch<'p> {
-    part: &'p Part<'p>,
+    part: &'p JoinPart<'p>,
     nodes: Vec<u32>,
     texts: Vec<Analysed>,
 }
 
-impl<'j> Part<'j> {
+impl<'j> JoinPart<'j> {
     /// A part without nodes, with an index without texts.
     pub(super) fn new(
         view: &'j View,
@@ -237,7 +237,7 @@ impl TextBatch<'_> {
 /// The search for the nodes of a part that are before a node, and that are like the node or quote
 /// it.
 struct Search<'s> {
-    part: &'s Part<'s>,
+    part: &'s JoinPart<'s>,
     node: u32,
     text: &'s Analysed,
     /// The position in the index of the first node that is not before the node.

@@ -46,7 +46,7 @@ pub struct ComparedText {
 
 /// The comparison of two texts. What needs a text is `None` for a document without one.
 #[derive(Serialize)]
-pub struct TextComparison {
+pub struct ComparisonAnswer {
     a: ComparedText,
     b: ComparedText,
     pub distance: Option<u32>,
@@ -87,13 +87,13 @@ fn compare_sought(
     snapshot: &Snapshot,
     a: Sought,
     b: Sought,
-) -> Result<TextComparison, ApiError> {
+) -> Result<ComparisonAnswer, ApiError> {
     let [a, b] = [a.resolve(server, snapshot)?, b.resolve(server, snapshot)?];
     Ok(compare_resolved(&a, &b))
 }
 
 /// Compares two texts or documents.
-pub fn compare_resolved(a: &ResolvedQuery, b: &ResolvedQuery) -> TextComparison {
+pub fn compare_resolved(a: &ResolvedQuery, b: &ResolvedQuery) -> ComparisonAnswer {
     let side = |query: &ResolvedQuery| ComparedText {
         id: query.id.map(WireId),
         key: query.key.clone(),
@@ -103,7 +103,7 @@ pub fn compare_resolved(a: &ResolvedQuery, b: &ResolvedQuery) -> TextComparison 
     let normaliser = Normaliser::new();
     let texts = a.text.as_deref().zip(b.text.as_deref());
     let fingerprints = a.made.zip(b.made);
-    TextComparison {
+    ComparisonAnswer {
         a: side(a),
         b: side(b),
         distance: fingerprints.map(|(a, b)| a.fingerprint.distance(b.fingerprint)),
