@@ -17,11 +17,31 @@ const SHORT: u64 = 1000;
 
 /// The sentences of a text, with the characters after them.
 fn sentences(text: &str) -> Vec<&str> {
-    // A point within a name or a number ends no sentence.
-    let sentences = text
-        .split_inclusive(['。', '！', '？'])
-        .flat_map(|part| part.split_inclusive(". "));
+    // A point within a name or a number ends no sentence, and neither does the point of an item.
+    let mut start = 0;
+    let ends = text
+        .match_indices(['。', '！', '？', '.'])
+        .filter(|(at, end)| {
+            *end != "."
+                || text[at + 1..].starts_with(' ') && !text[..*at].ends_with(char::is_numeric)
+        });
+    let ends = ends.map(|(at, end)| at + end.len() + usize::from(end == "."));
+    let ends: Vec<usize> = ends.chain([text.len()]).collect();
+    let sentences = ends
+        .into_iter()
+        .map(|end| &text[std::mem::replace(&mut start, end)..end]);
     sentences.filter(|sentence| sentence.len() > 30).collect()
+}
+
+/// The text in other letters, with another mark behind its sentences.
+fn edited(text: &str) -> String {
+    let text = text.to_uppercase().replace('。', "！");
+    let sentences = sentences(&text).into_iter();
+    let marked = sentences.map(|sentence| match sentence.strip_suffix(". ") {
+        Some(sentence) => format!("{sentence}! "),
+        None => sentence.to_owned(),
+    });
+    marked.collect()
 }
 
 /// Real texts of some sentences: each is contained in a longer text, with small edits.
@@ -47,9 +67,8 @@ fn texts() -> BTreeMap<u64, String> {
             }
         };
         // An edit that covers the same: case, and punctuation of sentences.
-        let edited = short.to_uppercase().replace(". ", "! ").replace('。', "！");
         all.insert(number, longer);
-        all.insert(number + SHORT, edited);
+        all.insert(number + SHORT, edited(&short));
     }
     all
 }
