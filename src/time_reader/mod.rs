@@ -10,6 +10,7 @@ use jiff::civil::{Date, DateTime};
 use jiff::fmt::temporal::DateTimeParser;
 use jiff::tz::TimeZone;
 
+pub(crate) use self::notations::month_named;
 use self::notations::{Fields, civil_fields, compact_fields, folded, rfc_2822_fields};
 use crate::error::{Error, Result};
 use crate::ids::Timestamp;

@@ -267,6 +267,11 @@ fn letters<'t>(rest: &mut &'t str) -> &'t str {
     letters
 }
 
+/// The full name of a month, by the name or its first three or more letters.
+pub(crate) fn month_named(name: &str) -> Option<&'static str> {
+    MONTHS.into_iter().find(|month| is_short_for(name, month))
+}
+
 /// Returns `true` for a name or its first three or more letters.
 fn is_short_for(short: &str, name: &str) -> bool {
     let start = name.get(..short.len());

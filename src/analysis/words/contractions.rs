@@ -1,10 +1,11 @@
-//! Words that are two tokens, or a part of one: "don't", "cannot", "there's", "1.5 million".
+//! Words that are two tokens, or a part of one: "don't", "cannot", "there's", "1.5 million", "1st".
 
 use smol_str::SmolStr;
 
 use super::lexicon::Class;
 use super::scanner::{Break, Lexeme};
 use super::tokens::Cutter;
+use super::values::is_currency;
 
 /// Pronouns and adverbs behind which an apostrophe and an s are the verb "is".
 const BEFORE_IS: [&str; 10] = [
@@ -12,17 +13,65 @@ const BEFORE_IS: [&str; 10] = [
 ];
 
 impl Cutter {
-    /// Multiplies the number before by a magnitude: 1.5 million. `false` for other words.
-    pub(super) fn magnitude(&mut self, lexeme: &Lexeme) -> bool {
-        let power = match &*lexeme.text {
+    /// Makes one number of the number before and of a word behind it: 1st, 1.5 million, $3m, a
+    /// hundred, twenty-five, 5 per cent. `false` for other words.
+    pub(super) fn extends_number(&mut self, lexeme: &Lexeme, text: &str) -> bool {
+        let [before @ .., (last, range)] = &mut self.tokens[..] else {
+            return false;
+        };
+        if lexeme.before != Break::None {
+            return false;
+        }
+        let before = before.last().map(|(before, _)| before);
+        let gap = text.get(range.end..lexeme.range.start).unwrap_or_default();
+        let is_lower = |at: usize| text[at..].starts_with(char::is_lowercase);
+        let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_number = last.class == Class::Number;
+        let word = &*lexeme.text;
+        let power = match word {
             "hundred" => 2,
             "thousand" => 3,
             "million" | "millions" | "millionen" => 6,
             "billion" | "billions" | "milliarden" => 9,
             "trillion" => 12,
+            "k" if is_number && gap.len() <= 1 && before.is_some_and(is_currency) => 3,
+            "m" if is_number && gap.len() <= 1 && before.is_some_and(is_currency) => 6,
+            "mn" if is_number && gap.len() <= 1 && is_lower(lexeme.range.start) => 6,
+            "bn" if is_number && gap.len() <= 1 && is_lower(lexeme.range.start) => 9,
+            "st" | "nd" | "rd" | "th" if is_number && gap.is_empty() && is_digits(&last.text) => {
+                let ordinal = format!("{}th", last.text);
+                self.replace_last(Class::Number, &ordinal, lexeme);
+                return true;
+            }
+            "cent" if last.text == "per" => {
+                let is_share = before
+                    .is_some_and(|before| before.class == Class::Number || is_digits(&before.key));
+                if is_share {
+                    self.replace_last(Class::Word, "percent", lexeme);
+                }
+                return is_share;
+            }
+            _ if matches!(gap, "-" | "‑" | "‐") => {
+                let is_word = |word: &str| word.bytes().all(|byte| byte.is_ascii_lowercase());
+                let entry = self.lexicon.entry(word).filter(|_| is_word(word));
+                let ones = entry.and_then(|entry| entry.canonical?.parse::<u8>().ok());
+                let tens = last.key.parse::<u8>().ok().filter(|_| is_word(&last.text));
+                let parts = tens.zip(ones);
+                let parts = parts.filter(|(tens, ones)| {
+                    tens % 10 == 0 && (20..100).contains(tens) && (1..10).contains(ones)
+                });
+                let Some((tens, ones)) = parts else {
+                    return false;
+                };
+                self.replace_last(Class::Number, &(tens + ones).to_string(), lexeme);
+                return true;
+            }
             _ => return false,
         };
-        lexeme.before == Break::None && self.scale_last(power, lexeme)
+        if last.text == "a" && is_lower(range.start) {
+            last.key = "1".into();
+        }
+        self.scale_last(power, lexeme)
     }
 
     /// Pushes the verb of a contraction, from behind the apostrophe on. `false` for other words.

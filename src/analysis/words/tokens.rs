@@ -124,7 +124,7 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usiz
         token.has_accents = cutter.has_accents;
         token.is_capital = piece.starts_with(char::is_uppercase);
     }
-    values::unify(&mut cutter.tokens, text);
+    values::unify(&mut cutter.tokens);
     cutter.tokens
 }
 
@@ -199,12 +199,25 @@ impl Cutter {
 
     fn push_part(&mut self, range: Range<usize>, class: Class, text: SmolStr, before: Break) {
         let text = folded(text);
-        let entry = self.lexicon.entry(&text);
-        let key = match entry.and_then(|entry| entry.canonical) {
-            Some(canonical) => canonical.into(),
-            None => text.clone(),
-        };
+        let key = self.key_of(&text);
         self.push_token(range, class, text, key, before);
+    }
+
+    /// The representative of equal words.
+    fn key_of(&self, text: &SmolStr) -> SmolStr {
+        let entry = self.lexicon.entry(text);
+        let canonical = entry.and_then(|entry| entry.canonical);
+        canonical.map_or_else(|| text.clone(), SmolStr::from)
+    }
+
+    /// Puts a token in the place of the last one, which goes on to the end of a lexeme.
+    pub(super) fn replace_last(&mut self, class: Class, text: &str, lexeme: &Lexeme) {
+        let text = SmolStr::from(text);
+        let key = self.key_of(&text);
+        if let Some((last, range)) = self.tokens.last_mut() {
+            (last.class, last.key, last.text) = (class, key, text);
+            range.end = lexeme.range.end;
+        }
     }
 
     fn push_token(
@@ -247,7 +260,7 @@ impl Cutter {
     fn word(&mut self, lexeme: &Lexeme, text: &str, is_followed: bool) {
         let piece = &text[lexeme.range.clone()];
         let word = &lexeme.text;
-        if self.magnitude(lexeme) {
+        if self.extends_number(lexeme, text) {
             return;
         }
         if is_unit_by_case(piece) && self.is_after_number() {
