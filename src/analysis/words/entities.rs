@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::pieces::is_format;
+use crate::text::floor_char_boundary;
 
 /// The entities that programs write. `&lt;` is part of a text about HTML, as a rule.
 const ENTITIES: [(&str, char); 18] = [
@@ -38,35 +39,24 @@ pub(super) struct Decoded<'t> {
 
 impl<'t> Decoded<'t> {
     pub fn new(text: &'t str) -> Self {
-        let mut decoded = Self {
-            text: Cow::Borrowed(text),
-            ends: Vec::new(),
-        };
         // A text with the signs and with their entities is about entities.
         let is_own = |at: usize| entity(&text[at..]).is_none();
-        if text.contains("&quot;") && text.contains('"')
-            || text.contains("&amp;") && text.match_indices('&').any(|(at, _)| is_own(at))
-        {
-            return decoded;
-        }
-        let mut at = 0;
-        for (found, _) in text.match_indices('&') {
-            let Some((c, len)) = entity(&text[found..]) else {
-                continue;
-            };
-            let own = decoded.text.to_mut();
-            if decoded.ends.is_empty() {
-                own.clear();
-            }
-            own.push_str(&text[at..found]);
+        let is_about_entities = text.contains("&quot;") && text.contains('"')
+            || text.contains("&amp;") && text.match_indices('&').any(|(at, _)| is_own(at));
+        let found = text.match_indices('&').filter(|_| !is_about_entities);
+        let found = found.filter_map(|(at, _)| Some((at, entity(&text[at..])?)));
+        let (mut own, mut ends, mut last) = (String::new(), Vec::new(), 0);
+        for (at, (c, len)) in found {
+            own.push_str(&text[last..at]);
             own.push(c);
-            at = found + len;
-            decoded.ends.push((own.len(), at));
+            last = at + len;
+            ends.push((own.len(), last));
         }
-        if !decoded.ends.is_empty() {
-            decoded.text.to_mut().push_str(&text[at..]);
-        }
-        decoded
+        let text = match ends.is_empty() {
+            true => Cow::Borrowed(text),
+            false => Cow::Owned(own + &text[last..]),
+        };
+        Self { text, ends }
     }
 
     /// The place in the text with entities.
@@ -86,7 +76,7 @@ impl<'t> Decoded<'t> {
 /// The character of the entity that begins here, and the bytes of the entity.
 fn entity(text: &str) -> Option<(char, usize)> {
     let rest = &text[1..];
-    let limit = crate::text::floor_char_boundary(rest, rest.len().min(MAX_NAME_BYTES + 1));
+    let limit = floor_char_boundary(rest, rest.len().min(MAX_NAME_BYTES + 1));
     let name = &rest[..rest[..limit].find(';')?];
     let listed = ENTITIES.into_iter().find(|(entity, _)| *entity == name);
     let number = || {

@@ -1,55 +1,28 @@
 //! Tags of HTML. A tag may be absent, since a copy of a page has its text alone, and is not
 //! exchanged for another tag.
 
+use crate::text::floor_char_boundary;
+
 /// A longer tag is text.
 const MAX_TAG_BYTES: usize = 512;
 
 /// Elements around words.
+#[rustfmt::skip]
 const INLINE: [&str; 21] = [
-    "a", "abbr", "b", "big", "code", "em", "font", "i", "img", "kbd", "mark", "meta", "nobr",
-    "small", "span", "strong", "tt", "u", "var", "wbr", "link",
+    "a", "abbr", "b", "big", "code", "em", "font", "i", "img", "kbd", "mark", "meta", "nobr", "small", "span",
+    "strong", "tt", "u", "var", "wbr", "link",
 ];
 
 /// Elements around lines.
+#[rustfmt::skip]
 const BLOCKS: [&str; 37] = [
-    "article",
-    "aside",
-    "body",
-    "br",
-    "caption",
-    "center",
-    "dd",
-    "div",
-    "dl",
-    "dt",
-    "figcaption",
-    "figure",
-    "footer",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "head",
-    "header",
-    "hr",
-    "html",
-    "li",
-    "main",
-    "nav",
-    "ol",
-    "p",
-    "pre",
-    "section",
-    "table",
-    "tbody",
-    "td",
-    "th",
-    "thead",
-    "tr",
-    "ul",
+    "article", "aside", "body", "br", "caption", "center", "dd", "div", "dl", "dt", "figcaption", "figure",
+    "footer", "h1", "h2", "h3", "h4", "h5", "h6", "head", "header", "hr", "html", "li", "main", "nav", "ol", "p",
+    "pre", "section", "table", "tbody", "td", "th", "thead", "tr", "ul",
 ];
+
+/// Attributes with words that a reader sees.
+const ATTRIBUTES_OF_WORDS: [&str; 5] = ["alt=", "title=", "content=", "value=", "placeholder="];
 
 /// A tag of HTML at the start of a text.
 pub(super) struct Tag {
@@ -71,32 +44,26 @@ impl Tag {
         if !is_block && !INLINE.contains(&&*name) {
             return None;
         }
-        let limit = crate::text::floor_char_boundary(text, text.len().min(MAX_TAG_BYTES));
+        let limit = floor_char_boundary(text, text.len().min(MAX_TAG_BYTES));
+        let start = text.len() - inner.len() + end;
         let len = text[..limit].find('>')? + 1;
-        let attributes =
-            inner[end..].get(..len.checked_sub(1 + text.len() - inner.len() + end)?)?;
-        let attributes = attributes.trim_end_matches('/').trim();
-        // The first attribute has a value, and none has words of its own: a <b and c = d> e.
+        let attributes = text.get(start..len - 1)?.trim_end_matches('/').trim();
+        let has_words = |name: &&str| attributes.contains(name);
+        // The first attribute has a value: a <b and c = d> e has none.
         let is_tag = match attributes.split_whitespace().next() {
             None => is_block || is_paired(&name),
-            Some(first) => first.contains('=') && !has_words(attributes),
+            Some(first) => first.contains('=') && !ATTRIBUTES_OF_WORDS.iter().any(has_words),
         };
         (is_tag && !attributes.contains('<')).then_some(Self { len, is_block })
     }
 }
 
-fn has_words(attributes: &str) -> bool {
-    ["alt=", "title=", "content=", "value=", "placeholder="]
-        .iter()
-        .any(|name| attributes.contains(name))
-}
-
 /// The inline elements that a text opens and closes.
 pub(super) fn paired_elements(text: &str) -> Vec<&'static str> {
     let text = text.to_ascii_lowercase();
+    let has = |tag: String| text.contains(&tag);
     let is_paired = |name: &&str| {
-        text.contains(&format!("<{name}>")) && text.contains(&format!("</{name}>"))
-            || text.contains(&format!("<{name} ")) && text.contains(&format!("</{name}>"))
+        has(format!("</{name}>")) && (has(format!("<{name}>")) || has(format!("<{name} ")))
     };
     INLINE.into_iter().filter(is_paired).collect()
 }

@@ -44,14 +44,14 @@ pub(super) fn mark_bullets(tokens: &mut [Token], ranges: &[Range<usize>], text: 
     let is_bullet = |at: &usize| {
         tokens[*at].class == Class::Symbol
             && text[ranges[*at].end..].starts_with(' ')
-            && begins_line(text, ranges[*at].start)
+            && begins_line(&text[..ranges[*at].start])
     };
     let bullets: Vec<usize> = (0..tokens.len()).filter(is_bullet).collect();
     let Some((first, rest)) = bullets.split_first() else {
         return;
     };
-    let sign = tokens[*first].text.clone();
-    if rest.is_empty() || rest.iter().any(|at| tokens[*at].text != sign) {
+    let is_sign = |at: &usize| tokens[*at].text == tokens[*first].text;
+    if rest.is_empty() || !rest.iter().all(is_sign) {
         return;
     }
     for at in bullets {
@@ -59,24 +59,20 @@ pub(super) fn mark_bullets(tokens: &mut [Token], ranges: &[Range<usize>], text: 
     }
 }
 
-/// Marks the numbers of the items of a list, each at the start of a line: "1. Open the door."
+/// Marks the numbers of the items of a list, each at the start of a line, "1. Open the door.", or
+/// in a circle.
 pub(super) fn mark_numbers_of_items(tokens: &mut [Token], ranges: &[Range<usize>], text: &str) {
     let is_number = |at: &usize| {
-        let next = tokens.get(at + 1);
-        let own = &text[ranges[*at].clone()];
-        let is_circled = || {
-            own.chars()
-                .next()
-                .is_some_and(|c| number::circled(c).is_some())
-        };
-        let ends_number = text[ranges[*at].end..].starts_with(['.', ')', '、', '．', '）']);
-        let item = (*at + 1..tokens.len()).take_while(|at| !tokens[*at].before.ends_unit());
-        let words = item.filter(|at| tokens[*at].class == Class::Word);
-        next.is_some_and(|next| next.before == Break::Clause)
-            && (ends_number || is_circled())
-            && words.take(MIN_ITEM_WORDS).count() == MIN_ITEM_WORDS
-            && (tokens[*at].before.ends_unit() && begins_line(text, ranges[*at].start)
-                || is_circled())
+        let (before, after) = (&text[..ranges[*at].start], &text[ranges[*at].end..]);
+        let own = text[ranges[*at].clone()].chars().next();
+        let is_circled = own.and_then(number::circled).is_some();
+        let is_label = after.starts_with(['.', ')', '、', '．', '）'])
+            && tokens[*at].before.ends_unit()
+            && begins_line(before);
+        let ends_clause = |next: &Token| next.before == Break::Clause;
+        (is_circled || is_label)
+            && tokens.get(at + 1).is_some_and(ends_clause)
+            && has_item_words(&tokens[at + 1..])
     };
     let items: Vec<usize> = (0..tokens.len()).filter(is_number).collect();
     let mut last = 0_u32;
@@ -94,7 +90,15 @@ pub(super) fn mark_numbers_of_items(tokens: &mut [Token], ranges: &[Range<usize>
     }
 }
 
-fn begins_line(text: &str, at: usize) -> bool {
-    let before = text[..at].trim_end_matches([' ', '\t', '(', '（', '*', '-', '#']);
+/// Returns `true` if the sentence or line at the start of some tokens has the words of an item.
+fn has_item_words(tokens: &[Token]) -> bool {
+    let item = tokens.iter().take_while(|token| !token.before.ends_unit());
+    let words = item.filter(|token| token.class == Class::Word);
+    words.take(MIN_ITEM_WORDS).count() == MIN_ITEM_WORDS
+}
+
+/// Returns `true` if a line begins behind a text, with spaces, brackets and bullets or without.
+fn begins_line(before: &str) -> bool {
+    let before = before.trim_end_matches([' ', '\t', '(', '（', '*', '-', '#']);
     before.is_empty() || before.ends_with('\n')
 }

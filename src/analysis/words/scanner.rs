@@ -13,6 +13,7 @@ use super::markup::{Tag, paired_elements};
 use super::number;
 use super::pieces::{address, end_of_address, end_of_word, is_format, is_part};
 use crate::text::{Normaliser, is_cjk, is_letter_or_digit, is_mark};
+use crate::time_reader::month_named;
 
 /// At most 4 bytes of spaces are typography between two CJK characters.
 const MAX_CJK_GAP_BYTES: usize = 4;
@@ -26,11 +27,6 @@ const WRAPPED_COLUMNS: usize = 3;
 /// Titles before a name, in their short forms.
 const TITLES: [&str; 11] = [
     "mr", "mrs", "ms", "dr", "prof", "gen", "sen", "gov", "capt", "lt", "rev",
-];
-
-/// The short forms of the names of months.
-const SHORT_MONTHS: [&str; 12] = [
-    "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec",
 ];
 
 /// The token for the end of an indented block of code.
@@ -385,15 +381,13 @@ impl Scanner<'_> {
 
     /// Returns `true` behind the number of an item, which belongs to the item: "1. Open the door."
     fn is_behind_label(&self) -> bool {
-        let begins_line = |at: usize| self.text[self.line..at].trim_start().is_empty();
-        let last = self.lexemes.last();
-        last.is_some_and(|last| {
-            last.kind == Kind::Number
-                && last.range.end == self.at
-                && self.line <= last.range.start
-                && begins_line(last.range.start)
-                && self.rest()[1..].trim_start_matches(' ').len() + 1 < self.rest().len()
-        })
+        let last = self.lexemes.last().filter(|last| last.range.end == self.at);
+        self.rest()[1..].starts_with(' ')
+            && last.is_some_and(|last| {
+                let before = self.text.get(self.line..last.range.start);
+                last.kind == Kind::Number
+                    && before.is_some_and(|before| before.trim_start().is_empty())
+            })
     }
 
     /// Returns `true` behind the short form of a title before a name, or of a month before a day.
@@ -402,8 +396,10 @@ impl Scanner<'_> {
         let last = self.lexemes.last().filter(|last| last.range.end == self.at);
         last.zip(next).is_some_and(|(last, next)| {
             let word = &*last.text;
+            let is_short = word.len() == 3 || word == "sept";
+            let month = month_named(word).filter(|month| is_short && word != *month);
             TITLES.contains(&word) && next.is_uppercase()
-                || SHORT_MONTHS.contains(&word) && next.is_ascii_digit()
+                || month.is_some() && next.is_ascii_digit()
         })
     }
 

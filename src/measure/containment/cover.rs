@@ -1,5 +1,6 @@
 //! [`Sides`]: two texts side by side, and the rule by which one covers the other.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use crate::analysis::words::scanner::Break;
@@ -57,6 +58,8 @@ pub(super) struct Sides<'s> {
     pub(super) insertions: [Vec<usize>; 2],
     /// The passages of each text that are forgiven, ascending: see [`Weights::news`].
     pub(super) passages: [Vec<Passage>; 2],
+    /// `true` if no sentence may stand elsewhere.
+    pub(super) is_in_order: OnceCell<bool>,
 }
 
 impl<'s> Sides<'s> {
@@ -69,6 +72,7 @@ impl<'s> Sides<'s> {
             losses: tokens.map(|tokens| vec![0.0; tokens.len()]),
             insertions: [Vec::new(), Vec::new()],
             passages: [Vec::new(), Vec::new()],
+            is_in_order: OnceCell::new(),
         };
         sides.match_sentences();
         sides.align();
@@ -199,7 +203,7 @@ pub(super) fn is_conjunction(token: &Token) -> bool {
 }
 
 /// Returns `true` for a sentence with items whose order carries no sense: "cats, dogs and birds".
-/// Of two parallel lists the order counts, and where the sentence names it.
+/// The order counts if the sentence has two parallel lists, or names the order.
 pub(super) fn is_enumeration(sentence: &[Token]) -> bool {
     let commas = sentence[1..].iter();
     let commas = commas.filter(|token| token.before == Break::Clause).count();

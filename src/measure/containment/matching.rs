@@ -40,7 +40,7 @@ impl Sides<'_> {
         let mut others: HashMap<Vec<u32>, Vec<Range<usize>>, FixedState> = HashMap::default();
         let units = [0, 1].map(|side| self.units(side, Break::Line));
         // Texts of one sentence, and most texts of one line, have nothing to move.
-        if units[0].len().min(units[1].len()) < 2 || self.has_labels() {
+        if units[0].len().min(units[1].len()) < 2 || self.is_in_order() {
             return;
         }
         for unit in units[1].iter().rev() {
@@ -63,20 +63,23 @@ impl Sides<'_> {
         }
     }
 
-    /// Returns `true` if sentences belong to speakers, questions or headings: each text has two of
-    /// them, before a colon at the start of a line or of a sentence, or has two answers of a word.
-    fn has_labels(&self) -> bool {
-        // Without its number, an item stays in its place.
-        let is_number = |token: &&Token| {
+    /// Returns `true` if each sentence stays in its place: it has a label, or a text has numbers
+    /// before its items, which the other text may lack.
+    fn is_in_order(&self) -> bool {
+        let is_number = |token: &Token| {
             token.class == Class::Light && token.key.bytes().all(|byte| byte.is_ascii_digit())
         };
-        if (self.tokens.iter()).any(|tokens| tokens.iter().any(|token| is_number(&token))) {
-            return true;
-        }
+        *self.is_in_order.get_or_init(|| {
+            self.tokens.iter().copied().flatten().any(is_number) || self.have_labels()
+        })
+    }
+
+    /// Returns `true` if sentences belong to speakers, questions or headings: each text has two of
+    /// them, before a colon at the start of a line or of a sentence, or has two answers of a word.
+    fn have_labels(&self) -> bool {
         [0, 1].into_iter().all(|side| {
-            let units = self.units(side, Break::Line);
-            let answers = units.iter().filter(|unit| unit.len() == 1);
-            if answers.count() >= 2 {
+            let units = self.units(side, Break::Line).into_iter();
+            if units.filter(|unit| unit.len() == 1).count() >= 2 {
                 return true;
             }
             let labels = (0..self.tokens[side].len()).filter(|at| self.tokens[side][*at].is_label);
@@ -120,7 +123,7 @@ impl Sides<'_> {
 
     /// Matches sentences, or list items, that stand elsewhere in the other text.
     pub(super) fn match_moved(&mut self, level: Break) {
-        if self.has_labels() {
+        if self.is_in_order() {
             return;
         }
         let is_missed = |sides: &Self, side: usize, unit: &Range<usize>| {

@@ -7,12 +7,10 @@ use crate::text::is_cjk;
 
 /// The name of a site has at most five words, or ten letters in Chinese.
 const MAX_SITE_WORDS: usize = 5;
-
 const MAX_SITE_LETTERS: usize = 10;
 
 /// The fewest words of a headline before the name of a site, and the fewest CJK characters.
 const MIN_HEADLINE_WORDS: usize = 4;
-
 const MIN_HEADLINE_LETTERS: usize = 8;
 
 /// The titles in credits without a colon: （记者张华）.
@@ -55,9 +53,13 @@ pub(super) fn site(line: &str) -> Option<usize> {
     (is_site && is_headline).then_some(at)
 }
 
+fn start_of_last_word(text: &str) -> usize {
+    text.trim_end_matches(|c: char| !c.is_whitespace()).len()
+}
+
 /// The start of a short link at the tail.
 pub(super) fn short_link(tail: &str) -> Option<usize> {
-    let at = tail.trim_end_matches(|c: char| !c.is_whitespace()).len();
+    let at = start_of_last_word(tail);
     let link = tail[at..]
         .split_once("://")
         .map_or(&tail[at..], |(_, link)| link);
@@ -67,7 +69,7 @@ pub(super) fn short_link(tail: &str) -> Option<usize> {
 
 /// The start of a hashtag at the tail.
 pub(super) fn hashtag(tail: &str) -> Option<usize> {
-    let at = tail.trim_end_matches(|c: char| !c.is_whitespace()).len();
+    let at = start_of_last_word(tail);
     let tag = tail[at..].strip_prefix('#')?;
     let is_tag = tag.starts_with(char::is_alphabetic)
         && tag
