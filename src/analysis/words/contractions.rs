@@ -7,14 +7,14 @@ use super::scanner::{Break, Lexeme};
 use super::tokens::Cutter;
 use super::values::is_currency;
 
-/// Pronouns and adverbs behind which an apostrophe and an s are the verb "is".
+/// Behind these words, an apostrophe and an s are the verb "is": there's.
 const BEFORE_IS: [&str; 10] = [
     "it", "he", "she", "that", "there", "here", "what", "where", "who", "how",
 ];
 
 impl Cutter {
-    /// Makes one number of the number before and of a word behind it: 1st, 1.5 million, $3m, a
-    /// hundred, twenty-five, 5 per cent. `false` for other words.
+    /// Joins a word to the number before it: 1st, 1.5 million, $3m, a hundred, twenty-five, 5 per
+    /// cent. `false` for other words.
     pub(super) fn extends_number(&mut self, lexeme: &Lexeme, text: &str) -> bool {
         let [before @ .., (last, range)] = &mut self.tokens[..] else {
             return false;

@@ -8,7 +8,7 @@
 //! | `stamps` | finds passages without information: stamps, credits, marks of truncation |
 //! | `tokens` | gives each piece its class and its key: `contractions`, `names`, `english`, `folding` |
 //! | `values` | gives the forms of a price, a date, a time and an ordinal the same tokens |
-//! | `repeats` | marks what tells nothing more: a repeated headline, numbers and signs of items |
+//! | `repeats` | marks what adds nothing: a repeated headline, numbers and signs of items |
 //! | `lexicon` | the words that a comparison treats in a particular way |
 //! | `weights` | the information of a word |
 //! | `vocabulary` | the words of many texts, each word once: `spellings` |

@@ -1,4 +1,4 @@
-//! Tokens that tell nothing more: a sentence that repeats its headline, the numbers and the signs
+//! Tokens that add nothing: a first sentence that repeats its headline, the numbers and the signs
 //! before items. They may be absent, and are not exchanged.
 
 use std::ops::Range;
@@ -97,7 +97,8 @@ fn has_item_words(tokens: &[Token]) -> bool {
     words.take(MIN_ITEM_WORDS).count() == MIN_ITEM_WORDS
 }
 
-/// Returns `true` if a line begins behind a text, with spaces, brackets and bullets or without.
+/// Returns `true` for the text before a line, with or without the spaces, brackets and bullets of
+/// the line.
 fn begins_line(before: &str) -> bool {
     let before = before.trim_end_matches([' ', '\t', '(', '（', '*', '-', '#']);
     before.is_empty() || before.ends_with('\n')

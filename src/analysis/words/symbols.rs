@@ -186,7 +186,7 @@ impl Scanner<'_> {
             }
             "-" if !is_letter_or_digit(after) && self.is_after_formula() => true,
             "+" if begins_line && is_letter_or_digit(after) => true,
-            // From a number on: 18+.
+            // A number and all larger ones: 18+.
             "+" if before.is_numeric() && !is_letter_or_digit(after) => true,
             "*" | "/" | "-" | "|" | "||" | "**" => {
                 before == ' ' && after == ' ' && self.is_formula() && !begins_line

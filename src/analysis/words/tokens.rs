@@ -72,7 +72,7 @@ impl Token {
     /// Returns `true` if two tokens with one key are equal. The forms of a name are other names:
     /// Robert, Roberts.
     pub fn is_equal_form(&self, other: &Token) -> bool {
-        // In a text of capital letters nothing tells the name from the word.
+        // A text of capital letters writes names and words alike.
         let is_word = |token: &Token| !token.is_name && !token.is_capital;
         if (is_word(self) && other.is_name || is_word(other) && self.is_name)
             && NAMES_OF_CAPITALS.contains(&&*self.text)
@@ -115,7 +115,7 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usiz
     let is_latin = || text.chars().all(|c| c < '\u{370}' || !c.is_alphabetic());
     for (token, range) in &mut cutter.tokens {
         let piece = &text[range.clone()];
-        // 3125 in English, and a decimal in many other languages.
+        // 3,125 is 3125 in English, and a decimal in many other languages.
         if !is_english && cutter.words >= MIN_WORDS && number::is_ambiguous(piece) && is_latin() {
             token.text = piece.into();
             token.key = piece.into();
@@ -160,7 +160,7 @@ fn is_traditional(lexeme: &Lexeme, text: &str) -> bool {
             .any(|(one, other)| one != other)
 }
 
-/// Returns `true` for a unit that in other letters is another unit: mW and MW, Mb and MB.
+/// Returns `true` for a unit that capital letters make another unit: mW and MW, Mb and MB.
 fn is_unit_by_case(piece: &str) -> bool {
     matches!(
         piece.as_bytes(),

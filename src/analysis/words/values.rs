@@ -58,7 +58,7 @@ pub(super) fn is_currency(token: &Token) -> bool {
     matches!(&*token.text, "$" | "€" | "£" | "¥" | "₹" | "₩")
 }
 
-/// The full name of a month, of which the token may be the first three or four letters.
+/// The full name of the month that a token names, in full or by three or four letters.
 fn month(token: &Token) -> Option<&'static str> {
     let name = &*token.text;
     let month = month_named(name).filter(|month| name.len() <= 4 || name == *month)?;

@@ -7,7 +7,7 @@ use crate::analysis::words::scanner::Break;
 use crate::analysis::words::tokens::Token;
 use crate::analysis::words::weights::Weights;
 
-/// Words by which the order of items counts.
+/// Words that give the order of items a meaning.
 const ORDERS: [&str; 7] = [
     "respectively",
     "resp",

@@ -19,7 +19,7 @@ const MAX_INSERTED_TOKENS: usize = 16;
 /// A light word that the other text has at most six tokens away stands in another order.
 const DISPLACED: usize = 6;
 
-/// The end of a clause that the other text has at most six tokens away has moved.
+/// The end of a clause moves by at most six tokens. A farther end is another one.
 const MAX_MOVED_END: usize = 6;
 
 /// The fewest content words of a sentence. A shorter clause is taken for a title.
@@ -267,11 +267,11 @@ impl Sides<'_> {
         }
     }
 
-    /// Weighs the words of a text behind which a clause ends, while it ends a few words away in the
-    /// other text: "Ann left Bob. Called the police.", "Ann left. Bob called the police."
+    /// Weighs the words at an end of a clause that has moved by a few words: "Ann left Bob. Called
+    /// the police.", "Ann left. Bob called the police."
     pub(super) fn weigh_moved_ends(&mut self) {
         let others = self.tokens[1];
-        // The words behind an end that the other text does not have there, of both texts.
+        // For each text, the last word before which only this text ends a clause.
         let mut ends = [None; 2];
         for at in 1..self.tokens[0].len() {
             let (last, next) = (self.counterpart(0, at - 1), self.counterpart(0, at));
