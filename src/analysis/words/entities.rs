@@ -39,6 +39,10 @@ pub(super) struct Decoded<'t> {
 
 impl<'t> Decoded<'t> {
     pub fn new(text: &'t str) -> Self {
+        if !text.contains('&') {
+            let (text, ends) = (Cow::Borrowed(text), Vec::new());
+            return Self { text, ends };
+        }
         // A text with the signs and with their entities is about entities.
         let is_own = |at: usize| entity(&text[at..]).is_none();
         let is_about_entities = text.contains("&quot;") && text.contains('"')

@@ -63,16 +63,18 @@ pub(super) fn mark_bullets(tokens: &mut [Token], ranges: &[Range<usize>], text: 
 /// in a circle.
 pub(super) fn mark_numbers_of_items(tokens: &mut [Token], ranges: &[Range<usize>], text: &str) {
     let is_number = |at: &usize| {
+        // Most tokens end here.
+        let next = tokens.get(at + 1);
+        if next.is_none_or(|next| next.before != Break::Clause) {
+            return false;
+        }
         let (before, after) = (&text[..ranges[*at].start], &text[ranges[*at].end..]);
         let own = text[ranges[*at].clone()].chars().next();
         let is_circled = own.and_then(number::circled).is_some();
         let is_label = after.starts_with(['.', ')', '、', '．', '）'])
             && tokens[*at].before.ends_unit()
             && begins_line(before);
-        let ends_clause = |next: &Token| next.before == Break::Clause;
-        (is_circled || is_label)
-            && tokens.get(at + 1).is_some_and(ends_clause)
-            && has_item_words(&tokens[at + 1..])
+        (is_circled || is_label) && has_item_words(&tokens[at + 1..])
     };
     let items: Vec<usize> = (0..tokens.len()).filter(is_number).collect();
     let mut last = 0_u32;

@@ -396,10 +396,11 @@ impl Scanner<'_> {
         let last = self.lexemes.last().filter(|last| last.range.end == self.at);
         last.zip(next).is_some_and(|(last, next)| {
             let word = &*last.text;
-            let is_short = word.len() == 3 || word == "sept";
-            let month = month_named(word).filter(|month| is_short && word != *month);
-            TITLES.contains(&word) && next.is_uppercase()
-                || month.is_some() && next.is_ascii_digit()
+            let is_month = || {
+                let is_short = word.len() == 3 || word == "sept";
+                is_short && month_named(word).is_some_and(|month| word != month)
+            };
+            TITLES.contains(&word) && next.is_uppercase() || next.is_ascii_digit() && is_month()
         })
     }
 

@@ -20,15 +20,19 @@ pub(super) fn unify(tokens: &mut [PlacedToken]) {
         }
         if is_currency(last) && token.class == Class::Number {
             swap(tokens, at);
-        } else if let Some(month) = month(token).filter(|_| day(last).is_some()) {
+        } else if day(last).is_some()
+            && let Some(month) = month(token)
+        {
             let next = tokens.get(at + 1).map(|(next, _)| next);
             if next.is_none_or(|next| day(next).is_none() || next.before != Break::None) {
                 set_date(tokens, [at, at - 1], month);
                 swap(tokens, at);
             }
-        } else if let Some(month) = month(last).filter(|_| day(token).is_some()) {
+        } else if day(token).is_some()
+            && let Some(month) = month(last)
+        {
             set_date(tokens, [at - 1, at], month);
-        } else if is_time(last) && matches!(&*token.key, "am" | "pm" | "a.m" | "p.m") {
+        } else if matches!(&*token.key, "am" | "pm" | "a.m" | "p.m") && is_time(last) {
             let time = last.text.replace('.', ":");
             let time = time.strip_suffix(":00").unwrap_or(&time);
             tokens[at - 1].0.key = time.into();
@@ -67,9 +71,11 @@ fn month(token: &Token) -> Option<&'static str> {
 
 /// A day of a month, without the ending of an ordinal.
 fn day(token: &Token) -> Option<u8> {
+    if token.class != Class::Number {
+        return None;
+    }
     let digits = token.text.strip_suffix("th").unwrap_or(&token.text);
-    let is_number = token.class == Class::Number && digits.len() <= 2;
-    let day = digits.parse().ok().filter(|_| is_number)?;
+    let day = digits.parse().ok().filter(|_| digits.len() <= 2)?;
     (1..=31).contains(&day).then_some(day)
 }
 

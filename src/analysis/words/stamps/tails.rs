@@ -21,12 +21,17 @@ pub(super) fn site(line: &str) -> Option<usize> {
     if line.len() > MAX_UNIT_BYTES {
         return None;
     }
-    let separators = [" | ", " - ", " – ", " — ", "_", "｜", "-"];
-    let found = separators
-        .into_iter()
-        .filter_map(|separator| Some((line.rfind(separator)?, separator)));
-    let (at, separator) = found.max_by_key(|(at, separator)| at + separator.len())?;
-    let (headline, name) = (&line[..at], &line[at + separator.len()..]);
+    let marks = line.rmatch_indices(['|', '-', '–', '—', '_', '｜']);
+    let (at, end, is_wide) = marks.into_iter().find_map(|(at, mark)| {
+        let end = at + mark.len();
+        let is_apart = line[..at].ends_with(' ') && line[end..].starts_with(' ');
+        match mark {
+            "|" | "-" | "–" | "—" if is_apart => Some((at - 1, end + 1, true)),
+            "-" | "_" | "｜" => Some((at, end, mark == "｜")),
+            _ => None,
+        }
+    })?;
+    let (headline, name) = (&line[..at], &line[end..]);
     let wording = Wording::builtin();
     let is_site = match name.chars().any(is_cjk) {
         true => {
@@ -36,7 +41,7 @@ pub(super) fn site(line: &str) -> Option<usize> {
         false => {
             let mut words = name.split(' ');
             let is_name = |word: &str| word.starts_with(|c: char| c.is_uppercase());
-            separator.len() > 1
+            is_wide
                 && words.clone().count() <= MAX_SITE_WORDS
                 && words
                     .clone()
