@@ -79,7 +79,8 @@ impl Words {
 
     fn of_decoded(normaliser: &Normaliser, text: &str) -> Words {
         let stamps = Stamps::of(text);
-        let tokens = tokens(lexemes(normaliser, text, &stamps.ranges), text);
+        let mut tokens = tokens(lexemes(normaliser, text, &stamps.ranges), text);
+        values::unify(&mut tokens);
         let (mut tokens, ranges): (Vec<_>, Vec<_>) = tokens.into_iter().unzip();
         NameScanner::of(text).mark(&mut tokens);
         let mut was_in_frame = false;

@@ -9,7 +9,6 @@ use super::folding::folded;
 use super::lexicon::{Class, Lexicon};
 use super::number;
 use super::scanner::{Break, End, Kind, Lexeme, has_small_letters};
-use super::values;
 use crate::text::{is_cjk, is_mark};
 
 /// A word, a number, a symbol, or a CJK character or listed word of CJK characters.
@@ -124,7 +123,6 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usiz
         token.has_accents = cutter.has_accents;
         token.is_capital = piece.starts_with(char::is_uppercase);
     }
-    values::unify(&mut cutter.tokens);
     cutter.tokens
 }
 
