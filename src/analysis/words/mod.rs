@@ -19,6 +19,7 @@ mod contractions;
 pub(crate) mod english;
 mod entities;
 mod folding;
+mod headings;
 mod key_filter;
 pub(crate) mod lexicon;
 mod markup;
@@ -44,6 +45,7 @@ use foldhash::fast::FixedState;
 
 use crate::text::Normaliser;
 use entities::Decoded;
+use headings::mark_headings;
 pub(crate) use key_filter::KeyFilter;
 use lexicon::Class;
 use names::NameScanner;
@@ -97,6 +99,7 @@ impl Words {
             was_in_frame = is_in_frame;
         }
         mark_headline(&mut tokens);
+        mark_headings(&mut tokens, &ranges, text);
         mark_bullets(&mut tokens, &ranges, text);
         mark_numbers_of_items(&mut tokens, &ranges, text);
         if let Some(last) = tokens.last_mut().filter(|_| stamps.is_truncated) {

@@ -98,6 +98,19 @@ pub(super) fn end_of_address(text: &str) -> Option<usize> {
     Some(trimmed.len())
 }
 
+/// The most bytes before the at sign of a mail address: RFC 5321.
+const MAX_MAILBOX_BYTES: usize = 64;
+
+/// The length of the mail address that begins here.
+pub(super) fn end_of_mail(text: &str) -> Option<usize> {
+    let is_own = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '+');
+    let name = (text.bytes().take(MAX_MAILBOX_BYTES + 1)).position(|byte| !is_own(byte.into()))?;
+    let domain = text.get(name..)?.strip_prefix('@')?;
+    let length = domain.find(|c| !is_own(c)).unwrap_or(domain.len());
+    let domain = domain[..length].trim_end_matches(['.', '-']);
+    (name > 0 && domain.contains('.')).then_some(name + 1 + domain.len())
+}
+
 /// The beginnings of the parameters of a campaign.
 const CAMPAIGNS: [&str; 4] = ["utm_", "fbclid=", "gclid=", "igshid="];
 

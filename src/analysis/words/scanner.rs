@@ -11,7 +11,7 @@ use smol_str::{SmolStr, StrExt, ToSmolStr};
 use super::code::{Code, CodeLine};
 use super::markup::{Tag, paired_elements};
 use super::number;
-use super::pieces::{address, end_of_address, end_of_word, is_format, is_part};
+use super::pieces::{address, end_of_address, end_of_mail, end_of_word, is_format, is_part};
 use crate::text::{Normaliser, is_cjk, is_letter_or_digit, is_mark};
 use crate::time_reader::month_named;
 
@@ -119,8 +119,11 @@ pub(crate) fn lexemes(
         line: 0,
         code: Code::default(),
         has_small_letters: has_small_letters(text),
+        has_at: text.contains('@'),
         wrapped_columns: OnceCell::new(),
         paired: OnceCell::new(),
+        choices: OnceCell::new(),
+        is_diff: OnceCell::new(),
         before: Break::Sentence,
         lexemes: Vec::with_capacity(text.len() / 6 + 4),
     };
@@ -142,10 +145,15 @@ pub(super) struct Scanner<'t> {
     code: Code,
     /// `false` if most letters are capitals.
     pub(super) has_small_letters: bool,
+    has_at: bool,
     /// The columns of the longest line, if the last line is shorter.
     wrapped_columns: OnceCell<Option<usize>>,
     /// The inline elements of HTML that the text opens and closes.
     paired: OnceCell<Vec<&'static str>>,
+    /// `true` for each pair of boxes that the text has both of.
+    pub(super) choices: OnceCell<[bool; 2]>,
+    /// `true` if lines of the text are added, and lines are removed.
+    pub(super) is_diff: OnceCell<bool>,
     /// The largest break since the last lexeme.
     before: Break,
     lexemes: Vec<Lexeme>,
@@ -270,6 +278,13 @@ impl Scanner<'_> {
     }
 
     fn word(&mut self) {
+        if self.has_at
+            && let Some(end) = end_of_mail(self.rest())
+        {
+            let end = self.at + end;
+            let text = self.text[self.at..end].to_lowercase();
+            return self.push(end, text, Kind::Word);
+        }
         if let Some(end) = end_of_address(self.rest()) {
             let end = self.at + end;
             let text = address(&self.text[self.at..end]);

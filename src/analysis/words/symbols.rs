@@ -27,8 +27,8 @@ const MAX_FORMULA_LETTERS: usize = 4;
 const MAX_LINE_BYTES: usize = 1 << 12;
 
 /// Faces of ASCII characters, and boxes of a list.
-const ASCII_MARKS: [&str; 12] = [
-    ":)", ":(", ":-)", ":-(", ";)", ";-)", ":D", ":P", "[x]", "[X]", "[ ]", ",,",
+const ASCII_MARKS: [&str; 13] = [
+    ":)", ":(", ":-)", ":-(", ";)", ";-)", ":D", ":P", "[x]", "[X]", "[ ]", ",,", ";;",
 ];
 
 impl Scanner<'_> {
@@ -66,6 +66,10 @@ impl Scanner<'_> {
         };
         if let Some(wide) = wide {
             return Some((wide.to_owned(), end));
+        }
+        // A range of numbers: 36…40.
+        if c == '…' && self.is_between_digits(end) || self.is_choice(c) {
+            return Some((c.to_string(), end));
         }
         if c.general_category_group() != GeneralCategoryGroup::Symbol || is_decoration(c) {
             return None;
@@ -120,7 +124,7 @@ impl Scanner<'_> {
         }
         let rest = self.rest();
         let before = self.text[..self.at].chars().next_back().unwrap_or(' ');
-        let is_apart = before.is_whitespace() || c == ',' || c == '[';
+        let is_apart = before.is_whitespace() || c == ',' || c == '[' || rest.starts_with(";;");
         if c == '-' {
             let mut next = rest[1..].chars();
             let is_price =
@@ -153,6 +157,9 @@ impl Scanner<'_> {
             return is_price.then(|| ("$".to_owned(), self.at + 1));
         }
         let rest = self.rest();
+        if rest.starts_with("..") && self.is_between_digits(self.at + 2) {
+            return Some(("…".to_owned(), self.at + 2));
+        }
         if let Some(symbol) = self.mark_of_ascii(c) {
             return Some((symbol.to_owned(), self.at + symbol.len()));
         }
@@ -166,6 +173,7 @@ impl Scanner<'_> {
         let end = self.at + length;
         let begins_line = self.text[self.line..self.at].trim_start().is_empty();
         let is_symbol = match run {
+            "+" | "-" | "<" | ">" if begins_line && self.is_diff() => true,
             "%" => before.is_alphanumeric() || before.is_whitespace(),
             "&" => true,
             // Operators of arithmetic and of code, unlike bullets, emphasis and columns of a table.
@@ -191,7 +199,9 @@ impl Scanner<'_> {
             "*" | "/" | "-" | "|" | "||" | "**" => {
                 before == ' ' && after == ' ' && self.is_formula() && !begins_line
             }
-            "--" | "---" | "~~" => false,
+            // Text that is struck out.
+            "~~" => !before.is_whitespace() || !after.is_whitespace(),
+            "--" | "---" => false,
             "!" => is_letter_or_digit(after) && !is_letter_or_digit(before),
             "~" => after.is_numeric() || after.is_ascii_alphabetic() && self.is_after_space(),
             ">" | "+" | "<" => {
@@ -206,6 +216,30 @@ impl Scanner<'_> {
             _ => !begins_line && after != '\n' && run.contains(['=', '<', '>', '^', '&', '+']),
         };
         is_symbol.then(|| (run.to_owned(), end))
+    }
+
+    /// Returns `true` for boxes that are full or empty, of which the text has both.
+    fn is_choice(&self, c: char) -> bool {
+        const BOXES: [[char; 2]; 2] = [['□', '■'], ['○', '●']];
+        let pair = BOXES.iter().position(|pair| pair.contains(&c));
+        pair.is_some_and(|pair| {
+            self.choices
+                .get_or_init(|| BOXES.map(|boxes| boxes.iter().all(|c| self.text.contains(*c))))
+                [pair]
+        })
+    }
+
+    /// Returns `true` in a text with lines that are added and lines that are removed.
+    fn is_diff(&self) -> bool {
+        let has = |sign| self.text.lines().any(|line| line.starts_with(sign));
+        *self
+            .is_diff
+            .get_or_init(|| has('+') && has('-') || has('<') && has('>'))
+    }
+
+    fn is_between_digits(&self, end: usize) -> bool {
+        self.text[..self.at].ends_with(char::is_numeric)
+            && self.text[end..].starts_with(char::is_numeric)
     }
 
     /// Returns `true` for °C.

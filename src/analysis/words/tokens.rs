@@ -37,6 +37,10 @@ pub(crate) struct Token {
     pub has_accents: bool,
     /// `true` if the token begins with a capital letter.
     pub is_capital: bool,
+    /// `true` for a word with a capital letter within a sentence of few of them.
+    pub is_proper: bool,
+    /// The capital letters of an identifier such as `getUrl`, a bit each; 0 for other words.
+    pub capitals: u32,
     /// `true` in a line or a sentence about the page. It may be absent as a whole.
     pub is_in_frame: bool,
     /// `true` in a text with traditional characters, where words of Taiwan are expected.
@@ -68,6 +72,11 @@ impl Token {
         self.text.starts_with(is_cjk)
     }
 
+    /// The words that a token counts for, times two: a CJK character counts as half a word.
+    pub fn half_words(&self) -> usize {
+        if self.is_cjk() { 1 } else { 2 }
+    }
+
     /// Returns `true` if two tokens with one key are equal. The forms of a name are other names:
     /// Robert, Roberts.
     pub fn is_equal_form(&self, other: &Token) -> bool {
@@ -76,6 +85,19 @@ impl Token {
         if (is_word(self) && other.is_name || is_word(other) && self.is_name)
             && NAMES_OF_CAPITALS.contains(&&*self.text)
         {
+            return false;
+        }
+        // `getURL` and `getUrl`, one text of Base64 and another one.
+        if self.capitals != other.capitals && self.capitals.min(other.capitals) > 0 {
+            return false;
+        }
+        let is_plural = |one: &Token, other: &Token| {
+            one.text
+                .strip_suffix('s')
+                .is_some_and(|one| one == other.text)
+        };
+        // Miller, Millers
+        if self.is_proper && other.is_proper && (is_plural(self, other) || is_plural(other, self)) {
             return false;
         }
         let is_plain = !(self.is_name || other.is_name) || self.class == Class::Number;
@@ -110,6 +132,7 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usiz
             last.is_label |= lexeme.is_label;
         }
     }
+    let mut capitals = 0;
     let is_english = 2 * cutter.english > cutter.words;
     let is_latin = || text.chars().all(|c| c < '\u{370}' || !c.is_alphabetic());
     for (token, range) in &mut cutter.tokens {
@@ -122,6 +145,13 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usiz
         token.is_english = is_english;
         token.has_accents = cutter.has_accents;
         token.is_capital = piece.starts_with(char::is_uppercase);
+        token.capitals = capitals_of_identifier(piece);
+        capitals += usize::from(token.is_capital);
+    }
+    if 2 * capitals < cutter.words {
+        for (token, _) in &mut cutter.tokens {
+            token.is_proper = token.is_capital && !token.before.ends_unit();
+        }
     }
     cutter.tokens
 }
@@ -158,12 +188,24 @@ fn is_traditional(lexeme: &Lexeme, text: &str) -> bool {
             .any(|(one, other)| one != other)
 }
 
-/// Returns `true` for a unit that capital letters make another unit: mW and MW, Mb and MB.
+/// The capital letters of a word with a capital letter behind a small one, a bit each. The first
+/// letter may begin a sentence.
+fn capitals_of_identifier(word: &str) -> u32 {
+    let is_identifier = (word.as_bytes().windows(2))
+        .any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
+    let bit = |bits: u32, c: char| bits.rotate_left(1) ^ u32::from(c.is_uppercase());
+    is_identifier
+        .then(|| word.chars().skip(1).fold(0, bit))
+        .unwrap_or_default()
+}
+
+/// Returns `true` for a unit that capital letters make another unit: mW and MW, Mb and MB, meV.
 fn is_unit_by_case(piece: &str) -> bool {
     matches!(
         piece.as_bytes(),
         [b'm', b'W' | b'V' | b'J' | b'N' | b'F' | b'T']
             | [b'm', b'P' | b'S' | b'H', _]
+            | [b'm', b'e', b'V']
             | [b'K' | b'M' | b'G' | b'T', b'b']
     )
 }

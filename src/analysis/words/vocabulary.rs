@@ -179,12 +179,15 @@ fn token_hash(token: &Token) -> u64 {
         token.is_english,
         token.has_accents,
         token.is_capital,
+        token.is_proper,
         token.is_in_frame,
         token.is_traditional,
     ];
     let flags = (flags.into_iter()).fold(0, |bits, flag| bits << 1 | u64::from(flag));
-    let of_place =
-        (token.class as u64) << 24 | (token.before as u64) << 16 | (token.end as u64) << 8;
+    let of_place = u64::from(token.capitals) << 32
+        | (token.class as u64) << 28
+        | (token.before as u64) << 20
+        | (token.end as u64) << 12;
     xxh3_64_with_seed(token.text.as_bytes(), of_place | flags)
 }
 
@@ -192,7 +195,8 @@ fn token_hash(token: &Token) -> u64 {
 fn has_spelling_of(one: &Token, other: &Token) -> bool {
     let flags = |token: &Token| {
         let of_word = (token.is_english, token.is_name, token.is_in_frame);
-        (token.class, token.is_capital, of_word)
+        let of_letters = (token.is_capital, token.is_proper, token.capitals);
+        (token.class, of_letters, of_word)
     };
     flags(one) == flags(other) && one.text == other.text && one.key == other.key
 }

@@ -220,7 +220,5 @@ pub(super) fn is_enumeration(sentence: &[Token]) -> bool {
 /// The content words of tokens, times two: a CJK character counts as half a word.
 pub(super) fn half_words(tokens: &[Token]) -> usize {
     let content = tokens.iter().filter(|token| !token.is_light());
-    content
-        .map(|token| if token.is_cjk() { 1 } else { 2 })
-        .sum()
+    content.map(Token::half_words).sum()
 }

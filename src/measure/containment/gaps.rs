@@ -8,6 +8,7 @@ use super::matching::MAX_ITEM_TOKENS;
 use crate::analysis::words::lexicon::{Class, Lexicon};
 use crate::analysis::words::scanner::{Break, End};
 use crate::analysis::words::tokens::Token;
+use crate::time_reader::month_named;
 
 /// An insertion of at most three content words into a clause names another thing: "queue" and
 /// "priority queue". A longer insertion adds a fact.
@@ -34,6 +35,19 @@ const ADVERBS: [&str; 33] = [
     "sunday", "online",
 ];
 
+/// Words that begin a phrase before a sentence: "In the novel, the king dies."
+const FRONTS: [&str; 9] = [
+    "in",
+    "on",
+    "at",
+    "from",
+    "under",
+    "for",
+    "with",
+    "according",
+    "among",
+];
+
 /// The place of a run of tokens without a counterpart.
 struct Gap {
     /// `true` if the other text has one to three other tokens in the place.
@@ -49,6 +63,10 @@ impl Gap {
     fn is_exchanged(&self, at: usize) -> bool {
         self.has_others || self.after.contains(&at) || self.before.contains(&at)
     }
+}
+
+fn is_day(word: &str) -> bool {
+    word.ends_with("day") && ADVERBS.contains(&word) || month_named(word).is_some()
 }
 
 impl Sides<'_> {
@@ -227,9 +245,21 @@ impl Sides<'_> {
             false => run.start..ends.next().unwrap_or(run.end),
         };
         let halves = half_words(&tokens[added.clone()]);
-        let is_name = !is_tail
-            && !added.is_empty()
-            && tokens[added.start].before == Break::Clause
+        let is_place = |at: usize| match is_tail {
+            true => {
+                let is_dated = |token: &Token| token.class == Class::Number || is_day(&token.text);
+                tokens[at].before.ends_unit()
+                    && FRONTS.contains(&&*tokens[at].text)
+                    && !tokens[added.end - 1].is_label
+                    && tokens
+                        .get(added.end)
+                        .is_some_and(|next| next.before == Break::Clause)
+                    && !tokens[added.clone()].iter().any(is_dated)
+            }
+            false => tokens[at].before == Break::Clause,
+        };
+        let is_name = !added.is_empty()
+            && is_place(added.start)
             && (1..=2 * MAX_QUALIFIER_WORDS).contains(&halves);
         let negates = |at: &usize| lexicon.negates(&tokens[*at].text);
         let found = added

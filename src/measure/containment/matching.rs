@@ -25,6 +25,9 @@ const MIN_ITEM_WORDS: usize = 2;
 /// as answers and rows of numbers, have their meaning by their place.
 const MIN_MOVED_WORDS: usize = 3;
 
+/// A line of at most four CJK characters is a word.
+const MAX_CJK_WORD: usize = 4;
+
 /// A label has at most four tokens.
 const MAX_LABEL_TOKENS: usize = 4;
 
@@ -48,10 +51,10 @@ impl Sides<'_> {
             others.entry(keys).or_default().push(unit.clone());
         }
         for unit in &units[0] {
-            let words = self
-                .content(0, unit)
-                .filter(|at| self.tokens[0][*at].class == Class::Word);
-            let is_sentence = words.count() >= MIN_MOVED_WORDS;
+            let words = self.tokens[0][unit.clone()].iter();
+            let words = words.filter(|token| token.class == Class::Word);
+            let halves: usize = words.map(Token::half_words).sum();
+            let is_sentence = halves >= 2 * MIN_MOVED_WORDS;
             let found = others
                 .get_mut(&self.keys[0][unit.clone()])
                 .filter(|_| is_sentence);
@@ -75,16 +78,25 @@ impl Sides<'_> {
     }
 
     /// Returns `true` if sentences belong to speakers, questions or headings: each text has two of
-    /// them, before a colon at the start of a line or of a sentence, or has two answers of a word.
+    /// them, before a colon at the start of a line or of a sentence, or has two lines of a word.
     fn have_labels(&self) -> bool {
         [0, 1].into_iter().all(|side| {
             let units = self.units(side, Break::Line).into_iter();
-            if units.filter(|unit| unit.len() == 1).count() >= 2 {
+            let is_word = |unit: &Range<usize>| {
+                let tokens = &self.tokens[side][unit.clone()];
+                unit.len() == 1 || unit.len() <= MAX_CJK_WORD && tokens.iter().all(Token::is_cjk)
+            };
+            if units.filter(is_word).count() >= 2 {
                 return true;
             }
             let labels = (0..self.tokens[side].len()).filter(|at| self.tokens[side][*at].is_label);
-            let mut labels =
-                labels.filter(|at| at - self.sentence_start(side, *at) < MAX_LABEL_TOKENS);
+            let is_heading = |at: usize| {
+                let next = self.tokens[side].get(at + 1);
+                next.is_none_or(|next| next.before.ends_unit())
+            };
+            let mut labels = labels.filter(|at| {
+                is_heading(*at) || at - self.sentence_start(side, *at) < MAX_LABEL_TOKENS
+            });
             labels.nth(1).is_some()
         })
     }
