@@ -140,8 +140,13 @@ fn is_call(text: &str) -> bool {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ':' | '-' | '>');
     let name = text.find(|c| !is_name(c)).unwrap_or(text.len());
     let (name, arguments) = text.split_at(name);
-    // The plural of "name(s)" and the section of "printf(3)".
-    let is_word = arguments.len() <= "(s)".len() && arguments.len() > "()".len();
+    // The plural of "name(s)" and the sections of "printf(3), scanf(3)".
+    let is_word = text.split(", ").all(|word| {
+        let inner = word
+            .split_once('(')
+            .and_then(|(_, rest)| rest.strip_suffix(')'));
+        inner.is_some_and(|inner| inner.len() == 1)
+    });
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && arguments.starts_with('(')
         && arguments.ends_with(')')

@@ -1,4 +1,4 @@
-//! Entities of HTML in a text: `&amp;`, `&nbsp;`, `&#8217;`.
+//! Entities of HTML and escapes of JSON in a text: `&amp;`, `&#8217;`, `\u6e21`.
 
 use std::borrow::Cow;
 
@@ -6,11 +6,12 @@ use super::pieces::is_format;
 use crate::text::floor_char_boundary;
 
 /// The entities that programs write. `&lt;` is part of a text about HTML, as a rule.
-const ENTITIES: [(&str, char); 18] = [
+const ENTITIES: [(&str, char); 19] = [
     ("amp", '&'),
     ("quot", '"'),
     ("apos", '\''),
     ("nbsp", '\u{a0}'),
+    ("shy", '\u{ad}'),
     ("hellip", '…'),
     ("mdash", '—'),
     ("ndash", '–'),
@@ -39,7 +40,7 @@ pub(super) struct Decoded<'t> {
 
 impl<'t> Decoded<'t> {
     pub fn new(text: &'t str) -> Self {
-        if !text.contains('&') {
+        if !text.contains('&') && !text.contains("\\u") {
             let (text, ends) = (Cow::Borrowed(text), Vec::new());
             return Self { text, ends };
         }
@@ -47,8 +48,12 @@ impl<'t> Decoded<'t> {
         let is_own = |at: usize| entity(&text[at..]).is_none();
         let is_about_entities = text.contains("&quot;") && text.contains('"')
             || text.contains("&amp;") && text.match_indices('&').any(|(at, _)| is_own(at));
-        let found = text.match_indices('&').filter(|_| !is_about_entities);
-        let found = found.filter_map(|(at, _)| Some((at, entity(&text[at..])?)));
+        let found = text.match_indices(['&', '\\']);
+        let found = found.filter_map(|(at, sign)| match sign {
+            "&" if is_about_entities => None,
+            "&" => Some((at, entity(&text[at..])?)),
+            _ => Some((at, escape(&text[at..])?)),
+        });
         let (mut own, mut ends, mut last) = (String::new(), Vec::new(), 0);
         for (at, (c, len)) in found {
             own.push_str(&text[last..at]);
@@ -77,9 +82,30 @@ impl<'t> Decoded<'t> {
     }
 }
 
-/// The character of the entity that begins here, and the bytes of the entity.
+/// The character of the entity that begins here, and the bytes of the entity. An entity may be
+/// escaped twice: `&amp;nbsp;`.
 fn entity(text: &str) -> Option<(char, usize)> {
-    let rest = &text[1..];
+    let escape = "amp;";
+    let mut rest = &text[1..];
+    while rest.starts_with(escape) && named(&rest[escape.len()..]).is_some() {
+        rest = &rest[escape.len()..];
+    }
+    let (c, end) = named(rest)?;
+    Some((c, text.len() - rest.len() + end))
+}
+
+/// The character of the escape that begins here, and the bytes of the escape. Escapes of ASCII
+/// characters are code.
+fn escape(text: &str) -> Option<(char, usize)> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let value = u32::from_str_radix(digits, 16).ok().filter(|_| is_hex)?;
+    let c = char::from_u32(value).filter(|c| !c.is_ascii())?;
+    (!c.is_control() && !is_format(c)).then_some((c, "\\u".len() + digits.len()))
+}
+
+/// The character of the name of an entity, and the bytes of the name and its semicolon.
+fn named(rest: &str) -> Option<(char, usize)> {
     let limit = floor_char_boundary(rest, rest.len().min(MAX_NAME_BYTES + 1));
     let name = &rest[..rest[..limit].find(';')?];
     let listed = ENTITIES.into_iter().find(|(entity, _)| *entity == name);
@@ -93,7 +119,7 @@ fn entity(text: &str) -> Option<(char, usize)> {
         (!c.is_control() && !is_format(c)).then_some(c)
     };
     let c = listed.map(|(_, c)| c).or_else(number)?;
-    Some((c, name.len() + 2))
+    Some((c, name.len() + 1))
 }
 
 #[cfg(test)]
@@ -109,7 +135,15 @@ mod tests {
             let at = decoded.text.find(word).unwrap();
             assert!(text[decoded.place(at)..].starts_with(word), "{word}");
         }
-        for text in ["a & b; c", "write &amp; for &", "&unknown;", "&#+65;"] {
+        assert_eq!(Decoded::new(r"a \u6e21\u8f6e").text, "a 渡轮");
+        assert_eq!(Decoded::new("a&amp;amp;b &amp;quot;c").text, "a&b \"c");
+        for text in [
+            r"\u0041 \u12 \ud83d \u+123",
+            "a & b; c",
+            "write &amp; for &",
+            "&unknown;",
+            "&#+65;",
+        ] {
             assert!(!Decoded::new(text).has_entities(), "{text}");
         }
     }

@@ -9,6 +9,7 @@ use std::ops::Range;
 use smol_str::{SmolStr, StrExt, ToSmolStr};
 
 use super::code::{Code, CodeLine};
+use super::english::English;
 use super::markup::{Tag, paired_elements};
 use super::number;
 use super::pieces::{address, end_of_address, end_of_mail, end_of_word, is_format, is_part};
@@ -28,6 +29,22 @@ const WRAPPED_COLUMNS: usize = 3;
 const TITLES: [&str; 11] = [
     "mr", "mrs", "ms", "dr", "prof", "gen", "sen", "gov", "capt", "lt", "rev",
 ];
+
+/// The longest mark of a note.
+const MAX_REFERENCE_BYTES: usize = 20;
+
+/// Marks that a page has beside its text.
+const REFERENCES: [&str; 6] = [
+    "edit",
+    "edit source",
+    "citation needed",
+    "编辑",
+    "編輯",
+    "来源请求",
+];
+
+/// Parts of words that are written with a hyphen too.
+const HYPHENATED: [&str; 7] = ["non", "self", "co", "anti", "multi", "pre", "post"];
 
 /// The token for the end of an indented block of code.
 const BLOCK_END: &str = "⇤";
@@ -174,11 +191,15 @@ impl Scanner<'_> {
         self.text = whole;
     }
 
-    /// Leaves out the text before a position. A sentence begins behind it.
+    /// Leaves out the text before a position. A sentence begins behind it, or goes on if whole
+    /// lines are left out.
     fn skip_until(&mut self, end: usize) {
         self.at = end;
         self.before = Break::Sentence;
         if self.text[..end].ends_with('\n') {
+            if !self.lexemes.is_empty() {
+                self.before = self.end_of_line();
+            }
             self.line = end;
             self.begin_line();
         }
@@ -231,15 +252,18 @@ impl Scanner<'_> {
     fn cjk(&mut self) {
         let mut end = self.at;
         let mut gap = 0;
+        // The next line may be indented.
+        let mut is_wrapped = false;
         for c in self.rest().chars() {
             let is_space = c == ' '
                 || c == '\u{3000}'
                 || is_format(c)
                 || c == '\n' && self.is_wrapped_at(end + gap);
+            is_wrapped |= c == '\n';
             if is_cjk(c) || gap == 0 && is_mark(c) {
                 end += gap + c.len_utf8();
-                gap = 0;
-            } else if is_space && gap < MAX_CJK_GAP_BYTES {
+                (gap, is_wrapped) = (0, false);
+            } else if is_space && (gap < MAX_CJK_GAP_BYTES || is_wrapped) {
                 gap += c.len_utf8();
             } else {
                 break;
@@ -342,6 +366,9 @@ impl Scanner<'_> {
             }
             return;
         }
+        if !self.code.is_code && (self.reference(c) || self.hyphenated(c)) {
+            return;
+        }
         if let Some((symbol, end)) = self.symbol(c) {
             self.push(end, symbol, Kind::Symbol);
             return;
@@ -392,6 +419,74 @@ impl Scanner<'_> {
             self.line = end;
             self.begin_line();
         }
+    }
+
+    /// The mark of a note behind a word or a sentence, [1], and of a link, [edit].
+    fn reference(&mut self, c: char) -> bool {
+        let rest = self.rest();
+        let Some(end) = rest
+            .bytes()
+            .take(MAX_REFERENCE_BYTES)
+            .position(|byte| byte == b']')
+        else {
+            return false;
+        };
+        let is_reference = c == '['
+            && end > 1
+            && {
+                let mark = rest[1..end].trim();
+                let number = mark.strip_prefix("note ").unwrap_or(mark);
+                number.len() <= 3 && number.bytes().all(|byte| byte.is_ascii_digit())
+                    || REFERENCES.contains(&mark)
+            }
+            && !rest[end + 1..]
+                .starts_with(|c: char| c.is_alphanumeric() || matches!(c, '(' | '=' | '.'))
+            && self.text[self.line..self.at]
+                .trim_end()
+                .ends_with(|c: char| {
+                    c.is_alphabetic()
+                        || matches!(
+                            c,
+                            '.' | ',' | ';' | '!' | '?' | '"' | '”' | ')' | ']' | '。' | '，'
+                        )
+                });
+        if is_reference {
+            let mark = rest[..=end].to_owned();
+            self.push(self.at + end + 1, mark, Kind::Markup);
+        }
+        is_reference
+    }
+
+    /// A word that is cut at the end of a line: "in-", "jured".
+    fn hyphenated(&mut self, c: char) -> bool {
+        if !matches!(c, '-' | '‐') {
+            return false;
+        }
+        let at = self.at + c.len_utf8();
+        let rest = self.text[at..].trim_start_matches([' ', '\n', '\r', '\t']);
+        let start = self.text.len() - rest.len();
+        let last = self
+            .lexemes
+            .last_mut()
+            .filter(|last| last.range.end == self.at);
+        let Some(last) = last.filter(|last| start > at && last.kind == Kind::Word) else {
+            return false;
+        };
+        let length = rest.bytes().take_while(u8::is_ascii_lowercase).count();
+        let word = format!("{}{}", last.text, &rest[..length]);
+        // "non-" may end a word with a hyphen.
+        let is_word = !HYPHENATED.contains(&&*last.text)
+            && !rest[length..].starts_with(is_letter_or_digit)
+            && English::builtin().base(&word).is_some();
+        if is_word && length > 0 {
+            last.text = word.into();
+            last.range.end = start + length;
+            self.at = start + length;
+            self.line = self.text[..start]
+                .rfind('\n')
+                .map_or(self.line, |line| line + 1);
+        }
+        is_word && length > 0
     }
 
     /// Returns `true` behind the number of an item, which belongs to the item: "1. Open the door."

@@ -124,7 +124,7 @@ impl Scanner<'_> {
         }
         let rest = self.rest();
         let before = self.text[..self.at].chars().next_back().unwrap_or(' ');
-        let is_apart = before.is_whitespace() || c == ',' || c == '[' || rest.starts_with(";;");
+        let is_apart = before.is_whitespace() || c == ',' || c == '[';
         if c == '-' {
             let mut next = rest[1..].chars();
             let is_price =
@@ -144,7 +144,14 @@ impl Scanner<'_> {
             return (after.starts_with('|') && after.len() + 1 < rest.len()).then_some("|");
         }
         let mut marks = ASCII_MARKS.into_iter();
-        marks.find(|mark| is_apart && rest.starts_with(mark))
+        marks.find(|mark| {
+            // An empty cell, and no comment.
+            let is_place = match *mark {
+                ";;" => before.is_alphanumeric(),
+                _ => is_apart,
+            };
+            is_place && rest.starts_with(mark)
+        })
     }
 
     /// An operator of ASCII characters, a percent or a currency sign; `None` for bullets, rules and
@@ -178,8 +185,7 @@ impl Scanner<'_> {
             "&" => true,
             // Operators of arithmetic and of code, unlike bullets, emphasis and columns of a table.
             "*" if !begins_line
-                && (is_operand(before) && is_operand(after)
-                    || before == ' ' && after.is_whitespace()) =>
+                && (is_operand(before) && is_operand(after) || before == ' ' && after == ' ') =>
             {
                 true
             }

@@ -193,9 +193,10 @@ fn is_traditional(lexeme: &Lexeme, text: &str) -> bool {
 fn capitals_of_identifier(word: &str) -> u32 {
     let is_identifier = (word.as_bytes().windows(2))
         .any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
+    let letters = word.chars().filter(|c| c.is_alphanumeric());
     let bit = |bits: u32, c: char| bits.rotate_left(1) ^ u32::from(c.is_uppercase());
     is_identifier
-        .then(|| word.chars().skip(1).fold(0, bit))
+        .then(|| letters.skip(1).fold(0, bit))
         .unwrap_or_default()
 }
 

@@ -18,7 +18,9 @@ pub(super) fn unify(tokens: &mut [PlacedToken]) {
         if token.before != Break::None {
             continue;
         }
-        if is_currency(last) && token.class == Class::Number {
+        let is_unit = is_currency(last) || last.text == "百分之";
+        if is_unit && token.class == Class::Number {
+            set_sign(&mut tokens[at - 1].0);
             swap(tokens, at);
         } else if day(last).is_some()
             && let Some(month) = month(token)
@@ -58,8 +60,20 @@ fn is_time(token: &Token) -> bool {
         && is_below(minutes, 60)
 }
 
+/// Gives the name of a currency, EUR, the form of its sign.
+fn set_sign(token: &mut Token) {
+    let sign = match &*token.key {
+        "usd" => "$",
+        "eur" => "€",
+        "gbp" => "£",
+        _ => return,
+    };
+    token.text = sign.into();
+    token.is_name = false;
+}
+
 pub(super) fn is_currency(token: &Token) -> bool {
-    matches!(&*token.text, "$" | "€" | "£" | "¥" | "₹" | "₩")
+    matches!(&*token.key, "usd" | "eur" | "gbp" | "¥" | "₹" | "₩")
 }
 
 /// The full name of the month that a token names, in full or by three or four letters.

@@ -61,8 +61,14 @@ pub(super) fn agency_line(head: &str) -> Option<usize> {
 /// The length of the dateline of an agency at the head: "LONDON, March 4 (Reuters) - ".
 pub(super) fn dateline(head: &str) -> Option<usize> {
     let head = &head[..floor(head, 64)];
-    let open = head.find(" (")?;
-    let close = open + head[open..].find(')')?;
+    // LEEDS, March 4, 2025 /PRNewswire/ --
+    let (open, close) = match head.find(" (") {
+        Some(open) => (open, open + head[open..].find(')')?),
+        None => {
+            let open = head.find(" /")?;
+            (open, open + 2 + head[open + 2..].find('/')?)
+        }
+    };
     let place = &head[..open];
     let city = place.split(',').next().unwrap_or_default();
     let is_city = !city.is_empty()

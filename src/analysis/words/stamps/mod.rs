@@ -8,9 +8,11 @@
 //! | `units` | the lines and sentences at the ends of a text |
 //! | `heads`, `tails` | the passages at each end |
 //! | `lines` | lines about the page, lines of stamps |
+//! | `layout` | lines within a text that its form needs: numbers of pages, times of subtitles |
 //! | `wording` | the table of their words |
 
 mod heads;
+mod layout;
 mod lines;
 mod tails;
 mod units;
@@ -19,6 +21,7 @@ mod wording;
 use std::ops::Range;
 
 use heads::{agency_line, dateline, repost};
+use layout::lines_of_layout;
 use lines::{is_frame, is_stamp};
 use tails::{credit, has_ellipsis, hashtag, rest_note, short_link, site, truncation};
 use units::{first_unit, last_unit};
@@ -37,7 +40,8 @@ const MAX_CREDIT_LETTERS: usize = 24;
 pub(crate) struct Stamps {
     /// The bytes of the passages that are left out, ascending.
     pub ranges: Vec<Range<usize>>,
-    /// The bytes of lines and sentences about the page. They may be absent, and are not exchanged.
+    /// The bytes of lines and sentences about the page, ascending. They may be absent, and are not
+    /// exchanged.
     pub frames: Vec<Range<usize>>,
     /// The bytes of learned frames, the frames at the head first.
     pub learned: Vec<Range<usize>>,
@@ -77,13 +81,19 @@ impl Stamps {
             let start = body.range.start;
             stamps.push(start + at..start + headline.len(), true);
         }
+        let lines = lines_of_layout(body.text()).into_iter();
+        let start = body.range.start;
+        (stamps.ranges).extend(lines.map(|line| start + line.start..start + line.end));
+        stamps.frames.sort_by_key(|range| range.start);
         stamps.ranges.sort_by_key(|range| range.start);
         stamps
     }
 
     /// Returns `true` if a position is in a line or a sentence about the page.
     pub fn is_in_frame(&self, at: usize) -> bool {
-        self.frames.iter().any(|range| range.contains(&at))
+        let after = self.frames.partition_point(|range| range.start <= at);
+        let last = after.checked_sub(1).and_then(|last| self.frames.get(last));
+        last.is_some_and(|range| range.contains(&at))
     }
 
     fn cut_head(&mut self, body: &mut Body<'_>, is_learned: IsLearned<'_>) {
