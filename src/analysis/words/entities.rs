@@ -40,7 +40,7 @@ pub(super) struct Decoded<'t> {
 
 impl<'t> Decoded<'t> {
     pub fn new(text: &'t str) -> Self {
-        if !text.contains('&') && !text.contains("\\u") {
+        if !text.contains(['&', '\\']) {
             let (text, ends) = (Cow::Borrowed(text), Vec::new());
             return Self { text, ends };
         }
@@ -48,10 +48,15 @@ impl<'t> Decoded<'t> {
         let is_own = |at: usize| entity(&text[at..]).is_none();
         let is_about_entities = text.contains("&quot;") && text.contains('"')
             || text.contains("&amp;") && text.match_indices('&').any(|(at, _)| is_own(at));
+        // The lines of a text in JSON: "\n\n" on one line.
+        let mut escapes = text.match_indices("\\u");
+        let has_escapes = escapes.any(|(at, _)| escape(&text[at..]).is_some());
+        let is_json = !text.contains('\n') && (has_escapes || text.contains("\\n\\n"));
         let found = text.match_indices(['&', '\\']);
         let found = found.filter_map(|(at, sign)| match sign {
             "&" if is_about_entities => None,
             "&" => Some((at, entity(&text[at..])?)),
+            _ if is_json && text[at..].starts_with("\\n") => Some((at, ('\n', 2))),
             _ => Some((at, escape(&text[at..])?)),
         });
         let (mut own, mut ends, mut last) = (String::new(), Vec::new(), 0);
@@ -137,7 +142,9 @@ mod tests {
         }
         assert_eq!(Decoded::new(r"a \u6e21\u8f6e").text, "a 渡轮");
         assert_eq!(Decoded::new("a&amp;amp;b &amp;quot;c").text, "a&b \"c");
+        assert_eq!(Decoded::new(r"a\n\nb\nc").text, "a\n\nb\nc");
         for text in [
+            r"C:\new\name",
             r"\u0041 \u12 \ud83d \u+123",
             "a & b; c",
             "write &amp; for &",
