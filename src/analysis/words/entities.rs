@@ -40,7 +40,7 @@ pub(super) struct Decoded<'t> {
 
 impl<'t> Decoded<'t> {
     pub fn new(text: &'t str) -> Self {
-        if !text.contains(['&', '\\']) {
+        if !text.contains('&') && !text.contains('\\') {
             let (text, ends) = (Cow::Borrowed(text), Vec::new());
             return Self { text, ends };
         }

@@ -31,8 +31,8 @@ impl Form {
             last: content.chars().next_back().and_then(mark),
             is_indented: line.starts_with([' ', '\t']),
             is_underlined: is_rule(next.trim()),
-            is_of_capitals: content.chars().any(char::is_uppercase)
-                && !content.contains(char::is_lowercase),
+            is_of_capitals: !content.contains(char::is_lowercase)
+                && content.contains(char::is_uppercase),
         }
     }
 }

@@ -130,3 +130,26 @@ pub(super) fn address(text: &str) -> String {
         false => format!("{path}?{}", kept.join("&")),
     }
 }
+
+/// The longest mark of a note.
+const MAX_REFERENCE_BYTES: usize = 20;
+
+/// Marks that a page has beside its text.
+#[rustfmt::skip]
+const REFERENCES: [&str; 6] = ["edit", "edit source", "citation needed", "编辑", "編輯", "来源请求"];
+
+/// The length of the mark of a note or of a link that begins here: [1], [note 3], [edit]. A text
+/// with an element of an array has no mark: `a[1].b`.
+pub(super) fn len_of_reference(text: &str) -> Option<usize> {
+    let end = text
+        .bytes()
+        .take(MAX_REFERENCE_BYTES)
+        .position(|byte| byte == b']')?;
+    let mark = text[1..end].trim();
+    let number = mark.strip_prefix("note ").unwrap_or(mark);
+    let is_number = (1..=3).contains(&number.len()) && number.bytes().all(|b| b.is_ascii_digit());
+    let rest = &text[end + 1..];
+    let goes_on = |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || "(=".contains(c));
+    let is_array = goes_on(rest) || rest.strip_prefix('.').is_some_and(goes_on);
+    ((is_number || REFERENCES.contains(&mark)) && !is_array).then_some(end + 1)
+}

@@ -12,7 +12,9 @@ use super::code::{Code, CodeLine};
 use super::english::English;
 use super::markup::{Tag, paired_elements};
 use super::number;
-use super::pieces::{address, end_of_address, end_of_mail, end_of_word, is_format, is_part};
+use super::pieces::{
+    address, end_of_address, end_of_mail, end_of_word, is_format, is_part, len_of_reference,
+};
 use crate::text::{Normaliser, is_cjk, is_letter_or_digit, is_mark};
 use crate::time_reader::month_named;
 
@@ -28,19 +30,6 @@ const WRAPPED_COLUMNS: usize = 3;
 /// Titles before a name, in their short forms.
 const TITLES: [&str; 11] = [
     "mr", "mrs", "ms", "dr", "prof", "gen", "sen", "gov", "capt", "lt", "rev",
-];
-
-/// The longest mark of a note.
-const MAX_REFERENCE_BYTES: usize = 20;
-
-/// Marks that a page has beside its text.
-const REFERENCES: [&str; 6] = [
-    "edit",
-    "edit source",
-    "citation needed",
-    "编辑",
-    "編輯",
-    "来源请求",
 ];
 
 /// Parts of words that are written with a hyphen too.
@@ -421,40 +410,23 @@ impl Scanner<'_> {
         }
     }
 
-    /// The mark of a note behind a word or a sentence, [1], and of a link, [edit].
+    /// The mark of a note or of a link behind a word or a sentence.
     fn reference(&mut self, c: char) -> bool {
-        let rest = self.rest();
-        let Some(end) = rest
-            .bytes()
-            .take(MAX_REFERENCE_BYTES)
-            .position(|byte| byte == b']')
-        else {
-            return false;
-        };
-        let is_reference = c == '['
-            && end > 1
-            && {
-                let mark = rest[1..end].trim();
-                let number = mark.strip_prefix("note ").unwrap_or(mark);
-                number.len() <= 3 && number.bytes().all(|byte| byte.is_ascii_digit())
-                    || REFERENCES.contains(&mark)
-            }
-            && !rest[end + 1..]
-                .starts_with(|c: char| c.is_alphanumeric() || matches!(c, '(' | '=' | '.'))
-            && self.text[self.line..self.at]
+        let is_behind = |c: char| c.is_alphabetic() || ".,;!?\"”)]。，".contains(c);
+        let length = match c {
+            '[' if self.text[self.line..self.at]
                 .trim_end()
-                .ends_with(|c: char| {
-                    c.is_alphabetic()
-                        || matches!(
-                            c,
-                            '.' | ',' | ';' | '!' | '?' | '"' | '”' | ')' | ']' | '。' | '，'
-                        )
-                });
-        if is_reference {
-            let mark = rest[..=end].to_owned();
-            self.push(self.at + end + 1, mark, Kind::Markup);
+                .ends_with(is_behind) =>
+            {
+                len_of_reference(self.rest())
+            }
+            _ => None,
+        };
+        if let Some(length) = length {
+            let mark = self.rest()[..length].to_smolstr();
+            self.push(self.at + length, mark, Kind::Markup);
         }
-        is_reference
+        length.is_some()
     }
 
     /// A word that is cut at the end of a line: "in-", "jured".

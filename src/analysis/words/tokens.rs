@@ -191,13 +191,18 @@ fn is_traditional(lexeme: &Lexeme, text: &str) -> bool {
 /// The capital letters of a word with a capital letter behind a small one, a bit each. The first
 /// letter may begin a sentence.
 fn capitals_of_identifier(word: &str) -> u32 {
-    let is_identifier = (word.as_bytes().windows(2))
-        .any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
-    let letters = word.chars().filter(|c| c.is_alphanumeric());
-    let bit = |bits: u32, c: char| bits.rotate_left(1) ^ u32::from(c.is_uppercase());
-    is_identifier
-        .then(|| letters.skip(1).fold(0, bit))
-        .unwrap_or_default()
+    // Most words end here.
+    if !word.as_bytes().iter().skip(1).any(u8::is_ascii_uppercase) {
+        return 0;
+    }
+    let is_cased = |pair: &[u8]| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase();
+    if !word.as_bytes().windows(2).any(is_cased) {
+        return 0;
+    }
+    let letters = word.chars().filter(|c| c.is_alphanumeric()).skip(1);
+    letters.fold(0, |bits, c| {
+        bits.rotate_left(1) ^ u32::from(c.is_uppercase())
+    })
 }
 
 /// Returns `true` for a unit that capital letters make another unit: mW and MW, Mb and MB, meV.
