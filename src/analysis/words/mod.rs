@@ -2,12 +2,13 @@
 //!
 //! | file | responsibility |
 //! |---|---|
-//! | `entities` | replaces the entities of HTML |
-//! | `scanner` | cuts a text into words, numbers and symbols: `number`, `pieces`, `symbols`, `markup` |
+//! | `entities` | replaces the entities of HTML and the escapes of JSON |
+//! | `scanner` | cuts a text into words, numbers and symbols: `number`, `pieces`, `marks`, `symbols`, `markup` |
 //! | `code` | recognises lines of code, in which every mark counts |
 //! | `stamps` | finds passages without information: stamps, credits, marks of truncation |
 //! | `tokens` | gives each piece its class and its key: `contractions`, `names`, `english`, `folding` |
 //! | `values` | gives the forms of a price, a date, a time and an ordinal the same tokens |
+//! | `headings` | finds lines before lines of another form |
 //! | `repeats` | marks what adds nothing: a repeated headline, numbers and signs of items |
 //! | `lexicon` | the words that a comparison treats in a particular way |
 //! | `weights` | the information of a word |
@@ -22,6 +23,7 @@ mod folding;
 mod headings;
 mod key_filter;
 pub(crate) mod lexicon;
+mod marks;
 mod markup;
 mod names;
 mod number;

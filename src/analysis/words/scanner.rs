@@ -6,17 +6,13 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
-use smol_str::{SmolStr, StrExt, ToSmolStr};
+use smol_str::{SmolStr, StrExt};
 
 use super::code::{Code, CodeLine};
-use super::english::English;
 use super::markup::{Tag, paired_elements};
 use super::number;
-use super::pieces::{
-    address, end_of_address, end_of_mail, end_of_word, is_format, is_part, len_of_reference,
-};
-use crate::text::{Normaliser, is_cjk, is_letter_or_digit, is_mark};
-use crate::time_reader::month_named;
+use super::pieces::{address, end_of_address, end_of_mail, end_of_word, is_format, is_part};
+use crate::text::{Normaliser, is_cjk, is_mark};
 
 /// At most 4 bytes of spaces are typography between two CJK characters.
 const MAX_CJK_GAP_BYTES: usize = 4;
@@ -26,14 +22,6 @@ const MIN_WRAPPED_COLUMNS: usize = 32;
 
 /// A wrapped line may be shorter than the longest one by the width of a character and a sign.
 const WRAPPED_COLUMNS: usize = 3;
-
-/// Titles before a name, in their short forms.
-const TITLES: [&str; 11] = [
-    "mr", "mrs", "ms", "dr", "prof", "gen", "sen", "gov", "capt", "lt", "rev",
-];
-
-/// Parts of words that are written with a hyphen too.
-const HYPHENATED: [&str; 7] = ["non", "self", "co", "anti", "multi", "pre", "post"];
 
 /// The token for the end of an indented block of code.
 const BLOCK_END: &str = "⇤";
@@ -148,7 +136,7 @@ pub(super) struct Scanner<'t> {
     pub(super) at: usize,
     /// The start of the line.
     pub(super) line: usize,
-    code: Code,
+    pub(super) code: Code,
     /// `false` if most letters are capitals.
     pub(super) has_small_letters: bool,
     has_at: bool,
@@ -161,8 +149,8 @@ pub(super) struct Scanner<'t> {
     /// `true` if lines of the text are added, and lines are removed.
     pub(super) is_diff: OnceCell<bool>,
     /// The largest break since the last lexeme.
-    before: Break,
-    lexemes: Vec<Lexeme>,
+    pub(super) before: Break,
+    pub(super) lexemes: Vec<Lexeme>,
 }
 
 impl Scanner<'_> {
@@ -214,7 +202,7 @@ impl Scanner<'_> {
         }
     }
 
-    fn push(&mut self, end: usize, text: impl Into<SmolStr>, kind: Kind) {
+    pub(super) fn push(&mut self, end: usize, text: impl Into<SmolStr>, kind: Kind) {
         let text = text.into();
         let range = self.at..end;
         self.at = end;
@@ -338,156 +326,8 @@ impl Scanner<'_> {
         text
     }
 
-    /// A character that is neither a letter nor a digit.
-    fn mark(&mut self, c: char) {
-        if c == '<'
-            && !self.code.is_code
-            && let Some(tag) = self.tag()
-        {
-            let end = self.at + tag.len;
-            if tag.is_block {
-                self.before = self.before.max(Break::Line);
-            }
-            let text = self.rest()[..tag.len].to_lowercase();
-            self.push(end, text, Kind::Markup);
-            if tag.is_block {
-                self.before = Break::Line;
-            }
-            return;
-        }
-        if !self.code.is_code && (self.reference(c) || self.hyphenated(c)) {
-            return;
-        }
-        if let Some((symbol, end)) = self.symbol(c) {
-            self.push(end, symbol, Kind::Symbol);
-            return;
-        }
-        if self.code.is_code && c.is_ascii_punctuation() {
-            self.push(self.at + 1, c.to_smolstr(), Kind::Symbol);
-            return;
-        }
-        let end = self.end_of_mark(c);
-        let after = self.text[end..].chars().next().unwrap_or('\n');
-        if matches!(c, ':' | '：')
-            && (c == '：' || after.is_whitespace())
-            && let Some(last) = self
-                .lexemes
-                .last_mut()
-                .filter(|last| last.range.end == self.at)
-        {
-            last.is_label = true;
-        }
-        let found = match c {
-            '\n' | '\r' => self.end_of_line(),
-            '.' if self.is_behind_label() => Break::Clause,
-            '.' if self.is_behind_abbreviation(end) => Break::None,
-            '.' | '!' | '?' | '…' if !is_letter_or_digit(after) => Break::Sentence,
-            '。' | '！' | '？' | '．' | '｡' | '।' | '؟' => Break::Sentence,
-            ',' | ';' | ':' | '，' | '；' | '：' | '、' | '､' | '،' | '؛' | '|' => {
-                Break::Clause
-            }
-            '(' | ')' | '[' | ']' | '{' | '}' | '（' | '）' | '【' | '】' | '—' => {
-                Break::Clause
-            }
-            '-' | '–' if after.is_whitespace() && self.is_after_space() => Break::Clause,
-            _ => Break::None,
-        };
-        let mark = match c {
-            _ if found != Break::Sentence => End::None,
-            '?' | '？' | '؟' | ';' => End::Question,
-            _ => End::Statement,
-        };
-        if let Some(last) = self.lexemes.last_mut().filter(|last| last.end == End::None)
-            && self.before < Break::Line
-        {
-            last.end = mark;
-        }
-        self.before = self.before.max(found);
-        self.at = end;
-        if c == '\n' {
-            self.line = end;
-            self.begin_line();
-        }
-    }
-
-    /// The mark of a note or of a link behind a word or a sentence.
-    fn reference(&mut self, c: char) -> bool {
-        let is_behind = |c: char| c.is_alphabetic() || ".,;!?\"”)]。，".contains(c);
-        let length = match c {
-            '[' if self.text[self.line..self.at]
-                .trim_end()
-                .ends_with(is_behind) =>
-            {
-                len_of_reference(self.rest())
-            }
-            _ => None,
-        };
-        if let Some(length) = length {
-            let mark = self.rest()[..length].to_smolstr();
-            self.push(self.at + length, mark, Kind::Markup);
-        }
-        length.is_some()
-    }
-
-    /// A word that is cut at the end of a line: "in-", "jured".
-    fn hyphenated(&mut self, c: char) -> bool {
-        if !matches!(c, '-' | '‐') {
-            return false;
-        }
-        let at = self.at + c.len_utf8();
-        let rest = self.text[at..].trim_start_matches([' ', '\n', '\r', '\t']);
-        let start = self.text.len() - rest.len();
-        let last = self
-            .lexemes
-            .last_mut()
-            .filter(|last| last.range.end == self.at);
-        let Some(last) = last.filter(|last| start > at && last.kind == Kind::Word) else {
-            return false;
-        };
-        let length = rest.bytes().take_while(u8::is_ascii_lowercase).count();
-        let word = format!("{}{}", last.text, &rest[..length]);
-        // "non-" may end a word with a hyphen.
-        let is_word = !HYPHENATED.contains(&&*last.text)
-            && !rest[length..].starts_with(is_letter_or_digit)
-            && English::builtin().base(&word).is_some();
-        if is_word && length > 0 {
-            last.text = word.into();
-            last.range.end = start + length;
-            self.at = start + length;
-            self.line = self.text[..start]
-                .rfind('\n')
-                .map_or(self.line, |line| line + 1);
-        }
-        is_word && length > 0
-    }
-
-    /// Returns `true` behind the number of an item, which belongs to the item: "1. Open the door."
-    fn is_behind_label(&self) -> bool {
-        let last = self.lexemes.last().filter(|last| last.range.end == self.at);
-        self.rest()[1..].starts_with(' ')
-            && last.is_some_and(|last| {
-                let before = self.text.get(self.line..last.range.start);
-                last.kind == Kind::Number
-                    && before.is_some_and(|before| before.trim_start().is_empty())
-            })
-    }
-
-    /// Returns `true` behind the short form of a title before a name, or of a month before a day.
-    fn is_behind_abbreviation(&self, end: usize) -> bool {
-        let next = self.text[end..].trim_start_matches(' ').chars().next();
-        let last = self.lexemes.last().filter(|last| last.range.end == self.at);
-        last.zip(next).is_some_and(|(last, next)| {
-            let word = &*last.text;
-            let is_month = || {
-                let is_short = word.len() == 3 || word == "sept";
-                is_short && month_named(word).is_some_and(|month| word != month)
-            };
-            TITLES.contains(&word) && next.is_uppercase() || next.is_ascii_digit() && is_month()
-        })
-    }
-
     /// The tag of HTML that begins here.
-    fn tag(&self) -> Option<Tag> {
+    pub(super) fn tag(&self) -> Option<Tag> {
         Tag::at(self.rest(), |name| {
             let paired = self.paired.get_or_init(|| paired_elements(self.text));
             paired.contains(&name)
@@ -496,7 +336,7 @@ impl Scanner<'_> {
 
     /// Lines of code without a blank line between them are one sentence: none of them may stand
     /// elsewhere.
-    fn begin_line(&mut self) {
+    pub(super) fn begin_line(&mut self) {
         let (text, at) = (self.text, self.at);
         let line = text[at..].split('\n').next().unwrap_or_default();
         if let Some(CodeLine { ended, goes_on }) = self.code.begin_line(line) {
@@ -506,19 +346,6 @@ impl Scanner<'_> {
             if ended > 0 {
                 self.push(self.at, BLOCK_END.repeat(ended), Kind::Symbol);
             }
-        }
-    }
-
-    /// A line ends a sentence, unless the next line goes on with a small letter, as in wrapped
-    /// text.
-    fn end_of_line(&self) -> Break {
-        let rest = self.rest().trim_start_matches(['\r', ' ', '\t']);
-        let rest = rest.strip_prefix('\n').unwrap_or(rest);
-        let next = rest.trim_start_matches([' ', '\t']).chars().next();
-        match next {
-            Some(c) if c.is_lowercase() => Break::None,
-            Some(c) if c.is_uppercase() && !self.has_small_letters => Break::None,
-            _ => Break::Line,
         }
     }
 }

@@ -1,0 +1,181 @@
+//! The characters that are neither letters nor digits: the ends of clauses and sentences, marks of
+//! notes, hyphens at the ends of lines.
+
+use smol_str::ToSmolStr;
+
+use super::english::English;
+use super::pieces::len_of_reference;
+use super::scanner::{Break, End, Kind, Scanner};
+use crate::text::is_letter_or_digit;
+use crate::time_reader::month_named;
+
+/// Titles before a name, in their short forms.
+const TITLES: [&str; 11] = [
+    "mr", "mrs", "ms", "dr", "prof", "gen", "sen", "gov", "capt", "lt", "rev",
+];
+
+/// Parts of words that are written with a hyphen too.
+const HYPHENATED: [&str; 7] = ["non", "self", "co", "anti", "multi", "pre", "post"];
+
+impl Scanner<'_> {
+    /// A character that is neither a letter nor a digit.
+    pub(super) fn mark(&mut self, c: char) {
+        if c == '<'
+            && !self.code.is_code
+            && let Some(tag) = self.tag()
+        {
+            let end = self.at + tag.len;
+            if tag.is_block {
+                self.before = self.before.max(Break::Line);
+            }
+            let text = self.rest()[..tag.len].to_lowercase();
+            self.push(end, text, Kind::Markup);
+            if tag.is_block {
+                self.before = Break::Line;
+            }
+            return;
+        }
+        if !self.code.is_code && (self.reference(c) || self.hyphenated(c)) {
+            return;
+        }
+        if let Some((symbol, end)) = self.symbol(c) {
+            self.push(end, symbol, Kind::Symbol);
+            return;
+        }
+        if self.code.is_code && c.is_ascii_punctuation() {
+            self.push(self.at + 1, c.to_smolstr(), Kind::Symbol);
+            return;
+        }
+        let end = self.end_of_mark(c);
+        let after = self.text[end..].chars().next().unwrap_or('\n');
+        if matches!(c, ':' | '：')
+            && (c == '：' || after.is_whitespace())
+            && let Some(last) = self
+                .lexemes
+                .last_mut()
+                .filter(|last| last.range.end == self.at)
+        {
+            last.is_label = true;
+        }
+        let found = match c {
+            '\n' | '\r' => self.end_of_line(),
+            '.' if self.is_behind_label() => Break::Clause,
+            '.' if self.is_behind_abbreviation(end) => Break::None,
+            '.' | '!' | '?' | '…' if !is_letter_or_digit(after) => Break::Sentence,
+            '。' | '！' | '？' | '．' | '｡' | '।' | '؟' => Break::Sentence,
+            ',' | ';' | ':' | '，' | '；' | '：' | '、' | '､' | '،' | '؛' | '|' => {
+                Break::Clause
+            }
+            '(' | ')' | '[' | ']' | '{' | '}' | '（' | '）' | '【' | '】' | '—' => {
+                Break::Clause
+            }
+            '-' | '–' if after.is_whitespace() && self.is_after_space() => Break::Clause,
+            _ => Break::None,
+        };
+        let mark = match c {
+            _ if found != Break::Sentence => End::None,
+            '?' | '？' | '؟' | ';' => End::Question,
+            _ => End::Statement,
+        };
+        if let Some(last) = self.lexemes.last_mut().filter(|last| last.end == End::None)
+            && self.before < Break::Line
+        {
+            last.end = mark;
+        }
+        self.before = self.before.max(found);
+        self.at = end;
+        if c == '\n' {
+            self.line = end;
+            self.begin_line();
+        }
+    }
+
+    /// The mark of a note or of a link behind a word or a sentence.
+    fn reference(&mut self, c: char) -> bool {
+        let is_behind = |c: char| c.is_alphabetic() || ".,;!?\"”)]。，".contains(c);
+        let length = match c {
+            '[' if self.text[self.line..self.at]
+                .trim_end()
+                .ends_with(is_behind) =>
+            {
+                len_of_reference(self.rest())
+            }
+            _ => None,
+        };
+        if let Some(length) = length {
+            let mark = self.rest()[..length].to_smolstr();
+            self.push(self.at + length, mark, Kind::Markup);
+        }
+        length.is_some()
+    }
+
+    /// A word that is cut at the end of a line: "in-", "jured".
+    fn hyphenated(&mut self, c: char) -> bool {
+        if !matches!(c, '-' | '‐') {
+            return false;
+        }
+        let at = self.at + c.len_utf8();
+        let rest = self.text[at..].trim_start_matches([' ', '\n', '\r', '\t']);
+        let start = self.text.len() - rest.len();
+        let last = self
+            .lexemes
+            .last_mut()
+            .filter(|last| last.range.end == self.at);
+        let Some(last) = last.filter(|last| start > at && last.kind == Kind::Word) else {
+            return false;
+        };
+        let length = rest.bytes().take_while(u8::is_ascii_lowercase).count();
+        let word = format!("{}{}", last.text, &rest[..length]);
+        // "non-" may end a word with a hyphen.
+        let is_word = !HYPHENATED.contains(&&*last.text)
+            && !rest[length..].starts_with(is_letter_or_digit)
+            && English::builtin().base(&word).is_some();
+        if is_word && length > 0 {
+            last.text = word.into();
+            last.range.end = start + length;
+            self.at = start + length;
+            self.line = self.text[..start]
+                .rfind('\n')
+                .map_or(self.line, |line| line + 1);
+        }
+        is_word && length > 0
+    }
+
+    /// Returns `true` behind the number of an item, which belongs to the item: "1. Open the door."
+    fn is_behind_label(&self) -> bool {
+        let last = self.lexemes.last().filter(|last| last.range.end == self.at);
+        self.rest()[1..].starts_with(' ')
+            && last.is_some_and(|last| {
+                let before = self.text.get(self.line..last.range.start);
+                last.kind == Kind::Number
+                    && before.is_some_and(|before| before.trim_start().is_empty())
+            })
+    }
+
+    /// Returns `true` behind the short form of a title before a name, or of a month before a day.
+    fn is_behind_abbreviation(&self, end: usize) -> bool {
+        let next = self.text[end..].trim_start_matches(' ').chars().next();
+        let last = self.lexemes.last().filter(|last| last.range.end == self.at);
+        last.zip(next).is_some_and(|(last, next)| {
+            let word = &*last.text;
+            let is_month = || {
+                let is_short = word.len() == 3 || word == "sept";
+                is_short && month_named(word).is_some_and(|month| word != month)
+            };
+            TITLES.contains(&word) && next.is_uppercase() || next.is_ascii_digit() && is_month()
+        })
+    }
+
+    /// A line ends a sentence, unless the next line goes on with a small letter, as in wrapped
+    /// text.
+    pub(super) fn end_of_line(&self) -> Break {
+        let rest = self.rest().trim_start_matches(['\r', ' ', '\t']);
+        let rest = rest.strip_prefix('\n').unwrap_or(rest);
+        let next = rest.trim_start_matches([' ', '\t']).chars().next();
+        match next {
+            Some(c) if c.is_lowercase() => Break::None,
+            Some(c) if c.is_uppercase() && !self.has_small_letters => Break::None,
+            _ => Break::Line,
+        }
+    }
+}
