@@ -92,14 +92,14 @@ impl Scanner<'_> {
 
     /// The mark of a note or of a link behind a word or a sentence.
     fn reference(&mut self, c: char) -> bool {
-        let is_behind = |c: char| c.is_alphabetic() || ".,;!?\"”)]。，".contains(c);
+        let before = &self.text[self.line..self.at];
+        // Behind a word and a space the mark may be a value: "option [1]".
+        let is_behind = || {
+            let is_punctuation = |c: char| ".,;!?\"”)]。，".contains(c);
+            before.ends_with(char::is_alphabetic) || before.trim_end().ends_with(is_punctuation)
+        };
         let length = match c {
-            '[' if self.text[self.line..self.at]
-                .trim_end()
-                .ends_with(is_behind) =>
-            {
-                len_of_reference(self.rest())
-            }
+            '[' if is_behind() => len_of_reference(self.rest()),
             _ => None,
         };
         if let Some(length) = length {

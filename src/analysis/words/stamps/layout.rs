@@ -35,12 +35,13 @@ pub(super) fn lines_of_layout(text: &str) -> Vec<Range<usize>> {
     lines
 }
 
-/// Returns `true` for the times of a subtitle: 00:00:05,729 --> 00:00:10,198.
+/// Returns `true` for the times of a subtitle, with milliseconds: 00:00:05,729 --> 00:00:10,198.
 fn is_time(line: &str) -> bool {
+    let has_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     let is_part = |time: &str| {
-        time.contains(':')
-            && (time.bytes())
-                .all(|byte| byte.is_ascii_digit() || matches!(byte, b':' | b',' | b'.'))
+        time.split_once([',', '.']).is_some_and(|(seconds, rest)| {
+            rest.len() == 3 && has_digits(rest) && seconds.split(':').all(has_digits)
+        })
     };
     line.split_once(" --> ")
         .is_some_and(|(from, to)| is_part(from) && is_part(to))
