@@ -15,7 +15,9 @@ const TITLES: [&str; 11] = [
 ];
 
 /// Parts of words that are written with a hyphen too.
-const HYPHENATED: [&str; 7] = ["non", "self", "co", "anti", "multi", "pre", "post"];
+const HYPHENATED: [&str; 10] = [
+    "non", "self", "co", "anti", "multi", "pre", "post", "re", "un", "not",
+];
 
 impl Scanner<'_> {
     /// A character that is neither a letter nor a digit.
@@ -117,11 +119,13 @@ impl Scanner<'_> {
         let at = self.at + c.len_utf8();
         let rest = self.text[at..].trim_start_matches([' ', '\n', '\r', '\t']);
         let start = self.text.len() - rest.len();
+        // A hyphen before a space may be suspended: "n- or p-type".
+        let is_wrapped = self.text[at..start].matches('\n').count() == 1;
         let last = self
             .lexemes
             .last_mut()
             .filter(|last| last.range.end == self.at);
-        let Some(last) = last.filter(|last| start > at && last.kind == Kind::Word) else {
+        let Some(last) = last.filter(|last| is_wrapped && last.kind == Kind::Word) else {
             return false;
         };
         let length = rest.bytes().take_while(u8::is_ascii_lowercase).count();
@@ -134,9 +138,7 @@ impl Scanner<'_> {
             last.text = word.into();
             last.range.end = start + length;
             self.at = start + length;
-            self.line = self.text[..start]
-                .rfind('\n')
-                .map_or(self.line, |line| line + 1);
+            self.line = start;
         }
         is_word && length > 0
     }

@@ -40,7 +40,10 @@ fn is_time(line: &str) -> bool {
     let has_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     let is_part = |time: &str| {
         time.split_once([',', '.']).is_some_and(|(seconds, rest)| {
-            rest.len() == 3 && has_digits(rest) && seconds.split(':').all(has_digits)
+            rest.len() == 3
+                && has_digits(rest)
+                && seconds.contains(':')
+                && seconds.split(':').all(has_digits)
         })
     };
     line.split_once(" --> ")
