@@ -145,7 +145,13 @@ fn is_call(text: &str) -> bool {
         let inner = word
             .split_once('(')
             .and_then(|(_, rest)| rest.strip_suffix(')'));
-        inner.is_some_and(|inner| inner.len() == 1)
+        inner.is_some_and(|inner| {
+            inner == "s"
+                || inner.len() == 1
+                    && inner.is_ascii()
+                    && inner != "0"
+                    && inner.parse::<u8>().is_ok()
+        })
     });
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && arguments.starts_with('(')

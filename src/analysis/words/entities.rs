@@ -51,13 +51,19 @@ impl<'t> Decoded<'t> {
         // The lines of a text in JSON: "\n\n" on one line.
         let mut escapes = text.match_indices("\\u");
         let has_escapes = escapes.any(|(at, _)| escape(&text[at..]).is_some());
-        let is_json = !text.contains('\n') && (has_escapes || text.contains("\\n\\n"));
+        // A text that names an escape has a space before it.
+        let is_json = !text.contains('\n')
+            && !text.contains(" \\n")
+            && (has_escapes || text.contains("\\n\\n"));
+        // A text with such characters and their escapes is about escapes.
+        let is_escaped = text.is_ascii();
         let found = text.match_indices(['&', '\\']);
         let found = found.filter_map(|(at, sign)| match sign {
             "&" if is_about_entities => None,
             "&" => Some((at, entity(&text[at..])?)),
             _ if is_json && text[at..].starts_with("\\n") => Some((at, ('\n', 2))),
-            _ => Some((at, escape(&text[at..])?)),
+            _ if is_escaped => Some((at, escape(&text[at..])?)),
+            _ => None,
         });
         let (mut own, mut ends, mut last) = (String::new(), Vec::new(), 0);
         for (at, (c, len)) in found {
@@ -145,6 +151,7 @@ mod tests {
         assert_eq!(Decoded::new(r"a\n\nb\nc").text, "a\n\nb\nc");
         for text in [
             r"C:\new\name",
+            r"replace \n by \n\n",
             r"\u0041 \u12 \ud83d \u+123",
             "a & b; c",
             "write &amp; for &",

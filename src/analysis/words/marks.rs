@@ -98,7 +98,7 @@ impl Scanner<'_> {
         // Behind a word and a space the mark may be a value: "option [1]".
         let is_behind = || {
             let is_punctuation = |c: char| ".,;!?\"”)]。，".contains(c);
-            before.ends_with(char::is_alphabetic) || before.trim_end().ends_with(is_punctuation)
+            self.is_behind_prose_word() || before.trim_end().ends_with(is_punctuation)
         };
         let length = match c {
             '[' if is_behind() => len_of_reference(self.rest()),
@@ -109,6 +109,17 @@ impl Scanner<'_> {
             self.push(self.at + length, mark, Kind::Markup);
         }
         length.is_some()
+    }
+
+    /// Returns `true` directly behind a CJK character or an English word, and not behind the name
+    /// of an array.
+    fn is_behind_prose_word(&self) -> bool {
+        let last = self.lexemes.last().filter(|last| last.range.end == self.at);
+        last.is_some_and(|last| match last.kind {
+            Kind::Cjk => true,
+            Kind::Word => last.text.len() > 2 && English::builtin().has(&last.text),
+            _ => false,
+        })
     }
 
     /// A word that is cut at the end of a line: "in-", "jured".

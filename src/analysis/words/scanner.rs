@@ -172,9 +172,10 @@ impl Scanner<'_> {
     /// lines are left out.
     fn skip_until(&mut self, end: usize) {
         self.at = end;
+        let goes_on = self.before != Break::Sentence;
         self.before = Break::Sentence;
         if self.text[..end].ends_with('\n') {
-            if !self.lexemes.is_empty() {
+            if goes_on && !self.lexemes.is_empty() {
                 self.before = self.end_of_line();
             }
             self.line = end;

@@ -206,7 +206,10 @@ impl Scanner<'_> {
                 before == ' ' && after == ' ' && self.is_formula() && !begins_line
             }
             // Text that is struck out.
-            "~~" => !before.is_whitespace() || !after.is_whitespace(),
+            "~~" => {
+                let line = self.text[self.line..].lines().next().unwrap_or_default();
+                line.len() <= MAX_LINE_BYTES && line.matches("~~").count().is_multiple_of(2)
+            }
             "--" | "---" => false,
             "!" => is_letter_or_digit(after) && !is_letter_or_digit(before),
             "~" => after.is_numeric() || after.is_ascii_alphabetic() && self.is_after_space(),

@@ -73,7 +73,9 @@ fn set_sign(token: &mut Token) {
 }
 
 pub(super) fn is_currency(token: &Token) -> bool {
-    matches!(&*token.key, "usd" | "eur" | "gbp" | "¥" | "₹" | "₩")
+    // "Euro 5" is the name of a standard.
+    matches!(&*token.text, "$" | "€" | "£" | "¥" | "₹" | "₩")
+        || token.is_name && matches!(&*token.text, "usd" | "eur" | "gbp")
 }
 
 /// The full name of the month that a token names, in full or by three or four letters.

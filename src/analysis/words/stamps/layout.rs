@@ -9,53 +9,59 @@ const MAX_LINE_BYTES: usize = 64;
 /// The bytes of the lines of layout, ascending.
 pub(super) fn lines_of_layout(text: &str) -> Vec<Range<usize>> {
     let has_times = text.contains("-->");
-    if !has_times && !text.contains("\nPage ") && !text.contains("页") {
+    if !has_times && !text.contains("\nPage ") {
         return Vec::new();
     }
     let mut lines = Vec::new();
-    let mut last: Option<Range<usize>> = None;
+    // The number of a subtitle: behind a blank line, and before its times.
+    let mut number: Option<Range<usize>> = None;
+    let mut is_behind_blank = true;
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         let range = at..at + line.len();
         at = range.end;
         let content = line.trim();
-        if content.len() <= MAX_LINE_BYTES {
-            let is_time = has_times && is_time(content);
-            // The number of a subtitle is before its times.
-            if let Some(number) = last.take().filter(|_| is_time) {
-                lines.push(number);
-            }
-            if is_time || is_page(content) {
-                lines.push(range);
-            } else if !content.is_empty() && content.bytes().all(|byte| byte.is_ascii_digit()) {
-                last = Some(range);
-            }
+        let is_time = has_times && content.len() <= MAX_LINE_BYTES && is_time(content);
+        if is_time {
+            lines.extend(number.take());
         }
+        // A sentence goes on below the number of a page within it.
+        let goes_on = || text[at..].starts_with(|c: char| c.is_lowercase());
+        number = None;
+        if is_time || is_page(content) && goes_on() {
+            lines.push(range);
+        } else if is_behind_blank && !content.is_empty() && is_digits(content) {
+            number = Some(range);
+        }
+        is_behind_blank = content.is_empty();
     }
     lines
 }
 
+fn is_digits(part: &str) -> bool {
+    part.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// Returns `true` for the times of a subtitle, with milliseconds: 00:00:05,729 --> 00:00:10,198.
 fn is_time(line: &str) -> bool {
-    let has_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     let is_part = |time: &str| {
         time.split_once([',', '.']).is_some_and(|(seconds, rest)| {
             rest.len() == 3
-                && has_digits(rest)
+                && is_digits(rest)
                 && seconds.contains(':')
-                && seconds.split(':').all(has_digits)
+                && seconds.split(':').all(is_digits)
         })
     };
     line.split_once(" --> ")
         .is_some_and(|(from, to)| is_part(from) && is_part(to))
 }
 
-/// Returns `true` for the number of a page: "Page 12 of 48", 第 12 页 共 48 页.
+/// Returns `true` for the number of a page: "Page 12 of 48".
 fn is_page(line: &str) -> bool {
-    let words: String = line
-        .chars()
-        .filter(|c| !c.is_numeric() && *c != ' ')
-        .collect();
-    line.contains(char::is_numeric)
-        && matches!(&*words, "Pageof" | "第页共页" | "第页，共页" | "第页/共页")
+    let numbers = line
+        .strip_prefix("Page ")
+        .and_then(|rest| rest.split_once(" of "));
+    numbers.is_some_and(|(page, pages)| {
+        !page.is_empty() && !pages.is_empty() && is_digits(page) && is_digits(pages)
+    })
 }
