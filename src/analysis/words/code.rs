@@ -141,18 +141,11 @@ fn is_call(text: &str) -> bool {
     let name = text.find(|c| !is_name(c)).unwrap_or(text.len());
     let (name, arguments) = text.split_at(name);
     // The plural of "name(s)" and the sections of "printf(3), scanf(3)".
-    let is_word = text.split(", ").all(|word| {
-        let inner = word
-            .split_once('(')
-            .and_then(|(_, rest)| rest.strip_suffix(')'));
-        inner.is_some_and(|inner| {
-            inner == "s"
-                || inner.len() == 1
-                    && inner.is_ascii()
-                    && inner != "0"
-                    && inner.parse::<u8>().is_ok()
-        })
-    });
+    let is_section = |word: &str| {
+        let inner = word.split_once('(').map(|(_, inner)| inner.as_bytes());
+        matches!(inner, Some([b's' | b'1'..=b'9', b')']))
+    };
+    let is_word = text.split(", ").all(is_section);
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && arguments.starts_with('(')
         && arguments.ends_with(')')

@@ -48,21 +48,20 @@ impl<'t> Decoded<'t> {
         let is_own = |at: usize| entity(&text[at..]).is_none();
         let is_about_entities = text.contains("&quot;") && text.contains('"')
             || text.contains("&amp;") && text.match_indices('&').any(|(at, _)| is_own(at));
-        // The lines of a text in JSON: "\n\n" on one line.
-        let mut escapes = text.match_indices("\\u");
-        let has_escapes = escapes.any(|(at, _)| escape(&text[at..]).is_some());
-        // A text that names an escape has a space before it.
-        let is_json = !text.contains('\n')
+        // A text with such characters and their escapes is about escapes.
+        let mut escapes = text.match_indices("\\u").map(|(at, _)| &text[at..]);
+        let has_escapes = text.is_ascii() && escapes.any(|text| escape(text).is_some());
+        // The lines of a text in JSON: "\n\n" on one line. A text that names an escape has a space
+        // before it.
+        let has_lines = !text.contains('\n')
             && !text.contains(" \\n")
             && (has_escapes || text.contains("\\n\\n"));
-        // A text with such characters and their escapes is about escapes.
-        let is_escaped = text.is_ascii();
         let found = text.match_indices(['&', '\\']);
         let found = found.filter_map(|(at, sign)| match sign {
             "&" if is_about_entities => None,
             "&" => Some((at, entity(&text[at..])?)),
-            _ if is_json && text[at..].starts_with("\\n") => Some((at, ('\n', 2))),
-            _ if is_escaped => Some((at, escape(&text[at..])?)),
+            _ if has_lines && text[at..].starts_with("\\n") => Some((at, ('\n', 2))),
+            _ if has_escapes => Some((at, escape(&text[at..])?)),
             _ => None,
         });
         let (mut own, mut ends, mut last) = (String::new(), Vec::new(), 0);

@@ -140,18 +140,19 @@ impl Scanner<'_> {
             return false;
         };
         let length = rest.bytes().take_while(u8::is_ascii_lowercase).count();
+        let is_whole = length > 0 && !rest[length..].starts_with(is_letter_or_digit);
+        if !is_whole || HYPHENATED.contains(&&*last.text) {
+            return false;
+        }
         let word = format!("{}{}", last.text, &rest[..length]);
-        // "non-" may end a word with a hyphen.
-        let is_word = !HYPHENATED.contains(&&*last.text)
-            && !rest[length..].starts_with(is_letter_or_digit)
-            && English::builtin().base(&word).is_some();
-        if is_word && length > 0 {
+        let is_word = English::builtin().base(&word).is_some();
+        if is_word {
             last.text = word.into();
             last.range.end = start + length;
             self.at = start + length;
             self.line = start;
         }
-        is_word && length > 0
+        is_word
     }
 
     /// Returns `true` behind the number of an item, which belongs to the item: "1. Open the door."

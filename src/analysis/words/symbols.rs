@@ -206,10 +206,9 @@ impl Scanner<'_> {
                 before == ' ' && after == ' ' && self.is_formula() && !begins_line
             }
             // Text that is struck out.
-            "~~" => {
-                let line = self.text[self.line..].lines().next().unwrap_or_default();
-                line.len() <= MAX_LINE_BYTES && line.matches("~~").count().is_multiple_of(2)
-            }
+            "~~" => self
+                .short_line()
+                .is_some_and(|line| line.matches("~~").count().is_multiple_of(2)),
             "--" | "---" => false,
             "!" => is_letter_or_digit(after) && !is_letter_or_digit(before),
             "~" => after.is_numeric() || after.is_ascii_alphabetic() && self.is_after_space(),
@@ -233,14 +232,14 @@ impl Scanner<'_> {
         let pair = BOXES.iter().position(|pair| pair.contains(&c));
         pair.is_some_and(|pair| {
             self.choices
-                .get_or_init(|| BOXES.map(|boxes| boxes.iter().all(|c| self.text.contains(*c))))
+                .get_or_init(|| BOXES.map(|boxes| boxes.iter().all(|c| self.whole.contains(*c))))
                 [pair]
         })
     }
 
     /// Returns `true` in a text with lines that are added and lines that are removed.
     fn is_diff(&self) -> bool {
-        let has = |sign| self.text.lines().any(|line| line.starts_with(sign));
+        let has = |sign| self.whole.lines().any(|line| line.starts_with(sign));
         *self
             .is_diff
             .get_or_init(|| has('+') && has('-') || has('<') && has('>'))
@@ -326,12 +325,9 @@ impl Scanner<'_> {
 
     /// Returns `true` between two operands: digits, brackets, names of one letter.
     fn is_formula(&self) -> bool {
-        let from = self.line;
-        if self.at - from > MAX_LINE_BYTES {
+        let Some(line) = self.short_line() else {
             return false;
-        }
-        let to = floor_char_boundary(self.text, from + MAX_LINE_BYTES + 1);
-        let line = self.text[from..to].split('\n').next().unwrap_or_default();
+        };
         let side = |text: Option<&str>| {
             text.is_some_and(|word| {
                 word.ends_with(|c: char| c.is_ascii_digit() || matches!(c, ')' | '(' | ';'))
@@ -339,10 +335,19 @@ impl Scanner<'_> {
                     || word.chars().count() == 1 && word.starts_with(char::is_alphabetic)
             })
         };
-        line.len() <= MAX_LINE_BYTES
-            && side(self.text[from..self.at].split_whitespace().next_back())
+        side(self.text[self.line..self.at].split_whitespace().next_back())
             && side(self.text[self.at..].split_whitespace().nth(1))
             && line.matches(" | ").count() < 2
+    }
+
+    /// The line, unless it is longer than 4,096 bytes.
+    fn short_line(&self) -> Option<&str> {
+        if self.at - self.line > MAX_LINE_BYTES {
+            return None;
+        }
+        let end = floor_char_boundary(self.text, self.line + MAX_LINE_BYTES + 1);
+        let line = self.text[self.line..end].split('\n').next()?;
+        (line.len() <= MAX_LINE_BYTES).then_some(line)
     }
 
     pub(super) fn is_after_space(&self) -> bool {

@@ -60,22 +60,28 @@ fn is_time(token: &Token) -> bool {
         && is_below(minutes, 60)
 }
 
-/// Gives the name of a currency, EUR, the form of its sign.
+/// Gives the code of a currency, EUR, the form of its sign.
 fn set_sign(token: &mut Token) {
-    let sign = match &*token.key {
+    if let Some(sign) = sign_of_code(token) {
+        token.text = sign.into();
+        token.is_name = false;
+    }
+}
+
+/// The sign of a currency that is written by its code in capitals. "Euro 5" is the name of a
+/// standard.
+fn sign_of_code(token: &Token) -> Option<&'static str> {
+    let sign = match &*token.text {
         "usd" => "$",
         "eur" => "€",
         "gbp" => "£",
-        _ => return,
+        _ => return None,
     };
-    token.text = sign.into();
-    token.is_name = false;
+    token.is_name.then_some(sign)
 }
 
 pub(super) fn is_currency(token: &Token) -> bool {
-    // "Euro 5" is the name of a standard.
-    matches!(&*token.text, "$" | "€" | "£" | "¥" | "₹" | "₩")
-        || token.is_name && matches!(&*token.text, "usd" | "eur" | "gbp")
+    matches!(&*token.text, "$" | "€" | "£" | "¥" | "₹" | "₩") || sign_of_code(token).is_some()
 }
 
 /// The full name of the month that a token names, in full or by three or four letters.

@@ -35,18 +35,9 @@ const ADVERBS: [&str; 33] = [
     "sunday", "online",
 ];
 
-/// Words that begin a phrase before a sentence: "In the novel, the king dies."
-const FRONTS: [&str; 9] = [
-    "in",
-    "on",
-    "at",
-    "from",
-    "under",
-    "for",
-    "with",
-    "according",
-    "among",
-];
+/// Words that begin a phrase before a sentence.
+#[rustfmt::skip]
+const FRONTS: [&str; 9] = ["in", "on", "at", "from", "under", "for", "with", "according", "among"];
 
 /// The place of a run of tokens without a counterpart.
 struct Gap {
@@ -245,28 +236,32 @@ impl Sides<'_> {
             false => run.start..ends.next().unwrap_or(run.end),
         };
         let halves = half_words(&tokens[added.clone()]);
-        let is_place = |at: usize| match is_tail {
-            true => {
-                let is_dated = |token: &Token| token.class == Class::Number || is_day(&token.text);
-                tokens[at].before.ends_unit()
-                    && FRONTS.contains(&&*tokens[at].text)
-                    && !tokens[added.end - 1].is_label
-                    && tokens
-                        .get(added.end)
-                        .is_some_and(|next| next.before == Break::Clause)
-                    && !tokens[added.clone()].iter().any(is_dated)
-            }
-            false => tokens[at].before == Break::Clause,
-        };
-        let is_name = !added.is_empty()
-            && is_place(added.start)
-            && (1..=2 * MAX_QUALIFIER_WORDS).contains(&halves);
+        let is_name = (1..=2 * MAX_QUALIFIER_WORDS).contains(&halves)
+            && match is_tail {
+                true => self.is_front(other, &added),
+                false => tokens[added.start].before == Break::Clause,
+            };
         let negates = |at: &usize| lexicon.negates(&tokens[*at].text);
         let found = added
             .clone()
             .find(negates)
             .or(is_name.then_some(added.start));
         self.insertions[other].extend(found);
+    }
+
+    /// Returns `true` for a phrase before a sentence, with a comma behind it and without a date:
+    /// "In the novel, the king dies."
+    fn is_front(&self, side: usize, added: &Range<usize>) -> bool {
+        let (tokens, phrase) = (self.tokens[side], &self.tokens[side][added.clone()]);
+        let is_dated = |token: &Token| token.class == Class::Number || is_day(&token.text);
+        let next = tokens.get(added.end);
+        let is_ended = next.is_some_and(|next| next.before == Break::Clause);
+        phrase
+            .first()
+            .is_some_and(|first| first.before.ends_unit() && FRONTS.contains(&&*first.text))
+            && phrase.last().is_some_and(|last| !last.is_label)
+            && is_ended
+            && !phrase.iter().any(is_dated)
     }
 
     /// Weighs the words of a clause that the other text has in several sentences, or in another

@@ -30,7 +30,7 @@ pub(super) fn lines_of_layout(text: &str) -> Vec<Range<usize>> {
         number = None;
         if is_time || is_page(content) && goes_on() {
             lines.push(range);
-        } else if is_behind_blank && !content.is_empty() && is_digits(content) {
+        } else if is_behind_blank && is_number(content) {
             number = Some(range);
         }
         is_behind_blank = content.is_empty();
@@ -38,8 +38,8 @@ pub(super) fn lines_of_layout(text: &str) -> Vec<Range<usize>> {
     lines
 }
 
-fn is_digits(part: &str) -> bool {
-    part.bytes().all(|byte| byte.is_ascii_digit())
+fn is_number(part: &str) -> bool {
+    !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Returns `true` for the times of a subtitle, with milliseconds: 00:00:05,729 --> 00:00:10,198.
@@ -47,9 +47,9 @@ fn is_time(line: &str) -> bool {
     let is_part = |time: &str| {
         time.split_once([',', '.']).is_some_and(|(seconds, rest)| {
             rest.len() == 3
-                && is_digits(rest)
+                && is_number(rest)
                 && seconds.contains(':')
-                && seconds.split(':').all(is_digits)
+                && seconds.split(':').all(is_number)
         })
     };
     line.split_once(" --> ")
@@ -61,7 +61,5 @@ fn is_page(line: &str) -> bool {
     let numbers = line
         .strip_prefix("Page ")
         .and_then(|rest| rest.split_once(" of "));
-    numbers.is_some_and(|(page, pages)| {
-        !page.is_empty() && !pages.is_empty() && is_digits(page) && is_digits(pages)
-    })
+    numbers.is_some_and(|(page, pages)| is_number(page) && is_number(pages))
 }
