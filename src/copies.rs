@@ -1,6 +1,7 @@
 //! [`Copies`]: the documents that were refused as copies of a document.
 
 use crate::ids::{DocId, DocRef, Timestamp};
+use crate::record::refused_hash;
 
 /// At most 1,000 sightings of a document are stored, one MiB with the longest keys.
 pub(crate) const MAX_NEWEST: usize = 1000;
@@ -105,6 +106,36 @@ impl Copies {
         }
         copies.newest.truncate(newest);
         copies
+    }
+
+    /// The reason why the copies of a caller cannot be stored; `None` if they can be.
+    pub(crate) fn fault(&self) -> Option<&'static str> {
+        let is_far = |kind| {
+            matches!(kind, SightingKind::Duplicate { distance }
+                if u64::from(distance) > SightingKind::MAX_DISTANCE)
+        };
+        if (self.newest.len() as u64) > self.count {
+            return Some("the newest are more than their count");
+        }
+        if self.first_seen > self.last_seen {
+            return Some("the first was seen after the last");
+        }
+        let mut kinds = self.newest.iter().map(|sighting| sighting.kind);
+        kinds.any(is_far).then_some("a distance is above 64")
+    }
+
+    /// The copies with their newest `newest` sightings; `None` without a copy, and for none.
+    pub(crate) fn limited_to(mut self, newest: usize) -> Option<Self> {
+        self.newest.truncate(newest);
+        (self.count.min(newest as u64) > 0).then_some(self)
+    }
+
+    /// Returns `false` only if no document with this [hash](refused_hash) was refused as one of the
+    /// copies. The newest sightings are all sightings of a document with few copies.
+    pub(crate) fn may_have(&self, hash: u64) -> bool {
+        let mut newest = self.newest.iter();
+        self.count > self.newest.len() as u64
+            || newest.any(|sighting| refused_hash(&sighting.document) == hash)
     }
 
     /// The copies as a string of numbers and keys: count, first time, time from the first to the

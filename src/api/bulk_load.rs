@@ -156,6 +156,11 @@ impl BulkLoad<'_> {
         holder.map(|holder| holder.0.store.read()).transpose()
     }
 
+    /// Refuses a document that [`push`](Self::push) refuses, before it is decided.
+    pub(crate) fn refuse_unstorable(&self, document: &Document) -> Result<()> {
+        self.load.refuse_unstorable(document)
+    }
+
     /// Removes stored documents. No document was pushed before.
     pub(crate) fn remove(&mut self, ids: &[DocId]) -> Result<()> {
         self.load.remove(ids)
@@ -208,9 +213,9 @@ impl BulkLoad<'_> {
     /// - [`Error::Interrupted`](crate::Error::Interrupted) if the progress handler returned
     ///   `Break`: each further call returns
     ///   [`Error::TransactionFailed`](crate::Error::TransactionFailed)
-    /// - [`Error::TextTooLong`](crate::Error::TextTooLong),
-    ///   [`Error::ArrivalAhead`](crate::Error::ArrivalAhead): the document is left out, and the
-    ///   load can go on
+    /// - [`Error::ArrivalAhead`](crate::Error::ArrivalAhead), and the errors of
+    ///   [`Database::apply`](crate::Database::apply) about text, key, scope, fields and copies: the
+    ///   document is left out, and the load can go on
     /// - [`Error::Io`](crate::Error::Io), [`Error::Storage`](crate::Error::Storage) if a file
     ///   cannot be written: each further call returns
     ///   [`Error::TransactionFailed`](crate::Error::TransactionFailed)

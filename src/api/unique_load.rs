@@ -55,7 +55,7 @@ pub struct UniqueLoad<'d> {
     frames: Arc<Frames>,
     kept: BTreeMap<DocId, Document>,
     /// The stored documents to remove.
-    replaced: Vec<DocId>,
+    replaced: HashSet<DocId>,
     /// The ids of the documents with keys, also of documents that were refused.
     keys: HashMap<String, DocId>,
     copies: LoadedCopies,
@@ -96,7 +96,7 @@ impl<'d> BulkLoad<'d> {
             deduplicators: HashMap::new(),
             frames: Arc::default(),
             kept: BTreeMap::new(),
-            replaced: Vec::new(),
+            replaced: HashSet::new(),
             keys: HashMap::new(),
             copies: LoadedCopies::default(),
             text_bytes: 0,
@@ -114,6 +114,9 @@ impl<'d> UniqueLoad<'d> {
     /// The errors of [`Deduplicator::decide`]; [`Error::WithinOtherScopes`] for a document that
     /// asks for [other documents](crate::Within).
     pub fn decide(&mut self, documents: Vec<Document>) -> Result<Vec<Outcome>> {
+        for document in &documents {
+            self.load.refuse_unstorable(document)?;
+        }
         self.frames = self.load.frames_after(&documents)?;
         let (mut outcomes, mut undecided) = (Vec::with_capacity(documents.len()), Vec::new());
         let mut undecided_refs: HashSet<u64> = HashSet::new();
@@ -200,7 +203,7 @@ impl<'d> UniqueLoad<'d> {
                     let key = match self.kept.remove(&covered.id) {
                         Some(kept) => kept.key,
                         None => {
-                            self.replaced.push(covered.id);
+                            self.replaced.insert(covered.id);
                             let view = self.stored.as_ref().filter(|view| view.keeps_keys());
                             view.map_or(Ok(None), |view| view.key(covered.id))?
                         }
@@ -219,22 +222,41 @@ impl<'d> UniqueLoad<'d> {
     /// Returns `true` if a new document was refused before as a copy of a document that is kept or
     /// stored.
     fn was_refused(&self, document: &Document, hash: u64) -> Result<bool> {
-        let is_known = |id: DocId| {
-            let stored = self.stored.as_ref();
-            let stored = stored.filter(|_| !self.replaced.contains(&id));
-            Ok(self.kept.contains_key(&id)
-                || stored.map_or(Ok(false), |stored| stored.contains(id))?)
-        };
         let was_refused = match (self.copies.refused.get(&hash), &self.stored) {
-            (Some((original, _)), _) => is_known(*original)?,
+            (Some((original, _)), _) => self.has_refused(*original, hash)?,
             (None, None) => false,
             (None, Some(view)) => match view.refused(hash)? {
                 None => false,
                 Some(time) if view.has_window() => view.knows_refusal_at(time),
-                Some(id) => is_known(DocId(id))?,
+                Some(id) => self.has_refused(DocId(id), hash)?,
             },
         };
-        Ok(was_refused && !is_known(document.id)?)
+        Ok(was_refused && !self.is_known(document.id)?)
+    }
+
+    /// Returns `true` if a document is kept or stored.
+    fn is_known(&self, id: DocId) -> Result<bool> {
+        let stored = self.stored.as_ref();
+        let stored = stored.filter(|_| !self.replaced.contains(&id));
+        Ok(
+            self.kept.contains_key(&id)
+                || stored.map_or(Ok(false), |stored| stored.contains(id))?,
+        )
+    }
+
+    /// Returns `true` if a document that is kept or stored may have a refused document among its
+    /// copies. Another document may have the id since.
+    fn has_refused(&self, original: DocId, hash: u64) -> Result<bool> {
+        if let Some(kept) = self.kept.get(&original) {
+            let copies = kept.copies.as_ref();
+            return Ok(copies.is_some_and(|copies| copies.may_have(hash)));
+        }
+        let copies = match (self.copies.of_stored.get(&original), &self.stored) {
+            (Some(copies), _) => Some(Arc::clone(copies)),
+            (None, Some(view)) => view.copies(original)?,
+            (None, None) => None,
+        };
+        Ok(self.is_known(original)? && copies.is_some_and(|copies| copies.may_have(hash)))
     }
 
     /// Adds a refused document, and the copies that it brings, to the copies of a document that is
@@ -352,7 +374,9 @@ impl<'d> UniqueLoad<'d> {
             value: if has_window { seen.0 } else { original.0 },
         });
         load.set_copies(edits, &refused.collect::<Vec<_>>())?;
-        load.remove(&self.replaced)?;
+        let mut replaced: Vec<DocId> = self.replaced.into_iter().collect();
+        replaced.sort_unstable();
+        load.remove(&replaced)?;
         for document in self.kept.into_values() {
             load.push_with_id(document)?;
         }

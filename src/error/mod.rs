@@ -416,6 +416,17 @@ pub enum Error {
         newest: u16,
     },
 
+    /// The copies of a document cannot be stored. Nothing was changed.
+    #[error(
+        "the copies of document {id} cannot be stored, because {reason}; correct or remove them"
+    )]
+    InvalidCopies {
+        /// The id or the key of the document.
+        id: DocRef,
+        /// What is wrong.
+        reason: &'static str,
+    },
+
     /// The name of a scope is empty, too long, or has a control character. Nothing was changed.
     #[error(
         "{scope:?} cannot be a scope; give a name of 1 to 64 bytes without control characters, or no scope"

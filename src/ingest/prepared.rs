@@ -72,7 +72,8 @@ impl PreparedChange {
         let among = store.ids_within(&std::mem::take(&mut document.within), scope)?;
         let text = document.text.take().filter(|_| header.keep_texts);
         let fields = document.fields.take().filter(|_| header.fields);
-        let copies = document.copies.take().filter(|_| header.copies > 0);
+        let copies = document.copies.take();
+        let copies = copies.and_then(|copies| copies.limited_to(header.copies.into()));
         let arrival = document.arrival;
         let query = query_of(&change, text.as_deref(), scope, store)?;
         let key = change.document_mut().and_then(|document| {

@@ -501,6 +501,74 @@ fn refused_id_is_known_by_the_document_that_it_repeated_last() {
     }
 }
 
+#[test]
+fn text_is_stored_after_its_original_gave_its_id_to_another_document() {
+    let folder = folder();
+    let mut database = builder()
+        .copies(NEWEST)
+        .create(folder.path().join("docs.simdb"))
+        .unwrap();
+    let unique = |id, bits| database.insert_unique(document(id, bits), 3).unwrap();
+    assert_eq!(unique(1, 7), INSERTED);
+    assert!(matches!(unique(2, 7), Outcome::Duplicate(_)));
+    assert_eq!(unique(2, 7), Outcome::Seen);
+    let _removed = database.remove(1).unwrap();
+    // Another document, which refuses another copy.
+    assert_eq!(unique(1, u64::MAX), INSERTED);
+    assert!(matches!(unique(3, u64::MAX), Outcome::Duplicate(_)));
+    assert_eq!(unique(2, 7), INSERTED);
+    assert_sound(&mut database);
+}
+
+#[test]
+fn copies_that_no_read_would_decode_are_refused() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let database = builder().copies(NEWEST).create(&path).unwrap();
+    let with = |count, last_seen, distance| {
+        let sighting = |id| Sighting {
+            document: DocRef::Id(DocId(id)),
+            seen: Timestamp(5),
+            kind: SightingKind::Duplicate { distance },
+        };
+        let mut document = document(1, 7);
+        document.copies = Some(Copies {
+            count,
+            first_seen: Timestamp(5),
+            last_seen: Timestamp(last_seen),
+            newest: (8..8 + u64::from(NEWEST) + 2).map(sighting).collect(),
+        });
+        document
+    };
+    for invalid in [with(4, 5, 3), with(5, 4, 3), with(5, 5, 65)] {
+        let error = database.insert(invalid.clone()).unwrap_err();
+        assert!(matches!(error, Error::InvalidCopies { .. }), "{error:?}");
+        let mut load = database.bulk_load(16 << 20).unwrap();
+        let error = load.push(invalid).unwrap_err();
+        assert!(matches!(error, Error::InvalidCopies { .. }), "{error:?}");
+    }
+    assert_eq!(database.insert(with(5, 5, 64)).unwrap(), INSERTED);
+    let none = Document {
+        copies: Some(Copies {
+            count: 0,
+            newest: Vec::new(),
+            ..with(5, 5, 3).copies.unwrap()
+        }),
+        ..document(2, 1 << 40)
+    };
+    assert_eq!(database.insert(none).unwrap(), INSERTED);
+    // As after a crash: the journal is replayed.
+    let copy = folder.path().join("copy.simdb");
+    copy_open(&path, &copy);
+    let mut copy = builder().open(copy).unwrap();
+    for database in [&copy, &database] {
+        let copies = snapshot_of(database).copies(1).unwrap().unwrap();
+        assert_eq!((copies.count, copies.newest.len()), (5, NEWEST.into()));
+        assert_eq!(snapshot_of(database).copies(2).unwrap(), None);
+    }
+    assert_sound(&mut copy);
+}
+
 /// As in an export of a feed, in which a key was forgotten and then refused again.
 #[test]
 fn key_in_the_copies_of_two_documents_is_stored_once() {

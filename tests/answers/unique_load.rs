@@ -177,6 +177,54 @@ fn assert_keeps_as(mut first: Deduplicator, documents: &[Document], expected: &[
 }
 
 #[test]
+fn refusal_is_forgotten_with_the_text_that_covered_the_refused_text() {
+    let folder = folder();
+    let ferry = "The ferry to the islands was cancelled due to heavy fog.";
+    let more = "The ferry to the islands was cancelled due to heavy fog. Buses are late.";
+    let painter = "A painter opens a museum for children in the old harbour this summer.";
+    let rule = SimilarRule {
+        on_extended: OnExtended::Replace,
+        ..SimilarRule::default()
+    };
+    for (name, has_keys) in [("ids", false), ("keys", true)] {
+        let path = |kind: &str| folder.path().join(format!("{name}-{kind}.simdb"));
+        let with_copies = || with_copies().keys(has_keys);
+        let model = with_copies().create(path("model")).unwrap();
+        let texts = [
+            (1, ferry),
+            (2, ferry),
+            // The longer text replaces document 1, whose id or key comes again.
+            (3, more),
+            (1, painter),
+            (1, painter),
+            (
+                2,
+                "Farmers met in the valley to count the sheep that the storm had scattered.",
+            ),
+        ];
+        let documents = texts.map(|(id, text)| match has_keys {
+            false => model.document(id, text).unwrap(),
+            true => model.document(id.to_string(), text).unwrap(),
+        });
+        let change = |document| Change::InsertUnlessSimilar { document, rule };
+        let expected = documents.clone().map(|document| {
+            let outcome = model.apply_one(change(document)).unwrap();
+            outcome.is_inserted()
+        });
+        assert_eq!(expected, [true, false, true, true, false, true], "{name}");
+        for part_len in [1, 2, documents.len()] {
+            let path = path(&part_len.to_string());
+            let load = with_copies().bulk_create(&path, 16 << 20).unwrap();
+            let mut load = load.unique(rule).unwrap();
+            let parts = documents.chunks(part_len);
+            let outcomes = parts.flat_map(|part| load.decide(part.to_vec()).unwrap());
+            let inserted: Vec<bool> = outcomes.map(|outcome| outcome.is_inserted()).collect();
+            assert_eq!(inserted, expected, "{name} {part_len}");
+        }
+    }
+}
+
+#[test]
 fn unique_load_refuses_what_has_no_text() {
     let folder = folder();
     let textless = builder()

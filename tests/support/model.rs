@@ -217,23 +217,30 @@ impl Model {
         let known = self
             .refused
             .iter()
-            .filter(|(_, refusal)| self.is_known(refusal));
+            .filter(|(name, refusal)| self.is_known(name, refusal));
         known.map(|(name, _)| match name.parse() {
             Ok(id) if self.last_id == DocId(0) => DocRef::Id(DocId(id)),
             _ => DocRef::Key(name.clone()),
         })
     }
 
-    fn is_known(&self, refusal: &Refusal) -> bool {
-        match self.has_window {
-            true => self.cutoff.is_none_or(|cutoff| refusal.seen >= cutoff),
-            false => self.documents.contains_key(&refusal.of),
+    fn is_known(&self, name: &str, refusal: &Refusal) -> bool {
+        if self.has_window {
+            return self.cutoff.is_none_or(|cutoff| refusal.seen >= cutoff);
         }
+        let original = self.documents.get(&refusal.of);
+        let copies = original.and_then(|original| original.copies.as_ref());
+        copies.is_some_and(|copies| {
+            let mut newest = copies.newest.iter();
+            copies.count > copies.newest.len() as u64
+                || newest.any(|sighting| name_of(&sighting.document) == name)
+        })
     }
 
     fn was_refused(&self, document: &Document) -> bool {
-        let refusal = self.refused.get(&name_of(&document.doc_ref()));
-        refusal.is_some_and(|refusal| self.is_known(refusal))
+        let name = name_of(&document.doc_ref());
+        let refusal = self.refused.get(&name);
+        refusal.is_some_and(|refusal| self.is_known(&name, refusal))
     }
 
     fn add_copy(&mut self, original: DocId, document: &Document, kind: SightingKind) {

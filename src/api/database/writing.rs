@@ -123,10 +123,13 @@ impl Database {
     /// [`Builder::queue_bytes`](crate::Builder::queue_bytes).
     ///
     /// # Errors
-    /// - [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`], [`Error::KeepsNoTexts`],
-    ///   [`Error::TextMissing`], [`Error::InvalidRadius`], [`Error::InvalidLikeness`],
-    ///   [`Error::ArrivalAhead`], [`Error::Corrupt`], [`Error::Io`], [`Error::Storage`],
-    ///   [`Error::WritesFailed`], [`Error::FileGone`]: nothing is changed
+    /// - [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`], [`Error::FieldsTooLong`],
+    ///   [`Error::KeepsNoTexts`], [`Error::TextMissing`], [`Error::InvalidRadius`],
+    ///   [`Error::InvalidLikeness`], [`Error::ArrivalAhead`], [`Error::Corrupt`], [`Error::Io`],
+    ///   [`Error::Storage`], [`Error::WritesFailed`], [`Error::FileGone`]: nothing is changed
+    /// - [`Error::KeyMissing`], [`Error::InvalidKey`], [`Error::KeepsNoKeys`],
+    ///   [`Error::InvalidScope`], [`Error::KeepsNoScopes`], [`Error::TooManyScopes`],
+    ///   [`Error::InvalidCopies`]: nothing is changed
     /// - [`Error::TransactionOpen`] if this thread has a transaction or a bulk load,
     ///   [`Error::Closed`]: nothing is changed
     /// - [`Error::CommitUnknown`]: all changes are made, or none. Reopen the database and repeat
@@ -146,8 +149,7 @@ impl Database {
     /// full. In the thread of a transaction, the changes wait for the end of the transaction.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::Frozen`], [`Error::TextTooLong`], [`Error::KeepsNoTexts`],
-    /// [`Error::TextMissing`], [`Error::InvalidRadius`], [`Error::InvalidLikeness`],
+    /// The errors of [`apply`](Self::apply) that are about the documents or the database alone;
     /// [`Error::Closed`]; [`Error::TransactionOpen`] if the queue is full in the thread of a
     /// transaction; [`Error::Io`] if the commit thread cannot be started. [`Ticket::wait`] returns
     /// all other errors, [`Error::ArrivalAhead`] among them.

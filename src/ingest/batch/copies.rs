@@ -26,7 +26,16 @@ impl<A: ViewAccess> Batch<A> {
         match value {
             None => Ok(false),
             Some(time) if self.has_window() => Ok(self.view.knows_refusal_at(time)),
-            Some(id) => Ok(self.look_up(DocId(id))?.is_some()),
+            Some(id) => {
+                let id = DocId(id);
+                if self.look_up(id)?.is_none() {
+                    return Ok(false);
+                }
+                // Another document may have the id since.
+                Ok(self
+                    .copies_of(id)?
+                    .is_some_and(|copies| copies.may_have(hash)))
+            }
         }
     }
 

@@ -236,6 +236,11 @@ impl Load {
         Err(Error::KeepsNoTexts { path })
     }
 
+    /// Refuses a document that cannot be stored.
+    pub(crate) fn refuse_unstorable(&self, document: &Document) -> Result<()> {
+        refuse_unstorable(document, &self.header, &self.path)
+    }
+
     /// Removes stored documents before the first push.
     pub(crate) fn remove(&mut self, ids: &[DocId]) -> Result<()> {
         if let Some(PushStage::Sorting(target)) = &mut self.stage {
@@ -345,7 +350,7 @@ impl Load {
         if self.stage.is_none() {
             return Err(self.failed());
         }
-        refuse_unstorable(&document, &self.header, &self.path)?;
+        self.refuse_unstorable(&document)?;
         if self.header.keys && document.id == DocId::default() {
             document.id = self.give_id(self.scope_of(&document)?);
         }
@@ -374,7 +379,7 @@ impl Load {
         self.next_sequence = self.next_sequence.max(sequence(id).saturating_add(1));
         let text = text.filter(|_| keeps.texts);
         let fields = fields.filter(|_| keeps.fields);
-        let copies = copies.filter(|_| keeps.copies());
+        let copies = copies.and_then(|copies| copies.limited_to(keeps.newest_copies.into()));
         let record = match keeps.records() {
             true => Some(Record::new(
                 key.as_deref(),

@@ -39,8 +39,8 @@ const HAS_COPIES: u8 = 0x80;
 /// The compression level: level 3 takes little time beside the fingerprint of the text.
 const ZSTANDARD_LEVEL: i32 = 3;
 
-/// Refuses a document whose text or fields are too long, that has an invalid key or scope, or that
-/// lacks a key although the database keeps keys.
+/// Refuses a document whose text or fields are too long, that has an invalid key, scope or copies,
+/// or that lacks a key although the database keeps keys.
 pub(crate) fn refuse_unstorable(document: &Document, header: &Header, path: &Path) -> Result<()> {
     let id = || document.doc_ref();
     match &document.key {
@@ -64,7 +64,7 @@ pub(crate) fn refuse_unstorable(document: &Document, header: &Header, path: &Pat
         _ => {}
     }
     if let Some(copies) = document.copies.as_ref().filter(|_| header.copies > 0) {
-        refuse_long_keys(copies)?;
+        refuse_copies(copies, id)?;
     }
     if let Some(scope) = &document.scope {
         refuse_scope(scope, header.scopes, path)?;
@@ -89,8 +89,11 @@ pub(crate) fn refuse_unstorable(document: &Document, header: &Header, path: &Pat
     }
 }
 
-/// Returns [`Error::InvalidKey`] for copies with a key that no document can have.
-fn refuse_long_keys(copies: &Copies) -> Result<()> {
+/// Refuses copies that a read would not decode, or with a key that no document can have.
+fn refuse_copies(copies: &Copies, id: impl FnOnce() -> DocRef) -> Result<()> {
+    if let Some(reason) = copies.fault() {
+        return Err(Error::InvalidCopies { id: id(), reason });
+    }
     for sighting in &copies.newest {
         if let DocRef::Key(key) = &sighting.document
             && !(1..=KEY_LIMIT_BYTES).contains(&key.len())

@@ -159,6 +159,7 @@ fn class_name(error: &Error) -> &'static str {
         | Error::KeepsNoKeys { .. }
         | Error::KeepsNoCopies { .. }
         | Error::CopiesLimit { .. }
+        | Error::InvalidCopies { .. }
         | Error::InvalidScope { .. }
         | Error::KeepsNoScopes { .. }
         | Error::TooManyScopes { .. }

@@ -106,6 +106,7 @@ fn status_of(error: &Error) -> (StatusCode, &'static str) {
         | Error::KeyMissing { .. }
         | Error::KeepsNoKeys { .. }
         | Error::KeepsNoCopies { .. }
+        | Error::InvalidCopies { .. }
         | Error::InvalidScope { .. }
         | Error::KeepsNoScopes { .. }
         | Error::TooManyScopes { .. }
