@@ -124,7 +124,7 @@ fn copies_counted(count: u64) -> String {
 /// A document as a line of text, cut to the width of the terminal.
 fn row(document: &Document) -> String {
     let id = document.id.to_string();
-    let name = document.key.as_deref().unwrap_or(&id);
+    let name = one_line(document.key.as_deref().unwrap_or(&id), usize::MAX);
     let mut head = format!("{name}  {}  ", document.fingerprint);
     if let Some(scope) = &document.scope {
         head += &format!("{scope}  ");

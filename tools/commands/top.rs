@@ -124,7 +124,7 @@ impl Top {
     /// A line of text, cut to the width of the terminal.
     fn row(&self, document: &Document, copies: &Copies) -> String {
         let id = document.id.to_string();
-        let name = document.key.as_deref().unwrap_or(&id);
+        let name = one_line(document.key.as_deref().unwrap_or(&id), usize::MAX);
         let head = format!(
             "{}  {name}  {}  {}  ",
             copies.count, copies.first_seen, copies.last_seen

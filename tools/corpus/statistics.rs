@@ -347,9 +347,13 @@ impl Taken {
             id: *id,
             reason: match id {
                 Some(id) => {
-                    format!("the id {id} is taken: a document with fingerprint {stored} has it")
+                    format!(
+                        "the id {id} is taken: another document has it, with fingerprint {stored}"
+                    )
                 }
-                None => format!("its key is taken: a document with fingerprint {stored} has it"),
+                None => {
+                    format!("its key is taken: another document has it, with fingerprint {stored}")
+                }
             },
         }
     }

@@ -7,7 +7,7 @@ use super::fields::{DocumentFields, DocumentPart, FieldValue, PartValues};
 use super::id_sequence::IdSequence;
 use super::input::InputStream;
 use super::table::{Dialect, RecordLimit, TableColumn, TableReader, TableRecord};
-use super::{Item, MAX_LINE_BYTES, Records, raised};
+use super::{FIELDS_FIELD, Item, MAX_LINE_BYTES, Records, raised};
 
 /// A reader of the documents of a table.
 pub struct Delimited {
@@ -103,13 +103,16 @@ impl PartValues for ColumnParts<'_> {
         })))
     }
 
-    /// The values that are not empty.
+    /// The values that are not empty. The column `fields` of an export is a JSON object.
     fn take_kept(&mut self) -> Result<Map<String, Value>, String> {
         let mut kept = Map::new();
         for column in self.kept {
             let value = column.value(self.record)?;
+            let object = (column.name == FIELDS_FIELD)
+                .then(|| serde_json::from_str(value).ok().map(Value::Object))
+                .flatten();
             if !value.is_empty() {
-                kept.insert(column.name.clone(), value.into());
+                kept.insert(column.name.clone(), object.unwrap_or_else(|| value.into()));
             }
         }
         Ok(kept)

@@ -523,15 +523,16 @@ fn key_of(value: FieldValue) -> Result<String, String> {
 
 /// The kept fields as the text of one JSON object; `None` without fields.
 fn fields_of(kept: Map<String, Value>) -> Result<Option<String>, String> {
+    let parts = kept.into_iter().flat_map(|(name, value)| match value {
+        Value::Object(inner) => inner,
+        value => Map::from_iter([(name, value)]),
+    });
     let mut fields = Map::new();
-    for (name, value) in kept {
-        match value {
-            Value::Null => {}
-            Value::Object(inner) => {
-                fields.extend(inner.into_iter().filter(|(_, value)| !value.is_null()))
-            }
-            value => drop(fields.insert(name, value)),
+    for (name, value) in parts.filter(|(_, value)| !value.is_null()) {
+        if fields.contains_key(&name) {
+            return Err(format!("--keep finds two fields {name:?}"));
         }
+        fields.insert(name, value);
     }
     let fields = (!fields.is_empty()).then(|| Value::Object(fields).to_string());
     match &fields {

@@ -130,6 +130,9 @@ pub enum Unit {
 /// The field that is `false` if the fingerprint beside it is unreliable.
 pub const RELIABLE_FIELD: &str = "reliable";
 
+/// The field of the kept fields in an export.
+pub const FIELDS_FIELD: &str = "fields";
+
 /// A record of an input, or the reason why it is bad.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {

@@ -266,6 +266,29 @@ fn fields_of_a_kept_object_are_kept_without_nulls() {
     let get = ["get", "a.simdb", "--key", "a", "--json"];
     let found = folder.cli(&get).ends(0).one_json();
     assert_eq!(found["fields"], json!({"title": "Cats"}));
+    // Two values of one name.
+    let page = json!({"url": "a", "meta": {"title": "Cats"}, "title": "Dogs", "text": "Cats sat."});
+    folder.write("b.jsonl", format!("{page}\n"));
+    folder
+        .load(&["b.simdb", "b.jsonl", "--key", "url", "--keep", "title,meta"])
+        .fails(&["b.jsonl:1", "two fields \"title\""]);
+    // As in an export as CSV.
+    let export = ["export", "a.simdb", "--format", "csv"];
+    folder.write("c.csv", folder.cli(&export).ends(0).stdout);
+    let fingerprint = [
+        "--fingerprint",
+        "fingerprint",
+        "--key",
+        "key",
+        "--keep",
+        "fields",
+    ];
+    folder
+        .load(&[&["c.simdb", "c.csv"], &fingerprint[..]].concat())
+        .ends(0);
+    let get = ["get", "c.simdb", "--key", "a", "--json"];
+    let found = folder.cli(&get).ends(0).one_json();
+    assert_eq!(found["fields"], json!({"title": "Cats"}));
 }
 
 #[test]

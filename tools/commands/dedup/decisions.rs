@@ -187,9 +187,11 @@ impl Decisions {
         }
         let kept = (documents.iter()).filter(|each| !self.removed.contains_key(&each.id.0));
         for document in kept {
-            if let Some(other) = stored.get(document.id)?
-                && other.fingerprint != document.fingerprint
-            {
+            let Some(other) = stored.get(document.id)? else {
+                continue;
+            };
+            let has_other_text = other.text.is_some() && other.text != document.text;
+            if has_other_text || other.fingerprint != document.fingerprint {
                 self.taken.insert(document.id.0, other.fingerprint);
             }
         }

@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
+use simdb::frames::Frames;
 use simdb::{Builder, Database, Error, Recipe, Retention, Settings};
 
 use self::checkpoint::{CheckpointFile, path_of};
@@ -105,9 +106,12 @@ impl Dedup {
             against.as_ref(),
             &interrupt,
         )?;
-        if let (Some(Uncompared::Frames(frames)), Some(against)) = (uncompared.as_deref(), &against)
-        {
-            against.set_frames(frames.clone())?;
+        if let Some(against) = &against {
+            // In place of frames that the database has learned, which no report would name.
+            against.set_frames(match uncompared.as_deref() {
+                Some(Uncompared::Frames(frames)) => frames.clone(),
+                _ => Frames::default(),
+            })?;
         }
         let load = |options: &Self, name, statistics: &mut Statistics| {
             let uncompared = uncompared.clone();
@@ -296,6 +300,12 @@ impl Dedup {
         let settings = database.settings();
         if self.add {
             self.copy.input.fields.refuse_unkept(settings)?;
+            ensure!(
+                !settings.keys,
+                "the documents of {} have keys, and --add adds documents by their ids; leave --add out, and \
+                 add OUTPUT by simdb-load --key",
+                path.display()
+            );
             ensure!(
                 settings.copies.is_none(),
                 "{} counts copies, and --add counts none; leave --add out, write the counts into \

@@ -4,6 +4,7 @@ use anyhow::Result;
 use simdb::{Document, Settings};
 
 use crate::commands::get::DocumentLine;
+use crate::formats::FIELDS_FIELD;
 use crate::formats::table::csv_field;
 
 /// The document as a line of JSON.
@@ -24,7 +25,7 @@ pub fn csv_header(settings: &Settings) -> Vec<u8> {
     }
     columns.extend(settings.keys.then_some("key"));
     columns.extend(settings.scopes.then_some("scope"));
-    columns.extend(settings.fields.then_some("fields"));
+    columns.extend(settings.fields.then_some(FIELDS_FIELD));
     columns.extend(settings.copies.map(|_| "copies"));
     csv_line(&columns)
 }

@@ -127,7 +127,8 @@ impl Searcher<'_> {
     }
 
     fn cells(&self, number: u64, found: QueryMatch) -> Vec<String> {
-        let name = found.key.unwrap_or_else(|| found.id.to_string());
+        let name = found.key.map(|key| one_line(&key, usize::MAX));
+        let name = name.unwrap_or_else(|| found.id.to_string());
         let mut cells = vec![or_dash(found.distance), name];
         if self.is_numbered {
             cells.insert(0, number.to_string());

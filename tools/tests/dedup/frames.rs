@@ -312,6 +312,22 @@ fn frames_of_inputs_and_database_are_left_out_of_both() {
         "all.simdb",
     ];
     assert!(folder.cli(&check).ends(0).stdout.starts_with("proved"));
+
+    // Frames that the database has learned are no part of the report, so they are compared.
+    folder
+        .load(&[
+            "framed.simdb",
+            "stored.jsonl",
+            "--similar",
+            "--ignore-frames",
+        ])
+        .ends(0);
+    let against = ["new.jsonl", "--against", "framed.simdb"];
+    let outputs = ["-o", "kept.jsonl", "--report", "gone.jsonl", "--force"];
+    dedup(&folder, &[&against[..], &outputs].concat()).ends(0);
+    assert!(folder.read_json("gone.jsonl").len() < gone.len());
+    let check = [&["check-report", "gone.jsonl"], &against[..]].concat();
+    assert!(folder.cli(&check).ends(0).stdout.starts_with("proved"));
 }
 
 #[test]

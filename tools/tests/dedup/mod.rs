@@ -570,6 +570,30 @@ fn taken_id_with_add_is_a_bad_record() {
 }
 
 #[test]
+fn kept_text_under_a_taken_id_is_no_loss_without_a_word() {
+    let text = |power| {
+        let text = format!("The generator of the village delivers 5 {power} of power since today.");
+        json!({"id": 1, "text": text}).to_string()
+    };
+    let folder = folder_with("old.jsonl", &text("MW"));
+    // One fingerprint, and neither text covers the other.
+    folder.write("new.jsonl", text("mW"));
+    folder
+        .load(&["old.simdb", "old.jsonl", "--keep-texts"])
+        .ends(0);
+    let against = ["new.jsonl", "-o", "kept.jsonl", "--against"];
+    dedup(&folder, &[&against[..], &["old.simdb", "--add"]].concat())
+        .fails(&["new.jsonl:1", "the id 1 is taken"]);
+    // A database with keys has ids of its own.
+    folder
+        .load(&["keys.simdb", "old.jsonl", "--key", "id", "--keep-texts"])
+        .ends(0);
+    dedup(&folder, &[&against[..], &["keys.simdb", "--add"]].concat())
+        .fails(&["keys.simdb have keys", "--key"]);
+    assert!(!folder.path().join("kept.jsonl").exists());
+}
+
+#[test]
 fn invalid_request_is_refused_before_reading() {
     let folder = folder_with("a.jsonl", TEXTS);
     folder.write("b.csv", "id,text\n1,x\n");
