@@ -1,7 +1,7 @@
 //! [`Copies`]: the documents that were refused as copies of a document.
 
 use crate::ids::{DocId, DocRef, Timestamp};
-use crate::record::refused_hash;
+use crate::record::{KEY_LIMIT_BYTES, refused_hash};
 
 /// At most 1,000 sightings of a document are stored, one MiB with the longest keys.
 pub(crate) const MAX_NEWEST: usize = 1000;
@@ -11,6 +11,7 @@ pub(crate) const MAX_NEWEST: usize = 1000;
 /// document. Stored in a database with [`Builder::copies`](crate::Builder::copies).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "UncheckedCopies"))]
 pub struct Copies {
     /// The number of refused documents, and of the copies that they
     /// [brought](crate::Document::copies). A document that is refused again under its key or id
@@ -22,6 +23,31 @@ pub struct Copies {
     pub last_seen: Timestamp,
     /// The copies that were refused last, the last first.
     pub newest: Vec<Sighting>,
+}
+
+/// Copies that a database may refuse.
+#[cfg(feature = "serde")]
+#[derive(serde::Deserialize)]
+struct UncheckedCopies {
+    count: u64,
+    first_seen: Timestamp,
+    last_seen: Timestamp,
+    newest: Vec<Sighting>,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<UncheckedCopies> for Copies {
+    type Error = &'static str;
+
+    fn try_from(unchecked: UncheckedCopies) -> Result<Self, Self::Error> {
+        let copies = Self {
+            count: unchecked.count,
+            first_seen: unchecked.first_seen,
+            last_seen: unchecked.last_seen,
+            newest: unchecked.newest,
+        };
+        copies.fault().map_or(Ok(copies), Err)
+    }
 }
 
 /// A document that was refused as a copy.
@@ -120,8 +146,15 @@ impl Copies {
         if self.first_seen > self.last_seen {
             return Some("the first was seen after the last");
         }
-        let mut kinds = self.newest.iter().map(|sighting| sighting.kind);
-        kinds.any(is_far).then_some("a distance is above 64")
+        if self.newest.iter().any(|sighting| is_far(sighting.kind)) {
+            return Some("a distance is above 64");
+        }
+        let is_no_key = |document: &DocRef| match document {
+            DocRef::Key(key) => !(1..=KEY_LIMIT_BYTES).contains(&key.len()),
+            DocRef::Id(_) => false,
+        };
+        let mut documents = self.newest.iter().map(|sighting| &sighting.document);
+        (documents.any(is_no_key)).then_some("a key is empty or has more than 1,024 bytes")
     }
 
     /// The copies with their newest `newest` sightings; `None` without a copy, and for none.

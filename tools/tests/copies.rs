@@ -318,3 +318,32 @@ fn load_in_memory_counts_copies() {
         .one_json();
     assert_eq!(again["copies"], top["copies"]);
 }
+
+#[test]
+fn copies_that_cannot_be_stored_are_a_bad_record() {
+    let folder = Folder::new();
+    let seen = "2026-11-26T08:00:00Z";
+    let line = |distance: u32, count: u32| {
+        let newest =
+            json!([{"document": 7, "seen": seen, "kind": "duplicate", "distance": distance}]);
+        let copies =
+            json!({"count": count, "first_seen": seen, "last_seen": seen, "newest": newest});
+        json!({"id": 1, "text": "The ferry was cancelled.", "copies": copies}).to_string()
+    };
+    let load = [
+        "a.simdb",
+        "a.jsonl",
+        "--keep-texts",
+        "--copies",
+        "4",
+        "--copies-from",
+        "copies",
+    ];
+    for (distance, count, said) in [(300, 1, "a distance is above 64"), (3, 0, "their count")] {
+        folder.write("a.jsonl", line(distance, count));
+        folder.load(&load).fails(&["a.jsonl:1", said]);
+    }
+    folder.write("a.jsonl", line(64, 1));
+    folder.load(&load).ends(0);
+    folder.cli(&["check", "a.simdb"]).ends(0);
+}

@@ -63,8 +63,10 @@ pub(crate) fn refuse_unstorable(document: &Document, header: &Header, path: &Pat
         }
         _ => {}
     }
-    if let Some(copies) = document.copies.as_ref().filter(|_| header.copies > 0) {
-        refuse_copies(copies, id)?;
+    // No read would decode them.
+    let copies = document.copies.as_ref().filter(|_| header.copies > 0);
+    if let Some(reason) = copies.and_then(Copies::fault) {
+        return Err(Error::InvalidCopies { id: id(), reason });
     }
     if let Some(scope) = &document.scope {
         refuse_scope(scope, header.scopes, path)?;
@@ -87,22 +89,6 @@ pub(crate) fn refuse_unstorable(document: &Document, header: &Header, path: &Pat
         Some(text) => refuse_too_long(text, id),
         None => Ok(()),
     }
-}
-
-/// Refuses copies that a read would not decode, or with a key that no document can have.
-fn refuse_copies(copies: &Copies, id: impl FnOnce() -> DocRef) -> Result<()> {
-    if let Some(reason) = copies.fault() {
-        return Err(Error::InvalidCopies { id: id(), reason });
-    }
-    for sighting in &copies.newest {
-        if let DocRef::Key(key) = &sighting.document
-            && !(1..=KEY_LIMIT_BYTES).contains(&key.len())
-        {
-            let len_bytes = key.len();
-            return Err(Error::InvalidKey { len_bytes });
-        }
-    }
-    Ok(())
 }
 
 /// Refuses the name of a scope that no document can have.
