@@ -78,7 +78,8 @@ impl Snapshot {
     ///
     /// Texts are decided from the longest to the shortest. A text that a kept text contains joins
     /// its star; another text is kept. So each member is contained in its keeper directly, and no
-    /// kept text is contained in a longer kept text. With
+    /// kept text is contained in a longer kept text, except with
+    /// [`Decision::News`](crate::Decision::News) in a keeper that `keep` selected. With
     /// [`Decision::Alike`](crate::Decision::Alike), a member is alike to its keeper. Of the
     /// documents of a star whose texts contain all others, `keep` selects the keeper; at most eight
     /// others are tried before the longest text stays. The order of inserts makes no difference

@@ -365,7 +365,7 @@ impl Snapshot {
     ///
     /// | database | candidates | finds |
     /// |---|---|---|
-    /// | with a forest ([`Builder::similar`](crate::Builder::similar)) | same wording; neighbours in the forest; within 3 bits | of a million real texts of one line, 99.9 % with a [score](crate::similarity::Resemblance::score) above 0.75, and 98 % of all |
+    /// | with a forest ([`Builder::similar`](crate::Builder::similar)) | same wording; neighbours in the forest; within 3 bits | of a million texts of one line, most of them edits of real texts, 99.9 % with a [score](crate::similarity::Resemblance::score) above 0.75, and 98 % of all |
     /// | with texts only | within 12 bits | lightly edited texts; about half of short ones |
     ///
     /// All candidates are compared, however many they are. Neighbours in the forest depend on the

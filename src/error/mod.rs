@@ -262,8 +262,8 @@ pub enum Error {
     /// finish, or [`Database::close`](crate::Database::close) has written everything but the file
     /// stays locked until the snapshots are dropped.
     #[error(
-        "{} stays open: {snapshots} of its snapshots are held, also by iterators and by calls of \
-         other threads; drop them, then close or check it again",
+        "snapshots of {} are held ({snapshots}), also by iterators and by calls of other threads: it is \
+         not checked, and the file not released after a close; drop them, then check or close it again",
         path.display()
     )]
     SnapshotHeld {
@@ -403,7 +403,7 @@ pub enum Error {
     },
 
     /// Copies were asked for in a database that records none.
-    #[error("{} records no copies; create a database with `copies` to count them", path.display())]
+    #[error("{} records no copies, which cannot be changed; build another database that counts copies", path.display())]
     KeepsNoCopies {
         /// The file.
         path: PathBuf,

@@ -1,5 +1,6 @@
 //! The inputs of a command line, and their formats.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -99,6 +100,13 @@ pub fn inputs(names: &[PathBuf], given: Option<Format>, fields: &FieldNames) -> 
         Ok(Input { source, format })
     });
     inputs.collect()
+}
+
+/// The first file that is among the inputs twice.
+pub fn given_twice(inputs: &[Input]) -> Option<&Path> {
+    let mut files = HashSet::new();
+    let mut paths = inputs.iter().filter_map(|input| input.source.path());
+    paths.find(|path| path.canonicalize().is_ok_and(|file| !files.insert(file)))
 }
 
 /// Reserves the inputs, so that no output replaces them.

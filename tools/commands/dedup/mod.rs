@@ -46,7 +46,7 @@ use crate::console::paths::refuse_special;
 use crate::console::{Output, counted, note};
 use crate::corpus::blocks::BlockUnit;
 use crate::corpus::input_fingerprint::InputFingerprints;
-use crate::corpus::inputs::Input;
+use crate::corpus::inputs::{Input, given_twice};
 use crate::corpus::memory::MemoryBudget;
 use crate::corpus::repeated_blocks::{BlockRule, RepeatedBlocks};
 use crate::corpus::report::RecordReport;
@@ -60,6 +60,12 @@ impl Dedup {
         // All checks come before the first pass, which may take hours.
         self.check()?;
         let inputs = self.copy.input.inputs()?;
+        if let (true, Some(file)) = (self.copy.report.is_some(), given_twice(&inputs)) {
+            bail!(
+                "{} is given twice, and --report names records by file and place; name it once",
+                file.display()
+            );
+        }
         let added = self.added();
         let format = self
             .copy

@@ -32,6 +32,14 @@ fn reported() -> (Folder, Value) {
 }
 
 #[test]
+fn report_of_a_file_that_is_given_twice_is_refused() {
+    let folder = folder_with("a.jsonl", TEXTS);
+    let twice = ["a.jsonl", "./a.jsonl", "-o", "out.jsonl"];
+    dedup(&folder, &[&twice[..], &["--report", "gone.jsonl"]].concat()).fails(&["given twice"]);
+    dedup(&folder, &twice).ends(0);
+}
+
+#[test]
 fn report_is_proved_from_inputs_that_moved() {
     let (folder, line) = reported();
     assert_eq!(line["verdict"], "same");
