@@ -1,7 +1,8 @@
 //! [`Copies`]: the documents that were refused as copies of a document.
 
-use crate::ids::{DocId, DocRef, Timestamp};
-use crate::record::{KEY_LIMIT_BYTES, refused_hash};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::ids::{DocId, DocRef, KEY_LIMIT_BYTES, Timestamp};
 
 /// At most 1,000 sightings of a document are stored, one MiB with the longest keys.
 pub(crate) const MAX_NEWEST: usize = 1000;
@@ -269,6 +270,14 @@ impl Copies {
         };
         let keys: usize = self.newest.iter().map(key_bytes).sum();
         size_of::<Self>() + self.newest.len() * size_of::<Sighting>() + keys
+    }
+}
+
+/// The hash by which a refused document is known: of the key, or the id itself.
+pub(crate) fn refused_hash(document: &DocRef) -> u64 {
+    match document {
+        DocRef::Key(key) => xxh3_64(key.as_bytes()),
+        DocRef::Id(id) => id.0,
     }
 }
 

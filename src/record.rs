@@ -5,10 +5,7 @@ use std::fmt;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::copies::Copies;
-use crate::ids::DocRef;
 
-/// The most bytes of a key; a key has at least one byte.
-pub(crate) const KEY_LIMIT_BYTES: usize = 1024;
 /// The most bytes of the name of a scope; a name has at least one byte.
 pub(crate) const SCOPE_LIMIT_BYTES: usize = 64;
 /// The most bytes of fields.
@@ -264,14 +261,6 @@ const HASH_BITS: u32 = 40;
 /// The hash by which a table finds the document of a key.
 pub(crate) fn key_hash(key: &str) -> u64 {
     xxh3_64(key.as_bytes()) >> (u64::BITS - HASH_BITS)
-}
-
-/// The hash by which a refused document is known: of the key, or the id itself.
-pub(crate) fn refused_hash(document: &DocRef) -> u64 {
-    match document {
-        DocRef::Key(key) => xxh3_64(key.as_bytes()),
-        DocRef::Id(id) => id.0,
-    }
 }
 
 pub(crate) fn push_length<const DIGITS: usize>(content: &mut String, length: usize) {

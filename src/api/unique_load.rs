@@ -7,14 +7,13 @@ use std::sync::Arc;
 
 use crate::analysis::frames::Frames;
 use crate::api::bulk_load::BulkLoad;
-use crate::copies::{Copies, Sighting, SightingKind};
+use crate::copies::{Copies, Sighting, SightingKind, refused_hash};
 use crate::document::{Document, Within};
 use crate::error::{Error, Result};
 use crate::ids::scope::{IdRanges, ScopeNumber};
 use crate::ids::{DocId, Timestamp};
 use crate::ingest::{Deduplicator, Outcome, kind_of};
 use crate::measure::decision::SimilarRule;
-use crate::record::refused_hash;
 use crate::store::{CopiesEdit, DocumentEdit, Refused, TextEdit, View};
 
 /// A [`BulkLoad`] that leaves out near-duplicates. The kept documents wait in memory, beside a

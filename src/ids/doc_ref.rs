@@ -4,6 +4,9 @@ use std::fmt;
 
 use super::DocId;
 
+/// The most bytes of a key; a key has at least one byte.
+pub(crate) const KEY_LIMIT_BYTES: usize = 1024;
+
 /// The id or the key of a document. Methods that take a document take `impl Into<DocRef>`: an id,
 /// or a string as a key.
 ///

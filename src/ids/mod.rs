@@ -11,6 +11,7 @@ mod timestamp;
 use std::fmt;
 
 pub use doc_ref::DocRef;
+pub(crate) use doc_ref::KEY_LIMIT_BYTES;
 pub use fingerprint::{Fingerprint, Fingerprint128, TextFingerprint};
 pub(crate) use timestamp::CYCLE_MS;
 pub use timestamp::Timestamp;

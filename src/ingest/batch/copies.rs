@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::Batch;
-use crate::copies::{Copies, Sighting, SightingKind};
+use crate::copies::{Copies, Sighting, SightingKind, refused_hash};
 use crate::error::Result;
 use crate::ids::DocId;
 use crate::ingest::{Outcome, PreparedChange};
 use crate::measure::containment::Verdict;
-use crate::record::{Record, refused_hash};
+use crate::record::Record;
 use crate::store::{Refused, TextEdit, ViewAccess, refused_of};
 
 impl<A: ViewAccess> Batch<A> {

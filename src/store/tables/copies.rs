@@ -10,10 +10,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::copies::Copies;
+use crate::copies::{Copies, refused_hash};
 use crate::error::Result;
 use crate::ids::{DocId, Timestamp};
-use crate::record::{Record, refused_hash};
+use crate::record::Record;
 use crate::store::tables::edit::{DocumentEdit, Refused, TextEdit};
 use crate::store::tables::packed::Op;
 use crate::store::tables::packed::entry::{Entry, pair};

@@ -43,7 +43,7 @@ pub(crate) struct CopiesEdit {
 /// An entry of table `refused`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refused {
-    /// The [hash](crate::record::refused_hash) of the refused key or id.
+    /// The [hash](crate::copies::refused_hash) of the refused key or id.
     pub(crate) hash: u64,
     /// In a database with a window, the time of the refused document in ms. In other databases, the
     /// id of the document that it repeats.

@@ -3,10 +3,10 @@
 
 use super::entry_sum::EntrySum;
 use super::{NAMED, TableCheck};
-use crate::copies::{Copies, Sighting};
+use crate::copies::{Copies, Sighting, refused_hash};
 use crate::error::Result;
 use crate::ids::DocId;
-use crate::record::{Record, refused_hash};
+use crate::record::Record;
 use crate::store::tables::copies::copied_entry;
 use crate::store::tables::packed::damaged_ranges::split_damage;
 use crate::store::tables::packed::entry::Entry;
