@@ -41,16 +41,10 @@ use crate::store::{self, DbPath, Header, Store};
 #[must_use = "a builder does nothing until it creates or opens a database"]
 pub struct Builder {
     cache_bytes: Option<usize>,
+    /// The settings asked for, apart from the recipe.
+    asked: Settings,
+    /// `None` for the recipe of the file, or the default.
     recipe: Option<Recipe>,
-    keep_texts: bool,
-    similar: bool,
-    retention: Option<Retention>,
-    frozen: bool,
-    keys: bool,
-    fields: bool,
-    copies: Option<u16>,
-    scopes: bool,
-    frames: Option<u16>,
     limits: Limits,
     queue_limits: QueueLimits,
     disk: Option<Arc<dyn Disk>>,
@@ -72,17 +66,12 @@ impl Builder {
     /// Sets the size of the cache in bytes; 1.25 GiB unless set.
     ///
     /// One half is for pages of the file, the other half for the fingerprints that queries compare.
-    /// If the file is larger than the cache, fingerprints get more, at most 15/16; pages get no
-    /// more than one and a half times the length of the file, or 256 MiB if that is more. In a
-    /// database with a forest, 2/16 of the other part are for fingerprints, 7/16 for the sketches
-    /// and letters of texts that similar queries compare, some 250 bytes for each text of one line,
-    /// and 7/16 for the forest, some 200 bytes. If the texts do not fit, they get more, at most
-    /// 13/16, and the forest less. A sketch takes up to 100 bytes, but 32 if the id is at most five
-    /// quarters of the number of texts; while there are no other ids, the letters have the rest.
-    /// The shares are set when the database is opened: after it has grown tenfold, open it again. A
-    /// cache of 26 bytes a document and 32 MiB holds all fingerprints that queries compare; a match
-    /// reads a page too. Bookkeeping takes up to 12 MiB more, and up to another 12 MiB in a
-    /// database with a forest if the cache has less than 128 MiB.
+    /// In a database with a forest, a part of each is for texts and nodes of the forest that
+    /// similar queries compare, some 450 bytes for each text of one line. The shares follow the
+    /// length of the file when the database is opened: after it has grown tenfold, open it again.
+    /// A cache of 26 bytes a document and 32 MiB holds all fingerprints that queries compare; a
+    /// match reads a page too. Bookkeeping takes up to 24 MiB more. The guide has the
+    /// [shares](crate::guide::operations).
     pub fn cache_bytes(mut self, bytes: usize) -> Self {
         self.cache_bytes = Some(bytes);
         // A transaction in a small cache must not hold more texts than the cache.
@@ -100,7 +89,7 @@ impl Builder {
 
     /// Stores texts beside their fingerprints; off unless set.
     pub fn keep_texts(mut self, keep: bool) -> Self {
-        self.keep_texts = keep;
+        self.asked.keep_texts = keep;
         self
     }
 
@@ -113,42 +102,22 @@ impl Builder {
     /// others; with random ids, 270 and 340. Each text also has a sketch of 16 bytes. An insert
     /// writes about three times as many bytes as without a forest.
     pub fn similar(mut self, similar: bool) -> Self {
-        self.similar = similar;
+        self.asked.similar = similar;
         self
     }
 
     /// Stores arrival times, and expires documents by age if the [`Retention`] has a window; off
     /// unless set. Takes 32 bytes a document, and free space.
     pub fn retention(mut self, retention: Retention) -> Self {
-        self.retention = Some(retention);
+        self.asked.retention = Some(retention);
         self
     }
 
     /// Copies the settings of another database.
     pub fn settings(self, settings: &Settings) -> Self {
-        let Settings {
-            recipe,
-            keep_texts,
-            similar,
-            retention,
-            frozen,
-            keys,
-            fields,
-            copies,
-            scopes,
-            frames,
-        } = settings;
         Self {
-            recipe: Some(recipe.clone()),
-            keep_texts: *keep_texts,
-            similar: *similar,
-            retention: *retention,
-            frozen: *frozen,
-            keys: *keys,
-            fields: *fields,
-            copies: *copies,
-            scopes: *scopes,
-            frames: *frames,
+            recipe: Some(settings.recipe.clone()),
+            asked: settings.clone(),
             ..self
         }
     }
@@ -174,14 +143,14 @@ impl Builder {
     /// # Ok::<(), simdb::Error>(())
     /// ```
     pub fn keys(mut self, keys: bool) -> Self {
-        self.keys = keys;
+        self.asked.keys = keys;
         self
     }
 
     /// Stores the [fields](crate::Document::fields) of documents; off unless set. The file has
     /// format 6. Fields are compressed together with the text.
     pub fn fields(mut self, fields: bool) -> Self {
-        self.fields = fields;
+        self.asked.fields = fields;
         self
     }
 
@@ -215,7 +184,7 @@ impl Builder {
     /// # Ok::<(), simdb::Error>(())
     /// ```
     pub fn copies(mut self, newest: u16) -> Self {
-        self.copies = Some(newest);
+        self.asked.copies = Some(newest);
         self
     }
 
@@ -247,7 +216,7 @@ impl Builder {
     /// # Ok::<(), simdb::Error>(())
     /// ```
     pub fn scopes(mut self, scopes: bool) -> Self {
-        self.scopes = scopes;
+        self.asked.scopes = scopes;
         self
     }
 
@@ -288,7 +257,7 @@ impl Builder {
     /// # Ok::<(), simdb::Error>(())
     /// ```
     pub fn frames(mut self, in_documents: u16) -> Self {
-        self.frames = Some(in_documents.max(2));
+        self.asked.frames = Some(in_documents.max(2));
         self
     }
 
@@ -296,7 +265,7 @@ impl Builder {
     /// [`vacuum`](Self::vacuum), and refuses changes afterwards; off unless set. A frozen database
     /// takes the least space.
     pub fn frozen(mut self, frozen: bool) -> Self {
-        self.frozen = frozen;
+        self.asked.frozen = frozen;
         self
     }
 
@@ -436,7 +405,12 @@ impl Builder {
     /// there is no room for the new file. [`Error::Interrupted`].
     pub fn vacuum(self, path: impl AsRef<Path>) -> Result<Vacuumed> {
         let db_path = self.db_path(path);
-        store::maintenance::copy::vacuum(&db_path, self.frozen, self.cache_bytes, &self.progress)
+        store::maintenance::copy::vacuum(
+            &db_path,
+            self.asked.frozen,
+            self.cache_bytes,
+            &self.progress,
+        )
     }
 
     /// Writes everything that can be read of the database at `damaged` into a new database at
@@ -533,11 +507,12 @@ impl Builder {
     }
 
     pub(crate) fn header(&self) -> Result<Header> {
+        let asked = &self.asked;
         // Checked before a file is made: a refused window leaves no empty database behind.
-        if let Some(retention) = &self.retention {
+        if let Some(retention) = &asked.retention {
             retention.window_ms()?;
         }
-        if let Some(newest) = self.copies
+        if let Some(newest) = asked.copies
             && !(1..=MAX_NEWEST).contains(&usize::from(newest))
         {
             return Err(Error::CopiesLimit { newest });
@@ -545,23 +520,23 @@ impl Builder {
         Ok(Header {
             recipe: self.recipe.clone().unwrap_or_default().description(),
             // Candidates of the forest are compared by their texts, so a forest needs the texts.
-            keep_texts: self.keep_texts || self.similar || self.frames.is_some(),
+            keep_texts: asked.keep_texts || asked.similar || asked.frames.is_some(),
             // Stored, so that a version with other keys refuses the file instead of missing texts.
-            text_keys: self.similar.then(forest::description),
-            frozen: self.frozen,
-            retention: self.retention,
+            text_keys: asked.similar.then(forest::description),
+            frozen: asked.frozen,
+            retention: asked.retention,
             // The ids have the scopes, so simdb gives them.
-            keys: self.keys || self.scopes,
-            fields: self.fields,
-            copies: self.copies.unwrap_or(0),
-            scopes: self.scopes,
-            frames: self.frames.unwrap_or(0),
+            keys: asked.keys || asked.scopes,
+            fields: asked.fields,
+            copies: asked.copies.unwrap_or(0),
+            scopes: asked.scopes,
+            frames: asked.frames.unwrap_or(0),
         })
     }
 
     /// Returns `true` if the builder asks for no retention, or for the retention of the file.
     fn has_retention(&self, stored: Option<Retention>) -> bool {
-        match (self.retention, stored) {
+        match (self.asked.retention, stored) {
             (None, _) => true,
             // A file stores whole milliseconds: a finer window would never be equal.
             (Some(asked), Some(stored)) => asked.equals_when_stored(&stored),
@@ -575,19 +550,20 @@ impl Builder {
         let database = Database::new(store, recipe, progress, self.queue_limits)?;
         // A setting that the builder does not ask for is taken from the file, so a builder without
         // settings opens every file.
-        let has = database.settings();
-        let asked = [
-            ("keep_texts", self.keep_texts && !has.keep_texts),
-            ("similar", self.similar && !has.similar),
+        let (asked, has) = (&self.asked, database.settings());
+        let differs = |asked: Option<u16>, has| asked.is_some() && asked != has;
+        let missing = [
+            ("keep_texts", asked.keep_texts && !has.keep_texts),
+            ("similar", asked.similar && !has.similar),
             ("retention", !self.has_retention(has.retention)),
-            ("frozen", self.frozen && !has.frozen),
-            ("keys", self.keys && !has.keys),
-            ("fields", self.fields && !has.fields),
-            ("copies", self.copies.is_some() && self.copies != has.copies),
-            ("scopes", self.scopes && !has.scopes),
-            ("frames", self.frames.is_some() && self.frames != has.frames),
+            ("frozen", asked.frozen && !has.frozen),
+            ("keys", asked.keys && !has.keys),
+            ("fields", asked.fields && !has.fields),
+            ("copies", differs(asked.copies, has.copies)),
+            ("scopes", asked.scopes && !has.scopes),
+            ("frames", differs(asked.frames, has.frames)),
         ];
-        match asked.iter().find(|(_, is_missing)| *is_missing) {
+        match missing.iter().find(|(_, is_missing)| *is_missing) {
             Some((setting, _)) => Err(Error::SettingsMismatch {
                 path: database.path().to_path_buf(),
                 setting,

@@ -24,7 +24,7 @@ use crate::retention::Retention;
 use crate::store::{self, Header, HeldSnapshot, LockId, Store, View, wait_until_released};
 
 /// The settings of a database, fixed at creation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Settings {
     /// The recipe that makes fingerprints of texts.

@@ -357,15 +357,9 @@ impl Dedup {
             recipe,
             // At least the texts whose fingerprints do not recognise a copy.
             keep_texts: true,
-            // The texts are compared with all others by a join, which needs no stored index.
-            similar: false,
             retention: self.copy.input.fields.time.is_some().then_some(arrivals),
-            frozen: false,
-            keys: false,
-            fields: false,
-            copies: None,
-            scopes: false,
-            frames: None,
+            // The texts are compared with all others by a join, which needs no stored index.
+            ..Settings::default()
         })
     }
 
