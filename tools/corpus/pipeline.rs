@@ -23,6 +23,7 @@ use simdb::{Document, Fingerprinter};
 use super::inputs::Input;
 use super::uncompared::Uncompared;
 use crate::console::interrupt::Interrupt;
+use crate::console::note;
 use crate::console::progress::ProgressMode;
 use crate::formats::{InputRecord, Item, MAX_TEXT_BYTES, Records, Reject, Wanted, reader};
 
@@ -174,6 +175,7 @@ fn read_all(
     bytes_read: &Arc<AtomicU64>,
     items: &SyncSender<Message<Item>>,
 ) -> Result<()> {
+    let (mut has_records, mut has_fields, mut has_scope) = (false, false, false);
     for (input, Input { source, format }) in inputs.iter().enumerate() {
         let mut reader = reader(*format, source, &wanted, bytes_read)?;
         // An empty batch is the end of the input.
@@ -181,6 +183,13 @@ fn read_all(
             let records = read_batch(&mut *reader)?;
             if records.is_empty() {
                 break;
+            }
+            for item in &records {
+                if let Item::Record(record) = item {
+                    has_records = true;
+                    has_fields |= record.content.fields.is_some();
+                    has_scope |= record.content.scope.is_some();
+                }
             }
             if items
                 .send(Ok(Some(RecordBatch { input, records })))
@@ -191,6 +200,19 @@ fn read_all(
         }
         // Counted ids continue from input to input. An input with ids of its own keeps the count.
         wanted.counted = reader.next_ids().or(wanted.counted);
+    }
+    // A name that is misspelt would lose the fields or scopes of all documents without a word.
+    let fields = &wanted.fields;
+    for (option, names, is_found) in [
+        ("--keep", &fields.keep[..], has_fields),
+        ("--scope", fields.scope.as_slice(), has_scope),
+    ] {
+        if has_records && !is_found && !names.is_empty() {
+            let names = names.join(", ");
+            note(format_args!(
+                "warning: no record has a value in the field of {option}: {names}"
+            ));
+        }
     }
     Ok(())
 }

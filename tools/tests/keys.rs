@@ -292,6 +292,21 @@ fn fields_of_a_kept_object_are_kept_without_nulls() {
 }
 
 #[test]
+fn field_that_no_record_has_is_noted() {
+    let folder = with_pages();
+    let load = |name: &str, options: &[&str]| {
+        let load = [name, "pages.jsonl", "--key", "url"];
+        folder.load(&[&load[..], options].concat()).ends(0).stderr
+    };
+    let misspelt = load("a.simdb", &["--keep", "titel", "--scope", "lnag"]);
+    assert!(
+        misspelt.contains("--keep: titel") && misspelt.contains("--scope: lnag"),
+        "{misspelt}"
+    );
+    assert!(!load("b.simdb", &["--keep", "titel,text"]).contains("no record"));
+}
+
+#[test]
 fn load_replaces_documents_by_their_corrected_texts() {
     let folder = with_pages();
     let longer = "The ferry to the islands was cancelled because of fog. Buses run.";
