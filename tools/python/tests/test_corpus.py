@@ -158,6 +158,8 @@ def test_data_sets_of_every_kind_give_one_answer() -> None:
         assert list(simdb.dedup(dataset, text="body")) == expected
     kept = simdb.dedup(table, text="body").run().kept
     assert table.take(kept).to_pylist() == made.select(kept).to_list() == expected
+    frame = pd.DataFrame(rows).assign(features="a column with the name of an attribute of datasets.Dataset")
+    assert simdb.dedup(frame, text="body").run().kept.tolist() == kept.tolist()
 
 
 def test_records_are_read_as_a_stream() -> None:

@@ -148,9 +148,9 @@ def records(dataset: Any) -> Iterator[Any]:
 
 def _is_table(dataset: Any) -> bool:
     """Returns True for an Arrow stream that is no single column, and no ``datasets.Dataset``."""
-    if not hasattr(dataset, "__arrow_c_stream__") or hasattr(dataset, "features"):
+    # Of the class: a column of a DataFrame, or a value of the index of a Series, is an attribute.
+    if not hasattr(dataset, "__arrow_c_stream__") or hasattr(type(dataset), "features"):
         return False
-    # Of the class: an attribute of a Series may be a value of its index.
     has_columns = any(hasattr(type(dataset), name) for name in ("columns", "column_names", "schema"))
     return has_columns or not (hasattr(dataset, "to_list") or hasattr(dataset, "to_pylist"))
 
