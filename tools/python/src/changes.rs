@@ -16,8 +16,9 @@ macro_rules! changes {
         #[pymethods]
         impl $class {
             /// Stores a document under a new id or key. content is a text or a Fingerprint; arrival
-            /// a datetime, a text such as "2024-05-31T20:00:00Z" or milliseconds since 1970; fields
-            /// a dict, in a database that keeps fields; scope a str, in a database with scopes.
+            /// a datetime, a text such as "2024-05-31T20:00:00Z" or milliseconds since 1970, in a
+            /// database with a retention or copies; fields a dict, in a database that keeps fields;
+            /// scope a str, in a database with scopes.
             #[pyo3(signature = (id, content, *, arrival=None, fields=None, scope=None))]
             fn insert(
                 &self,

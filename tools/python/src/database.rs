@@ -21,7 +21,7 @@ use crate::shared_database::SharedDatabase;
 use crate::snapshot::Snapshot;
 use crate::source::Source;
 use crate::statistics;
-use crate::write_batch::{Parts, Rule, WriteBatch};
+use crate::write_batch::{Parts, Rule, WriteBatch, refuse_dropped};
 
 /// A near-duplicate database in one file. Threads can share it.
 ///
@@ -104,7 +104,7 @@ impl Database {
         py: Python<'_>,
         #[pyo3(from_py_with = doc_ref_of)] id: DocRef,
     ) -> PyResult<Outcome> {
-        self.outcome(py, |database| database.remove(id))
+        self.outcome(py, |database| Ok(database.remove(id)?))
     }
 
     /// An empty batch of changes: the end of its with statement writes them in one commit.
@@ -148,9 +148,11 @@ impl Database {
             scope,
             keep,
         };
+        let has_fields = !names.keep.is_empty();
         let records = Records::new(records, names)?;
         run(py, progress, || {
             let database = self.0.shared.database()?;
+            refuse_dropped(database, has_fields, false)?;
             let load = database.bulk_load(memory_bytes)?;
             let keeps_texts = database.settings().keep_texts;
             load_all(load, records, database.fingerprinter(), keeps_texts)
@@ -266,14 +268,14 @@ impl Database {
 impl Database {
     pub fn store(&self, py: Python<'_>, rule: Rule, id: DocRef, parts: Parts) -> PyResult<Outcome> {
         self.outcome(py, |database| {
-            database.apply_one(rule.change(database, id, &parts)?)
+            Ok(database.apply_one(rule.change(database, id, &parts)?)?)
         })
     }
 
     fn outcome(
         &self,
         py: Python<'_>,
-        change: impl FnOnce(&simdb::Database) -> simdb::Result<simdb::Outcome> + Send,
+        change: impl FnOnce(&simdb::Database) -> Result<simdb::Outcome, Failure> + Send,
     ) -> PyResult<Outcome> {
         call(py, || {
             let database = self.0.shared.database()?;

@@ -14,6 +14,8 @@ pub enum Failure {
     Library(Error),
     /// An exception of Python code that the operation called, or of an argument.
     Python(PyErr),
+    /// An argument that the database cannot take.
+    InvalidArgument(String),
     /// The use of a database in a process that was forked from the process that opened it.
     Forked(String),
 }
@@ -36,6 +38,7 @@ impl Failure {
         match self {
             Self::Library(error) => library_error(py, &error),
             Self::Python(error) => error,
+            Self::InvalidArgument(message) => invalid_argument(py, &message),
             Self::Forked(path) => exception(
                 py,
                 "ForkError",

@@ -53,7 +53,8 @@ impl Rule {
         database: &simdb::Database,
         id: DocRef,
         parts: &Parts,
-    ) -> simdb::Result<Change> {
+    ) -> Result<Change, Failure> {
+        refuse_dropped(database, parts.fields.is_some(), parts.arrival.is_some())?;
         let mut document = match parts.content.borrow() {
             ContentRef::Text(text) => database.document(id, text)?,
             ContentRef::Fingerprint(bits) => {
@@ -70,6 +71,26 @@ impl Rule {
             Self::InsertUnlessSimilar(rule) => Change::InsertUnlessSimilar { document, rule },
         })
     }
+}
+
+/// Refuses the parts of a document that the library drops, because the database does not keep them.
+pub fn refuse_dropped(
+    database: &simdb::Database,
+    has_fields: bool,
+    has_arrival: bool,
+) -> Result<(), Failure> {
+    let settings = database.settings();
+    // A copy is recorded with its arrival.
+    let keeps_arrivals = settings.retention.is_some() || settings.copies.is_some();
+    let (dropped, setting) = match (has_fields, has_arrival) {
+        (true, _) if !settings.fields => ("fields", "fields=True"),
+        (_, true) if !keeps_arrivals => ("arrival times", "retention=timedelta(...)"),
+        _ => return Ok(()),
+    };
+    Err(Failure::InvalidArgument(format!(
+        "{} keeps no {dropped}; leave them out, or create another database with {setting}",
+        database.path().display()
+    )))
 }
 
 /// Changes that are written together, in order, in one commit: all of them or none.
@@ -102,7 +123,7 @@ enum Gathered {
 }
 
 impl Gathered {
-    fn change(&self, database: &simdb::Database) -> simdb::Result<Change> {
+    fn change(&self, database: &simdb::Database) -> Result<Change, Failure> {
         match self {
             Self::Store { rule, id, parts } => rule.change(database, id.clone(), parts),
             Self::Remove(id) => Ok(Change::remove(id.clone())),
@@ -165,7 +186,7 @@ impl WriteBatch {
         }
         let outcomes = call(py, || {
             let database = self.shared.database()?;
-            let made: simdb::Result<Vec<Change>> = pool().install(|| {
+            let made: Result<Vec<Change>, Failure> = pool().install(|| {
                 let documents = changes.par_iter().with_min_len(16);
                 documents.map(|change| change.change(database)).collect()
             });

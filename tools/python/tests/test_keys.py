@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -81,6 +82,26 @@ def test_keys_and_ids_do_not_mix(tmp_path: Path) -> None:
             db.insert("key", CATS)
         with pytest.raises(TypeError, match="fields"):
             db.insert(1, CATS, fields="title")  # type: ignore[arg-type]
+
+
+def test_parts_that_a_database_does_not_keep_are_refused(tmp_path: Path) -> None:
+    """As a scope is, and not dropped in silence."""
+    rows = [{"id": 1, "text": CATS, "title": "Cats"}]
+    with simdb.open(tmp_path / "ids.simdb", "x", similar=True) as db:
+        dropped: list[tuple[dict[str, Any], str]] = [
+            ({"fields": {"title": "Cats"}}, "keeps no fields; leave them out, .* with fields=True"),
+            ({"arrival": 7}, "keeps no arrival times; leave them out, .* with retention="),
+        ]
+        for parts, message in dropped:
+            for method in ("insert", "upsert", "insert_unique", "insert_unless_similar"):
+                with pytest.raises(simdb.InvalidArgumentError, match=message):
+                    getattr(db, method)(1, CATS, **parts)
+                with pytest.raises(simdb.InvalidArgumentError, match=message):
+                    with db.write_batch() as batch:
+                        getattr(batch, method)(1, CATS, **parts)
+        with pytest.raises(simdb.InvalidArgumentError, match=dropped[0][1]):
+            db.bulk_load(rows, keep=["title"])
+        assert len(db) == 0 and db.bulk_load(rows).inserted == 1
 
 
 def test_copies_are_counted_once(tmp_path: Path) -> None:
