@@ -80,7 +80,6 @@ impl Deduplicator {
             return Err(invalid_argument(py, "a number for each text is expected"));
         }
         run(py, None, || {
-            let deduplicator = &mut *self.lock();
             let (mut removals, mut done) = (Vec::new(), 0);
             let (mut rest, mut pace) = (&texts[..], Pace::default());
             while !rest.is_empty() {
@@ -92,6 +91,8 @@ impl Deduplicator {
                     .collect();
                 done += part.len();
                 let removed = pace.measure(|| {
+                    // Not held by `check`, which may run a signal handler that reads `kept`.
+                    let deduplicator = &mut *self.lock();
                     pool().install(|| match keep {
                         true => Ok(removed(deduplicator.decide(&documents)?)),
                         false => deduplicator.covered(&documents),
@@ -106,14 +107,14 @@ impl Deduplicator {
 
     /// The number of kept texts.
     #[getter]
-    fn kept(&self) -> usize {
-        self.lock().kept()
+    fn kept(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.lock().kept())
     }
 
     /// The bytes of memory that the kept texts take.
     #[getter]
-    fn len_bytes(&self) -> usize {
-        self.lock().len_bytes()
+    fn len_bytes(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.lock().len_bytes())
     }
 }
 

@@ -120,6 +120,16 @@ def test_array_that_changes_during_a_batch_is_harmless(path: Path) -> None:
     assert set(ids.tolist()) <= set(range(len(bits)))
 
 
+def test_size_of_an_index_is_read_while_it_grows() -> None:
+    result = simdb.dedup(sentences(20_000), keep="earlier")
+    with ThreadPoolExecutor(1) as pool:
+        work = pool.submit(result.run)
+        sizes = set()
+        while not work.done():
+            sizes.add(result.index_bytes)
+    assert len(sizes) > 3 and len(work.result().kept) == 20_000
+
+
 def test_arguments_of_another_thread_are_refused_alike() -> None:
     with ThreadPoolExecutor(1) as pool:
         with pytest.raises(simdb.InvalidArgumentError, match="no recipe"):
