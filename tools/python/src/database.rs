@@ -248,9 +248,16 @@ impl Database {
         })
     }
 
-    #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
-        self.close(py)
+    #[pyo3(signature = (*exception))]
+    fn __exit__(slf: &Bound<'_, Self>, exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        match slf.get().close(slf.py()) {
+            // The exception of the block is raised, as it says more than a snapshot that is held.
+            Err(error) if exception.iter().any(|part| !part.is_none()) => {
+                error.write_unraisable(slf.py(), Some(slf));
+                Ok(())
+            }
+            closed => closed,
+        }
     }
 
     /// The path under which the database was opened.

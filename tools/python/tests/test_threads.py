@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -94,6 +95,34 @@ def test_close_waits_for_queries_of_other_threads(path: Path) -> None:
         for thread in threads:
             thread.join()
     assert set(answered) == {1}
+    with simdb.open(path, "w") as again:
+        assert len(again) == len(TEXTS)
+
+
+def test_exception_of_a_block_is_raised_if_the_close_fails(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started, ended = threading.Event(), threading.Event()
+    unraised: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda found: unraised.append(str(found.exc_value)))
+
+    def wait(*_report: object) -> None:
+        started.set()
+        ended.wait()
+
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(RuntimeError, match="of the user"):
+            with simdb.open(path, "c") as db:
+                db.bulk_load(enumerate(TEXTS))
+                query = pool.submit(db.pairs, progress=wait)
+                started.wait()
+                raise RuntimeError("of the user")
+        with pytest.raises(simdb.ClosedError):
+            len(db)
+        ended.set()
+        assert query.result().num_rows == 0
+    assert len(unraised) == 1 and "docs.simdb stays locked: 1 of its snapshots are held" in unraised[0]
+    db.close()
     with simdb.open(path, "w") as again:
         assert len(again) == len(TEXTS)
 
