@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, StructArray};
+use arrow_cast::display::FormatOptions;
+use arrow_cast::{CastOptions, can_cast_types, cast_with_options};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
+use pyo3_arrow::PyField;
 use pyo3_arrow::ffi::{ArrayIterator, to_schema_pycapsule, to_stream_pycapsule};
 
 /// The makers of the batches of a table, one for each reading.
@@ -83,7 +86,17 @@ impl Table {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        Ok(to_stream_pycapsule(py, self.structs(), requested_schema)?)
+        let mut arrays = self.structs();
+        if let Some(requested) = requested_schema {
+            let requested = PyField::from_arrow_pycapsule(&requested)?.into_inner();
+            let kind = requested.data_type().clone();
+            // pyo3-arrow would cast a value that does not fit, as a large fingerprint, to null.
+            if can_cast_types(arrays.field().data_type(), &kind) {
+                let cast = arrays.map(move |array| cast_with_options(&array?, &kind, &REFUSING));
+                arrays = Box::new(ArrayIterator::new(cast, requested));
+            }
+        }
+        Ok(to_stream_pycapsule(py, arrays, None)?)
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
@@ -106,6 +119,12 @@ impl Table {
         format!("<Table {rows}, {}>", columns.join(", "))
     }
 }
+
+/// A value that does not fit is an error.
+const REFUSING: CastOptions<'static> = CastOptions {
+    safe: false,
+    format_options: FormatOptions::new(),
+};
 
 /// A schema of columns without and with nulls.
 pub fn schema(columns: &[(&str, DataType, bool)]) -> SchemaRef {

@@ -162,6 +162,18 @@ def test_tables_are_read_by_every_library_and_more_than_once(path: Path) -> None
         assert pairs.to_pyarrow().num_rows == pairs.num_rows == 0
 
 
+def test_value_that_does_not_fit_a_requested_schema_is_an_error(path: Path) -> None:
+    """And not null."""
+    signed = pa.schema([("id", pa.int64()), ("fingerprint", pa.int64()), ("reliable", pa.bool_())])
+    with simdb.open(path, "c") as db:
+        db.insert(1, simdb.Fingerprint(7))
+        read = pa.RecordBatchReader.from_stream(db.to_arrow(), schema=signed).read_all()
+        assert read.schema == signed and read["fingerprint"].to_pylist() == [7]
+        db.insert(2, simdb.Fingerprint(2**63))
+        with pytest.raises(Exception, match="9223372036854775808"):
+            pa.RecordBatchReader.from_stream(db.to_arrow(), schema=signed).read_all()
+
+
 def test_table_of_a_closed_database_is_an_error(path: Path) -> None:
     with simdb.open(path, "c") as db:
         db.insert(1, simdb.Fingerprint(7))
