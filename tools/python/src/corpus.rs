@@ -21,7 +21,7 @@ use crate::load::{FieldNames, Record, Records};
 use crate::matches::words;
 use crate::settings::Asked;
 use crate::source::SimilarOptions;
-use crate::texts::ContentRef;
+use crate::texts::{ContentRef, copied};
 
 /// Loads texts, an iterable of (position, text), into a new database. Texts without a word are left
 /// out: they are near-duplicates of no text.
@@ -91,7 +91,7 @@ pub fn find_removals(
     let options = SimilarOptions::of_join(py, edit_similarity, jaccard, decision)?;
     let keep = match keep {
         KeepArgument::Rule(name) => Rule::Keep(run(py, None, || Ok(name.parse::<Keep>()?))?),
-        KeepArgument::Scores(scores) => Rule::Scores(scores.as_array().to_vec()),
+        KeepArgument::Scores(scores) => Rule::Scores(copied(&scores)?),
     };
     run(py, progress, || {
         let memory = usize::try_from(memory_bytes.max(LEAST_MEMORY_BYTES)).unwrap_or(usize::MAX);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
-use arrow_array::{Float64Array, StringArray, UInt64Array};
+use arrow_array::{ArrayRef, Float64Array, StringArray, UInt64Array};
 use numpy::{PyReadonlyArray1, PyUntypedArrayMethods as _};
 use pyo3::prelude::*;
 use rayon::prelude::*;
@@ -22,7 +22,7 @@ use crate::interruptible::{call, check, pool, run};
 use crate::matches::words;
 use crate::source::SimilarOptions;
 use crate::table::Table;
-use crate::texts::Texts;
+use crate::texts::{Texts, copied};
 
 /// Decides about texts in order: a text is removed if a kept text covers it.
 #[pyclass(frozen, module = "simdb._simdb")]
@@ -69,7 +69,7 @@ impl Deduplicator {
         numbers: PyReadonlyArray1<'_, u64>,
         keep: bool,
     ) -> PyResult<Vec<Removal>> {
-        let numbers = numbers.as_array().to_vec();
+        let numbers = copied(&numbers)?;
         let name = |index: usize| {
             let number = numbers.get(index);
             number.map_or(format!("text {index}"), |number| format!("record {number}"))
@@ -215,23 +215,20 @@ pub fn removal_table(
         }
         words.append(true);
     }
-    let numbers = |column: &PyReadonlyArray1<'_, u64>| {
-        Arc::new(UInt64Array::from_iter_values(
-            column.as_array().iter().copied(),
-        ))
-    };
+    let numbers =
+        |column| -> PyResult<ArrayRef> { Ok(Arc::new(UInt64Array::from(copied(column)?))) };
     let name = |index: &u8| {
         VERDICTS
             .get(usize::from(*index))
             .map(|verdict| verdict.name())
     };
-    let verdicts: StringArray = verdict.as_array().iter().map(name).collect();
+    let verdicts: StringArray = copied(&verdict)?.iter().map(name).collect();
     let known = |value: &f64| (!value.is_nan()).then_some(*value);
-    let edit: Float64Array = edit_similarity.as_array().iter().map(known).collect();
-    let jaccard = Float64Array::from_iter_values(jaccard.as_array().iter().copied());
+    let edit: Float64Array = copied(&edit_similarity)?.iter().map(known).collect();
+    let jaccard = Float64Array::from(copied(&jaccard)?);
     Table::in_memory(vec![
-        (first_column, numbers(&removed)),
-        ("keeper", numbers(&keeper)),
+        (first_column, numbers(&removed)?),
+        ("keeper", numbers(&keeper)?),
         ("verdict", Arc::new(verdicts)),
         ("missing", Arc::new(words.finish())),
         ("edit_similarity", Arc::new(edit)),
@@ -259,7 +256,7 @@ pub fn similar_pairs(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Table> {
     let options = SimilarOptions::of_join(py, edit_similarity, jaccard, decision)?;
-    let numbers = numbers.as_array().to_vec();
+    let numbers = copied(&numbers)?;
     let number = |index: usize| numbers.get(index).copied().unwrap_or(index as u64);
     let texts = Texts::named(texts, &|index| format!("record {}", number(index)))?;
     let compared = texts.borrow(py)?.into_iter().enumerate();

@@ -4,7 +4,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, UInt64Array};
 use arrow_cast::cast;
 use arrow_schema::DataType;
-use numpy::PyUntypedArray;
+use numpy::{Element, PyArray1, PyArrayMethods as _, PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -274,11 +274,19 @@ pub fn numbers_of(py: Python<'_>, array: &ArrayRef, first: u64) -> PyResult<UInt
     }
 }
 
+/// The numbers of a NumPy array, copied: other threads may change the array meanwhile.
+pub fn copied<T: Element>(array: &PyReadonlyArray1<'_, T>) -> PyResult<Vec<T>> {
+    array.to_vec().or_else(|_| {
+        // Not contiguous, or not aligned, as a field of packed records.
+        let contiguous = array.call_method0(intern!(array.py(), "copy"))?;
+        Ok(contiguous.cast_into::<PyArray1<T>>()?.to_vec()?)
+    })
+}
+
 /// Fingerprints from a NumPy or Arrow array of uint64, or from an iterable of fingerprints or ints.
 pub fn fingerprints_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
-    if let Ok(array) = object.extract::<numpy::PyReadonlyArray1<'_, u64>>() {
-        // Copied: other threads may change the array while the library reads.
-        return Ok(array.as_array().to_vec());
+    if let Ok(array) = object.extract() {
+        return copied(&array);
     }
     let py = object.py();
     if is_arrow(object)? {

@@ -94,6 +94,8 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> simdb.Database:
         pl.Series,
         pd.Series,
         lambda bits: np.repeat(bits, 2)[::2],
+        lambda bits: bits[::-1].copy()[::-1],
+        lambda bits: np.rec.fromarrays([np.zeros(len(bits), np.uint8), bits]).f1,
     ],
 )
 def test_batch_answers_equal_single_answers(loaded: simdb.Database, make: Any) -> None:
