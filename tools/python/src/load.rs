@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow_array::builder::LargeStringBuilder;
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader, UInt64Array};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchReader, UInt64Array};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyIterator, PyString, PyTuple};
@@ -79,6 +80,8 @@ pub struct Record<'a> {
     /// A JSON object.
     pub fields: Option<&'a str>,
     pub content: ContentRef<'a>,
+    /// `false` for a fingerprint that matches no query.
+    pub reliable: bool,
 }
 
 /// A record from Python.
@@ -88,6 +91,7 @@ struct OwnedRecord {
     scope: Option<PyBackedStr>,
     fields: Option<String>,
     content: Content,
+    reliable: bool,
 }
 
 impl OwnedRecord {
@@ -98,12 +102,16 @@ impl OwnedRecord {
             scope: self.scope.as_deref(),
             fields: self.fields.as_deref(),
             content: self.content.borrow(),
+            reliable: self.reliable,
         }
     }
 }
 
 /// Takes some records.
 pub type PushPart<'p> = dyn FnMut(&[Record<'_>]) -> Result<(), Failure> + 'p;
+
+/// The field that is `false` if the fingerprint beside it is unreliable, as in the command line.
+const RELIABLE_FIELD: &str = "reliable";
 
 /// The names of the fields, or columns, of records.
 pub struct FieldNames {
@@ -347,12 +355,23 @@ impl Columns {
                 Content::Text(PyString::new(py, &joined).try_into()?)
             }
         };
+        let flag = match content {
+            Content::Fingerprint(_) => record.get_item(RELIABLE_FIELD).ok(),
+            Content::Text(_) => None,
+        };
+        let reliable = match flag.filter(|flag| !flag.is_none()) {
+            Some(flag) => flag
+                .extract()
+                .map_err(|error| of_field(RELIABLE_FIELD, error))?,
+            None => true,
+        };
         Ok(OwnedRecord {
             id,
             key: key.map(Text::into_utf8),
             scope: scope.map(Text::into_utf8),
             fields,
             content,
+            reliable,
         })
     }
 
@@ -394,6 +413,7 @@ impl Columns {
             scope: None,
             fields: None,
             content: self.content(&content).map_err(of_record)?,
+            reliable: true,
         })
     }
 
@@ -458,6 +478,16 @@ impl Columns {
                 true => Contents::Fingerprints(numbers_of(py, &content, next)?),
                 false => Contents::Texts(content),
             },
+            reliable: match batch.column_by_name(RELIABLE_FIELD) {
+                Some(flags) if self.are_fingerprints => {
+                    let kind = flags.data_type();
+                    let message =
+                        format!("column '{RELIABLE_FIELD}' of bool is expected, not of {kind}");
+                    let flags = flags.as_boolean_opt();
+                    Some(flags.ok_or_else(|| invalid_argument(py, &message))?.clone())
+                }
+                _ => None,
+            },
         })
     }
 }
@@ -490,6 +520,8 @@ struct Rows {
     /// A JSON object for each row; empty if no columns are stored.
     fields: Vec<String>,
     contents: Contents,
+    /// `false` for fingerprints that match no query.
+    reliable: Option<BooleanArray>,
 }
 
 enum Contents {
@@ -530,6 +562,8 @@ impl Rows {
                 scope: scopes.as_mut().and_then(|scopes| scopes.next().flatten()),
                 fields: self.fields.get(row).map(String::as_str),
                 content,
+                reliable: (self.reliable.as_ref())
+                    .is_none_or(|flags| flags.is_null(row) || flags.value(row)),
             });
         }
         Ok(records)
@@ -554,7 +588,10 @@ pub fn load_all(
                 None => DocRef::from(record.id),
             };
             let document = match record.content {
-                ContentRef::Fingerprint(bits) => Document::new(name, Fingerprint::from_bits(bits)),
+                ContentRef::Fingerprint(bits) => Document {
+                    reliable: record.reliable,
+                    ..Document::new(name, Fingerprint::from_bits(bits))
+                },
                 ContentRef::Text(text) => {
                     let document = Document::new(name, fingerprinter.fingerprint(text)?);
                     if keeps_texts {
@@ -599,7 +636,8 @@ pub fn load_all(
 /// records is an iterable of tuples (id, text) or of dicts, or a table with the Arrow C stream
 /// interface. A Fingerprint may stand in place of a text. id and text name the fields; id=None
 /// numbers the records from 0. fingerprints names a field of fingerprints, or a column of uint64,
-/// in place of the texts. Any number of documents can be loaded in memory_bytes.
+/// in place of the texts. A fingerprint beside a field `reliable` that is False, as to_arrow writes
+/// it, matches no query. Any number of documents can be loaded in memory_bytes.
 ///
 /// A list of names makes one text of several fields, text=["title", "body"], with a line feed
 /// between two. A field that is missing, None or empty is left out.

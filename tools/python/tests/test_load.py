@@ -101,6 +101,24 @@ def test_fingerprints_are_loaded(path: Path) -> None:
             assert db.within(simdb.Fingerprint(7 << 30), 0)[0].id == 7 and len(db) == 100
 
 
+def test_unreliable_fingerprints_stay_unreliable(path: Path) -> None:
+    simdb.bulk_load(path, [(1, "x"), (2, TEXTS[0])])
+    with simdb.open(path) as db:
+        table, expected = db.to_arrow().to_pyarrow(), list(db.documents())
+    assert [document.reliable for document in expected] == [False, True]
+    nulls = table.set_column(2, "reliable", pa.array([False, None]))
+    for number, records in enumerate([table, table.to_pylist(), nulls, nulls.to_pylist()]):
+        other = path.with_name(f"{number}.simdb")
+        simdb.bulk_load(other, records, fingerprints="fingerprint")
+        with simdb.open(other) as db:
+            assert list(db.documents()) == expected
+    numbers = table.set_column(2, "reliable", pa.array([0, 1]))
+    with pytest.raises(simdb.InvalidArgumentError, match="column 'reliable' of bool is expected, not of Int64"):
+        simdb.bulk_load(path.with_name("n.simdb"), numbers, fingerprints="fingerprint")
+    with pytest.raises(TypeError, match="field 'reliable' of record 0"):
+        simdb.bulk_load(path.with_name("n.simdb"), numbers.to_pylist(), fingerprints="fingerprint")
+
+
 def test_conflicts_are_counted(path: Path) -> None:
     report = simdb.bulk_load(path, [(1, TEXTS[0]), (1, TEXTS[1]), (2, TEXTS[1])])
     assert (report.inserted, report.conflicts, report.conflict_ids) == (2, 1, [1])
