@@ -15,12 +15,6 @@ use crate::texts::Text;
 /// Made once: a normaliser loads its tables.
 pub static NORMALISER: LazyLock<Normaliser> = LazyLock::new(Normaliser::new);
 
-/// Returns `true` if a text has something that is compared: a letter or a digit, for example.
-pub fn has_words(text: &str) -> bool {
-    // Nearly every text begins with a letter or a digit.
-    text.chars().any(char::is_alphanumeric) || !NORMALISER.letters(text).is_empty()
-}
-
 /// The decision about two texts.
 #[pyclass(frozen, get_all, eq, module = "simdb")]
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +46,12 @@ impl Comparison {
 fn shown(missing: &[(String, f64)]) -> String {
     let words: Vec<&str> = missing.iter().map(|(word, _)| word.as_str()).collect();
     format!("{words:?}")
+}
+
+/// Returns `true` for a text that is not empty. An empty text duplicates no text, as in the command
+/// line.
+pub fn is_compared(text: &str) -> bool {
+    !text.trim().is_empty()
 }
 
 /// Compares two texts: may one be deleted for the other, and which words would be lost?

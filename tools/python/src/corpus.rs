@@ -13,7 +13,7 @@ use simdb::join::SimilarJoin;
 use simdb::{Database, Decision, DocId, Document, Fingerprint, Snapshot};
 
 use crate::arguments::memory_bytes_of;
-use crate::comparison::{NORMALISER, has_words};
+use crate::comparison::{NORMALISER, is_compared};
 use crate::deduplicator::Removal;
 use crate::error::Failure;
 use crate::interruptible::{check, pool, run};
@@ -23,8 +23,8 @@ use crate::settings::Asked;
 use crate::source::SimilarOptions;
 use crate::texts::{ContentRef, copied};
 
-/// Loads texts, an iterable of (position, text), into a new database. Texts without a word are left
-/// out: they are near-duplicates of no text.
+/// Loads texts, an iterable of (position, text), into a new database. Empty texts are left out:
+/// they are near-duplicates of no text.
 #[pyfunction]
 pub fn load_texts(
     py: Python<'_>,
@@ -48,7 +48,7 @@ pub fn load_texts(
         let pool = pool();
         records.for_each_part(&mut |part| {
             let document = |record: &Record<'_>| match record.content {
-                ContentRef::Text(text) if has_words(text) => {
+                ContentRef::Text(text) if is_compared(text) => {
                     Some(Document::new(record.id, key(record.id)).with_text(text))
                 }
                 _ => None,

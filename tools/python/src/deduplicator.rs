@@ -15,7 +15,7 @@ use simdb::in_memory::{PreparedText, SimilarIndex, SimilarText};
 use simdb::{Document, Fingerprint, OnExtended, Outcome, Similar, SimilarRule};
 
 use crate::arguments::max_pairs_of;
-use crate::comparison::has_words;
+use crate::comparison::is_compared;
 use crate::error::{Failure, invalid_argument};
 use crate::fingerprinter::part_length;
 use crate::interruptible::{call, check, pool, run};
@@ -60,7 +60,7 @@ impl Deduplicator {
     }
 
     /// Decides about the next texts, which are the records of these numbers, and returns the
-    /// removed texts in order. A text without a word is not compared. With keep=False, the texts
+    /// removed texts in order. An empty text is not compared. With keep=False, the texts
     /// are compared with the kept texts only, and no more texts are kept.
     fn decide(
         &self,
@@ -86,7 +86,7 @@ impl Deduplicator {
                 check("deciding", done as u64, None)?;
                 let part = pace.take(&mut rest);
                 let documents: Vec<Document> = (numbers[done..].iter().zip(part))
-                    .filter(|(_, text)| has_words(text))
+                    .filter(|(_, text)| is_compared(text))
                     .map(|(number, text)| Document::new(*number, NO_FINGERPRINT).with_text(*text))
                     .collect();
                 done += part.len();
@@ -240,8 +240,7 @@ pub fn removal_table(
 const VERDICTS: [Verdict; 3] = [Verdict::Same, Verdict::AInB, Verdict::SameBody];
 
 /// All pairs of similar texts as a table: the numbers a and b of their records, a < b, with the
-/// verdict, edit similarity and Jaccard index. The numbers ascend. A text without a word is not
-/// compared.
+/// verdict, edit similarity and Jaccard index. The numbers ascend. An empty text is not compared.
 #[pyfunction]
 #[pyo3(signature = (texts, numbers, edit_similarity, jaccard, decision, max_pairs, progress))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
@@ -261,7 +260,7 @@ pub fn similar_pairs(
     let texts = Texts::named(texts, &|index| format!("record {}", number(index)))?;
     let compared = texts.borrow(py)?.into_iter().enumerate();
     let (numbers, texts): (Vec<u64>, Vec<&str>) = compared
-        .filter(|(_, text)| has_words(text))
+        .filter(|(_, text)| is_compared(text))
         .map(|(index, text)| (number(index), text))
         .unzip();
     let number = |position: u64| numbers[position as usize];

@@ -308,7 +308,7 @@ def test_lone_surrogate_is_named_by_its_record() -> None:
 
 @pytest.mark.parametrize("keep", RULES)
 def test_records_without_a_text_stay(keep: Any) -> None:
-    missing: list[Any] = [None, float("nan"), pd.NA, pd.NaT, np.float32("nan"), "", "  ", "!!!", "..."]
+    missing: list[Any] = [None, float("nan"), pd.NA, pd.NaT, np.float32("nan"), "", " \n"]
     text = "The ferry to the islands was cancelled because of fog."
     records = [*missing, text, *missing, text.upper(), *missing]
     result = simdb.dedup(records, keep=keep).run()
@@ -318,6 +318,15 @@ def test_records_without_a_text_stay(keep: Any) -> None:
     fields = [{"text": value} for value in records]
     assert simdb.dedup(iter(fields), keep=keep).run().kept.tolist() == result.kept.tolist()
     assert pa.table(simdb.pairs(fields))["a"].to_pylist()[-1:] == [len(missing)]
+
+
+@pytest.mark.parametrize("keep", RULES)
+def test_texts_without_a_letter_are_duplicates_if_they_are_equal(keep: Any) -> None:
+    texts = ["😀", "!!!", "😀", "...", "!!!", "😀😀", "!!! "]
+    result = simdb.dedup(texts, keep=keep).run()
+    assert [(removal.removed, removal.keeper) for removal in result.removals] == [(2, 0), (4, 1)]
+    assert result.removals[0].verdict == "same"
+    assert [(row["a"], row["b"]) for row in pa.table(simdb.pairs(texts)).to_pylist()] == [(0, 2), (1, 4)]
 
 
 @pytest.mark.parametrize(

@@ -503,8 +503,9 @@ def dedup(
     ``jaccard`` (0.4) is reached, as by ``simdb-cli dedup``. With ``decision="alike"``, each text is
     removed that reaches one of them (0.65 and 0.55).
 
-    A record without a text (None, NaN, or a text without a letter or a digit) is a duplicate of no
-    record, and stays. A number or bytes in place of a text is a ``TypeError``.
+    A record without a text (None, NaN, or an empty text) is a duplicate of no record, and stays. Texts
+    without a letter or a digit are duplicates if they are equal. A number or bytes in place of a text is
+    a ``TypeError``.
 
     ``keep`` says which record is kept of several whose texts cover all others: the ``"first"``, the
     ``"longest"``, the ``"cleanest"`` (the shortest), or the record with the highest score of a function, as ``--keep`` and ``--score`` of
