@@ -109,8 +109,8 @@ impl Database {
 
     /// An empty batch of changes: the end of its with statement writes them in one commit.
     fn write_batch(&self, py: Python<'_>) -> PyResult<WriteBatch> {
-        call(py, || self.0.get().map(|_| ()))?;
-        Ok(WriteBatch::new(Arc::clone(&self.0.shared)))
+        self.0.refuse_closed(py)?;
+        Ok(WriteBatch::new(self.0.clone()))
     }
 
     /// Removes every document that arrived before a time, a datetime, a text or milliseconds since

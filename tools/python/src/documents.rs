@@ -177,6 +177,8 @@ struct PagedDocuments {
 
 impl PagedDocuments {
     fn next(&mut self) -> Result<Option<simdb::Document>, Failure> {
+        // Refuses the rest of a page after a close, and after a fork.
+        self.pages.source.get()?;
         if self.page.is_empty() {
             self.page = self.pages.read()?.into();
         }
@@ -250,7 +252,7 @@ impl Source {
 
     /// All documents as a table, which is read from the database in batches.
     pub fn to_arrow(&self, py: Python<'_>) -> PyResult<Table> {
-        call(py, || self.get().map(|_| ()))?;
+        self.refuse_closed(py)?;
         let settings = self.shared.settings().settings();
         let mut columns = vec![
             ("id", DataType::UInt64, false),

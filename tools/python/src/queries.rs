@@ -247,8 +247,9 @@ macro_rules! queries {
                 self.0.shared.settings().settings().into()
             }
 
-            fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
-                slf
+            fn __enter__(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
+                slf.0.refuse_closed(slf.py())?;
+                Ok(slf)
             }
         }
     };

@@ -110,6 +110,11 @@ impl Source {
         }
     }
 
+    /// Returns the error of [`get`](Self::get).
+    pub fn refuse_closed(&self, py: Python<'_>) -> PyResult<()> {
+        call(py, || self.get().map(|_| ()))
+    }
+
     /// The snapshot of a call, whose searches are limited to some documents.
     fn limited(&self, subset: &Subset) -> Result<Arc<Snapshot>, Failure> {
         let mut snapshot = self.get()?;

@@ -1,6 +1,6 @@
 //! Changes: their rules, their documents, and the class `WriteBatch`.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -11,8 +11,7 @@ use crate::arguments::{Arrival, Fields, doc_ref_of};
 use crate::error::Failure;
 use crate::interruptible::{call, pool};
 use crate::outcome::Outcome;
-use crate::shared_database::SharedDatabase;
-use crate::source::SimilarOptions;
+use crate::source::{SimilarOptions, Source};
 use crate::texts::{Content, ContentRef};
 
 /// The parts of a document to be stored.
@@ -102,7 +101,7 @@ pub fn refuse_dropped(
 /// times as fast as single changes of one thread.
 #[pyclass(frozen, module = "simdb")]
 pub struct WriteBatch {
-    shared: Arc<SharedDatabase>,
+    database: Source,
     state: Mutex<State>,
 }
 
@@ -132,9 +131,9 @@ impl Gathered {
 }
 
 impl WriteBatch {
-    pub fn new(shared: Arc<SharedDatabase>) -> Self {
+    pub fn new(database: Source) -> Self {
         Self {
-            shared,
+            database,
             state: Mutex::default(),
         }
     }
@@ -144,8 +143,12 @@ impl WriteBatch {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn store(&self, _py: Python<'_>, rule: Rule, id: DocRef, parts: Parts) -> PyResult<()> {
-        let change = Gathered::Store { rule, id, parts };
+    pub fn store(&self, py: Python<'_>, rule: Rule, id: DocRef, parts: Parts) -> PyResult<()> {
+        self.gather(py, Gathered::Store { rule, id, parts })
+    }
+
+    fn gather(&self, py: Python<'_>, change: Gathered) -> PyResult<()> {
+        self.database.refuse_closed(py)?;
         self.state().changes.push(change);
         Ok(())
     }
@@ -154,8 +157,12 @@ impl WriteBatch {
 #[pymethods]
 impl WriteBatch {
     /// Adds the removal of a document.
-    fn remove(&self, #[pyo3(from_py_with = doc_ref_of)] id: DocRef) {
-        self.state().changes.push(Gathered::Remove(id));
+    fn remove(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = doc_ref_of)] id: DocRef,
+    ) -> PyResult<()> {
+        self.gather(py, Gathered::Remove(id))
     }
 
     /// The number of changes that are not written yet.
@@ -185,7 +192,7 @@ impl WriteBatch {
             return Ok(());
         }
         let outcomes = call(py, || {
-            let database = self.shared.database()?;
+            let database = self.database.shared.database()?;
             let made: Result<Vec<Change>, Failure> = pool().install(|| {
                 let documents = changes.par_iter().with_min_len(16);
                 documents.map(|change| change.change(database)).collect()

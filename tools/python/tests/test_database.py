@@ -113,13 +113,22 @@ def test_snapshot_does_not_change(db: simdb.Database) -> None:
 def test_every_use_after_close_is_an_error(path: Path) -> None:
     db = simdb.open(path, "c", similar=True)
     db.insert(1, FERRY)
+    db.insert(5, FERRY)
     ids, documents, snapshot, batch = iter(db), db.documents(), db.snapshot(), db.write_batch()
+    begun = db.documents()
     batch.insert(2, FERRY)
+    batch.insert(3, FERRY)
+    assert next(begun).id == 1
     db.close()
     db.close()
     for use in (
+        lambda: batch.insert(2, FERRY),
+        lambda: batch.remove(1),
         lambda: batch.__exit__(None, None, None),
         lambda: db.write_batch(),
+        lambda: db.__enter__(),
+        lambda: snapshot.__enter__(),
+        lambda: next(begun),
         lambda: db.prune(0),
         lambda: db.insert(2, FERRY),
         lambda: db.within(FERRY),
@@ -143,7 +152,7 @@ def test_every_use_after_close_is_an_error(path: Path) -> None:
             use()
     assert db.path == path and db.settings.similar
     with simdb.open(path) as again:
-        assert len(again) == 1
+        assert len(again) == 2
 
 
 def test_texts_in_frames_are_compared_by_their_bodies(path: Path) -> None:

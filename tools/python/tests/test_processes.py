@@ -54,6 +54,8 @@ def test_forked_child_is_refused_and_harms_nothing(path: Path) -> None:
     for id, text in enumerate(TEXTS[:50]):
         db.insert(id, text)
     ids, snapshot, batch = iter(db), db.snapshot(), db.write_batch()
+    begun = iter(db)
+    assert next(begun) == 0
     batch.insert(101, TEXTS[101])
 
     def work() -> None:
@@ -62,6 +64,9 @@ def test_forked_child_is_refused_and_harms_nothing(path: Path) -> None:
             lambda: db.insert(100, TEXTS[0]),
             lambda: db.within(TEXTS[0]),
             lambda: next(ids),
+            lambda: next(begun),
+            lambda: db.__enter__(),
+            lambda: batch.insert(102, TEXTS[102]),
             lambda: len(snapshot),
             lambda: batch.__exit__(None, None, None),
             lambda: db.write_batch(),
