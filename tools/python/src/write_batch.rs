@@ -96,7 +96,9 @@ pub fn refuse_dropped(
 ///
 /// Database.write_batch makes one. Each method adds a change, for which earlier changes of the
 /// batch count as stored. Changes are gathered in memory, and written at the end of the with
-/// statement; after an exception nothing is written. outcomes then has the outcome of each change.
+/// statement; an exception in the block discards them. outcomes then has the outcome of each
+/// change. If the write fails, the batch still has its changes, and another with statement tries
+/// again.
 /// The fingerprints are made on all cores, and the batch is synced once, so that a batch is many
 /// times as fast as single changes of one thread.
 #[pyclass(frozen, module = "simdb")]
@@ -187,11 +189,14 @@ impl WriteBatch {
 
     #[pyo3(signature = (*exception))]
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<()> {
-        let changes = std::mem::take(&mut self.state().changes);
-        if !exception.get_item(0)?.is_none() {
+        let mut state = self.state();
+        let mut changes = std::mem::take(&mut state.changes);
+        state.outcomes.clear();
+        drop(state);
+        if exception.iter().any(|part| !part.is_none()) {
             return Ok(());
         }
-        let outcomes = call(py, || {
+        let written = call(py, || {
             let database = self.database.shared.database()?;
             let made: Result<Vec<Change>, Failure> = pool().install(|| {
                 let documents = changes.par_iter().with_min_len(16);
@@ -200,8 +205,17 @@ impl WriteBatch {
             let outcomes = database.apply(made?)?.into_iter();
             let named = outcomes.map(|outcome| Outcome::named(database, outcome));
             Ok::<_, Failure>(named.collect())
-        })?;
-        self.state().outcomes = outcomes;
+        });
+        let mut state = self.state();
+        match written {
+            Ok(outcomes) => state.outcomes = outcomes,
+            Err(error) => {
+                // For another try, before the changes that another thread gathered meanwhile.
+                changes.append(&mut state.changes);
+                state.changes = changes;
+                return Err(error);
+            }
+        }
         Ok(())
     }
 

@@ -61,7 +61,13 @@ def test_exception_in_a_batch_discards_it(db: simdb.Database) -> None:
     assert list(db) == [1] and len(batch) == 0 and batch.outcomes == []
     with batch:
         batch.insert(3, TEXTS[3])
-    assert list(db) == [1, 3]
+    assert list(db) == [1, 3] and len(batch.outcomes) == 1
+    with pytest.raises(RuntimeError, match="of the user"), batch:
+        raise RuntimeError("of the user")
+    assert batch.outcomes == []
+    batch.insert(4, TEXTS[4])
+    batch.__exit__()
+    assert list(db) == [1, 3, 4] and len(batch.outcomes) == 1
 
 
 def test_batch_with_a_refused_change_changes_nothing(path: Path) -> None:
@@ -76,6 +82,8 @@ def test_batch_with_a_refused_change_changes_nothing(path: Path) -> None:
                     batch.insert(1, TEXTS[1])
                     refused(batch)
             assert len(db) == 0 and batch.outcomes == []
+            # The changes are there for another try, or to be discarded.
+            assert len(batch) == 2
         with pytest.raises(simdb.InvalidArgumentError, match="no decision 'maybe'"):
             batch.insert_unless_similar(2, TEXTS[2], decision="maybe")  # type: ignore[arg-type]
     with simdb.open(path) as reader:
