@@ -243,7 +243,7 @@ impl Records {
                         let records = Python::attach(|py| rows.borrow(py))?;
                         let mut rest = &records[..];
                         while !rest.is_empty() {
-                            let lengths = rest.iter().map(|record| length_of(record.content));
+                            let lengths = rest.iter().map(|record| record.content.len_bytes());
                             let (part, others) = rest.split_at(part_length(lengths));
                             push(part)?;
                             rest = others;
@@ -253,13 +253,6 @@ impl Records {
                 Ok(())
             }
         }
-    }
-}
-
-fn length_of(content: ContentRef<'_>) -> usize {
-    match content {
-        ContentRef::Text(text) => text.len(),
-        ContentRef::Fingerprint(_) => 0,
     }
 }
 
@@ -281,7 +274,7 @@ impl Columns {
             };
             let number = next + part.len() as u64;
             let record = self.record(&record?, number)?;
-            bytes += length_of(record.content.borrow());
+            bytes += record.content.borrow().len_bytes();
             part.push(record);
         }
         Ok(part)

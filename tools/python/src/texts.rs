@@ -130,6 +130,16 @@ pub enum ContentRef<'a> {
     Fingerprint(u64),
 }
 
+impl ContentRef<'_> {
+    /// The bytes of the text.
+    pub fn len_bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Fingerprint(_) => 0,
+        }
+    }
+}
+
 impl Content {
     pub fn borrow(&self) -> ContentRef<'_> {
         match self {

@@ -9,7 +9,8 @@ use simdb::{Change, DocRef, OnExtended, SimilarRule};
 
 use crate::arguments::{Arrival, Fields, doc_ref_of};
 use crate::error::Failure;
-use crate::interruptible::{call, pool};
+use crate::fingerprinter::part_length;
+use crate::interruptible::{call, check, pool};
 use crate::outcome::Outcome;
 use crate::source::{SimilarOptions, Source};
 use crate::texts::{Content, ContentRef};
@@ -130,6 +131,14 @@ impl Gathered {
             Self::Remove(id) => Ok(Change::remove(id.clone())),
         }
     }
+
+    /// The bytes of the text.
+    fn len_bytes(&self) -> usize {
+        match self {
+            Self::Store { parts, .. } => parts.content.borrow().len_bytes(),
+            Self::Remove(_) => 0,
+        }
+    }
 }
 
 impl WriteBatch {
@@ -198,11 +207,24 @@ impl WriteBatch {
         }
         let written = call(py, || {
             let database = self.database.shared.database()?;
-            let made: Result<Vec<Change>, Failure> = pool().install(|| {
-                let documents = changes.par_iter().with_min_len(16);
-                documents.map(|change| change.change(database)).collect()
-            });
-            let outcomes = database.apply(made?)?.into_iter();
+            let (mut made, mut rest) = (Vec::with_capacity(changes.len()), &changes[..]);
+            while !rest.is_empty() {
+                check(
+                    "fingerprinting",
+                    made.len() as u64,
+                    Some(changes.len() as u64),
+                )?;
+                let (part, others) =
+                    rest.split_at(part_length(rest.iter().map(Gathered::len_bytes)));
+                rest = others;
+                let part: Result<Vec<Change>, Failure> = pool().install(|| {
+                    let documents = part.par_iter().with_min_len(16);
+                    documents.map(|change| change.change(database)).collect()
+                });
+                made.extend(part?);
+            }
+            // From here on, a signal is handled when all is written, and the outcomes are known.
+            let outcomes = database.apply(made)?.into_iter();
             let named = outcomes.map(|outcome| Outcome::named(database, outcome));
             Ok::<_, Failure>(named.collect())
         });

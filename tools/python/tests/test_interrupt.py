@@ -166,6 +166,27 @@ def test_dedup_is_incomplete_after_an_interrupt(keep: Any) -> None:
             use()
 
 
+def test_interrupted_write_batch_writes_nothing_and_keeps_its_changes(path: Path) -> None:
+    texts = [" ".join(sentences(20, seed)) for seed in range(100)] * 100
+    with simdb.open(path, "c") as db:
+        batch = db.write_batch()
+        for text in texts:
+            batch.insert(len(batch), text)
+
+        def write() -> float:
+            sent = Signal()
+            timer = threading.Timer(0.05, sent.send)
+            with pytest.raises(KeyboardInterrupt):
+                timer.start()
+                batch.__exit__()
+            return sent.delay()
+
+        assert_one_is_short(write)
+        assert len(db) == 0 and batch.outcomes == [] and len(batch) == len(texts)
+        batch.__exit__()
+        assert len(db) == len(batch.outcomes) == len(texts)
+
+
 def test_database_is_sound_after_interrupts(path: Path) -> None:
     with simdb.open(path, "c") as db:
         db.insert(1, "a text that was there before the interrupt")
