@@ -3,8 +3,8 @@
 use pyo3::prelude::*;
 use simdb::frames::{Frame, FrameCounter, Frames, TextEnds};
 
-use crate::interruptible::call;
-use crate::texts::Text;
+use crate::interruptible::{call, check, run};
+use crate::texts::{Texts, refuse_one_text};
 
 /// The frames of texts, an iterable of str: the lines and sentences at the head or the tail of at
 /// least in_documents texts with different bodies, such as the name of a site, each with the number
@@ -17,11 +17,26 @@ pub fn frames(
     texts: &Bound<'_, PyAny>,
     in_documents: u64,
 ) -> PyResult<Vec<(String, u64)>> {
+    refuse_one_text(texts)?;
+    let texts = texts.try_iter()?;
+    let slice = py.import("itertools")?.getattr("islice")?;
     let mut counter = FrameCounter::new(in_documents);
-    for text in texts.try_iter()? {
-        let text: Text = text?.extract()?;
-        py.check_signals()?;
-        counter.push(0, TextEnds::new(&text));
+    let mut done = 0;
+    loop {
+        let part = slice.call1((&texts, TEXTS_PER_PART))?;
+        let part = Texts::named(&part, &|index| format!("text {}", done + index))?;
+        let part = part.borrow(py)?;
+        if part.is_empty() {
+            break;
+        }
+        run(py, None, || {
+            check("counting", done as u64, None)?;
+            for text in &part {
+                counter.push(0, TextEnds::new(text));
+            }
+            Ok(())
+        })?;
+        done += part.len();
     }
     call(py, || {
         let frames = counter.frames();
@@ -31,6 +46,9 @@ pub fn frames(
         Ok(counted.collect())
     })
 }
+
+/// Texts between two checks for signals.
+const TEXTS_PER_PART: usize = 256;
 
 /// Frames of these lines.
 pub fn frames_of(lines: Vec<String>) -> Frames {

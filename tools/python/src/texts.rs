@@ -65,7 +65,6 @@ fn utf8_of(text: &Bound<'_, PyString>, name: &str) -> PyResult<PyBackedStr> {
 
 /// The exception for an object in place of a text. `more` ends the advice about a number.
 fn no_text(object: &Bound<'_, PyAny>, expected: &str, more: &str) -> PyErr {
-    let is_bytes = object.is_instance_of::<PyBytes>() || object.is_instance_of::<PyByteArray>();
     let found = type_name(object);
     let has = |name: &str| object.hasattr(name).unwrap_or(false);
     // An array has the methods of a number.
@@ -75,7 +74,7 @@ fn no_text(object: &Bound<'_, PyAny>, expected: &str, more: &str) -> PyErr {
         || matches!(found.as_str(), "NAType" | "NaTType");
     PyTypeError::new_err(if is_missing {
         format!("{expected} is expected, not {object}; leave it out, or give an empty text")
-    } else if is_bytes {
+    } else if is_bytes(object) {
         format!("{expected} is expected, not {found}; decode the bytes: data.decode('utf-8')")
     } else if is_number {
         format!(
@@ -167,13 +166,7 @@ impl Texts {
     /// The texts of an object. `name` gives the name of a text in an error.
     pub fn named(object: &Bound<'_, PyAny>, name: &dyn Fn(usize) -> String) -> PyResult<Self> {
         let py = object.py();
-        let is_bytes = object.is_instance_of::<PyBytes>() || object.is_instance_of::<PyByteArray>();
-        if object.is_instance_of::<PyString>() || is_bytes {
-            return Err(invalid_argument(
-                py,
-                "a list of texts is expected, not one text",
-            ));
-        }
+        refuse_one_text(object)?;
         if is_arrow(object)? {
             let (chunks, _) = chunked(object)?.into_inner();
             let strings = chunks.iter().map(|chunk| strings_of(py, chunk));
@@ -216,6 +209,21 @@ impl Texts {
             }
         }
     }
+}
+
+/// Refuses a text in place of several: its characters are no texts.
+pub fn refuse_one_text(object: &Bound<'_, PyAny>) -> PyResult<()> {
+    match object.is_instance_of::<PyString>() || is_bytes(object) {
+        true => Err(invalid_argument(
+            object.py(),
+            "a list of texts is expected, not one text",
+        )),
+        false => Ok(()),
+    }
+}
+
+fn is_bytes(object: &Bound<'_, PyAny>) -> bool {
+    object.is_instance_of::<PyBytes>() || object.is_instance_of::<PyByteArray>()
 }
 
 fn null_text(py: Python<'_>, index: usize) -> PyErr {

@@ -164,8 +164,10 @@ def test_texts_in_frames_are_compared_by_their_bodies(path: Path) -> None:
     found = simdb.frames(iter(texts), in_documents=4)
     assert found == [(frame, 5)]
     assert simdb.frames(texts) == []
-    with pytest.raises(TypeError):
-        simdb.frames([b"bytes"])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="text 300: a text .* not bytes; decode"):
+        simdb.frames([*texts * 60, b"bytes"])  # type: ignore[list-item]
+    with pytest.raises(simdb.InvalidArgumentError, match="not one text"):
+        simdb.frames("one text")
     with simdb.open(path, "c", similar=True) as db:
         db.insert(1, stories[0])
         assert db.insert_unless_similar(2, texts[0]).kind == "extends"

@@ -57,19 +57,20 @@ def test_other_threads_run_while_the_library_works(path: Path) -> None:
             count += 1
             time.sleep(0.001)
 
+    counter = threading.Thread(target=count_up, daemon=True)
+    counter.start()
+    started.wait()
+    long_texts = [text * 20 for text in TEXTS] * 10
     with simdb.open(path) as db:
-        counter = threading.Thread(target=count_up)
-        counter.start()
-        started.wait()
-        before = count
-        begun = time.monotonic()
-        db.pairs(7)
-        elapsed = time.monotonic() - begun
-        counted = count - before
-        ended.set()
-        counter.join()
-    # A thread that had to wait for the lock would count once or twice.
-    assert counted >= 5 and counted >= elapsed / 0.05
+        for operation in (lambda: db.pairs(7), lambda: simdb.frames(long_texts)):
+            before = count
+            begun = time.monotonic()
+            operation()
+            elapsed = time.monotonic() - begun
+            # A thread that had to wait for the lock would count once or twice.
+            assert count - before >= 5 and count - before >= elapsed / 0.05
+    ended.set()
+    counter.join()
 
 
 def test_close_waits_for_queries_of_other_threads(path: Path) -> None:
