@@ -10,6 +10,7 @@ use simdb::{DocRef, Timestamp};
 use crate::error::{Failure, invalid_argument};
 use crate::fingerprint::Fingerprint;
 use crate::numbers::{refuse_bool, unexpected, whole_number};
+use crate::texts::utf8_of;
 
 /// The id of a document.
 pub fn id_of(object: &Bound<'_, PyAny>) -> PyResult<u64> {
@@ -23,8 +24,28 @@ pub fn id_of(object: &Bound<'_, PyAny>) -> PyResult<u64> {
 /// The id of a document, or its key.
 pub fn doc_ref_of(object: &Bound<'_, PyAny>) -> PyResult<DocRef> {
     match object.cast::<PyString>() {
-        Ok(key) => Ok(DocRef::from(key.extract::<String>()?)),
+        Ok(key) => Ok(DocRef::from(&*utf8_of(key, "the key")?)),
         Err(_) => id_of(object).map(DocRef::from),
+    }
+}
+
+/// The key of a document.
+pub fn key_of(object: &Bound<'_, PyAny>) -> PyResult<String> {
+    name_of(object, "the key", "a key (str)")
+}
+
+/// The scope of a document, or `None`.
+pub fn scope_of(object: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    match object.is_none() {
+        true => Ok(None),
+        false => name_of(object, "the scope", "a scope (str)").map(Some),
+    }
+}
+
+fn name_of(object: &Bound<'_, PyAny>, name: &str, expected: &str) -> PyResult<String> {
+    match object.cast::<PyString>() {
+        Ok(text) => Ok(utf8_of(text, name)?.to_string()),
+        Err(_) => Err(unexpected(object, expected)),
     }
 }
 
@@ -43,13 +64,15 @@ impl<'py> FromPyObject<'_, 'py> for Scopes {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        match object.cast::<PyString>() {
-            Ok(scope) => Ok(Self(vec![scope.extract()?])),
-            Err(_) => match object.extract() {
-                Ok(scopes) => Ok(Self(scopes)),
-                Err(_) => Err(unexpected(&object, "a scope (str) or a list of scopes")),
-            },
+        let expected = "a scope (str) or a list of scopes";
+        let scope = |object: &Bound<'py, PyAny>| name_of(object, "the scope", expected);
+        if object.is_instance_of::<PyString>() {
+            return scope(&object).map(|scope| Self(vec![scope]));
         }
+        let scopes = object.try_iter();
+        let scopes = scopes.map_err(|_| unexpected(&object, expected))?;
+        let scopes: PyResult<_> = scopes.map(|found| scope(&found?)).collect();
+        scopes.map(Self)
     }
 }
 
@@ -68,7 +91,8 @@ impl<'py> FromPyObject<'_, 'py> for Fields {
         options.set_item("allow_nan", false)?;
         let json = object.py().import("json")?;
         let text = json.call_method("dumps", (object,), Some(&options))?;
-        text.extract().map(Self)
+        let json = utf8_of(text.cast()?, "the JSON of the fields")?;
+        Ok(Self(json.to_string()))
     }
 }
 

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use simdb::DocRef;
 
-use crate::arguments::{Arrival, Fields, doc_ref_of, radius_of};
+use crate::arguments::{Arrival, Fields, doc_ref_of, radius_of, scope_of};
 use crate::database::Database;
 use crate::outcome::Outcome;
 use crate::source::SimilarOptions;
@@ -27,7 +27,7 @@ macro_rules! changes {
                 content: Content,
                 arrival: Option<Arrival>,
                 fields: Option<Fields>,
-                scope: Option<String>,
+                #[pyo3(from_py_with = scope_of)] scope: Option<String>,
             ) -> PyResult<$answer> {
                 self.store(py, Rule::Insert, id, Parts { content, arrival, fields, scope })
             }
@@ -41,7 +41,7 @@ macro_rules! changes {
                 content: Content,
                 arrival: Option<Arrival>,
                 fields: Option<Fields>,
-                scope: Option<String>,
+                #[pyo3(from_py_with = scope_of)] scope: Option<String>,
             ) -> PyResult<$answer> {
                 self.store(py, Rule::Upsert, id, Parts { content, arrival, fields, scope })
             }
@@ -59,7 +59,7 @@ macro_rules! changes {
                 #[pyo3(from_py_with = radius_of)] radius: u32,
                 arrival: Option<Arrival>,
                 fields: Option<Fields>,
-                scope: Option<String>,
+                #[pyo3(from_py_with = scope_of)] scope: Option<String>,
             ) -> PyResult<$answer> {
                 self.store(py, Rule::InsertUnique { radius }, id, Parts { content, arrival, fields, scope })
             }
@@ -85,7 +85,7 @@ macro_rules! changes {
                 replace: bool,
                 arrival: Option<Arrival>,
                 fields: Option<Fields>,
-                scope: Option<String>,
+                #[pyo3(from_py_with = scope_of)] scope: Option<String>,
             ) -> PyResult<$answer> {
                 let options = SimilarOptions::new(py, edit_similarity, jaccard, decision)?;
                 let rule = Rule::unless_similar(&options, replace);

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use simdb::DocRef;
 
 use crate::arguments::{
-    Arrival, Scopes, count_of, doc_ref_of, id_of, limit_of, max_pairs_of, possible_doc_ref,
+    Arrival, Scopes, count_of, doc_ref_of, id_of, key_of, limit_of, max_pairs_of, possible_doc_ref,
     radius_of,
 };
 use crate::copies::Copies;
@@ -136,8 +136,12 @@ macro_rules! queries {
             }
 
             /// The id of the document with a key; None if there is no such document.
-            fn id(&self, py: Python<'_>, key: &str) -> PyResult<Option<u64>> {
-                self.0.id(py, key)
+            fn id(
+                &self,
+                py: Python<'_>,
+                #[pyo3(from_py_with = key_of)] key: String,
+            ) -> PyResult<Option<u64>> {
+                self.0.id(py, &key)
             }
 
             /// The documents that were refused as copies of a document, by its id or key; None if

@@ -46,7 +46,7 @@ impl<'py> FromPyObject<'_, 'py> for Text {
 }
 
 /// The text in UTF-8. `name` is its name in an error.
-fn utf8_of(text: &Bound<'_, PyString>, name: &str) -> PyResult<PyBackedStr> {
+pub fn utf8_of(text: &Bound<'_, PyString>, name: &str) -> PyResult<PyBackedStr> {
     let py = text.py();
     text.to_owned().try_into().map_err(|error: PyErr| {
         if !error.is_instance_of::<PyUnicodeEncodeError>(py) {
@@ -89,7 +89,7 @@ fn no_text(object: &Bound<'_, PyAny>, expected: &str, more: &str) -> PyErr {
 pub fn in_record(py: Python<'_>, record: &str, error: PyErr) -> PyErr {
     let message = format!("{record}: {}", error.value(py));
     let made = error.get_type(py).call1((message,));
-    made.map_or_else(|error| error, PyErr::from_value)
+    made.map_or_else(|_| error, PyErr::from_value)
 }
 
 /// A text, or a fingerprint that was made before.

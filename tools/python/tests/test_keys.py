@@ -4,7 +4,7 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import pyarrow as pa
 import pytest
@@ -102,6 +102,27 @@ def test_parts_that_a_database_does_not_keep_are_refused(tmp_path: Path) -> None
         with pytest.raises(simdb.InvalidArgumentError, match=dropped[0][1]):
             db.bulk_load(rows, keep=["title"])
         assert len(db) == 0 and db.bulk_load(rows).inserted == 1
+
+
+def test_lone_surrogates_are_named(tmp_path: Path) -> None:
+    with simdb.open(tmp_path / "pages.simdb", "x", scopes=True, fields=True) as db:
+        uses: list[tuple[str, Callable[[str], object]]] = [
+            ("the key", lambda bad: db.insert(bad, CATS)),
+            ("the key", lambda bad: db.write_batch().remove(bad)),
+            ("the key", lambda bad: db.id(bad)),
+            ("the key", lambda bad: bad in db),
+            ("the scope", lambda bad: db.insert("a", CATS, scope=bad)),
+            ("the scope", lambda bad: db.within(CATS, within_scope=bad)),
+            ("the scope", lambda bad: db.within(CATS, within_scope=["en", bad])),
+            ("the JSON of the fields", lambda bad: db.insert("a", CATS, fields={"title": bad})),
+        ]
+        for name, use in uses:
+            with pytest.raises(simdb.InvalidArgumentError, match=f"^{name} has a lone surrogate at character"):
+                use("b\ud800")
+        rows = [{"url": "a", "text": CATS, "title": "b\ud800"}]
+        with pytest.raises(simdb.InvalidArgumentError, match="^document \"a\": the JSON .* lone surrogate"):
+            db.bulk_load(rows, key="url", keep=["title"])
+        assert len(db) == 0
 
 
 def test_copies_are_counted_once(tmp_path: Path) -> None:
