@@ -1,6 +1,6 @@
 //! Arguments of several functions: ids, radii and arrival times.
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString};
@@ -89,8 +89,14 @@ impl<'py> FromPyObject<'_, 'py> for Fields {
         let options = PyDict::new(object.py());
         options.set_item("ensure_ascii", false)?;
         options.set_item("allow_nan", false)?;
-        let json = object.py().import("json")?;
-        let text = json.call_method("dumps", (object,), Some(&options))?;
+        let py = object.py();
+        let json = py.import("json")?;
+        let text = json.call_method("dumps", (object,), Some(&options));
+        // NaN, an infinite number, or a dict in itself.
+        let text = text.map_err(|error| match error.is_instance_of::<PyValueError>(py) {
+            true => invalid_argument(py, &format!("the fields are no JSON: {}", error.value(py))),
+            false => error,
+        })?;
         let json = utf8_of(text.cast()?, "the JSON of the fields")?;
         Ok(Self(json.to_string()))
     }

@@ -1,5 +1,6 @@
 //! Bulk loads from iterables and Arrow tables.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,8 +26,8 @@ use crate::numbers::type_name;
 use crate::recipe::RecipeArgument;
 use crate::settings::Asked;
 use crate::texts::{
-    Content, ContentRef, Text, fingerprint_of, in_record, is_arrow, numbers_of, optional_strings,
-    strings_of,
+    Content, ContentRef, Text, fingerprint_of, in_record, is_arrow, is_missing, numbers_of,
+    optional_strings, strings_of,
 };
 
 /// The result of a bulk load.
@@ -176,8 +177,11 @@ impl Records {
             fingerprints,
             key,
             scope,
-            keep,
+            mut keep,
         } = names;
+        // A name that is repeated would be repeated in the JSON of a row.
+        let mut seen = HashSet::new();
+        keep.retain(|name| seen.insert(name.clone()));
         if text.is_empty() {
             let message = "the names of the fields of the text are expected, and there is none";
             return Err(invalid_argument(records.py(), message));
@@ -340,9 +344,10 @@ impl Columns {
                         None => {}
                     }
                 }
-                if texts.is_empty() {
+                if texts.iter().all(Option::is_none) {
                     // The error about the first field.
-                    of_column(&names[0])?;
+                    let missing = of_column(&names[0])?.extract::<Text>();
+                    texts.push(Some(missing.map_err(|error| of_field(&names[0], error))?));
                 }
                 let joined = joined(texts.iter().flatten().map(|text| &**text));
                 Content::Text(PyString::new(py, &joined).try_into()?)
@@ -368,7 +373,7 @@ impl Columns {
         })
     }
 
-    /// The fields of a record to be stored, without those that are None.
+    /// The fields of a record to be stored, without missing values.
     fn kept_fields(&self, record: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
         if self.keep.is_empty() {
             return Ok(None);
@@ -376,7 +381,10 @@ impl Columns {
         let kept = PyDict::new(record.py());
         for name in &self.keep {
             let value = record.get_item(name).ok();
-            if let Some(value) = value.filter(|value| !value.is_none()) {
+            // JSON has no infinite numbers, and in a column they are left out too.
+            let is_infinite =
+                |value: &Bound<'_, PyAny>| value.extract().is_ok_and(f64::is_infinite);
+            if let Some(value) = value.filter(|value| !is_missing(value) && !is_infinite(value)) {
                 kept.set_item(name, value)?;
             }
         }

@@ -69,10 +69,7 @@ fn no_text(object: &Bound<'_, PyAny>, expected: &str, more: &str) -> PyErr {
     let has = |name: &str| object.hasattr(name).unwrap_or(false);
     // An array has the methods of a number.
     let is_number = !has("__len__") && (has("__index__") || has("__float__"));
-    let is_missing = object.is_none()
-        || object.extract::<f64>().is_ok_and(f64::is_nan)
-        || matches!(found.as_str(), "NAType" | "NaTType");
-    PyTypeError::new_err(if is_missing {
+    PyTypeError::new_err(if is_missing(object) {
         format!("{expected} is expected, not {object}; leave it out, or give an empty text")
     } else if is_bytes(object) {
         format!("{expected} is expected, not {found}; decode the bytes: data.decode('utf-8')")
@@ -83,6 +80,13 @@ fn no_text(object: &Bound<'_, PyAny>, expected: &str, more: &str) -> PyErr {
     } else {
         format!("{expected} is expected, not {found}")
     })
+}
+
+/// Returns `true` for None, NaN, and the missing values of pandas.
+pub fn is_missing(object: &Bound<'_, PyAny>) -> bool {
+    object.is_none()
+        || object.extract().is_ok_and(f64::is_nan)
+        || matches!(type_name(object).as_str(), "NAType" | "NaTType")
 }
 
 /// The exception of a record, with its number before the text of the exception.

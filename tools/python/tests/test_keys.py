@@ -104,7 +104,7 @@ def test_parts_that_a_database_does_not_keep_are_refused(tmp_path: Path) -> None
         assert len(db) == 0 and db.bulk_load(rows).inserted == 1
 
 
-def test_lone_surrogates_are_named(tmp_path: Path) -> None:
+def test_lone_surrogates_and_numbers_without_json_are_named(tmp_path: Path) -> None:
     with simdb.open(tmp_path / "pages.simdb", "x", scopes=True, fields=True) as db:
         uses: list[tuple[str, Callable[[str], object]]] = [
             ("the key", lambda bad: db.insert(bad, CATS)),
@@ -119,6 +119,8 @@ def test_lone_surrogates_are_named(tmp_path: Path) -> None:
         for name, use in uses:
             with pytest.raises(simdb.InvalidArgumentError, match=f"^{name} has a lone surrogate at character"):
                 use("b\ud800")
+        with pytest.raises(simdb.InvalidArgumentError, match="^the fields are no JSON: Out of range float"):
+            db.insert("a", CATS, fields={"n": [float("nan")]})
         rows = [{"url": "a", "text": CATS, "title": "b\ud800"}]
         with pytest.raises(simdb.InvalidArgumentError, match="^document \"a\": the JSON .* lone surrogate"):
             db.bulk_load(rows, key="url", keep=["title"])

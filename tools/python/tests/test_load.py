@@ -84,6 +84,8 @@ def test_several_fields_make_one_text(path: Path) -> None:
     nulls = pa.table({"id": [7], "title": pa.array([None], pa.string()), "body": pa.array([None], pa.string())})
     with pytest.raises(simdb.InvalidArgumentError, match="text of document 7 is null"):
         simdb.bulk_load(path.with_name("x.simdb"), nulls, text=["title", "body"])
+    with pytest.raises(TypeError, match="field 'title' of record 0: a text .* not None; leave it out"):
+        simdb.bulk_load(path.with_name("x.simdb"), nulls.to_pylist(), text=["title", "body"])
 
 
 def test_fingerprints_are_loaded(path: Path) -> None:
@@ -340,6 +342,22 @@ def test_bad_records_of_a_load_are_named_by_their_keys(
         records = records.set_column(records.column_names.index(column), column, pa.array([None], pa.string()))
     with pytest.raises((simdb.InvalidArgumentError, TypeError), match=message):
         simdb.bulk_load(tmp_path / "p.simdb", records, key="url", scope="lang", keep=["title"])
+
+
+@pytest.mark.parametrize("make", [lambda rows: rows, pl.DataFrame])
+def test_missing_values_of_kept_fields_are_left_out(tmp_path: Path, make: Any) -> None:
+    rows = [{"id": n, "text": CATS, "x": x} for n, x in enumerate([0.5, float("nan"), float("inf"), None])]
+    simdb.bulk_load(tmp_path / "x.simdb", make(rows), keep=["x", "x"])
+    with simdb.open(tmp_path / "x.simdb") as db:
+        assert [document.fields_json for document in db.documents()][1:] == ["{}"] * 3
+        assert (db[0].fields_json or "").replace(" ", "") == '{"x":0.5}'
+
+
+def test_pandas_values_that_are_missing_are_left_out(tmp_path: Path) -> None:
+    rows = [{"id": n, "text": CATS, "x": x} for n, x in enumerate([pd.NA, pd.NaT])]
+    simdb.bulk_load(tmp_path / "x.simdb", rows, keep=["x"])
+    with simdb.open(tmp_path / "x.simdb") as db:
+        assert [document.fields for document in db.documents()] == [{}, {}]
 
 
 def test_columns_that_are_no_json_cannot_be_kept(tmp_path: Path) -> None:
