@@ -134,6 +134,16 @@ pub fn copies_of(object: &Bound<'_, PyAny>) -> PyResult<Option<u16>> {
     Ok(newest.map(|newest| u16::try_from(newest).unwrap_or(u16::MAX)))
 }
 
+/// The number of texts with a frame, or `None`.
+pub fn learned_frames_of(object: &Bound<'_, PyAny>) -> PyResult<Option<u16>> {
+    let texts = optional(object, |object| at_least(2, object, "frames"))?;
+    let texts = texts.map(u16::try_from).transpose();
+    texts.map_err(|_| {
+        let message = format!("frames is an int of at most 65535, which {object} is not");
+        invalid_argument(object.py(), &message)
+    })
+}
+
 /// A number of documents.
 pub fn count_of(object: &Bound<'_, PyAny>) -> PyResult<usize> {
     at_least(0, object, "count").map(saturated)

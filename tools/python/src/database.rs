@@ -9,7 +9,9 @@ use pyo3::types::{PyDict, PyTuple};
 use simdb::frames::Frame;
 use simdb::{DocRef, Error};
 
-use crate::arguments::{Arrival, cache_bytes_of, copies_of, doc_ref_of, memory_bytes_of};
+use crate::arguments::{
+    Arrival, cache_bytes_of, copies_of, doc_ref_of, learned_frames_of, memory_bytes_of,
+};
 use crate::error::{Failure, invalid_argument};
 use crate::frames::frames_of;
 use crate::interruptible::{call, run};
@@ -61,7 +63,7 @@ pub fn open(
     fields: bool,
     #[pyo3(from_py_with = copies_of)] copies: Option<u16>,
     scopes: bool,
-    frames: Option<u16>,
+    #[pyo3(from_py_with = learned_frames_of)] frames: Option<u16>,
     #[pyo3(from_py_with = cache_bytes_of)] cache_bytes: Option<usize>,
 ) -> PyResult<Database> {
     let mut asked = Asked::new(recipe, keep_texts, similar, retention, false)

@@ -310,6 +310,7 @@ def test_wrong_arguments_are_named(db: simdb.Database) -> None:
         ("count", 0, lambda number: db.nearest(FERRY, number)),
         ("max_pairs", 0, lambda number: db.pairs(max_pairs=number)),
         ("cache_bytes", 1, lambda number: simdb.open("missing.simdb", cache_bytes=number)),
+        ("frames", 2, lambda number: simdb.open("missing.simdb", frames=number)),
     ]
     for name, least, use in limits:
         limit = f"{name} is an int of at least {least}, which -1 is not"
@@ -318,6 +319,7 @@ def test_wrong_arguments_are_named(db: simdb.Database) -> None:
         with pytest.raises(TypeError, match=rf"{name} \(int\) is expected, not bool"):
             use(True)
     refused(simdb.InvalidArgumentError, "before 1970", lambda db: db.insert(1, FERRY, arrival=-1))
+    refused(simdb.InvalidArgumentError, "at most 65535", lambda _: simdb.open("missing.simdb", frames=70_000))
     refused(simdb.InvalidArgumentError, "keeps no keys", lambda db: "a" in db)
     assert -1 not in db and 2**64 not in db and len(db) == 0
 
