@@ -3,7 +3,7 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyInt, PyString};
+use pyo3::types::{PyDict, PyString};
 use simdb::time_reader::TimeReader;
 use simdb::{DocRef, Timestamp};
 
@@ -51,9 +51,15 @@ fn name_of(object: &Bound<'_, PyAny>, name: &str, expected: &str) -> PyResult<St
 
 /// The id or the key of a document that may be stored; `None` for an int that is no id.
 pub fn possible_doc_ref(object: &Bound<'_, PyAny>) -> PyResult<Option<DocRef>> {
-    match object.is_instance_of::<PyInt>() && !object.is_instance_of::<PyBool>() {
-        true => Ok(object.extract().ok().map(|id: u64| DocRef::from(id))),
-        false => doc_ref_of(object).map(Some),
+    match doc_ref_of(object) {
+        // An int that is no id. A str that is no key is refused.
+        Err(error)
+            if error.is_instance_of::<PyValueError>(object.py())
+                && !object.is_instance_of::<PyString>() =>
+        {
+            Ok(None)
+        }
+        found => found.map(Some),
     }
 }
 
@@ -181,6 +187,8 @@ fn at_least(least: u64, object: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> 
         Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => {
             Err(unexpected(object, &expected))
         }
+        // More than all.
+        Err(_) if object.gt(least)? => Ok(u64::MAX),
         _ => Err(refused()),
     }
 }

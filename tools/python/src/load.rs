@@ -22,7 +22,7 @@ use crate::error::{Failure, invalid_argument};
 use crate::fingerprinter::part_length;
 use crate::interruptible::{check, pool, run};
 use crate::json::json_objects;
-use crate::numbers::type_name;
+use crate::numbers::{type_name, unexpected};
 use crate::recipe::RecipeArgument;
 use crate::settings::Asked;
 use crate::texts::{
@@ -130,10 +130,24 @@ pub struct FieldNames {
 }
 
 /// The name of the field of the text, or the names of several.
-#[derive(FromPyObject)]
 pub enum TextNames {
     One(String),
     Several(Vec<String>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for TextNames {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let several = |_| object.extract().map(Self::Several);
+        let names = object.extract().map(Self::One).or_else(several);
+        names.map_err(|_: PyErr| {
+            unexpected(
+                &object,
+                "text, the name of a field (str) or a list of names,",
+            )
+        })
+    }
 }
 
 impl Default for TextNames {

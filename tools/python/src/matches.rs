@@ -127,8 +127,8 @@ pub struct Similar {
     pub distance: Option<u32>,
     /// The similarity of the texts.
     pub resemblance: Resemblance,
-    /// "same", "a_in_b" or "b_in_a": a is the text of the query, b the text of this document. None
-    /// if the thresholds alone decided.
+    /// "same", "a_in_b", "b_in_a" or "same_body": a is the text of the query, b the text of this
+    /// document. None if the thresholds alone decided.
     pub verdict: Option<String>,
     /// The words of the query that this document lacks, with their weights in nats.
     pub missing_in_b: Vec<(String, f64)>,

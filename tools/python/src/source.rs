@@ -16,7 +16,7 @@ use crate::interruptible::{call, run};
 use crate::matches::{Match, Similar};
 use crate::shared_database::{HeldSnapshot, SharedDatabase};
 use crate::table::Table;
-use crate::texts::{Content, ContentRef, fingerprints_of};
+use crate::texts::{Content, ContentRef, fingerprints_of, ids_of};
 
 /// The state that a query reads.
 #[derive(Clone)]
@@ -242,7 +242,7 @@ impl Source {
 
     pub fn keys(&self, ids: &Bound<'_, PyAny>) -> PyResult<Vec<Option<String>>> {
         let py = ids.py();
-        let ids = fingerprints_of(ids)?;
+        let ids = ids_of(ids)?;
         run(py, None, || {
             let snapshot = self.get()?;
             let keys = ids.into_iter().map(|id| Ok(snapshot.key(DocId(id))?));

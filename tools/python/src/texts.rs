@@ -9,13 +9,14 @@ use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use pyo3::types::{PyByteArray, PyBytes, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
 use pyo3_arrow::PyChunkedArray;
 use pyo3_arrow::input::AnyArray;
 
+use crate::arguments::id_of;
 use crate::error::invalid_argument;
 use crate::fingerprint::Fingerprint;
-use crate::numbers::{type_name, whole_number};
+use crate::numbers::{type_name, unexpected, whole_number};
 
 /// A text. An error says what was given in its place, and what to do.
 pub struct Text(PyBackedStr);
@@ -307,6 +308,21 @@ pub fn copied<T: Element>(array: &PyReadonlyArray1<'_, T>) -> PyResult<Vec<T>> {
 
 /// Fingerprints from a NumPy or Arrow array of uint64, or from an iterable of fingerprints or ints.
 pub fn fingerprints_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
+    numbers_64(object, "fingerprint", fingerprint_of)
+}
+
+/// Ids from a NumPy or Arrow array of uint64, or from an iterable of ints.
+pub fn ids_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
+    numbers_64(object, "id", id_of)
+}
+
+/// The numbers of an array, or of the items of an iterable. `name` is the name of an item in an
+/// error.
+fn numbers_64(
+    object: &Bound<'_, PyAny>,
+    name: &str,
+    number: fn(&Bound<'_, PyAny>) -> PyResult<u64>,
+) -> PyResult<Vec<u64>> {
     if let Ok(array) = object.extract() {
         return copied(&array);
     }
@@ -327,11 +343,18 @@ pub fn fingerprints_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
             return Err(invalid_argument(py, &message));
         }
     }
+    // The bytes of bytes, and the keys of a dict, are ints too.
+    if is_bytes(object) || object.is_instance_of::<PyDict>() {
+        return Err(unexpected(
+            object,
+            &format!("an array or a list of {name}s"),
+        ));
+    }
     let numbers = object.try_iter()?.enumerate();
     numbers
-        .map(|(index, number)| {
-            let refused = |error| in_record(py, &format!("fingerprint {index}"), error);
-            fingerprint_of(&number?).map_err(refused)
+        .map(|(index, found)| {
+            let refused = |error| in_record(py, &format!("{name} {index}"), error);
+            number(&found?).map_err(refused)
         })
         .collect()
 }

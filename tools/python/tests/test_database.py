@@ -299,6 +299,14 @@ def test_wrong_arguments_are_named(db: simdb.Database) -> None:
     refused(simdb.InvalidArgumentError, "there is no radius -1", lambda db: db.within(FERRY, -1))
     no_fingerprint = "fingerprint 1: a simdb.Fingerprint or an int is expected, not str"
     refused(TypeError, no_fingerprint, lambda db: db.within_batch([1, "a"]))
+    refused(simdb.InvalidArgumentError, "id 1: an id is an int from 0", lambda db: db.keys([1, -1]))
+    for wrong in (b"12", bytearray(b"12"), {1: 2}):
+        refused(TypeError, f"list of fingerprints is expected, not {type(wrong).__name__}", lambda db: db.within_batch(wrong))
+        refused(TypeError, f"list of ids is expected, not {type(wrong).__name__}", lambda db: db.keys(wrong))
+    names = "text, the name of a field (str) or a list of names, is expected, not"
+    for text in (None, 5):
+        refused(TypeError, names, lambda db: db.bulk_load([], text=text))
+        refused(TypeError, names, lambda _: simdb.dedup([], text=text))  # type: ignore[arg-type]
     square = np.zeros((2, 2), dtype=np.uint64)
     refused(simdb.InvalidArgumentError, "not of shape (2, 2)", lambda db: db.within_batch(square))
     refused(simdb.InvalidArgumentError, "is not a time", lambda db: db.insert(1, FERRY, arrival="today"))
@@ -321,7 +329,8 @@ def test_wrong_arguments_are_named(db: simdb.Database) -> None:
     refused(simdb.InvalidArgumentError, "before 1970", lambda db: db.insert(1, FERRY, arrival=-1))
     refused(simdb.InvalidArgumentError, "at most 65535", lambda _: simdb.open("missing.simdb", frames=70_000))
     refused(simdb.InvalidArgumentError, "keeps no keys", lambda db: "a" in db)
-    assert -1 not in db and 2**64 not in db and len(db) == 0
+    assert -1 not in db and 2**64 not in db and np.int64(-5) not in db and len(db) == 0
+    assert db.within(FERRY, limit=2**70) == []
 
 
 def test_damaged_file_is_an_error(path: Path) -> None:

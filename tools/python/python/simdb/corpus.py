@@ -119,8 +119,14 @@ def _check_iterable(dataset: Any) -> None:
 
 
 def _check_fields(text: Any) -> None:
-    """Refuses an empty list of names."""
-    if not isinstance(text, str) and not list(text):
+    """Refuses what is no name, or an empty list of names."""
+    if isinstance(text, str):
+        return
+    if not isinstance(text, Sequence) or not all(isinstance(name, str) for name in text):
+        raise TypeError(
+            f"text, the name of a field (str) or a list of names, is expected, not {type(text).__name__}"
+        )
+    if not text:
         raise InvalidArgumentError("the names of the fields of the text are expected, and there is none")
 
 
