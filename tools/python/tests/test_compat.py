@@ -37,6 +37,13 @@ def test_index_is_used_as_that_of_datasketch() -> None:
             lsh.remove(missing)
     lsh.insert("a", FOX.split())
     assert lsh.query(FOX) == ["a", 7]
+    lsh.insert("b", [word.encode() for word in FOX.split()], check_duplication=False)
+    assert sorted(lsh.query(FOX), key=str) == [7, "a", "b"] and len(lsh) == 3
+    lsh.insert("c", "", check_duplication=False)
+    lsh.remove("c")
+    for threshold in (1.5, -1, float("nan")):
+        with pytest.raises(simdb.InvalidArgumentError, match="a Jaccard index from 0 to 1"):
+            MinHashLSH(threshold)
     with pytest.raises(simdb.InvalidArgumentError, match="1 to 1,024 bytes"):
         lsh.insert("k" * 1025, FOX)
     with pytest.raises(simdb.InvalidArgumentError, match="a string or an integer, not a tuple"):

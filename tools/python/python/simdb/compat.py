@@ -40,6 +40,9 @@ class MinHash:
         return " ".join(self._words)
 
 
+_Text = Union[str, MinHash, Iterable[Union[bytes, str]]]
+
+
 class MinHashLSH:
     """The index of datasketch, in a file, durable, and shared by threads.
 
@@ -69,6 +72,8 @@ class MinHashLSH:
         *,
         path: Optional[Union[str, os.PathLike[str]]] = None,
     ) -> None:
+        if not 0 <= threshold <= 1:
+            raise InvalidArgumentError(f"threshold is a Jaccard index from 0 to 1, which {threshold} is not")
         self.threshold = threshold
         self.num_perm = num_perm
         self._folder: Optional[tempfile.TemporaryDirectory[str]] = None
@@ -77,13 +82,14 @@ class MinHashLSH:
             path = os.path.join(self._folder.name, "lsh.simdb")
         self._db = simdb.open(path, "c", similar=True, keys=True)
 
-    def insert(self, key: Key, minhash: Union[str, MinHash, Iterable[str]], **_ignored: Any) -> None:
-        """Stores a text under a new key: a string, a MinHash of this module, or words."""
-        outcome = self._db.insert(_stored(key), _text_of(minhash))
-        if not outcome.inserted:
+    def insert(self, key: Key, minhash: _Text, check_duplication: bool = True) -> None:
+        """Stores a text under a new key: a string, a MinHash of this module, or words. Without
+        check_duplication, in place of the text with the key if there is one."""
+        store = self._db.insert if check_duplication else self._db.upsert
+        if not store(_stored(key), _text_of(minhash)):
             raise InvalidArgumentError(f"the key {key!r} is stored already; remove it first")
 
-    def query(self, minhash: Union[str, MinHash, Iterable[str]]) -> List[Key]:
+    def query(self, minhash: _Text) -> List[Key]:
         """The keys of the similar texts, the most similar first."""
         # An edit similarity above 1 is not possible, so 1 leaves the decision to the Jaccard index.
         found = self._db.similar(
@@ -139,14 +145,16 @@ def _given(stored: str) -> Key:
     return stored[2:] if stored.startswith(_MARK + _MARK) else int(stored[1:])
 
 
-def _text_of(minhash: Union[str, MinHash, Iterable[str]]) -> str:
+def _text_of(minhash: _Text) -> str:
     if isinstance(minhash, str):
         return minhash
     if isinstance(minhash, MinHash):
         return minhash.text
+    words = MinHash()
     try:
-        return " ".join(minhash)
+        words.update_batch(minhash)
     except TypeError:
         raise InvalidArgumentError(
             f"a text, a list of words or a simdb.compat.MinHash is expected, not a {type(minhash).__name__}"
         ) from None
+    return words.text
