@@ -83,7 +83,7 @@ fn library_error(py: Python<'_>, error: &Error) -> PyErr {
 }
 
 /// Parts of error texts that name functions of the library, each with its replacement in Python.
-const PYTHON_NAMES: [(&str, &str); 8] = [
+const PYTHON_NAMES: [(&str, &str); 7] = [
     ("Builder::salvage", "simdb.salvage"),
     ("Builder::bulk_create", "simdb.bulk_load"),
     ("Database::check", "Database.check"),
@@ -100,7 +100,6 @@ const PYTHON_NAMES: [(&str, &str); 8] = [
         "make the change before or after the load",
     ),
     (", for example in an Arc, or close it", ", or close it"),
-    (" stays open: ", " stays locked: "),
 ];
 
 fn error_text(error: &Error) -> String {

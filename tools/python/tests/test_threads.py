@@ -122,7 +122,7 @@ def test_exception_of_a_block_is_raised_if_the_close_fails(
             len(db)
         ended.set()
         assert query.result().num_rows == 0
-    assert len(unraised) == 1 and "docs.simdb stays locked: 1 of its snapshots are held" in unraised[0]
+    assert len(unraised) == 1 and "docs.simdb are held (1)" in unraised[0]
     db.close()
     with simdb.open(path, "w") as again:
         assert len(again) == len(TEXTS)
