@@ -106,6 +106,9 @@ fn text_of_a_megabyte_is_stored_and_a_longer_body_refused() {
         seen,
         [(Some(1), Some("rejected")), (Some(2), Some("inserted"))]
     );
+    // The last line lacks its line feed.
+    let answers = served.post_lines("/v1/documents", &format!("{{\"id\":4}}\n{longer}"));
+    assert_eq!(answers[1]["error"]["kind"], "too_large", "{answers:?}");
 }
 
 #[test]

@@ -117,7 +117,9 @@ impl LineGroups {
             let end = match found {
                 Some(offset) => self.searched + offset,
                 // The last line may lack its line feed.
-                None if self.is_at_end && !self.rest.is_empty() => self.rest.len(),
+                None if self.is_at_end && (self.is_skipping || !self.rest.is_empty()) => {
+                    self.rest.len()
+                }
                 None => {
                     self.searched = self.rest.len();
                     if self.rest.len() > self.max_line_bytes {
