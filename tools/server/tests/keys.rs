@@ -184,6 +184,50 @@ fn exported_documents_are_inserted_as_they_are() {
 }
 
 #[test]
+fn copies_that_cannot_be_stored_are_refused_alone() {
+    let served = Served::new(&["--no-token", "--keys", "--copies", "9"]);
+    let time = "2026-01-01T00:00:00Z";
+    let copies = |count: u64, document: &str, distance: u64| {
+        let newest = json!([{"document": document, "seen": time, "kind": "duplicate", "distance": distance}]);
+        json!({"count": count, "first_seen": time, "last_seen": time, "newest": newest})
+    };
+    let documents = [
+        json!({"key": "a", "text": FERRY, "copies": copies(1, &"k".repeat(3000), 0)}),
+        json!({"key": "b", "text": FERRY, "copies": copies(1, "", 0)}),
+        json!({"key": "c", "text": FERRY, "copies": copies(0, "x", 0)}),
+        json!({"key": "d", "text": FERRY, "copies": copies(1, "x", 65)}),
+        json!({"key": "e", "text": FERRY, "copies": copies(1, "x", 64)}),
+    ];
+    let rejected = "rejected";
+    let expected = [rejected, rejected, rejected, rejected, "inserted"];
+    let answers = served.post("/v1/documents", &json!(documents)).with(200);
+    let outcomes = answers.as_array().unwrap().iter();
+    let outcomes: Vec<_> = outcomes.map(|answer| &answer["outcome"]).collect();
+    assert_eq!(outcomes, expected, "{answers}");
+    let lines = documents.map(|line| line.to_string() + "\n").concat();
+    let answers = served.post_lines("/v1/documents?mode=upsert", &lines);
+    assert_eq!(answers.len(), 5, "{answers:?}");
+    assert_eq!(answers[4]["outcome"], "replaced");
+}
+
+#[test]
+fn ids_of_copies_stay_ids_when_a_document_is_sent_back() {
+    let served = Served::new(&["--no-token", "--keep-texts", "--copies", "2"]);
+    insert(&served, &json!({"id": 1, "text": FERRY}));
+    insert(&served, &json!({"id": 2, "text": FERRY}));
+    let stored = served.get("/v1/documents/1").with(200);
+    served.post("/v1/documents?mode=upsert", &stored).with(200);
+    assert_eq!(served.get("/v1/documents/1").with(200), stored);
+    // The refused id is known as before.
+    let again = insert(&served, &json!({"id": 2, "text": BUSES}));
+    assert_eq!(again["outcome"], "seen");
+    let mut with_key = stored;
+    with_key["copies"]["newest"][0]["document"] = json!("a key");
+    let refused = served.post("/v1/documents?mode=upsert", &with_key);
+    assert_eq!(refused.kind(), "bad_document");
+}
+
+#[test]
 fn options_of_a_new_database_are_refused_for_another() {
     let served = Served::new(&["--no-token"]);
     served.signal("TERM");

@@ -16,12 +16,14 @@ use axum::response::{IntoResponse, Response};
 use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use simdb::copies::{Copies, SightingKind};
 use simdb::similarity::Likeness;
 use simdb::{
     Change, Decision, DocId, DocRef, Document, Fingerprint, OnExists, OnExtended, Outcome,
     SimilarRule, Within,
 };
 use simdb_tools::formats::jsonl::JsonParts;
+use simdb_tools::formats::named_document;
 use tokio::sync::mpsc;
 
 use crate::api::lines::{Line, LineGroups};
@@ -448,7 +450,10 @@ impl Parser<'_> {
         };
         let fields = forms.of(&parts).map_err(bad)?;
         let database = &self.server.database;
-        let content = fields.content(parts).map_err(bad)?;
+        let mut content = fields.content(parts).map_err(bad)?;
+        if let Some(copies) = &mut content.copies {
+            check_copies(copies, database.settings().keys).map_err(bad)?;
+        }
         let mut document = content
             .into_document(id, database.fingerprinter())
             .map_err(|error| bad(simdb_tools::console::error_text(&error)))?;
@@ -474,6 +479,45 @@ impl Parser<'_> {
         let now = std::time::SystemTime::now().into();
         Ok(retention.check_arrival(document.doc_ref(), arrival, now)?)
     }
+}
+
+/// The most listed copies of a document, and the longest key, that the database reads.
+const MAX_NEWEST: u64 = 1000;
+const MAX_KEY_BYTES: usize = 1024;
+
+/// Refuses copies for which the database would refuse all changes of the request, or which it could
+/// not read again. Reads their names as ids in a database without keys: an id is a string in
+/// answers.
+fn check_copies(copies: &mut Copies, has_keys: bool) -> Result<(), String> {
+    let (newest, most) = (copies.newest.len(), copies.count.min(MAX_NEWEST));
+    if newest as u64 > most {
+        return Err(format!(
+            "field \"copies\": {newest} are listed, and at most {most} are possible"
+        ));
+    }
+    for sighting in &mut copies.newest {
+        if let DocRef::Key(name) = &sighting.document {
+            sighting.document = named_document(name, has_keys)
+                .map_err(|reason| format!("field \"copies\": {reason}"))?;
+        }
+        if let DocRef::Key(key) = &sighting.document
+            && !(1..=MAX_KEY_BYTES).contains(&key.len())
+        {
+            let bytes = key.len();
+            return Err(format!(
+                "field \"copies\": a key has 1 to {MAX_KEY_BYTES} bytes, and this one {bytes}"
+            ));
+        }
+        if let SightingKind::Duplicate { distance } = sighting.kind
+            && distance > Fingerprint::BITS
+        {
+            return Err(format!(
+                "field \"copies\": the distance {distance} is above {}",
+                Fingerprint::BITS
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Answers a stream of lines while it arrives.
