@@ -33,20 +33,31 @@ impl BodyBudget {
         Self(Arc::new(Semaphore::new(bytes.div_ceil(UNIT_BYTES))))
     }
 
-    /// Takes room for `bytes`, which is given back when the permit is dropped.
-    pub fn take(&self, bytes: usize) -> Result<OwnedSemaphorePermit, ApiError> {
-        let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX);
+    /// Makes room for `bytes` in all, which is given back when the permit is dropped.
+    pub fn grow(
+        &self,
+        room: &mut Option<OwnedSemaphorePermit>,
+        bytes: usize,
+    ) -> Result<(), ApiError> {
+        let held = room.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        let units = bytes.div_ceil(UNIT_BYTES).saturating_sub(held);
+        let units = u32::try_from(units).unwrap_or(u32::MAX);
         let taken = Arc::clone(&self.0).try_acquire_many_owned(units);
-        taken.map_err(|_| {
+        let taken = taken.map_err(|_| {
             ApiError::busy("the bodies of all requests take too much memory; try again")
-        })
+        })?;
+        match room {
+            Some(room) => room.merge(taken),
+            None => *room = Some(taken),
+        }
+        Ok(())
     }
 }
 
 /// A whole body. Its bytes count against the budget until it is dropped.
 pub struct WholeBody {
     pub bytes: Vec<u8>,
-    _room: Vec<OwnedSemaphorePermit>,
+    _room: Option<OwnedSemaphorePermit>,
 }
 
 impl WholeBody {
@@ -59,12 +70,12 @@ impl WholeBody {
         }
         let read = async {
             let mut parts = BodyParts(body);
-            let (mut bytes, mut room) = (Vec::new(), Vec::new());
+            let (mut bytes, mut room) = (Vec::new(), None);
             while let Some(part) = parts.next().await? {
                 if bytes.len() + part.len() > max_bytes {
                     return Err(too_large());
                 }
-                room.push(budget.take(part.len())?);
+                budget.grow(&mut room, bytes.len() + part.len())?;
                 bytes.extend_from_slice(&part);
             }
             Ok(Self { bytes, _room: room })

@@ -39,6 +39,8 @@ pub struct LineGroups {
     parts: BodyParts,
     /// The start of the next line.
     rest: Vec<u8>,
+    /// The room of an unfinished line in `rest`.
+    room: Option<OwnedSemaphorePermit>,
     /// Bytes of `rest` that are known to have no line feed.
     searched: usize,
     /// `true` while the bytes of a line that is too long are thrown away.
@@ -55,6 +57,7 @@ impl LineGroups {
         Self {
             parts: BodyParts(body),
             rest: Vec::new(),
+            room: None,
             searched: 0,
             is_skipping: false,
             is_at_end: false,
@@ -125,7 +128,9 @@ impl LineGroups {
                     if self.rest.len() > self.max_line_bytes {
                         self.rest.clear();
                         (self.searched, self.is_skipping) = (0, true);
+                        self.room = None;
                     }
+                    self.budget.grow(&mut self.room, self.rest.len())?;
                     return Ok(None);
                 }
             };
@@ -133,6 +138,7 @@ impl LineGroups {
             bytes.truncate(end);
             self.searched = 0;
             self.number += 1;
+            let mut room = self.room.take();
             let is_too_long =
                 std::mem::take(&mut self.is_skipping) || bytes.len() > self.max_line_bytes;
             if is_too_long {
@@ -147,7 +153,7 @@ impl LineGroups {
             if bytes.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            let room = Some(self.budget.take(bytes.len())?);
+            self.budget.grow(&mut room, bytes.len())?;
             return Ok(Some(Line {
                 number: self.number,
                 bytes: Ok(bytes),
