@@ -88,7 +88,8 @@ pub struct Options {
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "4MiB", help_heading = "Limits")]
     pub max_text: usize,
 
-    /// The longest body of a request, except for NDJSON, whose lines have this limit
+    /// The longest body of a request, except for NDJSON, whose lines have this limit; at most
+    /// --max-bodies
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, default_value = "32MiB", help_heading = "Limits")]
     pub max_body: usize,
 

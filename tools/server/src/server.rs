@@ -83,7 +83,8 @@ impl Server {
             metrics,
             limits: Limits {
                 text_bytes: options.max_text,
-                body_bytes: options.max_body,
+                // A longer body would be refused with 503 each time it is sent again.
+                body_bytes: options.max_body.min(options.max_bodies),
             },
             reviews: reviews.transpose()?,
             history: History::default(),

@@ -114,6 +114,10 @@ fn text_of_a_megabyte_is_stored_and_a_longer_body_refused() {
 #[test]
 fn bodies_beyond_the_memory_of_all_are_refused_with_503() {
     let served = Served::new(&["--no-token", "--max-bodies", "64KiB"]);
+    // A body that can never have room is not asked for again.
+    let longer = json!({"text": "a".repeat(70_000)});
+    let refused = served.post("/v1/query", &longer);
+    assert_eq!((refused.status, &*refused.kind()), (413, "too_large"));
     // A body and a line of a stream that are half sent keep their room.
     for target in [
         "/v1/query",
