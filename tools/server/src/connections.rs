@@ -217,6 +217,8 @@ impl Connections {
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_TIME)
+                // A client that has sent its request may close its side, and reads the answer.
+                .half_close(true)
                 .max_buf_size(HEAD_BYTES)
                 .serve_connection(TokioIo::new(stream), answer);
             let mut connection = pin!(connection);

@@ -281,6 +281,24 @@ fn broken_and_half_closed_connections_leave_nothing_behind() {
 }
 
 #[test]
+fn half_closed_client_reads_the_answer_to_its_whole_request() {
+    let served = Served::new(&["--no-token"]);
+    let body = "{\"id\":1,\"text\":\"one\"}\n";
+    for media_type in ["application/json", "application/x-ndjson"] {
+        let mut stream = served.connect();
+        let head = format!(
+            "POST /v1/documents HTTP/1.1\r\nHost: {}\r\nContent-Type: {media_type}\r\n",
+            served.address
+        );
+        write!(stream, "{head}Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let answered = read_answer(stream);
+        assert_eq!(answered.status, 200, "{answered:?}");
+        assert!(answered.body.contains("\"id\":\"1\""), "{answered:?}");
+    }
+}
+
+#[test]
 fn one_connection_answers_many_requests_in_order() {
     let served = Served::new(&["--no-token"]);
     let mut stream = served.connect();
