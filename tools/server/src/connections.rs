@@ -7,15 +7,17 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use axum::response::Response;
+use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Sleep, sleep, timeout};
@@ -30,6 +32,10 @@ const HEAD_TIME: Duration = Duration::from_secs(30);
 
 /// The longest time in which a client reads nothing of its answer.
 const WRITE_TIME: Duration = Duration::from_secs(30);
+
+/// The longest time, and the most bytes, for which a refused client may go on to send its body.
+const LINGER_TIME: Duration = Duration::from_secs(5);
+const LINGER_BYTES: usize = 256 << 20;
 
 /// The longest head of a request.
 const HEAD_BYTES: usize = 64 << 10;
@@ -200,6 +206,8 @@ impl Connections {
                 .fetch_add(1, Ordering::Relaxed);
             // Beyond this number, a connection is closed without a word.
             if let Ok(place) = Arc::clone(&self.refused).try_acquire_owned() {
+                let lingers = Arc::new(AtomicBool::new(true));
+                let stream = TimedStream::new(stream, lingers, Arc::clone(&self.metrics));
                 tokio::spawn(async move {
                     // A failure means that the client is gone.
                     let _ = timeout(REFUSAL_TIME, refuse(stream)).await;
@@ -211,9 +219,21 @@ impl Connections {
         self.metrics.connections.fetch_add(1, Ordering::Relaxed);
         let counted = CountedConnection(Arc::clone(&self.metrics));
         let (service, mut stop) = (self.service.clone(), self.stop.clone());
-        let stream = TimedStream::new(stream, Arc::clone(&self.metrics));
+        let lingers = Arc::new(AtomicBool::new(false));
+        let stream = TimedStream::new(stream, Arc::clone(&lingers), Arc::clone(&self.metrics));
         tokio::spawn(async move {
-            let answer = service_fn(move |request| service.clone().answer(request));
+            let answer = service_fn(move |request: hyper::Request<Incoming>| {
+                let (service, lingers) = (service.clone(), Arc::clone(&lingers));
+                async move {
+                    let has_body = !request.body().is_end_stream();
+                    let answered = service.answer(request).await;
+                    // A refusal may come before the end of the body.
+                    let is_refused = |answer: &Response| !answer.status().is_success();
+                    let is_refused = answered.as_ref().is_ok_and(is_refused);
+                    lingers.store(has_body && is_refused, Ordering::Relaxed);
+                    answered
+                }
+            });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_TIME)
@@ -235,30 +255,30 @@ impl Connections {
     }
 }
 
-/// Sends the refusal, and reads what the client sends: a socket that is closed with unread bytes
-/// takes the refusal back.
-async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) -> io::Result<()> {
+/// Sends the refusal.
+async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(mut stream: TimedStream<S>) -> io::Result<()> {
     stream.write_all(REFUSAL).await?;
-    stream.shutdown().await?;
-    let mut bytes = [0; 1024];
-    while stream.read(&mut bytes).await? > 0 {}
-    Ok(())
+    stream.shutdown().await
 }
 
 /// A stream that counts its bytes, and that fails if a write makes no progress for [`WRITE_TIME`].
 struct TimedStream<S> {
     stream: S,
-    /// Set while a write waits.
+    /// Set while a write waits, and while the stream lingers.
     deadline: Option<Pin<Box<Sleep>>>,
+    /// `true` if the client may still send when the stream is closed.
+    lingers: Arc<AtomicBool>,
+    lingered_bytes: usize,
     metrics: Arc<Metrics>,
 }
 
 impl<S> TimedStream<S> {
-    fn new(stream: S, metrics: Arc<Metrics>) -> Self {
-        let deadline = None;
+    fn new(stream: S, lingers: Arc<AtomicBool>, metrics: Arc<Metrics>) -> Self {
         Self {
             stream,
-            deadline,
+            deadline: None,
+            lingers,
+            lingered_bytes: 0,
             metrics,
         }
     }
@@ -298,7 +318,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -332,8 +352,27 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
         self.in_time(context, flushed)
     }
 
+    /// Ends the answer, and throws away what the client still sends: a socket that is closed with
+    /// unread bytes takes the answer back.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        let this = &mut *self;
+        ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
+        if !this.lingers.load(Ordering::Relaxed) {
+            return Poll::Ready(Ok(()));
+        }
+        let deadline = this
+            .deadline
+            .get_or_insert_with(|| Box::pin(sleep(LINGER_TIME)));
+        let mut bytes = [0; 8 << 10];
+        while this.lingered_bytes < LINGER_BYTES && deadline.as_mut().poll(context).is_pending() {
+            let mut buffer = ReadBuf::new(&mut bytes);
+            ready!(Pin::new(&mut this.stream).poll_read(context, &mut buffer))?;
+            match buffer.filled().len() {
+                0 => break,
+                read => this.lingered_bytes += read,
+            }
+        }
+        Poll::Ready(Ok(()))
     }
 }
 

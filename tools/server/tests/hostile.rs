@@ -299,6 +299,35 @@ fn half_closed_client_reads_the_answer_to_its_whole_request() {
 }
 
 #[test]
+fn client_that_sends_its_whole_body_first_reads_the_refusal() {
+    let served = Served::new(&[]);
+    let body = vec![b' '; 40 << 20];
+    let token = format!("Bearer {}", served.token.as_ref().unwrap());
+    for (path, authorization, host, status) in [
+        ("/v1/documents", &token[..], &served.address[..], 413),
+        ("/v1/query", &token, &served.address, 413),
+        ("/v1/documents", "Bearer wrong", &served.address, 401),
+        ("/v1/documents", &token, "evil.example", 403),
+        ("/nowhere", &token, &served.address, 404),
+    ] {
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: {authorization}\r\n\
+             Content-Length: {}\r\n\r\n",
+            body.len()
+        );
+        let mut stream = served.connect();
+        stream.write_all(head.as_bytes()).unwrap();
+        // The refusal is sent, and the server has nothing more to read so far.
+        std::thread::sleep(Duration::from_millis(20));
+        stream.write_all(&body).expect("the server reads on");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("the refusal");
+        let expected = format!("HTTP/1.1 {status} ");
+        assert!(text.starts_with(&expected), "{path} {status}: {text}");
+    }
+}
+
+#[test]
 fn one_connection_answers_many_requests_in_order() {
     let served = Served::new(&["--no-token"]);
     let mut stream = served.connect();
