@@ -135,6 +135,12 @@ fn array_is_one_commit_and_refuses_its_bad_documents_only() {
         metric(&metrics, "simdb_refusals_total{kind=\"bad_document\"}"),
         5.0
     );
+    assert_eq!(served.post("/v1/documents", &json!({"id": 8})).status, 400);
+    let metrics = served.get("/metrics").body;
+    assert_eq!(
+        metric(&metrics, "simdb_refusals_total{kind=\"bad_document\"}"),
+        6.0
+    );
 }
 
 #[test]

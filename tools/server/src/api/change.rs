@@ -29,7 +29,7 @@ use tokio::sync::mpsc;
 use crate::api::lines::{Line, LineGroups};
 use crate::api::name::NameQuery;
 use crate::body::{StreamedBody, WholeBody};
-use crate::error::{ApiError, json_response};
+use crate::error::{ApiError, RefusalKind, json_response};
 use crate::server::Server;
 use crate::together::submit_together;
 use crate::wire::{ChangeAnswer, WireId, WireOutcome};
@@ -213,7 +213,12 @@ pub async fn change(
         Some(ChangeAnswer {
             outcome: WireOutcome::Rejected { error },
             ..
-        }) => Err(error),
+        }) => {
+            let mut response = error.into_response();
+            // The refusal is counted, as each refusal of a list is.
+            response.extensions_mut().remove::<RefusalKind>();
+            Ok(response)
+        }
         Some(answer) => Ok(json_response(&answer)),
         None => Err(ApiError::internal("a change has no outcome")),
     }
