@@ -36,6 +36,8 @@ fn name_is_a_key_in_a_database_with_keys_and_an_id_in_another() {
         "document \"1\" is not stored"
     );
     assert_eq!(served.get("/v1/documents/a/b").kind(), "no_address");
+    assert_eq!(served.get("/v1/documents/%FF").kind(), "bad_request");
+    assert_eq!(served.delete("/v1/documents/%FF").kind(), "bad_request");
     assert_eq!(served.get("/v1/documents/a?by=id").status, 400);
     assert_eq!(served.get("/v1/documents/2?by=text").status, 400);
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::rejection::QueryRejection;
+use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ const PAGE_TEXT_BYTES: usize = 8 << 20;
 
 pub async fn get(
     State(server): State<Arc<Server>>,
-    Path(name): Path<String>,
+    name: Result<Path<String>, PathRejection>,
     query: Result<Query<NameQuery>, QueryRejection>,
 ) -> Result<Response, ApiError> {
     let Query(query) = query.map_err(|error| ApiError::bad_request(error.body_text()))?;

@@ -3,6 +3,8 @@
 //! The database decides which of the two a name is, and not the name: in a database with keys a
 //! name is a key, even if the name is digits. `?by=id` and `?by=key` say so otherwise.
 
+use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
 use serde::Deserialize;
 use simdb::{DocId, DocRef, Snapshot};
 use simdb_tools::formats::named_document;
@@ -25,7 +27,13 @@ enum NamedBy {
 
 impl NameQuery {
     /// The document of a name in an address.
-    pub fn document(&self, server: &Server, name: String) -> Result<DocRef, ApiError> {
+    pub fn document(
+        &self,
+        server: &Server,
+        name: Result<Path<String>, PathRejection>,
+    ) -> Result<DocRef, ApiError> {
+        // The bytes of a name may be no UTF-8.
+        let Path(name) = name.map_err(|error| ApiError::bad_request(error.body_text()))?;
         let is_key = match self.by {
             Some(by) => matches!(by, NamedBy::Key),
             None => server.database.settings().keys,
