@@ -8,7 +8,8 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Query, Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{self, Next};
@@ -164,7 +165,8 @@ async fn guarded<F: Future<Output = Response>>(
     let is_page = index.is_some_and(|index| ROUTES[index].is_page());
     let checked = server
         .access
-        .check(request.method(), request.headers(), right);
+        .check(request.method(), request.headers(), right)
+        .and_then(|()| check_encoding(request.headers()));
     let link = if is_page {
         token_link(server, &request)
     } else {
@@ -188,6 +190,20 @@ async fn guarded<F: Future<Output = Response>>(
         .answered(index, response.status().as_u16(), start.elapsed());
     protect(response.headers_mut());
     response
+}
+
+/// Refuses a compressed body, which would be read as a damaged document.
+fn check_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
+    match headers.get(CONTENT_ENCODING) {
+        Some(encoding) if !encoding.as_bytes().eq_ignore_ascii_case(b"identity") => {
+            Err(ApiError::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "encoding",
+                "the body has a Content-Encoding; send the body uncompressed",
+            ))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The answer to the link of the page with a token of the server, if the request is that link.

@@ -51,6 +51,16 @@ fn malformed_requests_are_refused_and_the_server_lives() {
             .status,
         400
     );
+    let compressed = served.send(
+        "POST",
+        "/v1/documents",
+        &[("Content-Encoding", "gzip")],
+        b"\x1f\x8b",
+    );
+    assert_eq!((compressed.status, &*compressed.kind()), (415, "encoding"));
+    let plain = [("Content-Encoding", "identity")];
+    let answered = served.send("POST", "/v1/query", &plain, b"{\"text\":\"a\"}");
+    assert_eq!(answered.status, 200);
     assert_eq!(served.send_plainly("GET", "/nowhere", &[], b"").status, 404);
     assert_eq!(
         served
