@@ -23,7 +23,7 @@ pub struct DocumentForms {
 
 impl DocumentForms {
     /// The documents of a database with these settings.
-    pub fn new(max_text_bytes: usize, settings: &Settings) -> Self {
+    pub fn new(settings: &Settings) -> Self {
         let named = |is_kept: bool, name: &str| is_kept.then(|| name.to_owned());
         let mut unkept = vec![
             (settings.keys, ("key", "--keys")),
@@ -49,7 +49,8 @@ impl DocumentForms {
                 or_now: true,
                 ..TimeRules::default()
             },
-            max_text_bytes,
+            // A longer text is refused when it is read, as the text of a query is.
+            max_text_bytes: usize::MAX,
             ..DocumentFields::default()
         };
         // The key is read before the content, so that a refusal of the content names the document.

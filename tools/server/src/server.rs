@@ -67,7 +67,7 @@ impl Server {
         stop: watch::Receiver<bool>,
     ) -> Result<Self> {
         let threads = threads();
-        let forms = DocumentForms::new(options.max_text, database.settings());
+        let forms = DocumentForms::new(database.settings());
         let reviews = options
             .review
             .as_ref()

@@ -90,7 +90,7 @@ fn text_of_a_megabyte_is_stored_and_a_longer_body_refused() {
     let refused = served.post("/v1/documents", &long);
     assert_eq!(
         (refused.status, refused.kind()),
-        (400, "bad_document".to_owned())
+        (413, "too_large".to_owned())
     );
     let longer = json!({"id": 2, "text": "a".repeat(4 << 20)}).to_string();
     assert_eq!(

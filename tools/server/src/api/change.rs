@@ -28,6 +28,7 @@ use tokio::sync::mpsc;
 
 use crate::api::lines::{Line, LineGroups};
 use crate::api::name::NameQuery;
+use crate::api::query::check_text;
 use crate::body::{StreamedBody, WholeBody};
 use crate::error::{ApiError, RefusalKind, json_response};
 use crate::server::Server;
@@ -456,6 +457,9 @@ impl Parser<'_> {
         let fields = forms.of(&parts).map_err(bad)?;
         let database = &self.server.database;
         let mut content = fields.content(parts).map_err(bad)?;
+        if let Some(text) = &content.text {
+            check_text(self.server, text)?;
+        }
         if let Some(copies) = &mut content.copies {
             check_copies(copies, database.settings().keys).map_err(bad)?;
         }

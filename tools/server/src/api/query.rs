@@ -195,7 +195,7 @@ pub fn check_text(server: &Server, text: &str) -> Result<(), ApiError> {
     let most = server.limits.text_bytes;
     match text.len() > most {
         true => Err(ApiError::too_large(format!(
-            "the text has more than {most} bytes"
+            "the text has more than {most} bytes, the limit of --max-text"
         ))),
         false => Ok(()),
     }
