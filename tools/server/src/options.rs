@@ -1,6 +1,6 @@
 //! The command line of `simdb-serve`.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -140,6 +140,10 @@ fn parse_bytes(text: &str) -> Result<usize, String> {
 
 const MAX_BYTES: usize = 64 << 30;
 
+/// The longest path that a client can connect to. The server binds a shorter path and renames it,
+/// so it would not notice.
+const MAX_SOCKET_PATH_BYTES: usize = 107;
+
 /// The address of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListenAddress {
@@ -154,6 +158,11 @@ impl FromStr for ListenAddress {
         if let Some(path) = text.strip_prefix("unix:") {
             return match path {
                 "" => Err("the path of the socket is empty; write unix:PATH".to_owned()),
+                path if path.len() > MAX_SOCKET_PATH_BYTES => Err(format!(
+                    "the path of the socket has {} bytes, and the system takes at most \
+                     {MAX_SOCKET_PATH_BYTES}; choose a shorter path",
+                    path.len()
+                )),
                 path => Ok(Self::Unix(path.into())),
             };
         }
@@ -191,6 +200,19 @@ impl Options {
             ensure!(
                 self.token_file.is_some(),
                 "other machines reach this address: name the file of a token with --token-file"
+            );
+        }
+        for host in &self.host {
+            ensure!(
+                host.parse::<IpAddr>().is_ok() || !host.contains([':', '/']),
+                "--host {host} is no plain host name; leave out the scheme and the port"
+            );
+        }
+        if let Some(folder) = &self.backups {
+            ensure!(
+                folder.is_dir(),
+                "--backups {}: there is no such folder; create it",
+                folder.display()
             );
         }
         ensure!(

@@ -115,9 +115,10 @@ fn token_of_a_file_is_not_printed_and_read_only_token_cannot_write() {
 }
 
 #[test]
-fn options_that_open_the_server_to_others_are_refused() {
+fn options_that_cannot_work_or_open_the_server_to_others_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("short"), "secret").unwrap();
+    let long_socket = &format!("unix:{}", "s".repeat(108))[..];
     for (options, said) in [
         (&["--listen", "0.0.0.0:0"][..], "--token-file"),
         (&["--listen", "0.0.0.0:0", "--no-token"], "loopback"),
@@ -125,6 +126,9 @@ fn options_that_open_the_server_to_others_are_refused() {
         (&["--token-file", "missing"], "cannot read the token"),
         (&["--listen", "nowhere"], "is not an address"),
         (&["--listen", "unix:short"], "is no socket"),
+        (&["--listen", long_socket], "at most 107"),
+        (&["--host", "simdb.example.org:443"], "the port"),
+        (&["--backups", "missing"], "no such folder"),
     ] {
         let mut command = program();
         command
