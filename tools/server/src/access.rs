@@ -38,7 +38,7 @@ enum HostRule {
     Any,
     /// `localhost`, the IP addresses of this machine, and these names.
     Loopback(Vec<String>),
-    /// Each IP address, and these names.
+    /// `localhost`, each IP address, and these names.
     Named(Vec<String>),
 }
 
@@ -89,15 +89,15 @@ impl Access {
         let host = headers.get(HOST).and_then(|host| host.to_str().ok());
         let name = host.map(|host| name_of(host).to_lowercase());
         let is_named = |names: &[String]| name.as_ref().is_some_and(|name| names.contains(name));
+        let is_localhost = name.as_deref() == Some("localhost");
         let ip = name.as_ref().and_then(|name| name.parse::<IpAddr>().ok());
         let is_known = match &self.hosts {
             HostRule::Any => true,
             HostRule::Loopback(names) => {
-                name.as_deref() == Some("localhost")
-                    || ip.is_some_and(|ip| ip.is_loopback())
-                    || is_named(names)
+                is_localhost || ip.is_some_and(|ip| ip.is_loopback()) || is_named(names)
             }
-            HostRule::Named(names) => ip.is_some() || is_named(names),
+            // No other site can rebind `localhost`.
+            HostRule::Named(names) => is_localhost || ip.is_some() || is_named(names),
         };
         match is_known {
             true => Ok(()),
@@ -278,7 +278,9 @@ mod tests {
         }
         assert_eq!(kind(&loopback, &[], Right::Open), "foreign_host");
         let named = access(HostRule::Named(Vec::new()));
-        assert_eq!(kind(&named, &[("host", "192.0.2.1:7700")], Right::Open), "");
+        for host in ["192.0.2.1:7700", "localhost:7700"] {
+            assert_eq!(kind(&named, &[("host", host)], Right::Open), "", "{host}");
+        }
         assert_eq!(
             kind(&named, &[("host", "evil.example")], Right::Open),
             "foreign_host"
