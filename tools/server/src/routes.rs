@@ -209,11 +209,14 @@ fn check_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
 /// The answer to the link of the page with a token of the server, if the request is that link.
 fn token_link(server: &Server, request: &Request) -> Option<Response> {
     let (method, headers) = (request.method(), request.headers());
-    let mut fields = request.uri().query()?.split('&');
-    let token = fields.find_map(|field| field.strip_prefix("token="))?;
+    let query = request.uri().query()?;
+    let fields: Vec<(String, String)> = serde_urlencoded::from_str(query).ok()?;
+    let token = fields.iter().find(|(name, _)| name == "token");
+    // A token has no blanks: a link that was written by hand has its `+` as it is.
+    let token = token?.1.replace(' ', "+");
     // The host is checked: a page of another site learns nothing, and sets no cookie.
     server.access.check(method, headers, Right::Open).ok()?;
-    let token = server.access.known(token)?;
+    let token = server.access.known(&token)?;
     Some(page::keep_token(
         headers,
         &server.access.cookie,

@@ -86,14 +86,22 @@ fn answers_forbid_caches_frames_and_foreign_pages() {
 #[test]
 fn token_of_a_file_is_not_printed_and_read_only_token_cannot_write() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("token"), "a-token-with-all-rights\n").unwrap();
+    std::fs::write(folder.path().join("token"), "a+token/with=all-rights\n").unwrap();
     std::fs::write(folder.path().join("reader"), "a-token-for-queries-only").unwrap();
     let files = ["--token-file", "token", "--read-only-token-file", "reader"];
     let options = [&["--listen", "127.0.0.1:0", "--create"][..], &files].concat();
     let served = Served::start(folder, &options);
     assert_eq!(served.token, None);
-    let all = [("Authorization", "Bearer a-token-with-all-rights")];
+    let all = [("Authorization", "Bearer a+token/with=all-rights")];
     let reader = [("Authorization", "Bearer a-token-for-queries-only")];
+    // As a form sends it, and as it is.
+    for link in [
+        "/?token=a%2Btoken%2Fwith%3Dall-rights",
+        "/?token=a+token/with=all-rights",
+    ] {
+        let opened = served.send_plainly("GET", link, &[], b"");
+        assert!(opened.head.contains("simdb_token_"), "{link}: {opened:?}");
+    }
     let body = br#"{"id":1,"text":"The ferry to the islands was cancelled due to heavy fog."}"#;
     served.send("POST", "/v1/documents", &all, body).with(200);
     served
