@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use simdb::containment::{Containment, Verdict, Weights};
 use simdb::similarity::Resemblance;
 use simdb::{Database, Decision, DocId, Normaliser, Snapshot};
+use simdb_tools::console::note;
 
 use crate::error::ApiError;
 
@@ -29,6 +30,9 @@ pub enum Answer {
     Different,
     Unsure,
 }
+
+/// The start of each line: a last line without its end is removed if it is ours.
+const LINE_START: &[u8] = br#"{"set":"review","#;
 
 /// A line of the file.
 #[derive(Clone, Serialize, Deserialize)]
@@ -124,10 +128,34 @@ impl Reviews {
             .with_context(failed)?;
         let mut state = ReviewState::default();
         let mut reader = BufReader::new(&file);
-        let mut text = String::new();
-        while reader.read_line(&mut text).with_context(failed)? > 0 {
-            let line: ReviewLine = serde_json::from_str(&text).with_context(failed)?;
-            state.push(line, text.len() as u64);
+        let mut text = Vec::new();
+        while reader.read_until(b'\n', &mut text).with_context(failed)? > 0 {
+            let number = state.lines.len() + 1;
+            let has_end = text.ends_with(b"\n");
+            let is_own = text.starts_with(LINE_START) || LINE_START.starts_with(&text);
+            match serde_json::from_slice::<ReviewLine>(&text) {
+                Ok(line) => {
+                    if !has_end {
+                        // The next answer is a line of its own.
+                        (&file).write_all(b"\n").with_context(failed)?;
+                        text.push(b'\n');
+                    }
+                    state.push(line, text.len() as u64);
+                }
+                Err(_) if !has_end && is_own => {
+                    note(format_args!(
+                        "warning: line {number} of {} is cut short, by a crash or a full disk; it is removed, \
+                         and its pair is asked for again",
+                        path.display()
+                    ));
+                    file.set_len(state.len_bytes).with_context(failed)?;
+                }
+                Err(error) => {
+                    return Err(error)
+                        .with_context(|| format!("line {number} is no answer"))
+                        .with_context(failed);
+                }
+            }
             text.clear();
         }
         state.file = Some(file);

@@ -44,7 +44,6 @@ async fn serve_database(options: &Options, output: &mut Output) -> Result<()> {
     // Loads the dictionary before the first request.
     tokio::task::block_in_place(|| _ = database.fingerprinter());
     let access = Access::new(options, &address)?;
-    announce(options, &address, &access, output)?;
     let (stop_in, stop) = watch::channel(false);
     stop_at_signals(stop_in)?;
     let routes = ROUTES.iter().map(|route| (route.method, route.path));
@@ -56,6 +55,8 @@ async fn serve_database(options: &Options, output: &mut Output) -> Result<()> {
         Arc::clone(&metrics),
         stop.clone(),
     )?;
+    // When nothing is left that can fail.
+    announce(options, &address, &server.access, output)?;
     let server = Arc::new(server);
     tokio::spawn(record_history(Arc::clone(&server)));
     serve(

@@ -1,5 +1,7 @@
 //! The page without a browser: tokens, languages, escapes, and what each section shows.
 
+use std::io::{BufRead, BufReader};
+
 use serde_json::{Value, json};
 
 use crate::common::{Answered, Served};
@@ -262,9 +264,45 @@ fn answers_of_a_review_are_lines_of_a_file_and_can_be_taken_back() {
     for form in ["", "answer=maybe", "answer=yes&a=x&b=1"] {
         assert_eq!(post_form(&served, "/review", form).status, 400, "{form}");
     }
-    // The answers are there after a restart.
+    // The answers are there after a restart. A last line may lack its line feed, or be cut by a
+    // crash, within a character.
     served.signal("TERM");
     let (_, _, folder) = served.wait();
+    let path = folder.path().join("review.jsonl");
+    let whole = std::fs::read(&path).unwrap();
+    let cut = br#"{"set":"review","a_id":"1","b_id":"2","a":"#;
+    let other = b"a file of another kind";
+    for (end, is_started) in [(&cut[..], true), (&cut[..3], true), (&other[..], false)] {
+        std::fs::write(&path, [&whole[..], end].concat()).unwrap();
+        let mut command = crate::common::program();
+        command
+            .args(["a.simdb", "--listen", "unix:s", "--review", "review.jsonl"])
+            .current_dir(folder.path());
+        let said = if is_started {
+            command.stdout(std::process::Stdio::piped());
+            command.stderr(std::process::Stdio::piped());
+            let mut started = command.spawn().unwrap();
+            // The address is printed when the server answers.
+            let mut line = String::new();
+            let stdout = started.stdout.take().unwrap();
+            BufReader::new(stdout).read_line(&mut line).unwrap();
+            assert!(line.contains("is served at"), "{line}");
+            started.kill().unwrap();
+            started.wait_with_output().unwrap()
+        } else {
+            let ended = command.output().unwrap();
+            assert!(
+                ended.stdout.is_empty(),
+                "announced, and not served: {ended:?}"
+            );
+            ended
+        };
+        let said = String::from_utf8_lossy(&said.stderr).into_owned();
+        assert!(said.contains("line 4"), "{said}");
+        let left = if is_started { 0 } else { end.len() };
+        assert_eq!(std::fs::read(&path).unwrap().len(), whole.len() + left);
+    }
+    std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
     let options = [
         "--listen",
         "127.0.0.1:0",
@@ -274,6 +312,7 @@ fn answers_of_a_review_are_lines_of_a_file_and_can_be_taken_back() {
     ];
     let served = Served::start(folder, &options);
     assert!(shown(&served, "/review").contains("<strong>3</strong> answers"));
+    assert_eq!(std::fs::read(served.file("review.jsonl")).unwrap(), whole);
 }
 
 #[test]
