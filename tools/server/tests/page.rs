@@ -330,6 +330,48 @@ fn health_of_a_database_in_tables_has_plots() {
 }
 
 #[test]
+fn health_examines_documents_that_are_in_the_journal() {
+    let served = with_ferries(&[]);
+    let page = shown(&served, "/health");
+    assert!(page.contains("3 documents were examined"), "{page}");
+    assert!(page.contains("Nothing needs attention."), "{page}");
+    insert_one(&served, 4);
+    assert_eq!(served.get("/v1/doctor").with(200)["documents"], 4);
+    // A server that only reads merges nothing, and says so.
+    insert_one(&served, 5);
+    served.signal("KILL");
+    let (_, _, folder) = served.wait();
+    let options = ["--listen", "127.0.0.1:0", "--no-token", "--read-only"];
+    let served = Served::start(folder, &options);
+    let page = shown(&served, "/health");
+    assert!(page.contains("1 changes are in the journal only"), "{page}");
+    assert!(page.contains("among the examined documents"), "{page}");
+}
+
+fn insert_one(served: &Served, id: u64) {
+    let body = json!({"id": id, "text": format!("The text of document {id} of the journal.")});
+    served.post("/v1/documents", &body).with(200);
+}
+
+#[test]
+fn health_of_a_busy_server_is_a_whole_page_with_the_reason() {
+    let served = with_ferries(&[]);
+    let shown = std::thread::scope(|scope| {
+        let pages = (0..64).map(|_| scope.spawn(|| shown(&served, "/health")));
+        let pages: Vec<_> = pages.collect();
+        let shown = pages.into_iter().map(|page| page.join().unwrap());
+        shown.collect::<Vec<_>>()
+    });
+    for page in shown {
+        let is_refused = page.contains("the server is busy; try again");
+        assert!(
+            is_refused || page.contains("3 documents were examined"),
+            "{page}"
+        );
+    }
+}
+
+#[test]
 fn copies_are_counted_and_plotted() {
     let served = Served::new(&["--no-token", "--copies", "2"]);
     assert!(shown(&served, "/copies").contains("No document was repeated"));

@@ -127,9 +127,16 @@ pub async fn doctor(
     options: ReportQuery,
 ) -> Result<Response, ApiError> {
     let shared = Arc::clone(&server);
-    let examine = move || Examination::new(&shared.database.snapshot()?);
-    let examination = server.reports.run(examine).await?.map_err(of_report)?;
+    let examination = server.reports.run(move || examine(&shared)).await??;
     report(options, || examination.json(), || examination.text())
+}
+
+/// Examines the database. Merges the journal before, which is not examined.
+pub fn examine(server: &Server) -> Result<Examination, ApiError> {
+    if !server.is_read_only && !server.database.settings().frozen {
+        server.database.merge()?;
+    }
+    Examination::new(&server.database.snapshot()?).map_err(of_report)
 }
 
 /// The error of a report, which is an error of the library.

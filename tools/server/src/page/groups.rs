@@ -19,7 +19,7 @@ use simdb::{DocId, DocRef, Document, Snapshot};
 use simdb_tools::console::grouped;
 
 use super::marks::{marked, plain};
-use super::{Section, StreamedPage, Words, page, parts, refusal};
+use super::{Section, StreamedPage, Words, finish, page, parts};
 use crate::error::ApiError;
 use crate::server::Server;
 
@@ -87,13 +87,7 @@ pub async fn groups(
             move || show(&shared, words, kind, query.radius(), &streamed)
         };
         let shown = server.reports.run(work).await.and_then(|shown| shown);
-        let shown = shown.unwrap_or_else(|error| refusal(words, &error));
-        // Sending may block.
-        drop(tokio::task::spawn_blocking(move || {
-            if let Ok(streamed) = Arc::try_unwrap(streamed) {
-                streamed.finish(&shown);
-            }
-        }));
+        finish(streamed, words, shown);
     });
     response
 }

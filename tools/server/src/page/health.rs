@@ -9,10 +9,10 @@ use maud::{Markup, html};
 use serde_json::Value;
 use simdb::DocId;
 use simdb_tools::console::{grouped, size};
-use simdb_tools::reports::Examination;
 
 use super::parts::{bar_plot, line_plot};
-use super::{Section, StreamedPage, Words, refusal};
+use super::{Section, StreamedPage, Words, finish};
+use crate::api::operations::examine;
 use crate::error::ApiError;
 use crate::history::Moment;
 use crate::server::Server;
@@ -23,13 +23,16 @@ pub async fn health(State(server): State<Arc<Server>>, headers: HeaderMap) -> Re
     let (streamed, response) = StreamedPage::start(words, Section::Health, start);
     tokio::spawn(async move {
         let shared = Arc::clone(&server);
-        let work = move || {
-            streamed.send(&html! { p.progress role="status" { (words.examining) "…" } });
-            let shown = examined(&shared, words).unwrap_or_else(|error| refusal(words, &error));
-            streamed.finish(&shown);
+        let streamed = Arc::new(streamed);
+        let work = {
+            let streamed = Arc::clone(&streamed);
+            move || {
+                streamed.send(&html! { p.progress role="status" { (words.examining) "…" } });
+                examined(&shared, words)
+            }
         };
-        // A server that is busy with other reports ends the page here.
-        drop(server.reports.run(work).await);
+        let shown = server.reports.run(work).await.and_then(|shown| shown);
+        finish(streamed, words, shown);
     });
     response
 }
@@ -53,16 +56,15 @@ fn last_hour(words: &Words, moments: &[Moment]) -> Markup {
 }
 
 fn examined(server: &Server, words: &Words) -> Result<Markup, ApiError> {
-    let snapshot = server.database.snapshot()?;
-    let examination = Examination::new(&snapshot);
-    let examination = examination.map_err(|error| ApiError::internal(format!("{error:#}")))?;
+    let examination = examine(server)?;
     let bytes = std::fs::metadata(server.database.path()).map_or(0, |metadata| metadata.len());
     Ok(html! {
         div.results { (diagnosis(words, &examination.json(), bytes)) }
     })
 }
 
-/// The diagnosis of a database, as [`Examination::json`] gives it.
+/// The diagnosis of a database, as
+/// [`Examination::json`](simdb_tools::reports::Examination::json) gives it.
 pub fn diagnosis(words: &Words, report: &Value, file_bytes: u64) -> Markup {
     let unmerged = report["unmerged_changes"].as_u64().unwrap_or(0);
     let findings = report["findings"]
@@ -76,7 +78,9 @@ pub fn diagnosis(words: &Words, report: &Value, file_bytes: u64) -> Markup {
             (size(file_bytes))
         }
         @if unmerged > 0 { p.note { (grouped(unmerged)) " " (words.not_merged_note) } }
-        @if findings.is_empty() { p { (words.sound) } }
+        @if findings.is_empty() {
+            p { (if unmerged > 0 { words.sound_so_far } else { words.sound }) }
+        }
         @for finding in findings {
             article {
                 p { strong { (text(&finding["finding"])) } ": " (text(&finding["says"])) }

@@ -19,6 +19,8 @@ pub mod review;
 pub mod search;
 mod words;
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -180,6 +182,17 @@ impl StreamedPage {
             let _ = self.parts.blocking_send(self.rest.into_bytes());
         }
     }
+}
+
+/// Sends the end of a page: a result, or its refusal, also by a server that is busy.
+fn finish(page: Arc<StreamedPage>, words: &'static Words, shown: Result<Markup, ApiError>) {
+    let shown = shown.unwrap_or_else(|error| refusal(words, &error));
+    // Sending may block.
+    drop(tokio::task::spawn_blocking(move || {
+        if let Ok(page) = Arc::try_unwrap(page) {
+            page.finish(&shown);
+        }
+    }));
 }
 
 /// A file that is a part of the program.

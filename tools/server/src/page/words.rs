@@ -123,6 +123,7 @@ words! {
     not_removable: "keep both" / "都保留",
     findings: "Findings" / "发现",
     sound: "Nothing needs attention." / "一切正常。",
+    sound_so_far: "Nothing needs attention among the examined documents." / "已诊断的文档一切正常。",
     unmerged: "Changes that are not in the tables yet" / "尚未并入表的更改",
     growth: "Documents" / "文档数",
     latency: "Milliseconds to a commit, on average" / "提交耗时（毫秒，平均）",
