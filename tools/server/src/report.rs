@@ -8,7 +8,6 @@ use clap::{Parser, ValueEnum};
 use maud::html;
 use simdb::Database;
 use simdb_tools::console::file::OutputFile;
-use simdb_tools::console::grouped;
 use simdb_tools::console::interrupt::Interrupt;
 use simdb_tools::console::logger::Verbosity;
 use simdb_tools::console::paths::{OutputPaths, Overwrite, refuse_special};
@@ -120,7 +119,7 @@ impl ReportOptions {
             h2 { (words.groups) }
             (groups)
             h2 { (words.browse) }
-            p.note { (grouped(snapshot.stored_len())) " " (words.documents) ", " (words.by_id) }
+            p.note { (parts::counted(snapshot.stored_len(), words.members)) ", " (words.by_id) }
             @for document in &documents { (parts::document(words, document)) }
         };
         Ok(standalone(words, words.report, &body))

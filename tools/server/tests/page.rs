@@ -193,7 +193,7 @@ fn text_of_a_megabyte_is_searched_and_cut() {
 fn groups_have_their_keeper_and_marked_members() {
     let served = with_ferries(&[]);
     let page = shown(&served, "/groups?kind=words");
-    assert!(page.contains("1 groups, 2 documents"), "{page}");
+    assert!(page.contains("1 group, 2 documents"), "{page}");
     // The longer text is kept, and the other lacks its last sentence.
     assert!(
         page.contains("Kept</span> <a href=\"/search?by=id&amp;q=3\">3</a>"),
@@ -344,7 +344,7 @@ fn health_examines_documents_that_are_in_the_journal() {
     let options = ["--listen", "127.0.0.1:0", "--no-token", "--read-only"];
     let served = Served::start(folder, &options);
     let page = shown(&served, "/health");
-    assert!(page.contains("1 changes are in the journal only"), "{page}");
+    assert!(page.contains("1 change is in the journal only"), "{page}");
     assert!(page.contains("among the examined documents"), "{page}");
 }
 

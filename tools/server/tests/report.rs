@@ -42,7 +42,7 @@ fn report_is_one_file_that_loads_nothing() {
     let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
     for part in [
         "3 documents were examined",
-        "1 groups, 2 documents",
+        "1 group, 2 documents",
         "<svg",
         "<style>",
         "&lt;script&gt;",

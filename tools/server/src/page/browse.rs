@@ -8,7 +8,6 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
-use simdb_tools::console::grouped;
 use simdb_tools::formats::id_of_digits;
 
 use super::{Section, Words, page, parts};
@@ -51,7 +50,7 @@ fn show(server: &Server, words: &Words, query: &BrowseQuery) -> Result<Markup, A
     let (documents, next) = page_of(&snapshot, from, Order::Descending, SHOWN)?;
     Ok(html! {
         h1 { (words.browse) }
-        p.note { (grouped(snapshot.stored_len())) " " (words.documents) ", " (words.by_id) }
+        p.note { (parts::counted(snapshot.stored_len(), words.members)) ", " (words.by_id) }
         @if documents.is_empty() { p { (words.no_documents) } }
         @for document in &documents {
             (parts::document(words, document))

@@ -80,7 +80,7 @@ fn show(words: &Words, hours: u64, documents: &[Document]) -> Markup {
 fn story(words: &Words, document: &Document, copies: &Copies) -> Markup {
     html! {
         article.group {
-            h2 { (parts::copies_counted(words, copies.count)) }
+            h2 { (parts::counted(copies.count, words.copies_of_document)) }
             p.head {
                 (parts::link(&document.doc_ref()))
                 @if let Some(scope) = &document.scope { " " span.word { bdi { (scope) } } }
@@ -118,7 +118,7 @@ fn show_sighting(words: &Words, sighting: &Sighting) -> Markup {
             }
             " " span.note {
                 @match sighting.kind {
-                    SightingKind::Duplicate { distance } => { (distance) " " (words.bits_differ) },
+                    SightingKind::Duplicate { distance } => { (parts::counted(distance.into(), words.bits_differ)) },
                     SightingKind::Same => { (words.same) },
                     SightingKind::AInB => { (words.a_in_b) },
                     SightingKind::SameBody => { (words.same_body) },
@@ -149,7 +149,7 @@ fn show_sources(words: &Words, copies: &Copies) -> Markup {
                     span.word { bdi { (host) } " " small { (grouped(*count)) } } " "
                 }
                 @if sources.len() > SOURCES_SHOWN {
-                    span.note { (sources.len() - SOURCES_SHOWN) " " (words.other_sources) }
+                    span.note { (parts::counted((sources.len() - SOURCES_SHOWN) as u64, words.other_sources)) }
                 }
             }
         }

@@ -16,7 +16,6 @@ use simdb::clusters::{Clustering, ClustersEvent, Keep};
 use simdb::join::SimilarJoin;
 use simdb::progress::Progress;
 use simdb::{DocId, DocRef, Document, Snapshot};
-use simdb_tools::console::grouped;
 
 use super::marks::{marked, plain};
 use super::{Section, StreamedPage, Words, finish, page, parts};
@@ -195,8 +194,8 @@ impl Largest {
             div.results {
                 @if shown.is_empty() { p { (words.no_groups) } } @else {
                     p.note {
-                        (grouped(self.count)) " " (words.all_groups) " " (grouped(self.documents)) " "
-                        (words.documents) "; " (words.shown)
+                        (parts::counted(self.count, words.all_groups)) " "
+                        (parts::counted(self.documents, words.members)) "; " (words.shown)
                     }
                 }
                 @for group in &shown { (group) }
@@ -224,7 +223,7 @@ fn show_group(
     let left_out = group.documents.saturating_sub(1 + members.len());
     Ok(html! {
         article.group {
-            h2 { (grouped(group.documents as u64)) " " (words.members) }
+            h2 { (parts::counted(group.documents as u64, words.members)) }
             p.head { span.badge.yes { (words.keeper) } " " (named(keeper.as_ref(), group.keeper.0)) }
             @if let Some(text) = text { p.text dir="auto" { (plain(words, text)) } }
             ul {
@@ -232,7 +231,7 @@ fn show_group(
                     li {
                         (parts::link(&member.doc_ref())) " "
                         @if let Some(keeper) = &keeper {
-                            span.note { (member.fingerprint.distance(keeper.fingerprint)) " " (words.bits_differ) }
+                            span.note { (parts::counted(member.fingerprint.distance(keeper.fingerprint).into(), words.bits_differ)) }
                         }
                         @if let Some((text, kept)) = member.text.as_deref().zip(text) {
                             @let [_, marked] = marked(words, kept, text);
@@ -241,7 +240,7 @@ fn show_group(
                     }
                 }
             }
-            @if left_out > 0 { p.note { (grouped(left_out as u64)) " " (words.other_members) } }
+            @if left_out > 0 { p.note { (parts::counted(left_out as u64, words.other_members)) } }
         }
     })
 }

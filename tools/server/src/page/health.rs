@@ -10,7 +10,7 @@ use serde_json::Value;
 use simdb::DocId;
 use simdb_tools::console::{grouped, size};
 
-use super::parts::{bar_plot, line_plot};
+use super::parts::{bar_plot, counted, line_plot};
 use super::{Section, StreamedPage, Words, finish};
 use crate::api::operations::examine;
 use crate::error::ApiError;
@@ -74,10 +74,10 @@ pub fn diagnosis(words: &Words, report: &Value, file_bytes: u64) -> Markup {
     html! {
         h2 { (words.findings) }
         p {
-            (grouped(report["documents"].as_u64().unwrap_or(0))) " " (words.examined) " "
+            (counted(report["documents"].as_u64().unwrap_or(0), words.examined)) " "
             (size(file_bytes))
         }
-        @if unmerged > 0 { p.note { (grouped(unmerged)) " " (words.not_merged_note) } }
+        @if unmerged > 0 { p.note { (counted(unmerged, words.not_merged_note)) } }
         @if findings.is_empty() {
             p { (if unmerged > 0 { words.sound_so_far } else { words.sound }) }
         }

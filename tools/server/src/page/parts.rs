@@ -23,12 +23,8 @@ pub fn equal_blocks(a: Fingerprint, b: Fingerprint) -> Vec<u32> {
 /// The 64 bits of a fingerprint in their four blocks. Bits that `other` does not have are marked.
 pub fn bits(words: &Words, of: Fingerprint, other: Fingerprint) -> Markup {
     let differing = of.bits() ^ other.bits();
-    let label = format!(
-        "{}; {} {}",
-        words.bits_label,
-        of.distance(other),
-        words.bits_differ
-    );
+    let differ = counted(of.distance(other).into(), words.bits_differ);
+    let label = format!("{}; {differ}", words.bits_label);
     html! {
         div.bits role="img" aria-label=(label) {
             @for block in (0..BLOCKS).rev() {
@@ -98,20 +94,22 @@ pub fn head(words: &Words, document: &Document) -> Markup {
             @if let Some(scope) = &document.scope { " " span.word { bdi { (scope) } } }
             @if let Some(arrival) = document.arrival { " " (time(arrival)) }
             @if let Some(copies) = &document.copies {
-                " " span.badge { (copies_counted(words, copies.count)) }
+                " " span.badge { (counted(copies.count, words.copies_of_document)) }
             }
             @if !document.reliable { " " span.note { (words.unreliable) } }
         }
     }
 }
 
-/// The number of copies of a document.
-pub fn copies_counted(words: &Words, count: u64) -> String {
-    let noun = match count {
-        1 => words.copy_of_document,
-        _ => words.copies_of_document,
-    };
-    format!("{} {noun}", grouped(count))
+/// A number with its noun, `one|many`.
+pub fn counted(count: u64, noun: &str) -> String {
+    format!("{} {}", grouped(count), noun_of(count, noun))
+}
+
+/// The form of a noun, `one|many`, behind a number.
+pub fn noun_of(count: u64, noun: &str) -> &str {
+    let (one, many) = noun.split_once('|').unwrap_or((noun, noun));
+    if count == 1 { one } else { many }
 }
 
 /// A time to the second.
@@ -310,6 +308,6 @@ mod tests {
         let shown = bits(words, Fingerprint::from_bits(1), Fingerprint::from_bits(0)).into_string();
         assert_eq!(shown.matches("<mark>").count(), 1);
         assert_eq!(shown.matches("block equal").count(), 3);
-        assert!(shown.contains("1 bits differ"), "{shown}");
+        assert!(shown.contains("1 bit differs"), "{shown}");
     }
 }

@@ -98,8 +98,8 @@ fn show_counts(words: &Words, counts: &Counts) -> Markup {
         }
     };
     html! {
-        section aria-label=(words.answers) {
-            p { strong { (counts.answers()) } " " (words.answers) " " span.note { (words.of_shown) } }
+        section aria-label=(words.review) {
+            p { strong { (counts.answers()) } " " (parts::noun_of(counts.answers(), words.answers)) " " span.note { (words.of_shown) } }
             (share(words.precision, counts.precision()))
             (share(words.recall, counts.recall()))
         }

@@ -333,7 +333,7 @@ impl Shown<'_> {
                 (badge(words, words.strict, near.by_bits.is_some()))
                 @if let Some(distance) = distance.filter(|_| is_reliable && document.reliable) {
                     @let relation = if distance <= self.radius { words.at_most } else { words.more_than };
-                    (distance) " " (words.bits_differ) ", " (relation) " " (self.radius)
+                    (parts::counted(distance.into(), words.bits_differ)) ", " (relation) " " (self.radius)
                     @if let Some(blocks) = blocks.filter(|_| distance <= self.radius) {
                         "; "
                         @if blocks.is_empty() { (words.no_equal_block) } @else {

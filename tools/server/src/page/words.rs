@@ -3,7 +3,8 @@
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT_LANGUAGE;
 
-/// Declares the texts, each in both languages, so that neither can lack one.
+/// Declares the texts, each in both languages, so that neither can lack one. A text behind a number
+/// has the forms for one and for many, `one|many`, if they differ.
 macro_rules! words {
     ($($name:ident: $english:literal / $chinese:literal,)*) => {
         /// The texts of the page in one language.
@@ -52,7 +53,7 @@ words! {
     similar: "Similar" / "相似",
     found: "found" / "命中",
     not_found: "not found" / "未命中",
-    bits_differ: "bits differ" / "个比特不同",
+    bits_differ: "bit differs|bits differ" / "个比特不同",
     at_most: "at most" / "至多",
     more_than: "more than" / "多于",
     equal_blocks: "equal blocks:" / "相同的块：",
@@ -86,19 +87,18 @@ words! {
     compute: "Compute" / "计算",
     computing: "Computing" / "计算中",
     no_groups: "There are no near-duplicates." / "没有近似重复。",
-    all_groups: "groups," / "个分组，共",
+    all_groups: "group,|groups," / "个分组，共",
     shown: "the largest are shown" / "列出最大的",
     keeper: "Kept" / "保留",
-    members: "documents" / "篇文档",
-    other_members: "others are not shown" / "篇未列出",
+    members: "document|documents" / "篇文档",
+    other_members: "other is not shown|others are not shown" / "篇未列出",
     copies_intro: "The documents that were repeated most often. The number is of all copies; the plot has the stored ones." / "被重复最多的文档。数字为全部副本，图中为已保存的副本。",
     copies_off: "This database records no copies. Create one with --copies 16." / "此数据库不记录副本。创建时加 --copies 16。",
-    copy_of_document: "copy" / "个副本",
-    copies_of_document: "copies" / "个副本",
+    copies_of_document: "copy|copies" / "个副本",
     copies_plot: "Stored copies over time" / "已保存的副本随时间的分布",
     sources: "Sources of the stored copies" / "已保存副本的来源",
     newest_copies: "The newest copies" / "最近的副本",
-    other_sources: "others" / "个其他来源",
+    other_sources: "other|others" / "个其他来源",
     alike: "alike" / "相似",
     no_copies: "No document was repeated in this time." / "此期间没有重复的文档。",
     first_seen: "first seen" / "首次",
@@ -113,7 +113,7 @@ words! {
     unsure: "Unsure" / "不确定",
     undo: "Undo" / "撤销",
     keys: "Keys: y, n, u, and z to undo." / "按键：y、n、u，撤销用 z。",
-    answers: "answers" / "个判断",
+    answers: "answer|answers" / "个判断",
     precision: "Precision" / "准确率",
     recall: "Recall" / "召回率",
     interval: "95 % interval" / "95% 区间",
@@ -139,9 +139,9 @@ words! {
     fingerprints: "fingerprints" / "指纹",
     samples: "such as" / "例如",
     examining: "Examining" / "诊断中",
-    examined: "documents were examined," / "篇文档参与诊断，",
+    examined: "document was examined,|documents were examined," / "篇文档参与诊断，",
     now_and_most: "now and at most" / "当前与最高",
-    not_merged_note: "changes are in the journal only, and are not examined" / "项更改只在日志中，未参与诊断",
+    not_merged_note: "change is in the journal only, and is not examined|changes are in the journal only, and are not examined" / "项更改只在日志中，未参与诊断",
     token_needed: "This server asks for a token" / "此服务器需要令牌",
     token_text: "Open the link that the server printed at its start, or enter the token." / "请打开服务器启动时打印的链接，或输入令牌。",
     token: "Token" / "令牌",
