@@ -10,8 +10,9 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use simdb::containment::{Containment, Verdict, Weights};
 use simdb::similarity::Resemblance;
-use simdb::{Database, Decision, DocId, Normaliser, Snapshot};
+use simdb::{Database, Decision, DocId, DocRef, Normaliser, Snapshot};
 use simdb_tools::console::note;
+use simdb_tools::formats::named_document;
 
 use crate::error::ApiError;
 
@@ -50,7 +51,7 @@ struct ReviewLine {
 /// A stored text.
 #[derive(Clone)]
 pub struct ReviewedText {
-    pub id: DocId,
+    pub name: DocRef,
     pub text: String,
 }
 
@@ -62,6 +63,22 @@ pub struct DoubtfulPair {
     pub found: Containment,
     /// The larger, the more doubtful.
     doubt: f64,
+}
+
+impl ReviewedText {
+    /// The key, or the digits of the id.
+    pub fn name(&self) -> String {
+        match &self.name {
+            DocRef::Id(id) => id.to_string(),
+            DocRef::Key(key) => key.clone(),
+        }
+    }
+}
+
+impl DoubtfulPair {
+    fn names(&self) -> (String, String) {
+        (self.a.name(), self.b.name())
+    }
 }
 
 /// Answers by the decision of simdb: removable or not.
@@ -99,6 +116,8 @@ impl Counts {
 
 pub struct Reviews {
     path: PathBuf,
+    /// `true` if documents have keys, which are `a_id` and `b_id` in the file.
+    has_keys: bool,
     state: Mutex<ReviewState>,
 }
 
@@ -111,14 +130,14 @@ struct ReviewState {
     /// The next pairs, the most doubtful first.
     pairs: VecDeque<DoubtfulPair>,
     /// Pairs that were answered, or put into `pairs`.
-    seen: HashSet<(DocId, DocId)>,
+    seen: HashSet<(String, String)>,
     /// Counts the searches, so that each samples other documents.
     searches: u64,
 }
 
 impl Reviews {
     /// Reads the answers so far. A file of another kind is an error, and stays as it is.
-    pub fn open(path: &Path) -> Result<Self> {
+    pub fn open(path: &Path, has_keys: bool) -> Result<Self> {
         let failed = || format!("cannot use {} for the answers of a review", path.display());
         let file = OpenOptions::new()
             .read(true)
@@ -161,6 +180,7 @@ impl Reviews {
         state.file = Some(file);
         Ok(Self {
             path: path.to_path_buf(),
+            has_keys,
             state: Mutex::new(state),
         })
     }
@@ -182,27 +202,28 @@ impl Reviews {
             let snapshot = database.snapshot()?;
             let mut found = doubtful_pairs(database, &snapshot, state.searches)?;
             state.searches += 1;
-            found.retain(|pair| state.seen.insert((pair.a.id, pair.b.id)));
+            found.retain(|pair| state.seen.insert(pair.names()));
             found.sort_by(|a, b| b.doubt.total_cmp(&a.doubt));
             state.pairs.extend(found);
         }
         Ok(state.pairs.front().cloned())
     }
 
-    /// Appends an answer. A pair that is not the next one was answered in another window.
-    pub fn answer(&self, a: DocId, b: DocId, answer: Answer) -> Result<(), ApiError> {
+    /// Appends an answer about two documents, by their keys or ids. Returns `false`, and appends
+    /// nothing, if the pair is not the next one: it was answered in another window.
+    pub fn answer(&self, names: (String, String), answer: Answer) -> Result<bool, ApiError> {
         let mut state = self.state.lock();
-        let is_next = |pair: &DoubtfulPair| (pair.a.id, pair.b.id) == (a, b);
+        let is_next = |pair: &DoubtfulPair| pair.names() == names;
         if !state.pairs.front().is_some_and(is_next) {
-            return Ok(());
+            return Ok(false);
         }
         let Some(pair) = state.pairs.pop_front() else {
-            return Ok(());
+            return Ok(false);
         };
         let line = ReviewLine {
             set: "review".to_owned(),
-            a_id: a.to_string(),
-            b_id: b.to_string(),
+            a_id: names.0,
+            b_id: names.1,
             a: pair.a.text.clone(),
             b: pair.b.text.clone(),
             gold: answer,
@@ -218,7 +239,7 @@ impl Reviews {
         match written {
             Some(Ok(())) => {
                 state.push(line, text.len() as u64);
-                Ok(())
+                Ok(true)
             }
             Some(Err(error)) => {
                 // A part of the line may be in the file.
@@ -237,10 +258,10 @@ impl Reviews {
             return Ok(());
         };
         state.cut(before);
-        let ids = [&line.a_id, &line.b_id].map(|id| id.parse::<DocId>());
-        if let [Ok(a), Ok(b)] = ids {
+        let names = [&line.a_id, &line.b_id].map(|name| named_document(name, self.has_keys));
+        if let [Ok(a), Ok(b)] = names {
             let found = Containment::new(&Normaliser::new(), Weights::builtin(), &line.a, &line.b);
-            let [a, b] = [(a, line.a), (b, line.b)].map(|(id, text)| ReviewedText { id, text });
+            let [a, b] = [(a, line.a), (b, line.b)].map(|(name, text)| ReviewedText { name, text });
             state.pairs.push_front(DoubtfulPair {
                 a,
                 b,
@@ -258,9 +279,7 @@ impl Reviews {
 
 impl ReviewState {
     fn push(&mut self, line: ReviewLine, len_bytes: u64) {
-        if let [Ok(a), Ok(b)] = [&line.a_id, &line.b_id].map(|id| id.parse::<DocId>()) {
-            self.seen.insert((a, b));
-        }
+        self.seen.insert((line.a_id.clone(), line.b_id.clone()));
         self.lines.push((self.len_bytes, line));
         self.len_bytes += len_bytes;
     }
@@ -284,30 +303,34 @@ fn doubtful_pairs(
 ) -> Result<Vec<DoubtfulPair>, ApiError> {
     let mut pairs = Vec::new();
     for document in sampled(snapshot, search)? {
+        let (id, name) = (document.id, document.doc_ref());
         let Some(text) = document.text.filter(|text| text.len() <= MAX_TEXT_BYTES) else {
             continue;
         };
         let query = database.text_query(&text)?.decision(Decision::Alike);
         let alike = snapshot.similar(&query)?;
-        for other in alike
+        for found in alike
             .iter()
-            .filter(|found| found.id != document.id)
+            .filter(|found| found.id != id)
             .take(PAIRS_OF_EACH)
         {
-            let other_text = snapshot.get(other.id)?.and_then(|other| other.text);
-            let Some(other_text) = other_text.filter(|text| text.len() <= MAX_TEXT_BYTES) else {
+            let Some(other) = snapshot.get(found.id)? else {
+                continue;
+            };
+            let other_name = other.doc_ref();
+            let Some(other_text) = other.text.filter(|text| text.len() <= MAX_TEXT_BYTES) else {
                 continue;
             };
             let own = ReviewedText {
-                id: document.id,
+                name: name.clone(),
                 text: text.clone(),
             };
             let other = ReviewedText {
-                id: other.id,
+                name: other_name,
                 text: other_text,
             };
             // The smaller id on the left, so that a pair is one pair in both directions.
-            let (a, b) = if own.id < other.id {
+            let (a, b) = if id < found.id {
                 (own, other)
             } else {
                 (other, own)

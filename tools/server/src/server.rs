@@ -71,7 +71,7 @@ impl Server {
         let reviews = options
             .review
             .as_ref()
-            .map(|path| Reviews::open(path).map(Arc::new));
+            .map(|path| Reviews::open(path, database.settings().keys).map(Arc::new));
         Ok(Self {
             database,
             access,

@@ -10,8 +10,6 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
-use simdb::DocId;
-use simdb_tools::formats::id_of_digits;
 
 use super::marks::marked;
 use super::{Section, Words, page, parts};
@@ -46,8 +44,8 @@ fn show(server: &Server, words: &Words, reviews: &Reviews) -> Result<Markup, Api
         }
         form.answers action="/review" method="post" {
             @if let Some(pair) = &pair {
-                input type="hidden" name="a" value=(pair.a.id);
-                input type="hidden" name="b" value=(pair.b.id);
+                input type="hidden" name="a" value=(pair.a.name());
+                input type="hidden" name="b" value=(pair.b.name());
                 @for (answer, key, name) in [("yes", "y", words.yes), ("no", "n", words.no), ("unsure", "u", words.unsure)] {
                     button name="answer" value=(answer) data-key=(key) { (name) " " kbd { (key) } }
                 }
@@ -71,8 +69,8 @@ fn show_pair(words: &Words, pair: &DoubtfulPair) -> Markup {
     html! {
         article.pair {
             div.sides {
-                div { h3 { (parts::id_link(pair.a.id)) } p.text dir="auto" { (left) } }
-                div { h3 { (parts::id_link(pair.b.id)) } p.text dir="auto" { (right) } }
+                div { h3 { (parts::link(&pair.a.name)) } p.text dir="auto" { (left) } }
+                div { h3 { (parts::link(&pair.b.name)) } p.text dir="auto" { (right) } }
             }
             details {
                 summary { (words.simdb_says) }
@@ -132,19 +130,20 @@ enum Choice {
 }
 
 pub async fn answer(State(server): State<Arc<Server>>, headers: HeaderMap, body: Body) -> Response {
-    match save(&server, body).await {
+    let words = Words::of(&headers);
+    match save(&server, words, body).await {
         Ok(()) => {
             let to_next = HeaderValue::from_static("/review");
             (StatusCode::SEE_OTHER, [(LOCATION, to_next)]).into_response()
         }
-        Err(error) => page(Words::of(&headers), Section::Review, Err(error)),
+        Err(error) => page(words, Section::Review, Err(error)),
     }
 }
 
-/// The longest form of an answer.
-const FORM_BYTES: usize = 1 << 10;
+/// The longest form of an answer, with two keys of 1,024 bytes.
+const FORM_BYTES: usize = 8 << 10;
 
-async fn save(server: &Arc<Server>, body: Body) -> Result<(), ApiError> {
+async fn save(server: &Arc<Server>, words: &'static Words, body: Body) -> Result<(), ApiError> {
     let form: AnswerForm = WholeBody::read(body, FORM_BYTES, &server.bodies)
         .await?
         .form()?;
@@ -152,9 +151,6 @@ async fn save(server: &Arc<Server>, body: Body) -> Result<(), ApiError> {
     let reviews = reviews.ok_or_else(|| {
         ApiError::forbidden("no_review", "the server was started without --review")
     })?;
-    let id = |given: Option<String>| -> Result<DocId, ApiError> {
-        id_of_digits(&given.unwrap_or_default()).map_err(ApiError::bad_request)
-    };
     let answer = match form.answer {
         Choice::Yes => Some(Answer::Removable),
         Choice::No => Some(Answer::Different),
@@ -162,7 +158,17 @@ async fn save(server: &Arc<Server>, body: Body) -> Result<(), ApiError> {
         Choice::Undo => None,
     };
     let work = move || match answer {
-        Some(answer) => reviews.answer(id(form.a)?, id(form.b)?, answer),
+        Some(answer) => {
+            let names = (form.a.unwrap_or_default(), form.b.unwrap_or_default());
+            match reviews.answer(names, answer)? {
+                true => Ok(()),
+                false => Err(ApiError::new(
+                    StatusCode::CONFLICT,
+                    "answered",
+                    words.answered_elsewhere,
+                )),
+            }
+        }
         None => reviews.undo(),
     };
     server.reports.run(work).await?
