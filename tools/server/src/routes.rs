@@ -122,8 +122,9 @@ impl Service {
 /// The router with the checks before its handlers.
 fn router(server: Arc<Server>) -> Router {
     let guarded = routed()
-        .fallback(|| async {
-            ApiError::new(StatusCode::NOT_FOUND, "no_address", "there is nothing here")
+        .fallback(|headers: HeaderMap| async move {
+            let error = ApiError::new(StatusCode::NOT_FOUND, "no_address", "there is nothing here");
+            refused(page::is_asked(&headers), &headers, error)
         })
         .method_not_allowed_fallback(|| async {
             let message = "this address does not take this method";
@@ -162,7 +163,10 @@ async fn guarded<F: Future<Output = Response>>(
         ROUTES.iter().position(is_it)
     });
     let right = index.map_or(Right::Read, |index| ROUTES[index].right);
-    let is_page = index.is_some_and(|index| ROUTES[index].is_page());
+    let is_page = match index {
+        Some(index) => ROUTES[index].is_page(),
+        None => page::is_asked(request.headers()),
+    };
     let checked = server
         .access
         .check(request.method(), request.headers(), right)
@@ -175,12 +179,7 @@ async fn guarded<F: Future<Output = Response>>(
     let mut response = match (link, checked) {
         (Some(link), _) => link,
         (None, Ok(())) => run(request).await,
-        (None, Err(error)) if is_page && error.status == StatusCode::UNAUTHORIZED => {
-            let mut response = page::ask_for_token(request.headers());
-            response.extensions_mut().insert(RefusalKind(error.kind));
-            response
-        }
-        (None, Err(error)) => error.into_response(),
+        (None, Err(error)) => refused(is_page, request.headers(), error),
     };
     if let Some(RefusalKind(kind)) = response.extensions().get() {
         server.metrics.refused(kind);
@@ -189,6 +188,19 @@ async fn guarded<F: Future<Output = Response>>(
         .metrics
         .answered(index, response.status().as_u16(), start.elapsed());
     protect(response.headers_mut());
+    response
+}
+
+/// A refusal as a page, or as JSON.
+fn refused(is_page: bool, headers: &HeaderMap, error: ApiError) -> Response {
+    if !is_page {
+        return error.into_response();
+    }
+    let mut response = match error.status {
+        StatusCode::UNAUTHORIZED => page::ask_for_token(headers),
+        _ => page::refuse(headers, &error),
+    };
+    response.extensions_mut().insert(RefusalKind(error.kind));
     response
 }
 

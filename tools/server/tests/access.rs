@@ -88,7 +88,14 @@ fn token_of_a_file_is_not_printed_and_read_only_token_cannot_write() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("token"), "a+token/with=all-rights\n").unwrap();
     std::fs::write(folder.path().join("reader"), "a-token-for-queries-only").unwrap();
-    let files = ["--token-file", "token", "--read-only-token-file", "reader"];
+    let files = [
+        "--token-file",
+        "token",
+        "--read-only-token-file",
+        "reader",
+        "--review",
+        "review.jsonl",
+    ];
     let options = [&["--listen", "127.0.0.1:0", "--create"][..], &files].concat();
     let served = Served::start(folder, &options);
     assert_eq!(served.token, None);
@@ -114,6 +121,30 @@ fn token_of_a_file_is_not_printed_and_read_only_token_cannot_write() {
         served.send("POST", "/v1/documents", &reader, body).kind(),
         "read_only_token"
     );
+    // The page cannot answer a review, and says so.
+    let review = served.send_plainly("GET", "/review", &reader, b"").body;
+    assert!(
+        review.contains("Your token is for queries only"),
+        "{review}"
+    );
+    assert!(
+        review.contains("value=\"undo\" data-key=\"z\" disabled"),
+        "{review}"
+    );
+    let refused = served.send_plainly("POST", "/review", &reader, b"answer=undo");
+    assert!(
+        refused.status == 403 && refused.body.contains("<h1>"),
+        "{refused:?}"
+    );
+    // An unknown address is a page for a browser.
+    let browser = [reader[0], ("Accept", "text/html,*/*;q=0.8")];
+    let unknown = served.send_plainly("GET", "/nowhere", &browser, b"");
+    assert!(
+        unknown.status == 404 && unknown.body.contains("<nav>"),
+        "{unknown:?}"
+    );
+    let unknown = served.send_plainly("GET", "/nowhere", &reader, b"");
+    assert_eq!((unknown.status, &*unknown.kind()), (404, "no_address"));
     assert_eq!(
         served
             .send("DELETE", "/v1/documents/1", &reader, b"")

@@ -22,7 +22,7 @@ mod words;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, SET_COOKIE};
+use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -232,6 +232,19 @@ pub fn standalone(words: &Words, title: &str, body: &Markup) -> String {
         }
     };
     parts::without_links(&page.into_string())
+}
+
+/// Returns `true` for a request of a browser for a page.
+pub fn is_asked(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+    accepted.is_some_and(|accepted| accepted.contains("text/html"))
+}
+
+/// The page of a refused request.
+pub fn refuse(headers: &HeaderMap, error: &ApiError) -> Response {
+    let words = Words::of(headers);
+    let page = framed(words, None, words.failed, &refusal(words, error));
+    (error.status, html_response(page)).into_response()
 }
 
 /// The page of a browser without a token.

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::LOCATION;
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::marks::marked;
 use super::{Section, Words, page, parts};
+use crate::access::Right;
 use crate::body::WholeBody;
 use crate::error::ApiError;
 use crate::review::{Answer, Counts, DoubtfulPair, Reviews};
@@ -25,15 +26,24 @@ pub async fn review(State(server): State<Arc<Server>>, headers: HeaderMap) -> Re
             html! { h1 { (words.review) } p { (words.review_intro) } p { (words.review_off) } };
         return page(words, Section::Review, Ok(off));
     };
+    let may_answer = server
+        .access
+        .check(&Method::GET, &headers, Right::Write)
+        .is_ok();
     let shared = Arc::clone(&server);
     let shown = server
         .reports
-        .run(move || show(&shared, words, &reviews))
+        .run(move || show(&shared, words, &reviews, may_answer))
         .await;
     page(words, Section::Review, shown.and_then(|shown| shown))
 }
 
-fn show(server: &Server, words: &Words, reviews: &Reviews) -> Result<Markup, ApiError> {
+fn show(
+    server: &Server,
+    words: &Words,
+    reviews: &Reviews,
+    may_answer: bool,
+) -> Result<Markup, ApiError> {
     let pair = reviews.next_pair(&server.database)?;
     Ok(html! {
         h1 { (words.review) }
@@ -47,14 +57,14 @@ fn show(server: &Server, words: &Words, reviews: &Reviews) -> Result<Markup, Api
                 input type="hidden" name="a" value=(pair.a.name());
                 input type="hidden" name="b" value=(pair.b.name());
                 @for (answer, key, name) in [("yes", "y", words.yes), ("no", "n", words.no), ("unsure", "u", words.unsure)] {
-                    button name="answer" value=(answer) data-key=(key) { (name) " " kbd { (key) } }
+                    button name="answer" value=(answer) data-key=(key) disabled[!may_answer] { (name) " " kbd { (key) } }
                 }
             }
-            button name="answer" value="undo" data-key="z" disabled[reviews.counts().answers() == 0] {
+            button name="answer" value="undo" data-key="z" disabled[!may_answer || reviews.counts().answers() == 0] {
                 (words.undo) " " kbd { "z" }
             }
         }
-        p.note { (words.keys) }
+        p.note { (if may_answer { words.keys } else { words.may_not_answer }) }
         (show_counts(words, &reviews.counts()))
     })
 }

@@ -114,6 +114,7 @@ words! {
     unsure: "Unsure" / "不确定",
     undo: "Undo" / "撤销",
     keys: "Keys: y, n, u, and z to undo." / "按键：y、n、u，撤销用 z。",
+    may_not_answer: "Your token is for queries only: it cannot answer." / "您的令牌只能查询，不能提交判断。",
     answers: "answer|answers" / "个判断",
     precision: "Precision" / "准确率",
     recall: "Recall" / "召回率",
