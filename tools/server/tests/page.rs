@@ -199,6 +199,7 @@ fn groups_have_their_keeper_and_marked_members() {
         page.contains("Kept</span> <a href=\"/search?by=id&amp;q=3\">3</a>"),
         "{page}"
     );
+    assert!(page.contains("<del> Buses are late.</del>"), "{page}");
     let page = shown(&served, "/groups?kind=bits&radius=0");
     assert!(page.contains("There are no near-duplicates"), "{page}");
     // A database without texts says so.

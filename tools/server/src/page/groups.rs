@@ -17,7 +17,7 @@ use simdb::join::SimilarJoin;
 use simdb::progress::Progress;
 use simdb::{DocId, DocRef, Document, Snapshot};
 
-use super::marks::{marked, plain};
+use super::marks::{merged, plain};
 use super::{Section, StreamedPage, Words, finish, page, parts};
 use crate::error::ApiError;
 use crate::server::Server;
@@ -193,6 +193,7 @@ impl Largest {
         Ok(html! {
             div.results {
                 @if shown.is_empty() { p { (words.no_groups) } } @else {
+                    p.note { (words.group_marks) }
                     p.note {
                         (parts::counted(self.count, words.all_groups)) " "
                         (parts::counted(self.documents, words.members)) "; " (words.shown)
@@ -234,8 +235,7 @@ fn show_group(
                             span.note { (parts::counted(member.fingerprint.distance(keeper.fingerprint).into(), words.bits_differ)) }
                         }
                         @if let Some((text, kept)) = member.text.as_deref().zip(text) {
-                            @let [_, marked] = marked(words, kept, text);
-                            p.text dir="auto" { (marked) }
+                            p.text dir="auto" { (merged(words, kept, text)) }
                         }
                     }
                 }

@@ -36,6 +36,23 @@ pub fn marked(words: &Words, a: &str, b: &str) -> [Markup; 2] {
     [a, b]
 }
 
+/// The second text as HTML, with marks of both: what only the first has is `del`, at its place.
+pub fn merged(words: &Words, a: &str, b: &str) -> Markup {
+    let (a, _) = shown(a);
+    let (b, is_cut) = shown(b);
+    let (a_tokens, b_tokens) = (tokens(a), tokens(b));
+    html! {
+        @for operation in operations(&a_tokens, &b_tokens) {
+            @let (old, new) = (a_tokens[operation.old_range()].concat(), b_tokens[operation.new_range()].concat());
+            @if matches!(operation, DiffOp::Equal { .. }) { (new) } @else {
+                @if !old.is_empty() { del { (old) } }
+                @if !new.is_empty() { ins { (new) } }
+            }
+        }
+        @if is_cut { span.note { (words.cut) } }
+    }
+}
+
 /// A text as HTML, without marks.
 pub fn plain(words: &Words, text: &str) -> Markup {
     let (text, is_cut) = shown(text);
@@ -57,15 +74,18 @@ fn shown(text: &str) -> (&str, bool) {
 /// The parts of both texts, in text order.
 fn differences<'t>(a: &'t str, b: &'t str) -> [Vec<MarkedPart<'t>>; 2] {
     let (a_tokens, b_tokens) = (tokens(a), tokens(b));
-    let deadline = Some(Instant::now() + MARK_TIME);
-    let operations = capture_diff_slices_deadline(Algorithm::Myers, &a_tokens, &b_tokens, deadline);
     let (mut a_parts, mut b_parts) = (Parts::new(a), Parts::new(b));
-    for operation in operations {
+    for operation in operations(&a_tokens, &b_tokens) {
         let is_own = !matches!(operation, DiffOp::Equal { .. });
         a_parts.push(&a_tokens[operation.old_range()], is_own);
         b_parts.push(&b_tokens[operation.new_range()], is_own);
     }
     [a_parts.parts, b_parts.parts]
+}
+
+fn operations(a_tokens: &[&str], b_tokens: &[&str]) -> Vec<DiffOp> {
+    let deadline = Some(Instant::now() + MARK_TIME);
+    capture_diff_slices_deadline(Algorithm::Myers, a_tokens, b_tokens, deadline)
 }
 
 /// The parts of a text, put together from neighbouring tokens.

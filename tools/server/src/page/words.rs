@@ -89,6 +89,7 @@ words! {
     no_groups: "There are no near-duplicates." / "没有近似重复。",
     all_groups: "group,|groups," / "个分组，共",
     shown: "the largest are shown" / "列出最大的",
+    group_marks: "Struck out: only the kept text has it. Underlined: only the other text has it." / "删除线：仅见于保留的文本。下划线：仅见于另一文本。",
     keeper: "Kept" / "保留",
     members: "document|documents" / "篇文档",
     other_members: "other is not shown|others are not shown" / "篇未列出",
