@@ -14,8 +14,8 @@ const MAX_COUNTS: usize = 360;
 pub struct Moment {
     pub documents: u64,
     pub unmerged: u64,
-    /// The average time to a commit since the moment before.
-    pub commit_ms: f64,
+    /// The average time to a commit since the moment before; `None` without a commit.
+    pub commit_ms: Option<f64>,
 }
 
 #[derive(Default)]

@@ -103,11 +103,7 @@ async fn record_history(server: Arc<Server>) {
             server.history.push(Moment {
                 documents: snapshot.stored_len(),
                 unmerged: snapshot.unmerged_changes(),
-                commit_ms: if commits > 0 {
-                    taken * 1000.0 / commits as f64
-                } else {
-                    0.0
-                },
+                commit_ms: (commits > 0).then(|| taken * 1000.0 / commits as f64),
             });
         }
     }

@@ -38,7 +38,7 @@ pub async fn health(State(server): State<Arc<Server>>, headers: HeaderMap) -> Re
 }
 
 fn last_hour(words: &Words, moments: &[Moment]) -> Markup {
-    let plot = |name: &str, value: fn(&Moment) -> f64| {
+    let plot = |name: &str, value: fn(&Moment) -> Option<f64>| {
         line_plot(
             &format!("{name}, {}", words.now_and_most),
             &moments.iter().map(value).collect::<Vec<_>>(),
@@ -47,8 +47,8 @@ fn last_hour(words: &Words, moments: &[Moment]) -> Markup {
     html! {
         section.plots aria-label=(words.last_hour) {
             @if moments.len() < 2 { p.note { (words.no_history) } } @else {
-                (plot(words.growth, |moment| moment.documents as f64))
-                (plot(words.unmerged, |moment| moment.unmerged as f64))
+                (plot(words.growth, |moment| Some(moment.documents as f64)))
+                (plot(words.unmerged, |moment| Some(moment.unmerged as f64)))
                 (plot(words.latency, |moment| moment.commit_ms))
             }
         }

@@ -185,15 +185,27 @@ pub fn verdict(words: &Words, verdict: Verdict) -> &'static str {
 const PLOT_WIDTH: f64 = 600.0;
 const PLOT_HEIGHT: f64 = 120.0;
 
-/// A plot of values as a line, from 0 to the largest.
-pub fn line_plot(label: &str, values: &[f64]) -> Markup {
-    let most = values.iter().copied().fold(0.0, f64::max);
+/// A plot of values as a line, from 0 to the largest. `None` has no point.
+pub fn line_plot(label: &str, values: &[Option<f64>]) -> Markup {
+    let most = values.iter().flatten().copied().fold(0.0, f64::max);
+    let last = values.last().copied().flatten();
+    let step = PLOT_WIDTH / values.len().saturating_sub(1).max(1) as f64;
     html! {
         figure {
-            figcaption { (label) ": " (number(values.last().copied().unwrap_or(0.0))) span.note { " / " (number(most)) } }
-            svg viewBox={ "0 0 " (PLOT_WIDTH) " " (PLOT_HEIGHT) } role="img" aria-label=(label) {
-                polyline.line points=(points(values, most)) {}
+            figcaption {
+                (label) ": " (last.map_or("-".to_owned(), number)) span.note { " / " (number(most)) }
             }
+            (scaled(label, most, &html! { polyline.line points=(points(values, most, 0.0, step)) {} }))
+        }
+    }
+}
+
+/// A plot beside the scale of its values: the largest, and 0.
+fn scaled(label: &str, most: f64, content: &Markup) -> Markup {
+    html! {
+        div.plot {
+            div.scale aria-hidden="true" { span { (number(most)) } span { "0" } }
+            svg viewBox={ "0 0 " (PLOT_WIDTH) " " (PLOT_HEIGHT) } role="img" aria-label=(label) { (content) }
         }
     }
 }
@@ -206,43 +218,34 @@ pub fn bar_plot(label: &str, bars: &[(String, f64)], expected: &[f64]) -> Markup
         .chain(expected.iter().copied())
         .fold(0.0, f64::max);
     let width = PLOT_WIDTH / bars.len().max(1) as f64;
-    let centres: Vec<f64> = expected.to_vec();
-    html! {
-        figure {
-            figcaption { (label) }
-            svg viewBox={ "0 0 " (PLOT_WIDTH) " " (PLOT_HEIGHT) } role="img" aria-label=(label) {
-                @for (index, (name, value)) in bars.iter().enumerate() {
-                    @let height = height(*value, most);
-                    rect.bar x=(tenths(index as f64 * width + width * 0.1)) y=(tenths(PLOT_HEIGHT - height))
-                        width=(tenths(width * 0.8)) height=(tenths(height)) {
-                        title { (name) ": " (number(*value)) }
-                    }
-                }
-                @if !centres.is_empty() {
-                    polyline.line points=(points_at(&centres, most, width / 2.0, width)) {}
-                }
+    let centres: Vec<_> = expected.iter().copied().map(Some).collect();
+    let content = html! {
+        @for (index, (name, value)) in bars.iter().enumerate() {
+            @let height = height(*value, most);
+            rect.bar x=(tenths(index as f64 * width + width * 0.1)) y=(tenths(PLOT_HEIGHT - height))
+                width=(tenths(width * 0.8)) height=(tenths(height)) {
+                title { (name) ": " (number(*value)) }
             }
         }
-    }
+        @if !centres.is_empty() {
+            polyline.line points=(points(&centres, most, width / 2.0, width)) {}
+        }
+    };
+    html! { figure { figcaption { (label) } (scaled(label, most, &content)) } }
 }
 
-fn points(values: &[f64], most: f64) -> String {
-    let step = PLOT_WIDTH / values.len().saturating_sub(1).max(1) as f64;
-    points_at(values, most, 0.0, step)
-}
-
-fn points_at(values: &[f64], most: f64, first: f64, step: f64) -> String {
-    let point = |(index, value): (usize, &f64)| {
+fn points(values: &[Option<f64>], most: f64, first: f64, step: f64) -> String {
+    let point = |(index, value): (usize, &Option<f64>)| {
         let (x, y) = (
             first + index as f64 * step,
-            PLOT_HEIGHT - height(*value, most),
+            PLOT_HEIGHT - height((*value)?, most),
         );
-        format!("{},{}", tenths(x), tenths(y))
+        Some(format!("{},{}", tenths(x), tenths(y)))
     };
     values
         .iter()
         .enumerate()
-        .map(point)
+        .filter_map(point)
         .collect::<Vec<_>>()
         .join(" ")
 }
@@ -291,6 +294,14 @@ mod tests {
             without_links(&page.into_string()),
             "<p>7 and <bdi>a&amp;b=&lt;c&gt;</bdi></p><a href=\"/x\">x</a>"
         );
+    }
+
+    #[test]
+    fn plot_has_a_scale_and_no_point_without_a_value() {
+        let shown = line_plot("ms", &[Some(1.0), None, Some(4.0), None]).into_string();
+        assert!(shown.contains("ms: -<span class=\"note\"> / 4<"), "{shown}");
+        assert!(shown.contains("points=\"0,91 400,4\""), "{shown}");
+        assert!(shown.contains("<span>4</span><span>0</span>"), "{shown}");
     }
 
     #[test]
