@@ -144,7 +144,7 @@ fn hot_keys(words: &Words, blocks: &Value) -> Markup {
             .next()
     };
     html! {
-        table {
+        div.table { table {
             thead { tr { th { (words.block) } th { (words.key) } th { (words.fingerprints) } th { (words.documents) } th { (words.samples) } } }
             tbody {
                 @for (index, block) in blocks.as_array().into_iter().flatten().enumerate() {
@@ -162,6 +162,6 @@ fn hot_keys(words: &Words, blocks: &Value) -> Markup {
                     }
                 }
             }
-        }
+        } }
     }
 }

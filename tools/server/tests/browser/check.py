@@ -370,6 +370,23 @@ class Check:
                 browser.wait(lambda: browser.all("h1"))
             browser.shoot("empty")
 
+    def words_stay_whole_at_400_pixels(self):
+        many = " ".join(f"passenger{number}" for number in range(60))
+        with self.serving([FERRY, f"{FERRY} {many}"], width=400) as (server, browser):
+            browser.open(f"{server.base}/search?by=id&q=1&radius=64")
+            browser.wait(lambda: browser.all(".word"))
+            browser.driver.execute_script("document.querySelector('.word').scrollIntoView()")
+            browser.shoot("words-400")
+            for word in browser.all(".word"):
+                rectangles = browser.driver.execute_script("return arguments[0].getClientRects().length", word)
+                assert rectangles == 1, word.text
+            browser.section("/health")
+            browser.wait(lambda: browser.all(".results th"))
+            browser.driver.execute_script("document.querySelector('table').scrollIntoView()")
+            browser.shoot("health-400")
+            heights = {cell.text: cell.size["height"] for cell in browser.all("th")}
+            assert heights["fingerprints"] < 40, heights
+
     def text_of_a_megabyte_is_cut(self):
         with self.serving(["ferry fog island " * (1 << 16)]) as (_, browser):
             assert "the text goes on" in browser.text()
