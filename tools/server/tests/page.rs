@@ -154,6 +154,11 @@ fn search_marks_differences_and_says_why() {
     assert!(page.contains("bits differ, more than 3"), "{page}");
     let near = shown(&served, "/search?by=id&q=1&radius=64");
     assert!(near.contains("bits differ, at most 64"), "{near}");
+    // The script shows the number beside the slider: without it the number would not follow.
+    assert!(
+        near.contains("<output for=\"radius\" hidden>64</output>"),
+        "{near}"
+    );
     for (query, said) in [
         ("by=id&q=7", "No document has this id."),
         ("by=id&q=x", "An id is a number"),

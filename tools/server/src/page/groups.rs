@@ -104,7 +104,7 @@ fn form(words: &Words, query: &GroupsQuery) -> Markup {
             }
             label for="radius" { (words.radius) }
             input id="radius" name="radius" type="range" min="0" max=(MAX_RADIUS) value=(query.radius());
-            output for="radius" { (query.radius()) }
+            output for="radius" hidden { (query.radius()) }
             button { (words.compute) }
         }
     }

@@ -3,7 +3,11 @@
 
 for (const slider of document.querySelectorAll("input[type=range]")) {
   const output = document.querySelector(`output[for=${slider.id}]`);
-  slider.addEventListener("input", () => { output.value = slider.value; });
+  // Without this script the number would stay as the slider moves. A browser may have restored the slider.
+  const show = () => { output.value = slider.value; };
+  show();
+  output.hidden = false;
+  slider.addEventListener("input", show);
 }
 
 document.addEventListener("keydown", (event) => {

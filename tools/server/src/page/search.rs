@@ -120,7 +120,7 @@ fn form(words: &Words, query: &SearchQuery, has_keys: bool) -> Markup {
             }
             label for="radius" { (words.radius) }
             input id="radius" name="radius" type="range" min="0" max="64" value=(radius);
-            output for="radius" { (radius) }
+            output for="radius" hidden { (radius) }
             button { (words.run_search) }
         }
     }
