@@ -462,6 +462,10 @@ fn documents_with_keys_are_linked_by_key_and_shown_with_their_parts() {
     // The pair comes back by its keys.
     assert_eq!(post_form(&served, "/review", "answer=undo").status, 303);
     assert!(shown(&served, "/review").contains(field));
+    let document = json!({"key": "two\nlines", "text": FERRY});
+    served.post("/v1/documents", &document).with(200);
+    let found = whole(post_form(&served, "/search", "by=key&q=two%0D%0Alines"));
+    assert!(!found.contains("No document has this key."), "{found}");
     // A key of digits is no id.
     assert!(shown(&served, "/search?by=key&q=17").contains("<bdi>17</bdi>"));
     assert!(shown(&served, "/search?by=id&q=17").contains("No document has this id."));

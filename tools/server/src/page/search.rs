@@ -65,8 +65,14 @@ pub async fn search_form(
     body: Body,
 ) -> Response {
     let body = WholeBody::read(body, server.limits.body_bytes, &server.bodies).await;
-    match body.and_then(|body| body.form()) {
-        Ok(query) => answer(&server, &headers, query).await,
+    match body.and_then(|body| body.form::<SearchQuery>()) {
+        Ok(mut query) => {
+            // A form sends a line feed of a key as two characters.
+            if query.by == SearchBy::Key {
+                query.q = query.q.replace("\r\n", "\n");
+            }
+            answer(&server, &headers, query).await
+        }
         Err(error) => page(Words::of(&headers), Section::Search, Err(error)),
     }
 }
