@@ -31,9 +31,10 @@ const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// The longest answer, of a page of documents with long texts.
 const MAX_ANSWER_BYTES: u64 = 1 << 30;
 
-/// The most matches that a server gives for a query, and the most queries of a request.
+/// The most matches that a server gives for a query, and the most queries and changes of a request.
 pub const MAX_MATCHES: usize = 10_000;
 pub const MAX_QUERIES: usize = 100;
+const MAX_CHANGES: usize = 10_000;
 
 /// The documents of a page, and the most documents with copies that a server gives.
 const PAGE_DOCUMENTS: usize = 1000;
@@ -340,20 +341,25 @@ impl Remote {
         })
     }
 
-    /// Removes documents in one commit, and returns the fingerprints that they had.
+    /// Removes documents, some thousands in a commit, and returns the fingerprints that they had.
     pub fn remove(
         &self,
         documents: impl Iterator<Item = DocRef>,
     ) -> Result<Vec<Option<Fingerprint>>> {
-        let documents: Value = documents.map(|document| named(&document)).collect();
-        let answers: Vec<Value> = self
-            .request("POST", "/v1/documents?mode=remove", Some(&documents))?
-            .parse()?;
-        let removed = |answer| match outcome_of(answer)? {
-            Outcome::Removed { stored } => Ok(Some(stored)),
-            _ => Ok(None),
-        };
-        answers.into_iter().map(removed).collect()
+        let documents: Vec<Value> = documents.map(|document| named(&document)).collect();
+        let mut removed = Vec::new();
+        for documents in documents.chunks(MAX_CHANGES) {
+            let answers: Vec<Value> = self
+                .request("POST", "/v1/documents?mode=remove", Some(&documents.into()))?
+                .parse()?;
+            for answer in answers {
+                removed.push(match outcome_of(answer)? {
+                    Outcome::Removed { stored } => Some(stored),
+                    _ => None,
+                });
+            }
+        }
+        Ok(removed)
     }
 }
 

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
+use serde_json::json;
+
 use crate::common::Served;
 
 /// The program, built if it is not there, or older than its sources.
@@ -220,6 +222,20 @@ fn changes_print_the_same_for_a_file_and_for_its_server() {
             &expected,
         );
     }
+}
+
+#[test]
+fn more_removals_than_a_request_takes_are_several_requests() {
+    let served = Served::new(&["--no-token"]);
+    let address = format!("http://{}", served.address);
+    let last = json!({"id": 10_050, "text": TEXTS[0]});
+    served.post("/v1/documents", &last).with(200);
+    let ids: Vec<String> = (1..=10_050).map(|id: u64| id.to_string()).collect();
+    let arguments = ["remove", &address].into_iter();
+    let arguments: Vec<&str> = arguments.chain(ids.iter().map(String::as_str)).collect();
+    let (text, code) = run(served.path(), None, &arguments);
+    assert_eq!(code, Some(1), "{text:.200}");
+    assert!(text.starts_with("removed  10050  "), "{text:.200}");
 }
 
 #[test]
