@@ -187,7 +187,7 @@ impl Remote {
         };
         match reply.kind().as_deref() {
             Some("unauthorized") => anyhow!(
-                "{} asks for a token: give the link that it has printed, or set {TOKEN_VARIABLE}",
+                "{}: {message}; give the link that the server has printed, or set {TOKEN_VARIABLE}",
                 self.name
             ),
             _ => anyhow!("{}: {message}", self.name),
@@ -201,6 +201,8 @@ impl Remote {
     /// The stored document with an id or a key.
     pub fn get(&self, document: &DocRef) -> Result<Option<Document>> {
         let path = match document {
+            // The address would be the address of all documents.
+            DocRef::Key(key) if key.is_empty() => return Ok(None),
             DocRef::Id(id) => format!("/v1/documents/{id}?by=id"),
             DocRef::Key(key) => format!("/v1/documents/{}?by=key", percent_encoded(key)),
         };
@@ -331,6 +333,11 @@ impl Remote {
             None if is_upsert => "upsert".to_owned(),
             None => "insert".to_owned(),
         };
+        // The server takes it for no scope, and a file does not.
+        if document["scope"] == "" {
+            let scope = String::new();
+            return Err(simdb::Error::InvalidScope { scope }.into());
+        }
         let path = format!("/v1/documents?mode={options}");
         let mut answer: Value = self.request("POST", &path, Some(document))?.parse()?;
         let fingerprint = serde_json::from_value(answer["fingerprint"].take());

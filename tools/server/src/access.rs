@@ -115,7 +115,7 @@ impl Access {
         let given = bearer(headers).or_else(|| self.cookie_token(headers));
         let Some(given) = given else {
             return Err(unauthorized(
-                "the request has no token: send `Authorization: Bearer TOKEN`",
+                "the request has no token (`Authorization: Bearer TOKEN`)",
             ));
         };
         if is_equal(given, token) {
@@ -131,7 +131,7 @@ impl Access {
                 "this token is for queries only",
             )),
             (true, _) => Ok(()),
-            (false, _) => Err(unauthorized("the token is not that of this server")),
+            (false, _) => Err(unauthorized("the token is not the token of this server")),
         }
     }
 

@@ -247,8 +247,19 @@ fn errors_of_a_server_say_what_to_do() {
         assert_eq!(code, Some(2), "{arguments:?}: {text}");
         text
     };
-    assert!(failing(None, &["get", &address, "1"]).contains("SIMDB_TOKEN"));
-    assert!(failing(Some("wrong-token-0123456789"), &["stats", &address]).contains("SIMDB_TOKEN"));
+    for (token, said) in [
+        (None, "the request has no token"),
+        (
+            Some("wrong-token-0123456789"),
+            "not the token of this server",
+        ),
+    ] {
+        let text = failing(token, &["stats", &address]);
+        assert!(
+            text.contains(said) && text.contains("SIMDB_TOKEN"),
+            "{text}"
+        );
+    }
     let token = served.token.as_deref();
     assert!(
         failing(token, &["query", &address, "--text", "a", "--similar"]).contains("keeps none")
@@ -307,6 +318,7 @@ fn verbs_with_keys_and_scopes_print_the_same_for_a_file_and_for_its_server() {
         vec![
             "get", "DB", "--key", FIRST_KEY, "--key", SECOND_KEY, "--json",
         ],
+        vec!["get", "DB", "--key", ""],
         vec!["get", "DB", "1099511627777", "--json"],
         [&["query", "DB", "--json"], &texts[..]].concat(),
         [&["query", "DB", "--within-scope", "en"], &texts[..]].concat(),
@@ -388,7 +400,7 @@ fn verbs_with_keys_and_scopes_print_the_same_for_a_file_and_for_its_server() {
     let printed = reading.iter().zip(&of_file);
     let empty = printed.filter(|(_, (text, _))| text.is_empty());
     let empty: Vec<_> = empty.map(|(arguments, _)| arguments.join(" ")).collect();
-    assert_eq!(empty.len(), 3, "{empty:#?}");
+    assert_eq!(empty.len(), 4, "{empty:#?}");
     let served = Served::start(folder, &["--listen", "127.0.0.1:0"]);
     let address = format!("http://{}", served.address);
     for (arguments, expected) in reading.iter().zip(&of_file) {
@@ -459,6 +471,7 @@ fn changes_by_key_print_the_same_for_a_file_and_for_its_server() {
             "A scope with a control character.",
             &["--scope", "a\u{7}"],
         ),
+        insert("14", "An empty scope.", &["--scope", ""]),
     ];
     let of_file = folder_of_keys();
     let served = Served::start(folder_of_keys(), &["--listen", "unix:simdb.sock"]);
