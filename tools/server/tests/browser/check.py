@@ -390,6 +390,9 @@ class Check:
     def text_of_a_megabyte_is_cut(self):
         with self.serving(["ferry fog island " * (1 << 16)]) as (_, browser):
             assert "the text goes on" in browser.text()
+            browser.shoot("long-text")
+            browser.driver.execute_script("document.querySelector('.text').scrollTo(0, 1e6)")
+            browser.shoot("long-text-end")
             browser.one("article a").click()
             browser.wait(lambda: browser.all("form[role=search]"))
             assert len(browser.text()) < 100_000
