@@ -110,7 +110,7 @@ impl Remote {
             .split('&')
             .find_map(|field| field.strip_prefix("token="));
         let token = token
-            .map(str::to_owned)
+            .map(percent_decoded)
             .or_else(|| std::env::var(TOKEN_VARIABLE).ok());
         let base = base.trim_end_matches('/').to_owned();
         let agent = Agent::new_with_config(config());
@@ -500,6 +500,25 @@ fn percent_encoded(key: &str) -> String {
     encoded
 }
 
+/// The characters that a part of an address stands for.
+fn percent_decoded(encoded: &str) -> String {
+    let mut parts = encoded.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let digits = part
+            .get(..2)
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match digits {
+            Some(byte) => {
+                bytes.push(byte);
+                bytes.extend_from_slice(&part.as_bytes()[2..]);
+            }
+            None => bytes.extend_from_slice(format!("%{part}").as_bytes()),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -521,6 +540,10 @@ mod tests {
             percent_encoded("a/b?c=1&d#e% ..é"),
             "a%2Fb%3Fc%3D1%26d%23e%25%20%2E%2E%C3%A9"
         );
+        for key in ["a/b?c=1&d#e% ..é", "", "%41"] {
+            assert_eq!(percent_decoded(&percent_encoded(key)), key);
+        }
+        assert_eq!(percent_decoded("100%, a+b%"), "100%, a+b%");
     }
 
     #[test]
@@ -545,5 +568,9 @@ mod tests {
             (&link.name[..], link.token.as_deref()),
             ("http://127.0.0.1:7700", Some("secret"))
         );
+        let link = Remote::of(Path::new("http://127.0.0.1:7700/?token=a%2Bb+c/d="))
+            .unwrap()
+            .unwrap();
+        assert_eq!(link.token.as_deref(), Some("a+b+c/d="));
     }
 }
