@@ -16,7 +16,7 @@ use axum::response::{IntoResponse, Response};
 use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use simdb::copies::{Copies, SightingKind};
+use simdb::copies::Copies;
 use simdb::similarity::Likeness;
 use simdb::{
     Change, Decision, DocId, DocRef, Document, Fingerprint, OnExists, OnExtended, Outcome,
@@ -461,7 +461,7 @@ impl Parser<'_> {
             check_text(self.server, text)?;
         }
         if let Some(copies) = &mut content.copies {
-            check_copies(copies, database.settings().keys).map_err(bad)?;
+            name_copies(copies, database.settings().keys).map_err(bad)?;
         }
         let mut document = content
             .into_document(id, database.fingerprinter())
@@ -490,40 +490,12 @@ impl Parser<'_> {
     }
 }
 
-/// The most listed copies of a document, and the longest key, that the database reads.
-const MAX_NEWEST: u64 = 1000;
-const MAX_KEY_BYTES: usize = 1024;
-
-/// Refuses copies for which the database would refuse all changes of the request, or which it could
-/// not read again. Reads their names as ids in a database without keys: an id is a string in
-/// answers.
-fn check_copies(copies: &mut Copies, has_keys: bool) -> Result<(), String> {
-    let (newest, most) = (copies.newest.len(), copies.count.min(MAX_NEWEST));
-    if newest as u64 > most {
-        return Err(format!(
-            "field \"copies\": {newest} are listed, and at most {most} are possible"
-        ));
-    }
+/// Reads the names of copies as ids in a database without keys: an id is a string in answers.
+fn name_copies(copies: &mut Copies, has_keys: bool) -> Result<(), String> {
     for sighting in &mut copies.newest {
         if let DocRef::Key(name) = &sighting.document {
-            sighting.document = named_document(name, has_keys)
-                .map_err(|reason| format!("field \"copies\": {reason}"))?;
-        }
-        if let DocRef::Key(key) = &sighting.document
-            && !(1..=MAX_KEY_BYTES).contains(&key.len())
-        {
-            let bytes = key.len();
-            return Err(format!(
-                "field \"copies\": a key has 1 to {MAX_KEY_BYTES} bytes, and this one {bytes}"
-            ));
-        }
-        if let SightingKind::Duplicate { distance } = sighting.kind
-            && distance > Fingerprint::BITS
-        {
-            return Err(format!(
-                "field \"copies\": the distance {distance} is above {}",
-                Fingerprint::BITS
-            ));
+            let named = named_document(name, has_keys);
+            sighting.document = named.map_err(|reason| format!("field \"copies\": {reason}"))?;
         }
     }
     Ok(())
