@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -486,37 +487,17 @@ pub fn named(document: &DocRef) -> Value {
     }
 }
 
+/// A dot is encoded: `..` would be another address.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'~');
+
 /// A key as a part of an address.
 fn percent_encoded(key: &str) -> String {
-    let mut encoded = String::new();
-    for byte in key.bytes() {
-        match byte {
-            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'_' | b'~' => {
-                encoded.push(char::from(byte));
-            }
-            byte => encoded += &format!("%{byte:02X}"),
-        }
-    }
-    encoded
+    utf8_percent_encode(key, ENCODED).to_string()
 }
 
 /// The characters that a part of an address stands for.
 fn percent_decoded(encoded: &str) -> String {
-    let mut parts = encoded.split('%');
-    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
-    for part in parts {
-        let digits = part
-            .get(..2)
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match digits {
-            Some(byte) => {
-                bytes.push(byte);
-                bytes.extend_from_slice(&part.as_bytes()[2..]);
-            }
-            None => bytes.extend_from_slice(format!("%{part}").as_bytes()),
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    percent_decode_str(encoded).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]
