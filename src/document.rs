@@ -40,8 +40,8 @@ pub struct Document {
     /// has one, and no document of another database.
     #[cfg_attr(feature = "serde", serde(default))]
     pub key: Option<String>,
-    /// Named values, as a JSON object of at most 64 KiB. Stored as they are, only in a database
-    /// that keeps [fields](crate::Builder::fields).
+    /// Named values, as a JSON object of at most 64 KiB. Stored as they are and not parsed; an
+    /// empty string is no fields. Only in a database that keeps [fields](crate::Builder::fields).
     #[cfg_attr(feature = "serde", serde(default))]
     pub fields: Option<String>,
     /// The documents that were refused as copies of the document. Stored only in a database that

@@ -22,11 +22,11 @@ use crate::store::View;
 /// Decides in memory, in order, which documents are kept: a document is refused if the text of a
 /// kept document covers its text.
 ///
-/// The outcomes are the outcomes of
+/// The rule is the rule of
 /// [`Database::insert_unless_similar`](crate::Database::insert_unless_similar) for one document
-/// after the other. The kept texts are in a [`SimilarIndex`], which misses other matches than a
-/// database. Arrival times do not count. With [frames](Self::set_frames), texts are compared by
-/// their bodies alone.
+/// after the other. The kept texts are in a [`SimilarIndex`], which misses few matches, and of very
+/// short texts fewer than a database, so some outcomes differ. Arrival times do not count. With
+/// [frames](Self::set_frames), texts are compared by their bodies alone.
 ///
 /// ```
 /// use simdb::in_memory::Deduplicator;

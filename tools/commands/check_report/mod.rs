@@ -45,8 +45,8 @@ use crate::formats::Wanted;
 ///
 /// - both texts are where the line says, with the ids and the hashes of the line;
 /// - the keeper is not removed itself, and no text is removed twice;
-/// - the verdict is same or a_in_b, and the line has this verdict, these missing words and these
-///   forgiven differences.
+/// - the verdict is same, a_in_b or same_body, and the line has this verdict, these missing words
+///   and these forgiven differences.
 ///
 /// The differences that the lines forgive are printed by class, the rarest class first, each with
 /// its count and its rarest pairs. A doubtful misspelling or number occurs once, so it is there.
@@ -61,8 +61,9 @@ use crate::formats::Wanted;
 /// lines must be at the head or the tail of that number of different documents, and the
 /// texts are compared without their frames.
 ///
-/// INPUT are the files that `dedup` read, with the same options. A file may have moved: then its
-/// name without the folder counts. Each file is given once. A keeper in the database of `dedup
+/// INPUT are the files that `dedup` read, with the options that say how they are read, such as
+/// --text and --format. The report has all other options. A file may have moved: then its name
+/// without the folder counts. Each file is given once. A keeper in the database of `dedup
 /// --against` needs --against.
 ///
 /// Each line that does not hold is printed with the reason, as REPORT:LINE: document ID: reason, or

@@ -48,11 +48,11 @@ use crate::options::{OnBadRecord, RecipeOptions};
 /// the output is a folder with a file for each input, of the same name; then inputs may differ in
 /// columns that are not read.
 ///
-/// The inputs are read twice; standard input and pipes are copied beside OUTPUT first. All inputs
-/// must have one format, and tables the same columns. If two records have one id, as where the ids
-/// of several files restart, all documents are numbered by their place in the inputs instead, as by
-/// --no-id, and a note says so: marks and reports name these numbers. A record without a text
-/// duplicates nothing: see --on-error.
+/// The inputs are read twice; standard input and pipes, but no Parquet, are copied beside OUTPUT
+/// first. All inputs must have one format, and tables the same columns. If two records have one id,
+/// as where the ids of several files restart, all documents are numbered by their place in the
+/// inputs instead, as by --no-id, and a note says so: marks and reports name these numbers. A
+/// record without a text duplicates nothing: see --on-error.
 ///
 /// --clusters takes the decisions from clusters that were found elsewhere: of the whole corpus in a
 /// database, or by Spark. Documents of the clusters that are not in the inputs are counted on
@@ -221,7 +221,8 @@ pub struct Dedup {
     /// Copy all documents, with two added fields or columns: the id of the keeper, and the distance
     /// from the keeper [default names: keeper,distance]
     ///
-    /// Both are null or empty for a document that is kept.
+    /// Both are null or empty for a document that is kept. Parquet loses the Arrow schema beside
+    /// its columns: dictionaries, durations and time zones are read as plain columns.
     #[arg(
         long,
         value_name = "KEEPER,DISTANCE",
@@ -283,8 +284,8 @@ pub struct Dedup {
     /// Saved between two batches of texts, which take seconds or, with many texts of one template,
     /// longer. If a run is interrupted or killed, its command continues from there when it is
     /// repeated: the inputs are loaded again, and texts that are decided are not compared again.
-    /// Other inputs or options are an error. The file takes 4 bytes for each text, and is removed
-    /// when OUTPUT is complete.
+    /// Other inputs, or options that compare other texts, are an error. The file takes 4 bytes for
+    /// each text, and is removed when OUTPUT is complete.
     #[arg(
         long,
         value_name = "SECONDS",

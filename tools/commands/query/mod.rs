@@ -243,7 +243,7 @@ impl Query {
         }
         if self.likeness.is_given() {
             bail!(
-                "--edit-similarity and --jaccard decide which texts are alike: they need --similar or \
+                "--decide, --edit-similarity and --jaccard decide which texts are alike: they need --similar or \
                  --verify"
             );
         }
