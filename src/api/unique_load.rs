@@ -12,7 +12,7 @@ use crate::document::{Document, Within};
 use crate::error::{Error, Result};
 use crate::ids::scope::{IdRanges, ScopeNumber};
 use crate::ids::{DocId, Timestamp};
-use crate::ingest::{Deduplicator, Outcome, kind_of};
+use crate::ingest::{Deduplicator, Outcome, id_after_moves, kind_of};
 use crate::measure::decision::SimilarRule;
 use crate::store::{CopiesEdit, DocumentEdit, Refused, TextEdit, View};
 
@@ -227,7 +227,15 @@ impl<'d> UniqueLoad<'d> {
             (None, Some(view)) => match view.refused(hash)? {
                 None => false,
                 Some(time) if view.has_window() => view.knows_refusal_at(time),
-                Some(id) => self.has_refused(DocId(id), hash)?,
+                Some(id) => {
+                    let original = id_after_moves(DocId(id), |id| {
+                        match view.keeps_keys() && !self.is_known(id)? {
+                            true => view.refused(id.0),
+                            false => Ok(None),
+                        }
+                    })?;
+                    self.has_refused(original, hash)?
+                }
             },
         };
         Ok(was_refused && !self.is_known(document.id)?)

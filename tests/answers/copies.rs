@@ -607,25 +607,32 @@ fn key_in_the_copies_of_two_documents_is_stored_once() {
 #[test]
 fn document_in_another_scope_keeps_its_refused_keys() {
     let folder = folder();
-    let creating = builder().scopes(true).copies(NEWEST);
+    // More copies than are stored.
+    let creating = builder().scopes(true).copies(1);
     let mut database = creating.create(folder.path().join("docs.simdb")).unwrap();
     let of = |key: &str, scope: &str| {
         let document = Document::new(key, Fingerprint::from_bits(7));
         document.with_scope(scope).with_arrival(7)
     };
     assert_eq!(database.insert(of("a", "zh")).unwrap(), INSERTED);
-    let outcome = database.insert_unique(of("b", "zh"), 3).unwrap();
-    assert!(matches!(outcome, Outcome::Duplicate(_)), "{outcome}");
-    let outcome = database.upsert(of("a", "en")).unwrap();
-    assert!(matches!(outcome, Outcome::Replaced { .. }), "{outcome}");
-    for _ in 0..2 {
-        let copies = snapshot_of(&database).copies("a").unwrap().unwrap();
-        assert_eq!(copies.count, 1);
-        assert_eq!(
-            database.insert_unique(of("b", "fr"), 3).unwrap(),
-            Outcome::Seen
-        );
-        database.merge().unwrap();
+    for key in ["b", "c"] {
+        let outcome = database.insert_unique(of(key, "zh"), 3).unwrap();
+        assert!(matches!(outcome, Outcome::Duplicate(_)), "{outcome}");
     }
+    for scope in ["en", "fr", "zh", "en"] {
+        let outcome = database.upsert(of("a", scope)).unwrap();
+        assert!(matches!(outcome, Outcome::Replaced { .. }), "{outcome}");
+        let copies = snapshot_of(&database).copies("a").unwrap().unwrap();
+        assert_eq!(copies.count, 2);
+        for key in ["b", "c"] {
+            let again = database.insert_unique(of(key, "it"), 3).unwrap();
+            assert_eq!(again, Outcome::Seen, "{key} {scope}");
+        }
+        if scope == "fr" {
+            database.merge().unwrap();
+        }
+    }
+    let _removed = database.remove("a").unwrap();
+    assert_eq!(database.insert_unique(of("b", "it"), 3).unwrap(), INSERTED);
     assert_sound(&mut database);
 }

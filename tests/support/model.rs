@@ -290,8 +290,11 @@ impl Model {
         self.put(document);
         if let (false, Some(copies)) = (brings_copies, old.copies.take()) {
             // Without a window, a refused document is known by the document that it repeats.
-            if moves && !self.has_window {
-                self.refused.extend(refusals_of(&copies, id));
+            if moves {
+                let refusals = self.refused.values_mut();
+                refusals
+                    .filter(|refusal| refusal.of == old.id)
+                    .for_each(|refusal| refusal.of = id);
             }
             let stored = self.documents.get_mut(&id).expect("it was put");
             stored.copies = Some(copies);

@@ -19,15 +19,17 @@ impl<A: ViewAccess> Batch<A> {
             return Ok(false);
         }
         let hash = refused_hash(&prepared.doc_ref());
-        let value = match self.refused.get(&hash) {
-            Some(value) => Some(*value),
-            None => self.view.refused(hash)?,
-        };
-        match value {
+        match self.refused_value(hash)? {
             None => Ok(false),
             Some(time) if self.has_window() => Ok(self.view.knows_refusal_at(time)),
             Some(id) => {
-                let id = DocId(id);
+                let keeps_keys = self.view.keeps_keys();
+                let id = id_after_moves(DocId(id), |id| {
+                    match keeps_keys && self.look_up(id)?.is_none() {
+                        true => self.refused_value(id.0),
+                        false => Ok(None),
+                    }
+                })?;
                 if self.look_up(id)?.is_none() {
                     return Ok(false);
                 }
@@ -36,6 +38,14 @@ impl<A: ViewAccess> Batch<A> {
                     .copies_of(id)?
                     .is_some_and(|copies| copies.may_have(hash)))
             }
+        }
+    }
+
+    /// The last value of a refused key or id in table `refused`.
+    fn refused_value(&self, hash: u64) -> Result<Option<u64>> {
+        match self.refused.get(&hash) {
+            Some(value) => Ok(Some(*value)),
+            None => self.view.refused(hash),
         }
     }
 
@@ -104,6 +114,24 @@ impl<A: ViewAccess> Batch<A> {
             edit.copies = Some(edited);
         }
     }
+}
+
+/// The most changes of scope after which the refused keys of a document are known.
+const MAX_MOVES: usize = 64;
+
+/// The id of a document that may have had other ids, in other scopes. `next` returns the id after
+/// an id, if table `refused` has one.
+pub(crate) fn id_after_moves(
+    mut id: DocId,
+    mut next: impl FnMut(DocId) -> Result<Option<u64>>,
+) -> Result<DocId> {
+    for _ in 0..MAX_MOVES {
+        match next(id)? {
+            Some(next) => id = DocId(next),
+            None => break,
+        }
+    }
+    Ok(id)
 }
 
 /// The kind of a copy; `None` if the outcome refuses no copy.

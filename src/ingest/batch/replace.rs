@@ -11,7 +11,7 @@ use crate::measure::containment::Verdict;
 use crate::measure::decision::Decision;
 use crate::query::{self, Similar, TextQuery};
 use crate::record::Record;
-use crate::store::{TextEdit, ViewAccess, refused_of};
+use crate::store::{Refused, TextEdit, ViewAccess};
 
 impl<A: ViewAccess> Batch<A> {
     /// Returns `true` if a document replaces the stored document with its id or key.
@@ -69,8 +69,9 @@ impl<A: ViewAccess> Batch<A> {
         let new = self.upserted_id(id, prepared)?;
         self.put(new, document, prepared, copies.clone());
         // Without a window, a refused document is known by the id of the document that it repeats.
-        if let Some(copies) = copies.filter(|_| new != id && !self.has_window()) {
-            self.set_copies(new, None, refused_of(&copies, new, false));
+        if copies.is_some() && new != id && !self.has_window() {
+            let (hash, value) = (id.0, new.0);
+            self.set_copies(new, None, vec![Refused { hash, value }]);
         }
         Ok(Outcome::Replaced { stored })
     }
