@@ -165,7 +165,7 @@ impl Copies {
     }
 
     /// Returns `false` only if no document with this [hash](refused_hash) was refused as one of the
-    /// copies. The newest sightings are all sightings of a document with few copies.
+    /// copies. If `newest` has all copies, the answer is exact.
     pub(crate) fn may_have(&self, hash: u64) -> bool {
         let mut newest = self.newest.iter();
         self.count > self.newest.len() as u64

@@ -73,6 +73,12 @@ struct LoadedCopies {
     refused: HashMap<u64, (DocId, Timestamp)>,
 }
 
+/// The hashes of the documents that a document brings as its copies.
+fn brought_hashes(document: &Document) -> impl Iterator<Item = u64> {
+    let newest = document.copies.iter().flat_map(|copies| &copies.newest);
+    newest.map(|sighting| refused_hash(&sighting.document))
+}
+
 impl fmt::Debug for UniqueLoad<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UniqueLoad").finish_non_exhaustive()
@@ -110,21 +116,24 @@ impl<'d> UniqueLoad<'d> {
     /// again.
     ///
     /// # Errors
-    /// The errors of [`Deduplicator::decide`]; [`Error::WithinOtherScopes`] for a document that
-    /// asks for [other documents](crate::Within).
+    /// The errors of [`BulkLoad::push`] about a document, and [`Error::WithinOtherScopes`] for a
+    /// document that asks for [other documents](crate::Within): no document of the call is decided.
+    /// The errors of [`Deduplicator::decide`].
     pub fn decide(&mut self, documents: Vec<Document>) -> Result<Vec<Outcome>> {
         for document in &documents {
             self.load.refuse_unstorable(document)?;
-        }
-        self.frames = self.load.frames_after(&documents)?;
-        let (mut outcomes, mut undecided) = (Vec::with_capacity(documents.len()), Vec::new());
-        let mut undecided_refs: HashSet<u64> = HashSet::new();
-        let keeps_copies = self.load.newest_copies() > 0;
-        for mut document in documents {
             if document.within != Within::Scope {
                 let id = document.doc_ref();
                 return Err(Error::WithinOtherScopes { id });
             }
+        }
+        self.frames = self.load.frames_after(&documents)?;
+        let (mut outcomes, mut undecided) = (Vec::with_capacity(documents.len()), Vec::new());
+        let mut undecided_refs: HashSet<u64> = HashSet::new();
+        let newest = self.load.newest_copies();
+        for mut document in documents {
+            let copies = document.copies.take();
+            document.copies = copies.and_then(|copies| copies.limited_to(newest));
             let scope = self.load.scope_of(&document)?;
             if let Some(key) = &document.key {
                 if self.is_of_other_scope(key, scope)? {
@@ -140,18 +149,19 @@ impl<'d> UniqueLoad<'d> {
                 }
                 document.id = self.id_of(key, scope)?;
             }
-            if keeps_copies {
+            if newest > 0 {
                 let hash = refused_hash(&document.doc_ref());
-                if !undecided_refs.insert(hash) {
-                    // The document may be refused before it comes again.
+                // The document may be refused before it comes again, or its original replaced.
+                if undecided_refs.contains(&hash) || self.was_refused(&document, hash)? {
                     outcomes.append(&mut self.decide_new(std::mem::take(&mut undecided))?);
-                    undecided_refs = HashSet::from([hash]);
+                    undecided_refs.clear();
+                    if self.was_refused(&document, hash)? {
+                        outcomes.push(Outcome::Seen);
+                        continue;
+                    }
                 }
-                if self.was_refused(&document, hash)? {
-                    outcomes.append(&mut self.decide_new(std::mem::take(&mut undecided))?);
-                    outcomes.push(Outcome::Seen);
-                    continue;
-                }
+                undecided_refs.insert(hash);
+                undecided_refs.extend(brought_hashes(&document));
             }
             undecided.push((scope, document));
         }
@@ -212,6 +222,7 @@ impl<'d> UniqueLoad<'d> {
             }
             if outcome.is_inserted() {
                 self.text_bytes += document.text.as_ref().map_or(0, String::len);
+                self.add_refused(document.id, document.copies.as_ref());
                 self.kept.insert(document.id, document);
             }
         }
@@ -222,6 +233,9 @@ impl<'d> UniqueLoad<'d> {
     /// stored.
     fn was_refused(&self, document: &Document, hash: u64) -> Result<bool> {
         let was_refused = match (self.copies.refused.get(&hash), &self.stored) {
+            (Some((_, seen)), view) if self.load.has_window() => view
+                .as_ref()
+                .is_none_or(|view| view.knows_refusal_at(seen.0)),
             (Some((original, _)), _) => self.has_refused(*original, hash)?,
             (None, None) => false,
             (None, Some(view)) => match view.refused(hash)? {
@@ -229,7 +243,7 @@ impl<'d> UniqueLoad<'d> {
                 Some(time) if view.has_window() => view.knows_refusal_at(time),
                 Some(id) => {
                     let original = id_after_moves(DocId(id), |id| {
-                        match view.keeps_keys() && !self.is_known(id)? {
+                        match view.keeps_scopes() && !self.is_known(id)? {
                             true => view.refused(id.0),
                             false => Ok(None),
                         }
@@ -258,12 +272,23 @@ impl<'d> UniqueLoad<'d> {
             let copies = kept.copies.as_ref();
             return Ok(copies.is_some_and(|copies| copies.may_have(hash)));
         }
+        if !self.is_known(original)? {
+            return Ok(false);
+        }
         let copies = match (self.copies.of_stored.get(&original), &self.stored) {
             (Some(copies), _) => Some(Arc::clone(copies)),
             (None, Some(view)) => view.copies(original)?,
             (None, None) => None,
         };
-        Ok(self.is_known(original)? && copies.is_some_and(|copies| copies.may_have(hash)))
+        Ok(copies.is_some_and(|copies| copies.may_have(hash)))
+    }
+
+    /// Adds the sightings of copies of a document to the refused documents, the last refusal last.
+    fn add_refused(&mut self, original: DocId, copies: Option<&Copies>) {
+        for sighting in copies.iter().flat_map(|copies| copies.newest.iter().rev()) {
+            let hash = refused_hash(&sighting.document);
+            self.copies.refused.insert(hash, (original, sighting.seen));
+        }
     }
 
     /// Adds a refused document, and the copies that it brings, to the copies of a document that is
@@ -279,11 +304,9 @@ impl<'d> UniqueLoad<'d> {
             kind,
         };
         let own = document.copies.as_ref();
-        let brought = own.map_or(&[][..], |own| &own.newest);
-        for refused in brought.iter().rev().chain([&sighting]) {
-            let hash = refused_hash(&refused.document);
-            self.copies.refused.insert(hash, (original, refused.seen));
-        }
+        self.add_refused(original, own);
+        let hash = refused_hash(&sighting.document);
+        self.copies.refused.insert(hash, (original, sighting.seen));
         self.text_bytes += size_of::<Sighting>() + document.key.as_ref().map_or(0, String::len);
         self.text_bytes += own.map_or(0, Copies::len_bytes);
         if let Some(kept) = self.kept.get_mut(&original) {

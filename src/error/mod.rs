@@ -262,8 +262,8 @@ pub enum Error {
     /// finish, or [`Database::close`](crate::Database::close) has written everything but the file
     /// stays locked until the snapshots are dropped.
     #[error(
-        "snapshots of {} are held ({snapshots}), also by iterators and by calls of other threads: it is \
-         not checked, and the file not released after a close; drop them, then check or close it again",
+        "snapshots of {} are held ({snapshots}), also by iterators and by calls of other threads; drop \
+         them, then check or close it again: a close has released nothing yet",
         path.display()
     )]
     SnapshotHeld {

@@ -2,9 +2,11 @@
 
 use std::ops::ControlFlow;
 
+use simdb::copies::{Copies, Sighting, SightingKind};
 use simdb::in_memory::Deduplicator;
 use simdb::{
-    Builder, Change, Database, Decision, Document, Error, OnExtended, Outcome, SimilarRule,
+    Builder, Change, Database, Decision, DocId, Document, Error, OnExtended, Outcome, SimilarRule,
+    Timestamp,
 };
 use test_support::{SplitMix, assert_sound, builder, folder};
 
@@ -182,36 +184,49 @@ fn refusal_is_forgotten_with_the_text_that_covered_the_refused_text() {
     let ferry = "The ferry to the islands was cancelled due to heavy fog.";
     let more = "The ferry to the islands was cancelled due to heavy fog. Buses are late.";
     let painter = "A painter opens a museum for children in the old harbour this summer.";
+    let farmers = "Farmers met in the valley to count the sheep that the storm had scattered.";
     let rule = SimilarRule {
         on_extended: OnExtended::Replace,
         ..SimilarRule::default()
     };
-    for (name, has_keys) in [("ids", false), ("keys", true)] {
+    // The longer text replaces document 1, whose id or key may come again.
+    let replaced = [(1, ferry), (2, ferry), (3, more), (2, farmers)];
+    let taken_again = [
+        (1, ferry),
+        (2, ferry),
+        (3, more),
+        (1, painter),
+        (1, painter),
+        (2, farmers),
+    ];
+    for (name, has_keys, texts, expected) in [
+        ("a", false, &replaced[..], &[true, false, true, true][..]),
+        ("b", true, &replaced, &[true, false, true, true]),
+        (
+            "c",
+            false,
+            &taken_again,
+            &[true, false, true, true, false, true],
+        ),
+        (
+            "d",
+            true,
+            &taken_again,
+            &[true, false, true, true, false, true],
+        ),
+    ] {
         let path = |kind: &str| folder.path().join(format!("{name}-{kind}.simdb"));
         let with_copies = || with_copies().keys(has_keys);
         let model = with_copies().create(path("model")).unwrap();
-        let texts = [
-            (1, ferry),
-            (2, ferry),
-            // The longer text replaces document 1, whose id or key comes again.
-            (3, more),
-            (1, painter),
-            (1, painter),
-            (
-                2,
-                "Farmers met in the valley to count the sheep that the storm had scattered.",
-            ),
-        ];
-        let documents = texts.map(|(id, text)| match has_keys {
-            false => model.document(id, text).unwrap(),
+        let document = |(id, text): &(u64, &str)| match has_keys {
+            false => model.document(*id, text).unwrap(),
             true => model.document(id.to_string(), text).unwrap(),
-        });
+        };
+        let documents: Vec<Document> = texts.iter().map(document).collect();
         let change = |document| Change::InsertUnlessSimilar { document, rule };
-        let expected = documents.clone().map(|document| {
-            let outcome = model.apply_one(change(document)).unwrap();
-            outcome.is_inserted()
-        });
-        assert_eq!(expected, [true, false, true, true, false, true], "{name}");
+        let changes = documents.iter().cloned().map(change);
+        let inserted = changes.map(|change| model.apply_one(change).unwrap().is_inserted());
+        assert_eq!(inserted.collect::<Vec<_>>(), expected, "{name}");
         for part_len in [1, 2, documents.len()] {
             let path = path(&part_len.to_string());
             let load = with_copies().bulk_create(&path, 16 << 20).unwrap();
@@ -221,6 +236,42 @@ fn refusal_is_forgotten_with_the_text_that_covered_the_refused_text() {
             let inserted: Vec<bool> = outcomes.map(|outcome| outcome.is_inserted()).collect();
             assert_eq!(inserted, expected, "{name} {part_len}");
         }
+    }
+}
+
+/// As in an export.
+#[test]
+fn copies_that_a_document_brings_are_known_in_the_same_load() {
+    let folder = folder();
+    let ferry = "The ferry to the islands was cancelled due to heavy fog.";
+    let model = with_copies().create(folder.path().join("a.simdb")).unwrap();
+    let seen = Timestamp(1_700_000_000_000);
+    let sighting = Sighting {
+        document: DocId(2).into(),
+        seen,
+        kind: SightingKind::Same,
+    };
+    let mut original = model.document(1, ferry).unwrap();
+    original.copies = Some(Copies {
+        count: 1,
+        first_seen: seen,
+        last_seen: seen,
+        newest: vec![sighting],
+    });
+    let documents = [original, model.document(2, ferry).unwrap()];
+    for part_len in [1, 2] {
+        let path = folder.path().join(format!("{part_len}.simdb"));
+        let load = with_copies().bulk_create(&path, 16 << 20).unwrap();
+        let mut load = load.unique(SimilarRule::default()).unwrap();
+        let parts = documents.chunks(part_len);
+        let outcomes = parts.flat_map(|part| load.decide(part.to_vec()).unwrap());
+        assert_eq!(outcomes.last(), Some(Outcome::Seen));
+        let load = load.into_load().unwrap();
+        load.finish(|_| ControlFlow::Break(())).unwrap();
+        let mut database = builder().open(&path).unwrap();
+        let copies = database.snapshot().unwrap().copies(1).unwrap();
+        assert_eq!(copies.unwrap().count, 1);
+        assert_sound(&mut database);
     }
 }
 

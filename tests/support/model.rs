@@ -288,14 +288,14 @@ impl Model {
         }
         let (id, brings_copies) = (document.id, document.copies.is_some());
         self.put(document);
+        // Without a window, a refused document is known by the document that it repeats.
+        if moves {
+            let refusals = self.refused.values_mut();
+            refusals
+                .filter(|refusal| refusal.of == old.id)
+                .for_each(|refusal| refusal.of = id);
+        }
         if let (false, Some(copies)) = (brings_copies, old.copies.take()) {
-            // Without a window, a refused document is known by the document that it repeats.
-            if moves {
-                let refusals = self.refused.values_mut();
-                refusals
-                    .filter(|refusal| refusal.of == old.id)
-                    .for_each(|refusal| refusal.of = id);
-            }
             let stored = self.documents.get_mut(&id).expect("it was put");
             stored.copies = Some(copies);
         }

@@ -23,9 +23,9 @@ impl<A: ViewAccess> Batch<A> {
             None => Ok(false),
             Some(time) if self.has_window() => Ok(self.view.knows_refusal_at(time)),
             Some(id) => {
-                let keeps_keys = self.view.keeps_keys();
+                let keeps_scopes = self.view.keeps_scopes();
                 let id = id_after_moves(DocId(id), |id| {
-                    match keeps_keys && self.look_up(id)?.is_none() {
+                    match keeps_scopes && self.look_up(id)?.is_none() {
                         true => self.refused_value(id.0),
                         false => Ok(None),
                     }

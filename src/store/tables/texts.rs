@@ -65,7 +65,15 @@ pub(crate) fn refuse_unstorable(document: &Document, header: &Header, path: &Pat
     }
     // No read would decode them.
     let copies = document.copies.as_ref().filter(|_| header.copies > 0);
-    if let Some(reason) = copies.and_then(Copies::fault) {
+    let has_id = |copies: &Copies| {
+        let mut newest = copies.newest.iter();
+        newest.any(|sighting| matches!(sighting.document, DocRef::Id(_)))
+    };
+    let fault = |copies: &Copies| match header.keys && has_id(copies) {
+        true => Some("a copy has an id, and documents of this database have keys"),
+        false => copies.fault(),
+    };
+    if let Some(reason) = copies.and_then(fault) {
         return Err(Error::InvalidCopies { id: id(), reason });
     }
     if let Some(scope) = &document.scope {
