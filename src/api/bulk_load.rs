@@ -206,10 +206,10 @@ impl BulkLoad<'_> {
     }
 
     /// Adds a document, with the fingerprint that the recipe of the database makes of its text: a
-    /// fingerprint of another recipe is not noticed, and matches by chance only. Of several documents with
-    /// one id, the first counts. If arrival times are
-    /// kept, a document without one gets the time at which the load began. While a push waits for a
-    /// sort, the progress handler is called with [`Stage::Sort`](crate::progress::Stage::Sort).
+    /// fingerprint of another recipe is not noticed, and matches by chance only. Of several
+    /// documents with one id, the first counts. If arrival times are kept, a document without one
+    /// gets the time at which the load began. While a push waits for a sort, the progress handler
+    /// is called with [`Stage::Sort`](crate::progress::Stage::Sort).
     ///
     /// # Errors
     /// - [`Error::Interrupted`](crate::Error::Interrupted) if the progress handler returned

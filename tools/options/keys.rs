@@ -33,9 +33,10 @@ pub struct KeyOptions {
     /// Fields to keep with each document, separated by commas: title,meta.source
     ///
     /// A field of JSON Lines may hold an object, as `fields` in an export: each field of the object
-    /// is kept. The inputs are JSON Lines, CSV or TSV.
-    /// Nulls are not kept, nor empty values of CSV and TSV. At most 64 KiB for each document. A new
-    /// database keeps fields if this option is given.
+    /// is kept, as of a column `fields` of CSV and TSV that is a JSON object. Two fields of one
+    /// name are an error. The inputs are JSON Lines, CSV or TSV. Nulls are not kept, nor
+    /// empty values of CSV and TSV. At most 64 KiB for each document. A new database keeps fields
+    /// if this option is given.
     #[arg(
         long,
         value_name = "FIELD",

@@ -358,8 +358,12 @@ impl Remote {
         let mut removed = Vec::new();
         for documents in documents.chunks(MAX_CHANGES) {
             let answers: Vec<Value> = self
-                .request("POST", "/v1/documents?mode=remove", Some(&documents.into()))?
-                .parse()?;
+                .request("POST", "/v1/documents?mode=remove", Some(&documents.into()))
+                .and_then(|reply| reply.parse())
+                .with_context(|| match removed.len() {
+                    0 => "nothing was removed".to_owned(),
+                    first => format!("the first {first} documents were removed, and no others"),
+                })?;
             for answer in answers {
                 removed.push(match outcome_of(answer)? {
                     Outcome::Removed { stored } => Some(stored),

@@ -90,9 +90,9 @@ impl Deduplicator {
                     .map(|(number, text)| Document::new(*number, NO_FINGERPRINT).with_text(*text))
                     .collect();
                 done += part.len();
+                // Not held by `check`, which may run a signal handler that reads `kept`.
+                let deduplicator = &mut *self.lock();
                 let removed = pace.measure(|| {
-                    // Not held by `check`, which may run a signal handler that reads `kept`.
-                    let deduplicator = &mut *self.lock();
                     pool().install(|| match keep {
                         true => Ok(removed(deduplicator.decide(&documents)?)),
                         false => deduplicator.covered(&documents),

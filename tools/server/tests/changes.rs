@@ -128,7 +128,7 @@ fn array_is_one_commit_and_refuses_its_bad_documents_only() {
     ];
     assert_eq!(outcomes, expected);
     assert_eq!(served.get("/v1/stats").with(200)["documents"], 3);
-    let metrics = served.get("/metrics").body;
+    let metrics = served.metrics_of_groups();
     assert_eq!(metric(&metrics, "simdb_commit_changes_count"), 1.0);
     assert_eq!(metric(&metrics, "simdb_commit_changes_sum"), 4.0);
     assert_eq!(

@@ -58,6 +58,14 @@ pub fn program() -> Command {
 }
 
 impl Served {
+    /// The metrics after the first group of changes, which is counted after its answers.
+    pub fn metrics_of_groups(&self) -> String {
+        let metrics = std::iter::repeat_with(|| self.get("/metrics").body).take(200);
+        let mut metrics = metrics.inspect(|_| std::thread::sleep(Duration::from_millis(10)));
+        let found = metrics.find(|text| metric(text, "simdb_commit_changes_count") > 0.0);
+        found.expect("a group is counted")
+    }
+
     /// A server of a new database, with further options.
     pub fn new(options: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");

@@ -35,6 +35,9 @@ impl Line {
     }
 }
 
+/// The memory that a stream keeps between two lines.
+const KEPT_BYTES: usize = 64 << 10;
+
 pub struct LineGroups {
     parts: BodyParts,
     /// The start of the next line.
@@ -127,6 +130,7 @@ impl LineGroups {
                     self.searched = self.rest.len();
                     if self.rest.len() > self.max_line_bytes {
                         self.rest.clear();
+                        self.rest.shrink_to(KEPT_BYTES);
                         (self.searched, self.is_skipping) = (0, true);
                         self.room = None;
                     }
@@ -136,6 +140,10 @@ impl LineGroups {
             };
             let mut bytes: Vec<u8> = self.rest.drain(..(end + 1).min(self.rest.len())).collect();
             bytes.truncate(end);
+            if self.rest.is_empty() {
+                // The room of a long line is given back, so its memory is too.
+                self.rest.shrink_to(KEPT_BYTES);
+            }
             self.searched = 0;
             self.number += 1;
             let mut room = self.room.take();

@@ -169,7 +169,9 @@ async fn save(server: &Arc<Server>, words: &'static Words, body: Body) -> Result
     };
     let work = move || match answer {
         Some(answer) => {
-            let names = (form.a.unwrap_or_default(), form.b.unwrap_or_default());
+            // A form sends a line feed of a key as two characters.
+            let name = |name: Option<String>| name.unwrap_or_default().replace("\r\n", "\n");
+            let names = (name(form.a), name(form.b));
             match reviews.answer(names, answer)? {
                 true => Ok(()),
                 false => Err(ApiError::new(
