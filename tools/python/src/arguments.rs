@@ -10,7 +10,7 @@ use simdb::{DocRef, Timestamp};
 use crate::error::{Failure, invalid_argument};
 use crate::fingerprint::Fingerprint;
 use crate::numbers::{refuse_bool, unexpected, whole_number};
-use crate::texts::utf8_of;
+use crate::utf8::utf8_of;
 
 /// The id of a document.
 pub fn id_of(object: &Bound<'_, PyAny>) -> PyResult<u64> {

@@ -35,6 +35,7 @@ mod source;
 mod statistics;
 mod table;
 mod texts;
+mod utf8;
 mod write_batch;
 
 use pyo3::prelude::*;

@@ -5,7 +5,7 @@ use arrow_array::{Array, ArrayRef, UInt64Array};
 use arrow_cast::cast;
 use arrow_schema::DataType;
 use numpy::{Element, PyArray1, PyArrayMethods as _, PyReadonlyArray1, PyUntypedArray};
-use pyo3::exceptions::{PyTypeError, PyUnicodeEncodeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -17,6 +17,7 @@ use crate::arguments::id_of;
 use crate::error::invalid_argument;
 use crate::fingerprint::Fingerprint;
 use crate::numbers::{type_name, unexpected, whole_number};
+use crate::utf8::utf8_of;
 
 /// A text. An error says what was given in its place, and what to do.
 pub struct Text(PyBackedStr);
@@ -44,24 +45,6 @@ impl<'py> FromPyObject<'_, 'py> for Text {
             Err(_) => Err(no_text(&object, "a text (str)", "")),
         }
     }
-}
-
-/// The text in UTF-8. `name` is its name in an error.
-pub fn utf8_of(text: &Bound<'_, PyString>, name: &str) -> PyResult<PyBackedStr> {
-    let py = text.py();
-    text.to_owned().try_into().map_err(|error: PyErr| {
-        if !error.is_instance_of::<PyUnicodeEncodeError>(py) {
-            return error;
-        }
-        let start = error.value(py).getattr(intern!(py, "start"));
-        let position = start.and_then(|start| start.extract::<usize>());
-        let place = position.map_or(String::new(), |at| format!(" at character {at}"));
-        let message = format!(
-            "{name} has a lone surrogate{place}, half of a character, which UTF-8 cannot write; replace it: \
-             text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')"
-        );
-        invalid_argument(py, &message)
-    })
 }
 
 /// The exception for an object in place of a text. `more` ends the advice about a number.
