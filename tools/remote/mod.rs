@@ -360,9 +360,9 @@ impl Remote {
             let answers: Vec<Value> = self
                 .request("POST", "/v1/documents?mode=remove", Some(&documents.into()))
                 .and_then(|reply| reply.parse())
-                .with_context(|| match removed.len() {
-                    0 => "nothing was removed".to_owned(),
-                    first => format!("the first {first} documents were removed, and no others"),
+                .map_err(|error| match removed.len() {
+                    0 => error,
+                    first => error.context(format!("the first {first} documents are removed")),
                 })?;
             for answer in answers {
                 removed.push(match outcome_of(answer)? {

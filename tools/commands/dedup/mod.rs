@@ -60,7 +60,9 @@ impl Dedup {
         // All checks come before the first pass, which may take hours.
         self.check()?;
         let inputs = self.copy.input.inputs()?;
-        if let (true, Some(file)) = (self.copy.report.is_some(), given_twice(&inputs)) {
+        if self.copy.report.is_some()
+            && let Some(file) = given_twice(&inputs)
+        {
             bail!(
                 "{} is given twice, and --report names records by file and place; name it once",
                 file.display()
