@@ -47,7 +47,7 @@ impl TryFrom<UncheckedCopies> for Copies {
             last_seen: unchecked.last_seen,
             newest: unchecked.newest,
         };
-        copies.fault().map_or(Ok(copies), Err)
+        copies.fault(false).map_or(Ok(copies), Err)
     }
 }
 
@@ -135,8 +135,9 @@ impl Copies {
         copies
     }
 
-    /// The reason why the copies of a caller cannot be stored; `None` if they can be.
-    pub(crate) fn fault(&self) -> Option<&'static str> {
+    /// The reason why the copies of a caller cannot be stored, where documents have keys if
+    /// `has_keys`; `None` if they can be.
+    pub(crate) fn fault(&self, has_keys: bool) -> Option<&'static str> {
         let is_far = |kind| {
             matches!(kind, SightingKind::Duplicate { distance }
                 if u64::from(distance) > SightingKind::MAX_DISTANCE)
@@ -152,10 +153,10 @@ impl Copies {
         }
         let is_no_key = |document: &DocRef| match document {
             DocRef::Key(key) => !(1..=KEY_LIMIT_BYTES).contains(&key.len()),
-            DocRef::Id(_) => false,
+            DocRef::Id(_) => has_keys,
         };
         let mut documents = self.newest.iter().map(|sighting| &sighting.document);
-        (documents.any(is_no_key)).then_some("a key is empty or has more than 1,024 bytes")
+        (documents.any(is_no_key)).then_some("a copy has no key of 1 to 1,024 bytes")
     }
 
     /// The copies with their newest `newest` sightings; `None` without a copy, and for none.

@@ -14,7 +14,7 @@ use crate::ids::scope::{IdRanges, ScopeNumber};
 use crate::ids::{DocId, Timestamp};
 use crate::ingest::{Deduplicator, Outcome, id_after_moves, kind_of};
 use crate::measure::decision::SimilarRule;
-use crate::store::{CopiesEdit, DocumentEdit, Refused, TextEdit, View};
+use crate::store::{CopiesEdit, DocumentEdit, Refused, TextEdit, View, refused_of};
 
 /// A [`BulkLoad`] that leaves out near-duplicates. The kept documents wait in memory, beside a
 /// [`Deduplicator`], until [`into_load`](Self::into_load). In a database with
@@ -68,9 +68,8 @@ pub struct UniqueLoad<'d> {
 struct LoadedCopies {
     /// The copies of stored documents.
     of_stored: HashMap<DocId, Arc<Copies>>,
-    /// The document that each refused document of this load repeats, and the time of the refused
-    /// document, by the hash of the key or id.
-    refused: HashMap<u64, (DocId, Timestamp)>,
+    /// The values of table `refused` for the refused documents of this load, by hash.
+    refused: HashMap<u64, u64>,
 }
 
 /// The hashes of the documents that a document brings as its copies.
@@ -232,25 +231,23 @@ impl<'d> UniqueLoad<'d> {
     /// Returns `true` if a new document was refused before as a copy of a document that is kept or
     /// stored.
     fn was_refused(&self, document: &Document, hash: u64) -> Result<bool> {
-        let was_refused = match (self.copies.refused.get(&hash), &self.stored) {
-            (Some((_, seen)), view) if self.load.has_window() => view
-                .as_ref()
-                .is_none_or(|view| view.knows_refusal_at(seen.0)),
-            (Some((original, _)), _) => self.has_refused(*original, hash)?,
-            (None, None) => false,
-            (None, Some(view)) => match view.refused(hash)? {
-                None => false,
-                Some(time) if view.has_window() => view.knows_refusal_at(time),
-                Some(id) => {
-                    let original = id_after_moves(DocId(id), |id| {
-                        match view.keeps_scopes() && !self.is_known(id)? {
-                            true => view.refused(id.0),
-                            false => Ok(None),
-                        }
-                    })?;
-                    self.has_refused(original, hash)?
-                }
-            },
+        let view = self.stored.as_ref();
+        let value = match self.copies.refused.get(&hash) {
+            Some(value) => Some(*value),
+            None => view.map_or(Ok(None), |view| view.refused(hash))?,
+        };
+        let was_refused = match value {
+            None => false,
+            Some(time) if self.load.has_window() => {
+                view.is_none_or(|view| view.knows_refusal_at(time))
+            }
+            Some(id) => {
+                let original = id_after_moves(DocId(id), |id| match view {
+                    Some(view) if view.keeps_scopes() && !self.is_known(id)? => view.refused(id.0),
+                    _ => Ok(None),
+                })?;
+                self.has_refused(original, hash)?
+            }
         };
         Ok(was_refused && !self.is_known(document.id)?)
     }
@@ -283,12 +280,13 @@ impl<'d> UniqueLoad<'d> {
         Ok(copies.is_some_and(|copies| copies.may_have(hash)))
     }
 
-    /// Adds the sightings of copies of a document to the refused documents, the last refusal last.
+    /// Adds the sightings of a document to the refused documents.
     fn add_refused(&mut self, original: DocId, copies: Option<&Copies>) {
-        for sighting in copies.iter().flat_map(|copies| copies.newest.iter().rev()) {
-            let hash = refused_hash(&sighting.document);
-            self.copies.refused.insert(hash, (original, sighting.seen));
-        }
+        let has_window = self.load.has_window();
+        let refused = copies.map(|copies| refused_of(copies, original, has_window));
+        let refused = refused.into_iter().flatten();
+        let refused = refused.map(|refused| (refused.hash, refused.value));
+        self.copies.refused.extend(refused);
     }
 
     /// Adds a refused document, and the copies that it brings, to the copies of a document that is
@@ -305,8 +303,13 @@ impl<'d> UniqueLoad<'d> {
         };
         let own = document.copies.as_ref();
         self.add_refused(original, own);
+        let value = if self.load.has_window() {
+            sighting.seen.0
+        } else {
+            original.0
+        };
         let hash = refused_hash(&sighting.document);
-        self.copies.refused.insert(hash, (original, sighting.seen));
+        self.copies.refused.insert(hash, value);
         self.text_bytes += size_of::<Sighting>() + document.key.as_ref().map_or(0, String::len);
         self.text_bytes += own.map_or(0, Copies::len_bytes);
         if let Some(kept) = self.kept.get_mut(&original) {
@@ -397,12 +400,8 @@ impl<'d> UniqueLoad<'d> {
             });
         }
         drop(stored);
-        let has_window = load.has_window();
         let refused = self.copies.refused.into_iter();
-        let refused = refused.map(|(hash, (original, seen))| Refused {
-            hash,
-            value: if has_window { seen.0 } else { original.0 },
-        });
+        let refused = refused.map(|(hash, value)| Refused { hash, value });
         load.set_copies(edits, &refused.collect::<Vec<_>>())?;
         let mut replaced: Vec<DocId> = self.replaced.into_iter().collect();
         replaced.sort_unstable();

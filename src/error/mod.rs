@@ -423,7 +423,7 @@ pub enum Error {
     InvalidCopies {
         /// The id or the key of the document.
         id: DocRef,
-        /// What is wrong.
+        /// The fault.
         reason: &'static str,
     },
 

@@ -8,7 +8,6 @@ use std::path::Path;
 use redb::ReadableTable;
 
 use crate::analysis::Sketch;
-use crate::copies::Copies;
 use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::ids::{DocId, DocRef, KEY_LIMIT_BYTES};
@@ -65,15 +64,7 @@ pub(crate) fn refuse_unstorable(document: &Document, header: &Header, path: &Pat
     }
     // No read would decode them.
     let copies = document.copies.as_ref().filter(|_| header.copies > 0);
-    let has_id = |copies: &Copies| {
-        let mut newest = copies.newest.iter();
-        newest.any(|sighting| matches!(sighting.document, DocRef::Id(_)))
-    };
-    let fault = |copies: &Copies| match header.keys && has_id(copies) {
-        true => Some("a copy has an id, and documents of this database have keys"),
-        false => copies.fault(),
-    };
-    if let Some(reason) = copies.and_then(fault) {
+    if let Some(reason) = copies.and_then(|copies| copies.fault(header.keys)) {
         return Err(Error::InvalidCopies { id: id(), reason });
     }
     if let Some(scope) = &document.scope {
@@ -440,7 +431,7 @@ pub(crate) fn rows(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::copies::{Sighting, SightingKind};
+    use crate::copies::{Copies, Sighting, SightingKind};
     use crate::ids::Timestamp;
 
     #[test]
