@@ -6,16 +6,14 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::analysis::frames::Frames;
 use crate::api::builder::Builder;
 use crate::api::database::{Database, DatabaseHandle};
 use crate::document::Document;
 use crate::error::{LockHolder, Result};
-use crate::ids::scope::ScopeNumber;
 use crate::ids::{DocId, Timestamp};
 use crate::progress::{Progress, ProgressHandler};
+use crate::store::View;
 use crate::store::bulk::{BulkReport, Conflict, Load};
-use crate::store::{DocumentEdit, Refused, View};
 
 /// Sorts any number of documents and writes each table once, in its order.
 ///
@@ -50,7 +48,7 @@ use crate::store::{DocumentEdit, Refused, View};
 /// ```
 #[must_use = "nothing is loaded before it is finished"]
 pub struct BulkLoad<'d> {
-    load: Load,
+    pub(crate) load: Load,
     progress: ProgressHandler,
     /// `None` for a load into a new file.
     holder: Option<HolderName>,
@@ -130,22 +128,6 @@ impl BulkLoad<'_> {
         }
     }
 
-    /// The scope of a new document.
-    pub(crate) fn scope_of(&self, document: &Document) -> Result<ScopeNumber> {
-        self.load.scope_of(document)
-    }
-
-    /// Counts the lines at the ends of texts, and returns the frames. Texts that are pushed later
-    /// do not count.
-    pub(crate) fn frames_after(&mut self, documents: &[Document]) -> Result<Arc<Frames>> {
-        self.load.frames_after(documents)
-    }
-
-    /// The id of the next document, which is in a scope, in a database with keys.
-    pub(crate) fn give_id(&mut self, scope: ScopeNumber) -> DocId {
-        self.load.give_id(scope)
-    }
-
     /// The state before the load, which the load holds the write lock of; `None` for a new file.
     ///
     /// # Errors
@@ -154,36 +136,6 @@ impl BulkLoad<'_> {
         self.load.refuse_without_texts()?;
         let holder = self.holder.as_ref();
         holder.map(|holder| holder.0.store.read()).transpose()
-    }
-
-    /// Refuses a document that [`push`](Self::push) refuses, before it is decided.
-    pub(crate) fn refuse_unstorable(&self, document: &Document) -> Result<()> {
-        self.load.refuse_unstorable(document)
-    }
-
-    /// Removes stored documents. No document was pushed before.
-    pub(crate) fn remove(&mut self, ids: &[DocId]) -> Result<()> {
-        self.load.remove(ids)
-    }
-
-    /// The copies of a document that are stored; 0 in a database without copies.
-    pub(crate) fn newest_copies(&self) -> usize {
-        self.load.newest_copies()
-    }
-
-    /// Returns `true` if documents expire.
-    pub(crate) fn has_window(&self) -> bool {
-        self.load.has_window()
-    }
-
-    /// Sets the copies of stored documents, and adds refused documents. No document was pushed
-    /// before.
-    pub(crate) fn set_copies(
-        &mut self,
-        edits: Vec<DocumentEdit>,
-        refused: &[Refused],
-    ) -> Result<()> {
-        self.load.set_copies(edits, refused)
     }
 
     /// Sets the handler for the [`Progress`] of [`finish`](Self::finish), and of a
@@ -228,7 +180,7 @@ impl BulkLoad<'_> {
         self.push_with_id(document)
     }
 
-    /// [`push`](Self::push), with an id that [`give_id`](Self::give_id) gave.
+    /// [`push`](Self::push), with an id that [`give_id`](Load::give_id) gave.
     pub(crate) fn push_with_id(&mut self, document: Document) -> Result<()> {
         // Checked before the document is sorted, so that the load can go on without the document.
         self.load.check_arrival(&document)?;

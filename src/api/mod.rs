@@ -1,4 +1,5 @@
-//! The public types with methods. Each combines the modules below it and decides nothing itself.
+//! The public types with methods. Each combines the modules below it. [`unique_load`] decides the
+//! documents of a load in memory, with the deduplicators of `ingest`.
 
 pub(crate) mod builder;
 pub(crate) mod bulk_load;

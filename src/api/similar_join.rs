@@ -73,15 +73,15 @@ impl Snapshot {
         refuse_break(flow, self.view().path())
     }
 
-    /// Finds the texts that other texts say, and the text that says them: the *keeper* of a star.
+    /// Finds the texts that other texts cover, and the text that covers them: the *keeper* of a star.
     /// Each document is in at most one star.
     ///
-    /// Texts are decided from the longest to the shortest. A text that a kept text contains joins
-    /// its star; another text is kept. So each member is contained in its keeper directly, and no
-    /// kept text is contained in a longer kept text, except with
+    /// Texts are decided from the longest to the shortest. A text that a kept text covers joins its
+    /// star; another text is kept. So the keeper covers each member directly, and no kept text is
+    /// covered by a longer kept text, except with
     /// [`Decision::News`](crate::Decision::News) in a keeper that `keep` selected. With
     /// [`Decision::Alike`](crate::Decision::Alike), a member is alike to its keeper. Of the
-    /// documents of a star whose texts contain all others, `keep` selects the keeper; at most eight
+    /// documents of a star whose texts cover all others, `keep` selects the keeper; at most eight
     /// others are tried before the longest text stays. The order of inserts makes no difference
     /// otherwise.
     ///
@@ -96,7 +96,7 @@ impl Snapshot {
     ///
     /// # Cost
     /// Less than [`similar_pairs`](Self::similar_pairs): the search for a text ends at the first
-    /// text that contains it, and removed texts are not compared.
+    /// text that covers it, and removed texts are not compared.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -121,7 +121,7 @@ impl Snapshot {
     ///     }
     ///     ControlFlow::Continue(())
     /// })?;
-    /// // Document 1 is the first, and does not say what document 2 says.
+    /// // Document 1 is the first, and does not cover document 2.
     /// assert_eq!(kept, [(2, 2)]);
     /// # Ok::<(), simdb::Error>(())
     /// ```
@@ -135,7 +135,7 @@ impl Snapshot {
     }
 
     /// Finds stars like [`similar_clusters`](Self::similar_clusters), and keeps the document with
-    /// the highest `score` that says all. `score` is called once for each document of a star. NaN
+    /// the highest `score` that covers all others. `score` is called once for each document of a star. NaN
     /// is the lowest score.
     ///
     /// # Errors

@@ -357,10 +357,10 @@ impl Snapshot {
 
     /// Every candidate whose text is like the text of the query by
     /// [`Likeness`](crate::similarity::Likeness) and, unless the query
-    /// [decides](TextQuery::decision) otherwise, says all that the query says, or nothing that the
-    /// query does not say. Not exact: a document that is no candidate is not found.
+    /// [decides](TextQuery::decision) otherwise, covers the text of the query or is covered by it.
+    /// Not exact: a document that is no candidate is not found.
     ///
-    /// The order is the order of [`Similar`]: the texts that make the query redundant come first.
+    /// The order is the order of [`Similar`]: the texts that cover the query come first.
     /// Each answer has the verdict and the missing words of both texts.
     ///
     /// | database | candidates | finds |

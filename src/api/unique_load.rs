@@ -46,7 +46,7 @@ use crate::store::{CopiesEdit, DocumentEdit, Refused, TextEdit, View, refused_of
 /// ```
 #[must_use = "nothing is loaded before the load is finished"]
 pub struct UniqueLoad<'d> {
-    load: BulkLoad<'d>,
+    bulk: BulkLoad<'d>,
     rule: SimilarRule,
     /// The database before the load; `None` for a new file.
     stored: Option<Arc<View>>,
@@ -95,7 +95,7 @@ impl<'d> BulkLoad<'d> {
         rule.likeness.check()?;
         Ok(UniqueLoad {
             stored: self.stored()?.map(Arc::new),
-            load: self,
+            bulk: self,
             rule,
             deduplicators: HashMap::new(),
             frames: Arc::default(),
@@ -120,20 +120,20 @@ impl<'d> UniqueLoad<'d> {
     /// The errors of [`Deduplicator::decide`].
     pub fn decide(&mut self, documents: Vec<Document>) -> Result<Vec<Outcome>> {
         for document in &documents {
-            self.load.refuse_unstorable(document)?;
+            self.bulk.load.refuse_unstorable(document)?;
             if document.within != Within::Scope {
                 let id = document.doc_ref();
                 return Err(Error::WithinOtherScopes { id });
             }
         }
-        self.frames = self.load.frames_after(&documents)?;
+        self.frames = self.bulk.load.frames_after(&documents)?;
         let (mut outcomes, mut undecided) = (Vec::with_capacity(documents.len()), Vec::new());
         let mut undecided_refs: HashSet<u64> = HashSet::new();
-        let newest = self.load.newest_copies();
+        let newest = self.bulk.load.newest_copies();
         for mut document in documents {
             let copies = document.copies.take();
             document.copies = copies.and_then(|copies| copies.limited_to(newest));
-            let scope = self.load.scope_of(&document)?;
+            let scope = self.bulk.load.scope_of(&document)?;
             if let Some(key) = &document.key {
                 if self.is_of_other_scope(key, scope)? {
                     outcomes.append(&mut self.decide_new(std::mem::take(&mut undecided))?);
@@ -238,7 +238,7 @@ impl<'d> UniqueLoad<'d> {
         };
         let was_refused = match value {
             None => false,
-            Some(time) if self.load.has_window() => {
+            Some(time) if self.bulk.load.has_window() => {
                 view.is_none_or(|view| view.knows_refusal_at(time))
             }
             Some(id) => {
@@ -282,7 +282,7 @@ impl<'d> UniqueLoad<'d> {
 
     /// Adds the sightings of a document to the refused documents.
     fn add_refused(&mut self, original: DocId, copies: Option<&Copies>) {
-        let has_window = self.load.has_window();
+        let has_window = self.bulk.load.has_window();
         let refused = copies.map(|copies| refused_of(copies, original, has_window));
         let refused = refused.into_iter().flatten();
         let refused = refused.map(|refused| (refused.hash, refused.value));
@@ -292,7 +292,7 @@ impl<'d> UniqueLoad<'d> {
     /// Adds a refused document, and the copies that it brings, to the copies of a document that is
     /// kept or stored.
     fn add_copy(&mut self, original: DocId, document: &Document, kind: SightingKind) -> Result<()> {
-        let newest = self.load.newest_copies();
+        let newest = self.bulk.load.newest_copies();
         if newest == 0 {
             return Ok(());
         }
@@ -303,7 +303,7 @@ impl<'d> UniqueLoad<'d> {
         };
         let own = document.copies.as_ref();
         self.add_refused(original, own);
-        let value = if self.load.has_window() {
+        let value = if self.bulk.load.has_window() {
             sighting.seen.0
         } else {
             original.0
@@ -335,7 +335,7 @@ impl<'d> UniqueLoad<'d> {
         }
         let id = match self.stored_with(key)? {
             Some(id) => id,
-            None => self.load.give_id(scope),
+            None => self.bulk.load.give_id(scope),
         };
         self.text_bytes += key.len();
         self.keys.insert(key.to_owned(), id);
@@ -385,7 +385,7 @@ impl<'d> UniqueLoad<'d> {
     /// # Errors
     /// The errors of [`BulkLoad::push`].
     pub fn into_load(self) -> Result<BulkLoad<'d>> {
-        let mut load = self.load;
+        let mut bulk = self.bulk;
         let stored = self.stored;
         drop(self.deduplicators);
         let mut edits = Vec::new();
@@ -402,13 +402,13 @@ impl<'d> UniqueLoad<'d> {
         drop(stored);
         let refused = self.copies.refused.into_iter();
         let refused = refused.map(|(hash, value)| Refused { hash, value });
-        load.set_copies(edits, &refused.collect::<Vec<_>>())?;
+        bulk.load.set_copies(edits, &refused.collect::<Vec<_>>())?;
         let mut replaced: Vec<DocId> = self.replaced.into_iter().collect();
         replaced.sort_unstable();
-        load.remove(&replaced)?;
+        bulk.load.remove(&replaced)?;
         for document in self.kept.into_values() {
-            load.push_with_id(document)?;
+            bulk.push_with_id(document)?;
         }
-        Ok(load)
+        Ok(bulk)
     }
 }

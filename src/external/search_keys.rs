@@ -8,7 +8,7 @@ use crate::measure::Likeness;
 /// Spark.
 ///
 /// The keys are the keys of a database made for [similar search](crate::Builder::similar), in 24
-/// trees. A key has 48 bits: 6 of the tree, then 15, 10, 7, 4 and 2 bits of its five minima, then 4
+/// trees. A key has 47 bits: 5 of the tree, then 15, 10, 7, 4 and 2 bits of its five minima, then 4
 /// of the length class. A *node* is a tree with a prefix of minima; its entries are the documents
 /// with that prefix. A query descends in each tree to the first node that is *small*: at most
 /// [`max_entries`](Self::max_entries) entries in a node of one or two minima, 4,096 in a node of

@@ -31,11 +31,11 @@ pub enum Change {
         /// The largest Hamming distance at which another document is a duplicate.
         radius: u32,
     },
-    /// Stores the document unless its id is taken or a stored text says the same or more: see
+    /// Stores the document unless its id is taken or a stored text covers its text: see
     /// [`SimilarRule`]. The document must have a text, and the database must keep texts.
     ///
-    /// A stored text that says less than the new text is no reason to refuse the new text. The
-    /// outcome names such documents ([`Outcome::Extends`]), or the change removes them
+    /// A stored text that the new text covers is no reason to refuse the new text, which has more.
+    /// The outcome names such documents ([`Outcome::Extends`]), or the change removes them
     /// ([`OnExtended::Replace`](crate::OnExtended::Replace), [`Outcome::Supersedes`]).
     ///
     /// Unless a copy of its text is stored, the document is compared with all candidates of
@@ -149,16 +149,16 @@ pub enum Outcome {
     /// The document was not stored: a match lies within the radius. The nearest match, ties by
     /// smallest id.
     Duplicate(Match),
-    /// The document was not stored: a stored text says the same or more or, with
+    /// The document was not stored: a stored text covers its text or, with
     /// [`Decision::Alike`](crate::Decision::Alike), is like its text. The first such document in
     /// the order of [`Similar`]. From [`Change::InsertUnlessSimilar`], and from
     /// [`Change::InsertUnique`] of an unreliable document whose wording is stored.
     Similar(Similar),
-    /// The document is new and stored, and says more than stored texts, which stay. The first such
-    /// document in the order of [`Similar`]. From [`Change::InsertUnlessSimilar`] with
+    /// The document is new and stored, and covers stored texts, which stay. The first such document
+    /// in the order of [`Similar`]. From [`Change::InsertUnlessSimilar`] with
     /// [`OnExtended::KeepBoth`](crate::OnExtended::KeepBoth).
     Extends(Similar),
-    /// The document is new and stored, and says more than these documents, which were removed. From
+    /// The document is new and stored, and covers these documents, which were removed. From
     /// [`Change::InsertUnlessSimilar`] with [`OnExtended::Replace`](crate::OnExtended::Replace).
     Supersedes(Vec<Similar>),
     /// The document was not stored: its key or id is known as the key or id of a copy that was

@@ -67,31 +67,19 @@ impl PreparedChange {
             Some(_) => document.arrival.or_else(|| Some(Timestamp::now())),
             None => None,
         };
-        let scope_name = document.scope.take();
-        let scope = store.scope_of(scope_name.as_deref())?;
+        let scope = store.scope_of(document.scope.as_deref())?;
         let among = store.ids_within(&std::mem::take(&mut document.within), scope)?;
-        let text = document.text.take().filter(|_| header.keep_texts);
-        let fields = document.fields.take().filter(|_| header.fields);
-        let copies = document.copies.take();
-        let copies = copies.and_then(|copies| copies.limited_to(header.copies.into()));
+        let record = header.keeps().take_record(document);
         let arrival = document.arrival;
-        let query = query_of(&change, text.as_deref(), scope, store)?;
+        let text = record.as_ref().filter(|record| record.has_text());
+        let query = query_of(&change, text.map(Record::text), scope, store)?;
         let key = change.document_mut().and_then(|document| {
+            document.scope = None;
             let key = document.key.take()?;
             // Prefetched answers are kept by the id of the document, which is given later.
             document.id = DocId(key_hash(&key));
             Some(key)
         });
-        let record = match header.keeps().records() {
-            true => Some(Record::new(
-                key.as_deref(),
-                scope_name.as_deref(),
-                fields.as_deref(),
-                copies.as_ref(),
-                text.as_deref(),
-            )),
-            false => text.map(Record::from),
-        };
         let text = match (record, &query, &change) {
             (Some(record), Some(query), Change::InsertUnlessSimilar { .. })
                 if header.text_keys.is_some() =>

@@ -35,9 +35,9 @@ const DECIDED_TOGETHER: usize = 32;
 
 /// A document whose text is like the text of a query.
 ///
-/// Answers are ordered: texts that say all of the text of the query before texts that say a part;
-/// then texts with the same wording; then by the verdict, texts that say the same before texts that
-/// say more; then by the highest [score](Resemblance::score); then by the smallest id.
+/// Answers are ordered: texts that cover the text of the query before texts that it covers; then
+/// texts with the same wording; then by the verdict, texts that the query covers too before texts
+/// with more; then by the highest [score](Resemblance::score); then by the smallest id.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Similar {
@@ -70,7 +70,7 @@ impl Similar {
         self.containment.as_ref().map(|found| found.verdict)
     }
 
-    /// Returns `true` if the text of the query says more than the text of this document.
+    /// Returns `true` if the text of the query covers the text of this document and has more.
     pub(crate) fn is_extended(&self) -> bool {
         self.verdict() == Some(Verdict::BInA)
     }

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p simdb-tools --example weights -- OUT MIN_TEXTS FILE.jsonl.gz...` counts
 //! the words of the field "text". Of edited copies (`kind`) only the originals count. The table in
-//! `src/measure/containment/weights.bin` was made with `MIN_TEXTS` 4 from `summaries_256k`,
+//! `src/analysis/words/weights.bin` was made with `MIN_TEXTS` 4 from `summaries_256k`,
 //! `descriptions_61k`, `edits_en.docs` and `edits_zh.docs`.
 
 #![allow(clippy::print_stdout)]

@@ -66,7 +66,7 @@ fn table(options: &Options, rule: Option<DuplicateRule>, summary: &LoadSummary) 
             DuplicateRule::Similar(rule) if rule.decision == Decision::Alike => {
                 "like the text of".to_owned()
             }
-            DuplicateRule::Similar(_) => "says no more than".to_owned(),
+            DuplicateRule::Similar(_) => "covered by".to_owned(),
         };
         let remark = format!("dropped: {reason} a document that is kept");
         table.row(["duplicates".to_owned(), grouped(counts.duplicates), remark]);

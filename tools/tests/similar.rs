@@ -525,7 +525,7 @@ fn duplicates_are_shown_with_kept_document() {
         "0 bits apart, edit similarity 1.00, Jaccard index 1.00, same"
     );
     assert!(
-        shown.contains("says no more than a document that is kept"),
+        shown.contains("covered by a document that is kept"),
         "{shown}"
     );
 }

@@ -62,7 +62,7 @@ impl Database {
         self.apply_one(Change::InsertUnique { document, radius })
     }
 
-    /// Stores a document under a new id, unless a stored text says the same or more: see
+    /// Stores a document under a new id, unless a stored text covers its text: see
     /// [`Change::InsertUnlessSimilar`]. Query and insert are one transaction.
     ///
     /// Without a forest ([`Builder::similar`](crate::Builder::similar)), a text whose fingerprint

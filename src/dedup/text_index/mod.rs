@@ -65,7 +65,7 @@ const FEW_CANDIDATES: usize = 64;
 ///
 /// # Examples
 ///
-/// Texts that say no more than a text before them:
+/// Texts that a text before them covers:
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -83,8 +83,8 @@ const FEW_CANDIDATES: usize = 64;
 /// let mut index = SimilarIndex::new(Likeness::default(), Decision::Contained)?;
 /// index.extend(&texts);
 ///
-/// // The third text says more than the first, the last text says the same.
-/// let mut said_before = Vec::new();
+/// // The third text covers the first and more. The first text covers the last.
+/// let mut covered = Vec::new();
 /// for (position, text) in (0..).zip(texts) {
 ///     let text = PreparedText::new(text);
 ///     let found = index.visit(&text, 0..position, |earlier| {
@@ -93,10 +93,10 @@ const FEW_CANDIDATES: usize = 64;
 ///             false => ControlFlow::Continue(()),
 ///         }
 ///     });
-///     said_before.extend(found.break_value().map(|earlier| (position, earlier)));
+///     covered.extend(found.break_value().map(|earlier| (position, earlier)));
 /// }
-/// assert_eq!(said_before.len(), 1);
-/// assert_eq!(said_before[0].0, 4);
+/// assert_eq!(covered.len(), 1);
+/// assert_eq!(covered[0].0, 4);
 ///
 /// // All matches of a text, the best first. The third text is too long to be alike.
 /// let answer = index.similar(&PreparedText::new("Ferries to islands was canceled because of fog"));

@@ -167,7 +167,7 @@ impl<'g> Grouping<'g> {
         found
     }
 
-    /// Returns the candidates that the text of a document makes redundant; all candidates without a
+    /// Returns the candidates that the text of a document covers; all candidates without a
     /// text filter. Counts the refusals of the other candidates.
     fn filter_by_text(
         &mut self,
@@ -186,9 +186,9 @@ impl<'g> Grouping<'g> {
         // A node may have a million documents, whose texts take long to compare: report in between.
         for candidates in candidates.chunks(self.limits.texts_per_report) {
             let ids: Vec<DocId> = candidates.iter().map(|each| self.graph.id(*each)).collect();
-            let are_redundant = text_filter.are_redundant(text.as_ref(), &ids)?;
-            for (candidate, is_redundant) in candidates.iter().zip(are_redundant) {
-                if is_redundant {
+            let are_covered = text_filter.are_covered(text.as_ref(), &ids)?;
+            for (candidate, is_covered) in candidates.iter().zip(are_covered) {
+                if is_covered {
                     taken.push(*candidate);
                 } else {
                     self.refusals[*candidate as usize] += 1;

@@ -46,9 +46,9 @@ impl<'v> TextFilter<'v> {
         Ok(self.view.text(document)?.map(Analysed::lazy))
     }
 
-    /// Returns `true` for each candidate that `text` makes redundant. A candidate without a text is
-    /// never redundant.
-    pub(in crate::query) fn are_redundant(
+    /// Returns `true` for each candidate that `text` covers. A candidate without a text is never
+    /// covered.
+    pub(in crate::query) fn are_covered(
         &self,
         text: Option<&Analysed>,
         candidates: &[DocId],
@@ -56,7 +56,7 @@ impl<'v> TextFilter<'v> {
         let Some(text) = text else {
             return Ok(vec![false; candidates.len()]);
         };
-        let is_redundant = |id: &DocId| {
+        let is_covered = |id: &DocId| {
             let Some(other) = self.view.text(*id)? else {
                 return Ok(false);
             };
@@ -76,10 +76,10 @@ impl<'v> TextFilter<'v> {
             })
         };
         if candidates.len() < MIN_PARALLEL_TEXTS {
-            candidates.iter().map(is_redundant).collect()
+            candidates.iter().map(is_covered).collect()
         } else {
             let tables = &self.view.tables;
-            tables.in_parallel(|| candidates.par_iter().map(is_redundant).collect())
+            tables.in_parallel(|| candidates.par_iter().map(is_covered).collect())
         }
     }
 }

@@ -1,8 +1,8 @@
-//! [`Keepers`]: the node that says each node.
+//! [`Keepers`]: the node that covers each node.
 //!
-//! Nodes are decided in their order. A node is removed if a kept node before it contains it, and
-//! kept otherwise. So each removed node is contained in a node that is kept, directly: a chain of
-//! containments, each of which loses a little, removes nothing.
+//! Nodes are decided in their order. A node is removed if a kept node before it covers it, and kept
+//! otherwise. So a kept node covers each removed node directly: a chain of nodes, each of which
+//! loses a little, removes nothing.
 
 use super::NONE;
 use crate::error::Result;

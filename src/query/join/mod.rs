@@ -1,4 +1,4 @@
-//! Similar texts of a whole database: pairs, and stars around the texts that say all.
+//! Similar texts of a whole database: pairs, and stars around the texts that cover all others.
 //!
 //! [`nodes`] has the distinct texts, longest first. [`part`] holds some of them in an index in
 //! memory, and later texts are compared with it: a database of any size is compared in parts. With

@@ -92,7 +92,7 @@ impl<'s> Stars<'s> {
             }
             if !tried.contains(node) {
                 tried.push(*node);
-                if self.says_all(texts, *node, star)? {
+                if self.covers_all(texts, *node, star)? {
                     kept = *node;
                     break;
                 }
@@ -110,8 +110,8 @@ impl<'s> Stars<'s> {
         Ok(Star { keeper, documents })
     }
 
-    /// Returns `true` if the text of a node contains the texts of all other nodes of the star.
-    fn says_all(&self, texts: &TextFilter<'_>, node: u32, star: &[(u32, u32)]) -> Result<bool> {
+    /// Returns `true` if the text of a node covers the texts of all other nodes of the star.
+    fn covers_all(&self, texts: &TextFilter<'_>, node: u32, star: &[(u32, u32)]) -> Result<bool> {
         let others = star.iter().map(|(_, other)| *other);
         let others: Vec<u32> = others.filter(|other| *other != node).collect();
         let group = self.nodes.group(node);
@@ -121,7 +121,7 @@ impl<'s> Stars<'s> {
         let text = texts.text(self.nodes.documents(node)[0])?;
         let others = others.iter().map(|other| self.nodes.documents(*other)[0]);
         let others: Vec<DocId> = others.collect();
-        let are_said = texts.are_redundant(text.as_ref(), &others)?;
-        Ok(are_said.into_iter().all(|is_said| is_said))
+        let are_covered = texts.are_covered(text.as_ref(), &others)?;
+        Ok(are_covered.into_iter().all(|is_covered| is_covered))
     }
 }

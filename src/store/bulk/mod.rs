@@ -361,35 +361,18 @@ impl Load {
         taken
     }
 
-    fn take(&mut self, document: Document) -> Result<()> {
+    fn take(&mut self, mut document: Document) -> Result<()> {
+        let keeps = self.header.keeps();
+        let record = keeps.take_record(&mut document);
         let Document {
             id,
             fingerprint,
             reliable,
             arrival,
-            text,
             key,
-            fields,
-            copies,
-            scope,
-            within: _,
-            on_exists: _,
+            ..
         } = document;
-        let keeps = self.header.keeps();
         self.next_sequence = self.next_sequence.max(sequence(id).saturating_add(1));
-        let text = text.filter(|_| keeps.texts);
-        let fields = fields.filter(|_| keeps.fields);
-        let copies = copies.and_then(|copies| copies.limited_to(keeps.newest_copies.into()));
-        let record = match keeps.records() {
-            true => Some(Record::new(
-                key.as_deref(),
-                scope.as_deref(),
-                fields.as_deref(),
-                copies.as_ref(),
-                text.as_deref(),
-            )),
-            false => text.map(Record::from),
-        };
         let arrival = (keeps.arrivals).then(|| arrival.unwrap_or(self.now));
         let arrival = arrival.map(|arrival| arrival.0);
         let document = PushedDocument {

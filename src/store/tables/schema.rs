@@ -22,8 +22,10 @@ use std::marker::PhantomData;
 use redb::TableDefinition;
 
 use super::packed::TableId;
+use crate::document::Document;
 use crate::ids::DocId;
 use crate::ids::scope::ScopeNumber;
+use crate::record::Record;
 
 /// A packed table with entries of one type.
 #[derive(Clone, Copy)]
@@ -111,6 +113,25 @@ impl Keeps {
 
     pub(crate) fn copies(self) -> bool {
         self.newest_copies > 0
+    }
+
+    /// Takes what the database keeps of a document beside its fingerprint: a record, or the text
+    /// alone.
+    pub(crate) fn take_record(self, document: &mut Document) -> Option<Record> {
+        let text = document.text.take().filter(|_| self.texts);
+        let fields = document.fields.take().filter(|_| self.fields);
+        let copies = document.copies.take();
+        let copies = copies.and_then(|copies| copies.limited_to(self.newest_copies.into()));
+        if !self.records() {
+            return text.map(Record::from);
+        }
+        Some(Record::new(
+            document.key.as_deref(),
+            document.scope.as_deref(),
+            fields.as_deref(),
+            copies.as_ref(),
+            text.as_deref(),
+        ))
     }
 
     /// The scope of a document; the empty scope in a database without scopes, whose ids may be any

@@ -36,8 +36,8 @@ use crate::options::SubsetOptions;
 /// members. For a cluster with more than 2,048 different fingerprints, diameter is a lower and
 /// most_diameter an upper bound; otherwise both are equal.
 ///
-/// With --similar, a member also has its "verdict" and "missing": what its text, A, and the text of
-/// the keeper, B, say, and the words that the keeper does not say, with their weights in nats.
+/// With --similar, a member also has "verdict" and "missing": the verdict about its text, A, and the
+/// text of the keeper, B, and the words that the keeper does not have, with their weights in nats.
 ///
 /// csv: the columns cluster, doc_id, keeper and distance, a line for each member.
 ///
@@ -183,7 +183,7 @@ impl Clusters {
 
 /// Writes a cluster: a line of JSON, or a row of a table for each member.
 ///
-/// With `texts`, a member of a line has its verdict and the words that its keeper does not say.
+/// With `texts`, a member of a line has its verdict and the words that its keeper does not have.
 fn write(
     cluster: &Cluster,
     texts: Option<&(Snapshot, Certifier)>,

@@ -178,7 +178,7 @@ impl Decisions {
         options: &Dedup,
     ) -> Result<()> {
         if options.compares_texts() {
-            self.remove_said(against, stored, documents, options)?;
+            self.remove_covered(against, stored, documents, options)?;
         } else {
             self.remove_within(against, stored, documents, options)?;
         }
@@ -198,8 +198,8 @@ impl Decisions {
         Ok(())
     }
 
-    /// Removes the documents that a stored text says.
-    fn remove_said(
+    /// Removes the documents that a stored text covers.
+    fn remove_covered(
         &mut self,
         against: &Database,
         stored: &Snapshot,
@@ -207,7 +207,7 @@ impl Decisions {
         options: &Dedup,
     ) -> Result<()> {
         let find = |document: &Document| -> Result<Option<(u64, Removal)>> {
-            let keeper = said_by(against, stored, document, options, None)?;
+            let keeper = covered_by(against, stored, document, options, None)?;
             Ok(keeper.map(|keeper| (document.id.0, keeper)))
         };
         let found: Result<Vec<_>> = documents.par_iter().with_max_len(16).map(find).collect();
@@ -216,7 +216,7 @@ impl Decisions {
     }
 
     /// Removes the documents within the radius of a stored document; with `--verify`, those that
-    /// its text says too.
+    /// its text covers.
     fn remove_within(
         &mut self,
         against: &Database,
@@ -234,7 +234,7 @@ impl Decisions {
         })?;
         for (document, nearest) in nearest {
             let removal = match options.clustering.verify {
-                true => said_by(against, stored, document, options, Some(radius))?,
+                true => covered_by(against, stored, document, options, Some(radius))?,
                 false => Some(Removal::new(nearest.id, nearest.distance, None)),
             };
             if let Some(removal) = removal {
@@ -361,9 +361,9 @@ impl Decisions {
     }
 }
 
-/// The stored document whose text says what a document says: among the candidates of a similar
+/// The stored document whose text covers the text of a document: among the candidates of a similar
 /// query, or within a radius.
-fn said_by(
+fn covered_by(
     against: &Database,
     stored: &Snapshot,
     document: &Document,
@@ -384,10 +384,10 @@ fn said_by(
         None => query,
     };
     let similar = stored.similar(&query)?;
-    let mut says_all = similar
+    let mut covering = similar
         .iter()
         .filter(|similar| similar.verdict().is_none_or(Verdict::is_a_in_b));
-    Ok(says_all.next().map(|similar| {
+    Ok(covering.next().map(|similar| {
         let distance = document.fingerprint.distance(similar.fingerprint);
         Removal::new(similar.id, distance, None)
     }))

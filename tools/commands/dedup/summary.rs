@@ -57,7 +57,7 @@ impl DedupSummary {
             ("read", self.read, ""),
             ("kept", self.kept, ""),
             ("removed", self.removed, ""),
-            ("  identical", self.identical, "the text of what is kept"),
+            ("  identical", self.identical, "equal to a kept text"),
             ("  near", self.near, ""),
             (
                 "  against?",

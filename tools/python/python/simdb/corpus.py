@@ -31,11 +31,11 @@ class Removal(NamedTuple):
     removed: int
     """The position of the removed record."""
     keeper: int
-    """The position of the kept record that says all that the removed record says."""
+    """The position of the kept record that covers the removed record."""
     verdict: Optional[str]
     """``"same"``, ``"a_in_b"`` or ``"same_body"``: a is the removed text, b its keeper. None with decision "alike"."""
     missing: List[Tuple[str, float]]
-    """The words that the keeper does not say, with their weights in nats: at most 3 in all."""
+    """The words that the keeper does not have, with their weights in nats: at most 3 in all."""
     edit_similarity: Optional[float]
     """The share of the longer text that stays as it is; None for long texts."""
     jaccard: float
@@ -498,13 +498,13 @@ def dedup(
     memory_bytes: int = 1 << 30,
     progress: Any = None,
 ) -> Dedup:
-    """Removes near-duplicates: yields the records of a data set that say something new.
+    """Removes near-duplicates: yields the records of a data set that no kept record covers.
 
     ``dataset`` is an iterable of dicts or of strings, a ``datasets.Dataset``, or a table with the
     Arrow C stream interface. ``text`` names the field with the text; several fields make one text,
     ``text=["title", "body"]``, with a line feed between two, without those that are missing or empty.
 
-    A record is removed if a kept record says all that it says; texts of one template that differ in a
+    A record is removed if a kept record covers it; texts of one template that differ in a
     name or a number all stay. Texts are compared if one of the thresholds ``edit_similarity`` (0.5) and
     ``jaccard`` (0.4) is reached, as by ``simdb-cli dedup``. With ``decision="alike"``, each text is
     removed that reaches one of them (0.65 and 0.55).
@@ -590,7 +590,7 @@ def clusters(
     """The groups of near-duplicates, as a table with a row for each record that belongs to one.
 
     The columns are id and keeper, both positions of records, and verdict, missing, edit_similarity
-    and jaccard as in ``Removal``. The keeper of a group says all that each member says. Keepers come
+    and jaccard as in ``Removal``. The keeper of a group covers each member. Keepers come
     first in their groups.
 
     >>> import simdb
