@@ -33,6 +33,8 @@ pub enum Advice {
     NameRecipe,
     /// Check the arrival time and its unit, or accept times that lie farther ahead.
     CheckTime,
+    /// Load the documents into a new database that keeps their arrival times.
+    KeepArrivals,
 }
 
 impl fmt::Display for Advice {
@@ -77,6 +79,9 @@ impl fmt::Display for Advice {
             Self::CheckTime => {
                 "check the time and its unit, milliseconds since 1970, or create the database with \
                  another `Retention::max_ahead`"
+            }
+            Self::KeepArrivals => {
+                "load its documents into a new one with `Builder::retention`"
             }
         })
     }

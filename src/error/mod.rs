@@ -652,7 +652,7 @@ pub enum Error {
     },
 
     /// The operation needs arrival times, and the database keeps none.
-    #[error("{} keeps no arrival times; create a database with a retention setting", path.display())]
+    #[error("{} keeps no arrival times; {}", path.display(), Advice::KeepArrivals)]
     NoArrivals {
         /// The file.
         path: PathBuf,

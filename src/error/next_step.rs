@@ -29,6 +29,7 @@ impl Error {
             Self::Corrupt { advice, .. } => Some(*advice),
             Self::JournalMissing { .. } => Some(Advice::FindJournal),
             Self::ArrivalAhead { .. } => Some(Advice::CheckTime),
+            Self::NoArrivals { .. } => Some(Advice::KeepArrivals),
             _ => None,
         }
     }

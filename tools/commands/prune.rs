@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 use simdb::{Database, Error, Snapshot, Timestamp};
@@ -125,10 +125,7 @@ impl Prune {
             return Ok(());
         }
         let path = self.database.path.clone();
-        Err(anyhow!(
-            "{}; load its documents into a new one with --arrivals or --retention",
-            Error::NoArrivals { path }
-        ))
+        Err(Error::NoArrivals { path }.into())
     }
 
     /// The moment before which documents are removed; `None` if no document ever arrived.

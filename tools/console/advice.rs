@@ -54,6 +54,7 @@ fn step(advice: Advice) -> Option<&'static str> {
         Advice::CheckTime => {
             "check the time and its unit, or create the database with a longer --max-ahead"
         }
+        Advice::KeepArrivals => "load its documents into a new one with --arrivals or --retention",
         _ => return None,
     })
 }
@@ -73,6 +74,7 @@ mod tests {
             Advice::FindJournal,
             Advice::NameRecipe,
             Advice::CheckTime,
+            Advice::KeepArrivals,
             Advice::NameAFile,
             Advice::RestoreEmpty,
             Advice::OtherProgram,

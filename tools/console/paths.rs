@@ -199,16 +199,26 @@ pub fn folder_of(path: &Path) -> &Path {
 }
 
 /// Refuses a pipe or a device as a database: to open a pipe blocks until another process opens its
-/// other end.
+/// other end. Refuses the address of a server, without its token, if no file has this name.
 pub fn refuse_special(path: &Path) -> Result<()> {
     match std::fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => bail!(
             "cannot open {}: it is a device or a pipe, not a file",
             path.display()
         ),
+        Err(_) if is_server_address(path) => bail!(
+            "this verb needs the path of a database file, not the address of a server; stop the \
+             server before it runs on the file of the server"
+        ),
         // Other errors are reported when the file is opened.
         _ => Ok(()),
     }
+}
+
+fn is_server_address(path: &Path) -> bool {
+    let prefixes = ["http://", "https://", "unix:"];
+    path.to_str()
+        .is_some_and(|path| prefixes.iter().any(|prefix| path.starts_with(prefix)))
 }
 
 /// Refuses a path that ends like the path of a folder, and a dangling symbolic link.

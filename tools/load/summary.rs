@@ -85,7 +85,7 @@ fn table(options: &Options, rule: Option<DuplicateRule>, summary: &LoadSummary) 
         (
             "present",
             counts.present,
-            "stored already with the same id and fingerprint",
+            "stored or refused before, with the same name and fingerprint",
         ),
         (
             "expired",
@@ -95,7 +95,7 @@ fn table(options: &Options, rule: Option<DuplicateRule>, summary: &LoadSummary) 
         (
             "unreliable",
             counts.unreliable,
-            "texts too short to compare by radius",
+            "texts too short, or of one phrase, to compare by radius",
         ),
     ] {
         if count > 0 {

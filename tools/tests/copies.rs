@@ -79,6 +79,20 @@ fn watch_counts_copies_and_knows_refused_items() {
 }
 
 #[test]
+fn copy_of_document_that_has_expired_since_has_a_field_for_its_key() {
+    let folder = Folder::new();
+    // One commit or several: the last line expires the first document in any case.
+    let last = json!({"guid": "d/1", "text": "Another story of another day, about the harbour.",
+        "title": "Harbour", "time": "2024-06-05T10:00:00Z"});
+    let lines = format!("{}{last}\n", items());
+    let answers = folder.cli_from(&WATCH, lines.as_bytes()).ends(0).json();
+    assert_eq!(answers[1]["verdict"], "duplicate");
+    let key = &answers[1].as_object().unwrap()["of_key"];
+    assert!(key.is_null() || key == "a/1", "{key}");
+    assert_eq!(answers[5]["verdict"], "new");
+}
+
+#[test]
 fn top_and_get_show_the_copies() {
     let folder = Folder::new();
     watch_one_by_one(&folder);

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use anyhow::{Error, Result, anyhow};
 use serde::Serialize;
 use simdb::copies::Copies;
-use simdb::{Database, DocId, Fingerprint, Outcome, Snapshot};
+use simdb::{Database, DocId, Fingerprint, Outcome, Settings, Snapshot};
 
 use super::counts::VerdictCounts;
 use super::documents::{SubmittedGroup, aborted};
@@ -33,8 +33,9 @@ enum LineVerdict<'a> {
     New(Extended),
     Duplicate {
         of: u64,
+        /// The key, or null if the document has gone since; absent in a database without keys.
         #[serde(skip_serializing_if = "Option::is_none")]
-        of_key: Option<String>,
+        of_key: Option<Option<String>>,
         distance: Option<u32>,
         #[serde(flatten)]
         alike: Option<Box<Alike>>,
@@ -148,7 +149,7 @@ impl Answers<'_> {
                     Some(snapshot) => snapshot,
                     none => none.insert(self.database.snapshot()?),
                 };
-                verdict = verdict.named(snapshot, settings.copies.is_some())?;
+                verdict = verdict.named(snapshot, settings)?;
             }
             *verdict.count_in(&mut self.counts) += 1;
             let is_copy = matches!(
@@ -206,8 +207,8 @@ impl LineVerdict<'_> {
         }
     }
 
-    /// Adds the key of the stored document, and with `counts_copies` its copies.
-    fn named(self, snapshot: &Snapshot, counts_copies: bool) -> Result<Self> {
+    /// Adds the key and the copies of the stored document, as far as the database keeps them.
+    fn named(self, snapshot: &Snapshot, settings: &Settings) -> Result<Self> {
         Ok(match self {
             Self::New(extended) => Self::New(extended.with_keys(snapshot)?),
             Self::Duplicate {
@@ -216,13 +217,17 @@ impl LineVerdict<'_> {
                 alike,
                 ..
             } => {
-                let copies = match counts_copies {
-                    true => snapshot.copies(DocId(of))?,
+                let copies = match settings.copies {
+                    Some(_) => snapshot.copies(DocId(of))?,
+                    None => None,
+                };
+                let of_key = match settings.keys {
+                    true => Some(snapshot.key(DocId(of))?),
                     false => None,
                 };
                 Self::Duplicate {
                     of,
-                    of_key: snapshot.key(DocId(of))?,
+                    of_key,
                     distance,
                     alike,
                     copies: copies.as_ref().map(CopiesSoFar::new),

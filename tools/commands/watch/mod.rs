@@ -58,7 +58,9 @@ use crate::options::{
 /// this `edit_similarity` and `jaccard`, the same words or more (`containment`: same or a_in_b),
 /// and `missing_in_b` and `missing_in_a`, where B is the stored text. The document is not stored.
 /// In a database with --copies, `copies` has the number of copies of document `of` so far, and
-/// `first_seen` the time of the first; lines of one commit have the same number.
+/// `first_seen` the time of the first; lines of one commit have the same number. If a later line of
+/// the same commit removed document `of`, for example because it expired, `of_key` is null, and
+/// `copies` and `first_seen` are absent.
 ///
 /// seen: in a database with --copies, the key or id is the key or id of a copy that was refused
 /// before. The document is not compared, not counted again and not stored.

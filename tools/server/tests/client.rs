@@ -272,8 +272,8 @@ fn errors_of_a_server_say_what_to_do() {
         failing(token, &["get", "unix:missing.sock", "1"])
             .contains("cannot ask the server at unix:missing.sock")
     );
-    // A verb that needs the file takes the address for a path.
-    assert!(failing(token, &["check", &address]).contains("there is no database"));
+    // A verb that needs the file refuses an address.
+    assert!(failing(token, &["check", &address]).contains("not the address of a server"));
 }
 
 /// A folder with a database with keys, scopes, fields, copies and arrival times, closed.
