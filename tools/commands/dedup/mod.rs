@@ -53,6 +53,7 @@ use crate::corpus::report::RecordReport;
 use crate::corpus::statistics::Statistics;
 use crate::corpus::stream_copies::copies_of_streams;
 use crate::corpus::uncompared::{Uncompared, UncomparedRule, learn_frames};
+use crate::options::note_without_forest;
 
 impl Dedup {
     pub fn run(&self, output: &mut Output) -> Result<()> {
@@ -339,6 +340,9 @@ impl Dedup {
                 "{compared}, and {} keeps none, which cannot be changed{advice}",
                 path.display()
             );
+        }
+        if compares && !settings.similar {
+            note_without_forest(path);
         }
         Ok(Some(database))
     }

@@ -210,7 +210,8 @@ pub struct Dedup {
 
     /// Also leave out near-duplicates of the documents in this database
     ///
-    /// --contained-up-to compares the inputs with each other only.
+    /// In a database without --similar, only texts with near fingerprints are found. With --radius, a
+    /// text with too little content stays. --contained-up-to compares the inputs with each other only.
     #[arg(long, value_name = "DATABASE", help_heading = "Duplicates")]
     pub(super) against: Option<PathBuf>,
 
@@ -240,7 +241,8 @@ pub struct Dedup {
     ///
     /// The number is exact. Without a copy the number is 0, and the times are null or empty. For a
     /// bad record, and a document that --mark marks, all three are null or empty. Times are RFC
-    /// 3339, in Parquet timestamps. `simdb-load --copies-from` reads these fields.
+    /// 3339, in Parquet timestamps, and Parquet loses the Arrow schema, as with --mark. `simdb-load
+    /// --copies-from` reads these fields.
     #[arg(
         long,
         value_name = "COPIES,FIRST,LAST",
