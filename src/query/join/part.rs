@@ -27,6 +27,9 @@ const BATCH_BYTES: usize = 1 << 21;
 /// The most nodes that a thread searches together.
 const SEARCHED_NODES: usize = 1 << 11;
 
+/// The search for a text with more ends after so many texts that cover each other.
+const MAX_EQUAL: usize = 8;
+
 /// The least number of searches of each thread for a batch: some texts take longer than others.
 const SHARES: usize = 2;
 
@@ -349,15 +352,25 @@ impl Containers for TextBatch<'_> {
         accepts: &(dyn Fn(u32) -> bool + Sync),
     ) -> Result<Vec<Option<u32>>> {
         self.search(nodes, |mut search| {
-            // With thresholds alone, a text stands for each text that is alike.
-            let found = search.visit(accepts, true, |other, _| ControlFlow::Break(other));
+            // A text with more is preferred to a text that this text covers too: of a star of the
+            // latter, this text may be selected to stay, and the text with more covers it. With
+            // thresholds alone, a text stands for each text that is alike.
+            let mut equal = Vec::new();
+            let found = search.visit(accepts, true, |other, similar| {
+                let is_equal = similar.verdict() == Some(Verdict::Same);
+                equal.extend(is_equal.then_some(other));
+                match is_equal && equal.len() < MAX_EQUAL {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(other),
+                }
+            });
             let found = match found {
                 ControlFlow::Continue(()) => {
                     search.visit_quoting(accepts, |other, _, _| ControlFlow::Break(other))?
                 }
                 found => found,
             };
-            Ok(found.break_value())
+            Ok(found.break_value().or(equal.first().copied()))
         })
     }
 }

@@ -31,6 +31,25 @@ fn folder_with(name: &str, content: &str) -> Folder {
     folder
 }
 
+/// The first text covers the third, the longest, and may stay in its place. The second text covers
+/// the first, so the first text is in the star of the second.
+#[test]
+fn second_run_removes_nothing() {
+    let ferry = "The ferry to the islands was cancelled because of fog.";
+    let texts = [
+        ferry.to_owned(),
+        format!("{ferry} It sails again on Monday."),
+        format!("{ferry}\nAll rights reserved. Share on Facebook."),
+    ];
+    let lines = (1..).zip(&texts);
+    let lines = lines.map(|(id, text)| json!({"id": id, "text": text}).to_string() + "\n");
+    let folder = folder_with("all.jsonl", &lines.collect::<String>());
+    dedup(&folder, &["all.jsonl", "-o", "once.jsonl"]).ends(0);
+    dedup(&folder, &["once.jsonl", "-o", "twice.jsonl"]).ends(0);
+    assert!(folder.read_json("once.jsonl").len() < texts.len());
+    assert_eq!(folder.read("once.jsonl"), folder.read("twice.jsonl"));
+}
+
 /// The lines of a text that begin with one of these prefixes.
 fn lines_with(text: &str, starts: &[&str]) -> String {
     let kept = text
