@@ -76,8 +76,7 @@ impl<'s> Sides<'s> {
         };
         sides.match_sentences();
         sides.align();
-        sides.match_moved(Break::Line);
-        sides.match_moved(Break::Clause);
+        sides.match_moved();
         sides.match_enumerations();
         sides.match_forgiven();
         for side in [0, 1] {
@@ -106,10 +105,10 @@ impl<'s> Sides<'s> {
         unit.clone().filter(move |at| !tokens[*at].is_light())
     }
 
-    /// The sentences or the clauses of a text.
-    pub(super) fn units(&self, side: usize, level: Break) -> Vec<Range<usize>> {
+    /// The sentences and lines of a text.
+    pub(super) fn units(&self, side: usize) -> Vec<Range<usize>> {
         let tokens = self.tokens[side];
-        let starts = (0..tokens.len()).filter(|at| *at == 0 || tokens[*at].before >= level);
+        let starts = (0..tokens.len()).filter(|at| *at == 0 || tokens[*at].before.ends_unit());
         let starts: Vec<usize> = starts.chain([tokens.len()]).collect();
         starts.windows(2).map(|pair| pair[0]..pair[1]).collect()
     }

@@ -1,5 +1,5 @@
-//! The tokens of two texts that match: equal tokens in text order, sentences and list items that
-//! stand elsewhere, other forms of one word.
+//! The tokens of two texts that match: equal tokens in text order, sentences, lines and items of
+//! enumerations that stand elsewhere, other forms of one word.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,10 +16,6 @@ use crate::analysis::words::tokens::Token;
 
 /// A moved sentence is compared with at most 16 sentences that begin with the same word.
 const MAX_COMPARED_UNITS: usize = 16;
-
-/// The fewest content words of a list item that may stand elsewhere. In "Ana, cook, Ben, pilot" the
-/// single words have their meaning by their order.
-const MIN_ITEM_WORDS: usize = 2;
 
 /// The fewest words of a sentence or line that is looked up wherever it stands. Shorter ones, such
 /// as answers and rows of numbers, have their meaning by their place.
@@ -41,7 +37,7 @@ impl Sides<'_> {
     /// elsewhere.
     pub(super) fn match_sentences(&mut self) {
         let mut others: HashMap<Vec<u32>, Vec<Range<usize>>, FixedState> = HashMap::default();
-        let units = [0, 1].map(|side| self.units(side, Break::Line));
+        let units = [0, 1].map(|side| self.units(side));
         // Texts of one sentence, and most texts of one line, have nothing to move.
         if units[0].len().min(units[1].len()) < 2 || self.is_in_order() {
             return;
@@ -81,7 +77,7 @@ impl Sides<'_> {
     /// them, before a colon at the start of a line or of a sentence, or has two lines of a word.
     fn have_labels(&self) -> bool {
         [0, 1].into_iter().all(|side| {
-            let units = self.units(side, Break::Line).into_iter();
+            let units = self.units(side).into_iter();
             let is_word = |unit: &Range<usize>| {
                 let tokens = &self.tokens[side][unit.clone()];
                 unit.len() == 1 || unit.len() <= MAX_CJK_WORD && tokens.iter().all(Token::is_cjk)
@@ -133,28 +129,22 @@ impl Sides<'_> {
         }
     }
 
-    /// Matches sentences, or list items, that stand elsewhere in the other text.
-    pub(super) fn match_moved(&mut self, level: Break) {
+    /// Matches sentences and lines that stand elsewhere in the other text. A clause belongs to its
+    /// sentence, and a cell to its row.
+    pub(super) fn match_moved(&mut self) {
         if self.is_in_order() {
             return;
         }
         let is_missed = |sides: &Self, side: usize, unit: &Range<usize>| {
             sides.content(side, unit).any(|at| sides.is_open(side, at))
         };
-        let may_move = |sides: &Self, side: usize, unit: &Range<usize>| {
-            level == Break::Line
-                || sides.content(side, unit).count() >= MIN_ITEM_WORDS
-                    && !sides.tokens[side][unit.clone()]
-                        .iter()
-                        .any(|token| token.is_name)
-        };
-        let mut missed = self.units(0, level);
-        missed.retain(|unit| is_missed(self, 0, unit) && may_move(self, 0, unit));
+        let mut missed = self.units(0);
+        missed.retain(|unit| is_missed(self, 0, unit));
         if missed.is_empty() {
             return;
         }
         let mut others: HashMap<u32, Vec<Range<usize>>, FixedState> = HashMap::default();
-        for unit in self.units(1, level) {
+        for unit in self.units(1) {
             let first = self.content(1, &unit).next();
             if let Some(first) = first.filter(|_| is_missed(self, 1, &unit)) {
                 others.entry(self.keys[1][first]).or_default().push(unit);
