@@ -185,8 +185,10 @@ impl Scanner<'_> {
     pub(super) fn end_of_line(&self) -> Break {
         let rest = self.rest().trim_start_matches(['\r', ' ', '\t']);
         let rest = rest.strip_prefix('\n').unwrap_or(rest);
-        let next = rest.trim_start_matches([' ', '\t']).chars().next();
-        match next {
+        let rest = rest.trim_start_matches([' ', '\t']);
+        let mut characters = rest.chars();
+        match characters.next() {
+            Some('-' | '*' | '•' | '·' | '–') if characters.next() == Some(' ') => Break::Item,
             Some(c) if c.is_lowercase() => Break::None,
             Some(c) if c.is_uppercase() && !self.has_small_letters => Break::None,
             _ => Break::Line,

@@ -38,6 +38,8 @@ pub(crate) enum Break {
     Line,
     /// The end of a sentence.
     Sentence,
+    /// The start of a line with a sign before an item: `-`, `*`, `•`.
+    Item,
 }
 
 impl Break {

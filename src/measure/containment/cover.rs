@@ -85,6 +85,7 @@ impl<'s> Sides<'s> {
             sides.weigh_scattered(side);
         }
         sides.weigh_moved_ends();
+        sides.weigh_exchanged();
         if weights.are_ends_free {
             sides.forgive_ends();
         }

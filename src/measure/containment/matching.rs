@@ -6,10 +6,10 @@ use std::ops::Range;
 
 use foldhash::fast::FixedState;
 
-use super::Equality;
 use super::align::align;
 use super::cover::{CoverState, Sides, is_conjunction, is_enumeration};
 use super::forgive::{MAX_GLUED, forgiven, is_glued};
+use super::{Equality, MIN_REPLACED};
 use crate::analysis::words::lexicon::Class;
 use crate::analysis::words::scanner::Break;
 use crate::analysis::words::tokens::Token;
@@ -29,6 +29,43 @@ const MAX_LABEL_TOKENS: usize = 4;
 
 /// The most tokens of an item of an enumeration.
 pub(super) const MAX_ITEM_TOKENS: usize = 3;
+
+/// A sentence or line of the first text that the second text has too.
+struct CommonUnit {
+    /// The first token that both texts have.
+    at: usize,
+    /// The number of the sentence or line in the second text.
+    other: usize,
+    is_item: bool,
+}
+
+/// The distance of each place from its rank among the places.
+fn distances(places: impl Iterator<Item = usize>) -> Vec<isize> {
+    let mut order: Vec<(usize, usize)> =
+        places.enumerate().map(|(at, place)| (place, at)).collect();
+    order.sort_unstable();
+    let mut distances = vec![0; order.len()];
+    for (rank, (_, at)) in order.into_iter().enumerate() {
+        distances[at] = rank as isize - at as isize;
+    }
+    distances
+}
+
+/// Returns `true` if all units that have moved have moved by multiples of a step, and do not fill
+/// the steps: the values in "red, stop, green, go" change places by two. Shuffled items move by any
+/// distance.
+fn is_exchange(distances: &[isize]) -> bool {
+    let divisor = |one: usize, distance: &isize| {
+        let (mut one, mut other) = (one, distance.unsigned_abs());
+        while other > 0 {
+            (one, other) = (other, one % other);
+        }
+        one
+    };
+    let step = distances.iter().fold(0, divisor);
+    let mut runs = distances.chunk_by(|one, next| one == next);
+    step > 1 && runs.any(|run| run[0] != 0 && run.len() % step > 0)
+}
 
 impl Sides<'_> {
     /// Matches equal sentences, wherever they stand.
@@ -198,6 +235,48 @@ impl Sides<'_> {
             |_| 1.0,
         ) {
             self.match_pair([unit.start + one, other.start + of]);
+        }
+    }
+
+    /// Weighs sentences and lines that have changed places around others, as the values of two
+    /// labels do. The items of a list with signs are free.
+    pub(super) fn weigh_exchanged(&mut self) {
+        let others = self.units(1);
+        let mut units: Vec<CommonUnit> = Vec::new();
+        for unit in self.units(0) {
+            let mut content = self.content(0, &unit);
+            let Some((at, place)) = content.find_map(|at| Some((at, self.counterpart(0, at)?)))
+            else {
+                continue;
+            };
+            let other = others.partition_point(|other| other.start <= place);
+            // A line of the other text may be several lines of this one.
+            if units.last().is_none_or(|last| last.other != other) {
+                let is_item = unit.start == 0 || self.tokens[0][unit.start].before == Break::Item;
+                units.push(CommonUnit { at, other, is_item });
+            }
+        }
+        if units.is_sorted_by_key(|unit| unit.other) {
+            return;
+        }
+        let distances = distances(units.iter().map(|unit| unit.other));
+        let is_moved = |at: &usize| distances[*at] != 0;
+        let is_start = |at: &usize| *at == 0 || distances[*at] != distances[*at - 1];
+        let starts = (0..units.len()).filter(is_start);
+        let runs = self::distances(starts.map(|at| units[at].other));
+        let mut moved = (0..units.len()).filter(is_moved);
+        let from = moved.next().unwrap_or(0);
+        let to = moved.next_back().unwrap_or(from);
+        if units[from..=to].iter().all(|unit| unit.is_item)
+            || !is_exchange(&distances) && !is_exchange(&runs)
+        {
+            return;
+        }
+        for unit in (0..units.len()).filter(is_moved).map(|at| &units[at]) {
+            let place = self.counterpart(0, unit.at).unwrap_or_default();
+            for (side, at) in [(0, unit.at), (1, place)] {
+                self.losses[side][at] = self.losses[side][at].max(MIN_REPLACED);
+            }
         }
     }
 

@@ -20,8 +20,9 @@
 //!    twelve and 十二 are equal; 1,5 is not 15, and 5-7 is not 57.
 //! 5. A symbol with a meaning is a token: `==` and `!=`, emoji, currencies.
 //! 6. Whole sentences, lines and the items of an enumeration may stand elsewhere, except answers,
-//!    parallel lists and lines below headings. A clause stays in its sentence, a cell in its row, a
-//!    word in its clause, and the end of a sentence does not move. A token matches once.
+//!    parallel lists, lines below headings and lines that change places around others. A clause
+//!    stays in its sentence, a cell in its row, a word in its clause, and the end of a sentence
+//!    does not move. A token matches once.
 //! 7. At most three content words inserted into a clause, or behind a comma, a bracket or a dash,
 //!    name another thing: "queue" and "priority queue".
 //! 8. A text without content covers nothing, and nothing covers it, except a copy of its bytes.
