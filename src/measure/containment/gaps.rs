@@ -10,8 +10,8 @@ use crate::analysis::words::scanner::{Break, End};
 use crate::analysis::words::tokens::Token;
 use crate::time_reader::month_named;
 
-/// An insertion of at most three content words into a clause names another thing: "queue" and
-/// "priority queue". A longer insertion adds a fact.
+/// At most three content words behind a title or before a sentence name another thing: "apple" and
+/// "apple pie". More words add a fact.
 const MAX_QUALIFIER_WORDS: usize = 3;
 
 /// A clause with more tokens between two of its words is no clause of the other text.
@@ -342,19 +342,17 @@ impl Sides<'_> {
             && half_words(&self.tokens[side][start..=at]) >= 2 * MIN_SENTENCE_WORDS
     }
 
-    /// Returns `true` for a word that follows another word directly, and may make another thing of
-    /// it: "apple", "apple pie". An adverb adds a fact: "the rain outside".
+    /// Returns `true` for a word that follows a sentence directly, and may make another thing of
+    /// its last word or turn the sentence: "apple pie", "unsuccessfully". Words of place and time
+    /// add a fact: "the rain outside".
     fn is_compound(&self, side: usize, at: usize) -> bool {
-        let tokens = self.tokens[side];
-        let Some((last, token)) = at.checked_sub(1).map(|last| (&tokens[last], &tokens[at])) else {
-            return false;
-        };
-        let are_words = last.class == Class::Word && token.class == Class::Word;
-        let is_adverb = token.text.ends_with("ly") || ADVERBS.contains(&&*token.text);
-        are_words && token.before == Break::None && !is_adverb
+        let token = &self.tokens[side][at];
+        let is_adverb = ADVERBS.contains(&&*token.text);
+        token.class == Class::Word && token.before == Break::None && !is_adverb
     }
 
-    /// Returns `true` if inserted tokens turn a clause or name another thing.
+    /// Returns `true` if inserted tokens turn a clause or name another thing. Between two words of
+    /// a clause they do, however many they are: "the mayor", "the mayor's old friend Bob".
     fn alters(
         &self,
         side: usize,
@@ -364,16 +362,16 @@ impl Sides<'_> {
     ) -> bool {
         let tokens = &self.tokens[side][segment];
         let halves = half_words(tokens);
-        // A noun behind 的 is another thing: 市长去世, 市长去世的传闻.
-        let is_noun = tokens
-            .first()
-            .is_some_and(|token| matches!(&*token.text, "的" | "之"));
-        if is_noun && ends_clause && halves > 0 || tokens.iter().any(Token::is_turn) {
+        // A noun behind 的 or "and" is another thing: 市长去世, 市长去世的传闻; "Simon and Garfunkel".
+        let joins_noun =
+            |token: &Token| matches!(&*token.text, "的" | "之") || is_conjunction(token);
+        let is_noun = tokens.first().is_some_and(joins_noun);
+        if (is_noun || !ends_clause) && halves > 0 || tokens.iter().any(Token::is_turn) {
             return true;
         }
         // A possessor is another person: a doctor, a doctor's son.
         let begins_phrase = |token: &Token| token.is_light() && token.text != "s";
-        let is_phrase = is_sentence || ends_clause && tokens.first().is_some_and(begins_phrase);
+        let is_phrase = is_sentence || tokens.first().is_some_and(begins_phrase);
         halves > 0 && halves.div_ceil(2) <= MAX_QUALIFIER_WORDS && !is_phrase
     }
 }

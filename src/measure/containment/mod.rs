@@ -23,8 +23,8 @@
 //!    parallel lists, lines below headings and lines that change places around others. A clause
 //!    stays in its sentence, a cell in its row, a word in its clause, and the end of a sentence
 //!    does not move. A token matches once.
-//! 7. At most three content words inserted into a clause, or behind a comma, a bracket or a dash,
-//!    name another thing: "queue" and "priority queue".
+//! 7. Words inserted between two words of a clause name another thing, and so do at most three
+//!    content words behind a comma, a bracket or a dash: "queue" and "priority queue".
 //! 8. A text without content covers nothing, and nothing covers it, except a copy of its bytes.
 //!
 //! Passages without information are left out: stamps and counters on a line of their own at the
