@@ -35,9 +35,12 @@ const ADVERBS: [&str; 33] = [
     "sunday", "online",
 ];
 
-/// Words that begin a phrase before a sentence.
+/// Words and characters that end the name of a time before a sentence: "last week", 昨天.
 #[rustfmt::skip]
-const FRONTS: [&str; 9] = ["in", "on", "at", "from", "under", "for", "with", "according", "among"];
+const TIMES: [&str; 16] = [
+    "week", "weekend", "month", "year", "century", "morning", "afternoon", "evening", "night", "时", "天", "日", "周",
+    "月", "年", "晚",
+];
 
 /// The place of a run of tokens without a counterpart.
 struct Gap {
@@ -249,16 +252,16 @@ impl Sides<'_> {
         self.insertions[other].extend(found);
     }
 
-    /// Returns `true` for a phrase before a sentence, with a comma behind it and without a date:
-    /// "In the novel, the king dies."
+    /// Returns `true` for a phrase before a sentence, with a comma behind it and without a time:
+    /// "In the novel, the king dies." A single word joins the sentence to others: "meanwhile".
     fn is_front(&self, side: usize, added: &Range<usize>) -> bool {
         let (tokens, phrase) = (self.tokens[side], &self.tokens[side][added.clone()]);
-        let is_dated = |token: &Token| token.class == Class::Number || is_day(&token.text);
+        let is_time = |text: &str| is_day(text) || TIMES.iter().any(|time| text.ends_with(time));
+        let is_dated = |token: &Token| token.class == Class::Number || is_time(&token.text);
         let next = tokens.get(added.end);
         let is_ended = next.is_some_and(|next| next.before == Break::Clause);
-        phrase
-            .first()
-            .is_some_and(|first| first.before.ends_unit() && FRONTS.contains(&&*first.text))
+        phrase.len() > 1
+            && phrase[0].before.ends_unit()
             && phrase.last().is_some_and(|last| !last.is_label)
             && is_ended
             && !phrase.iter().any(is_dated)
