@@ -3,12 +3,14 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
+use super::matching::MAX_ITEM_TOKENS;
 use crate::analysis::words::scanner::Break;
 use crate::analysis::words::tokens::Token;
 use crate::analysis::words::weights::Weights;
 
 /// Words that give the order of items a meaning.
-const ORDERS: [&str; 7] = [
+const ORDERS: [&str; 9] = [
+    "top",
     "respectively",
     "resp",
     "ranked",
@@ -16,6 +18,7 @@ const ORDERS: [&str; 7] = [
     "依次",
     "顺序",
     "先后",
+    "排名",
 ];
 
 /// The state of a token.
@@ -203,18 +206,32 @@ pub(super) fn is_conjunction(token: &Token) -> bool {
 }
 
 /// Returns `true` for a sentence with items whose order carries no sense: "cats, dogs and birds".
-/// The order counts if the sentence has two parallel lists, or names the order.
+/// The order counts if the sentence has another list, or names the order: 从高到低, "top three".
 pub(super) fn is_enumeration(sentence: &[Token]) -> bool {
-    let commas = sentence[1..].iter();
-    let commas = commas.filter(|token| token.before == Break::Clause).count();
-    let conjunctions = sentence.iter().filter(|token| is_conjunction(token));
-    let is_parallel = conjunctions.clone().count() > 1 && commas > 1;
-    let is_ordered = |pair: &[Token]| {
-        let order = &*pair[1].text;
-        ORDERS.contains(&order)
-            || order == "order" && matches!(&*pair[0].text, "this" | "that" | "following")
+    let is_break = |at: &usize| sentence[*at].before == Break::Clause;
+    let mut breaks = (1..sentence.len()).filter(is_break);
+    let (Some(first), Some(conjunction)) =
+        (breaks.next(), sentence.iter().rposition(is_conjunction))
+    else {
+        return false;
     };
-    commas > 0 && conjunctions.count() > 0 && !is_parallel && !sentence.windows(2).any(is_ordered)
+    // Between the first comma and the conjunction are items alone, and no list is behind it.
+    let mut start = first;
+    for end in breaks.chain([conjunction]) {
+        let is_item = start <= end && end <= conjunction && end - start <= MAX_ITEM_TOKENS;
+        if !is_item || sentence[start..end].iter().any(is_conjunction) {
+            return false;
+        }
+        start = end;
+    }
+    let has = |word: &str| sentence.iter().any(|token| token.text == word);
+    let is_range = has("from") && has("to") || has("从") && has("到");
+    let is_order = |token: &Token| ORDERS.contains(&&*token.text);
+    let is_ordered = |pair: &[Token]| {
+        pair[1].text == "order" && matches!(&*pair[0].text, "this" | "that" | "following")
+            || pair[0].text == "前" && pair[1].key.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    !is_range && !sentence.iter().any(is_order) && !sentence.windows(2).any(is_ordered)
 }
 
 /// The content words of tokens, times two: a CJK character counts as half a word.
