@@ -121,6 +121,7 @@ pub(crate) fn lexemes(
         paired: OnceCell::new(),
         choices: OnceCell::new(),
         is_diff: OnceCell::new(),
+        is_table: OnceCell::new(),
         before: Break::Sentence,
         lexemes: Vec::with_capacity(text.len() / 6 + 4),
     };
@@ -153,6 +154,8 @@ pub(super) struct Scanner<'t> {
     pub(super) choices: OnceCell<[bool; 2]>,
     /// `true` if lines of the text are added, and lines are removed.
     pub(super) is_diff: OnceCell<bool>,
+    /// `true` if all lines of the text have the same number of tabs, at least two.
+    pub(super) is_table: OnceCell<bool>,
     /// The largest break since the last lexeme.
     pub(super) before: Break,
     pub(super) lexemes: Vec<Lexeme>,
@@ -390,6 +393,7 @@ mod tests {
             "- a ",
             "1 + ",
             "\n",
+            "a\t\t\n",
             ". ",
             "的",
             "👍",

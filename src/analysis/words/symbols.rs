@@ -37,6 +37,9 @@ impl Scanner<'_> {
         if matches!(c, '(' | ')') {
             return self.is_arithmetic().then(|| (c.to_string(), self.at + 1));
         }
+        if c == '\t' {
+            return self.is_empty_cell().then(|| (",,".to_owned(), self.at + 1));
+        }
         if c.is_ascii() {
             return self.option(c).or_else(|| self.operator(c));
         }
@@ -96,6 +99,19 @@ impl Scanner<'_> {
             end += next.len_utf8();
         }
         Some((symbol, end))
+    }
+
+    /// Returns `true` for a tab before an empty cell of a table, whose lines have as many tabs.
+    fn is_empty_cell(&self) -> bool {
+        let tabs = |line: &str| line.matches('\t').count();
+        let is_table = || {
+            let lines = self.whole.lines().filter(|line| !line.trim().is_empty());
+            let mut tabs = lines.map(tabs);
+            let first = tabs.next().unwrap_or_default();
+            first > 1 && tabs.next() == Some(first) && tabs.all(|tabs| tabs == first)
+        };
+        let next = self.text[self.at + 1..].chars().next();
+        matches!(next, None | Some('\t' | '\r' | '\n')) && *self.is_table.get_or_init(is_table)
     }
 
     /// The option of a command that begins here, with its case: `-r` and `-R` are two options.

@@ -30,7 +30,7 @@ fn probes_have_their_verdicts() {
         let [expected, a, b] = line.split(" | ").collect::<Vec<_>>()[..] else {
             panic!("{line}")
         };
-        let [a, b] = [a, b].map(|text| text.replace("\\n", "\n"));
+        let [a, b] = [a, b].map(|text| text.replace("\\n", "\n").replace("\\t", "\t"));
         let found = compare(&a, &b);
         let is_right = match expected {
             "apart" => !found.verdict.is_removable(),
