@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use foldhash::fast::FixedState;
 
 use super::english::English;
+use super::tokens::Token;
 use crate::text::table_lines;
 
 const WORDS: &str = include_str!("words.txt");
@@ -38,6 +39,10 @@ pub(crate) struct LexiconEntry {
     pub negates: bool,
     /// The word that represents all equal words.
     pub canonical: Option<&'static str>,
+    /// `true` for a word that has its equal words in the texts of all languages.
+    is_everywhere: bool,
+    /// `true` for a word of English grammar, `false` for grammar of another language.
+    pub tells_english: Option<bool>,
 }
 
 /// All entries of the table.
@@ -75,9 +80,12 @@ impl Lexicon {
                         let is_foreign = || class == "foreign" && !English::builtin().has(word);
                         entry.negates |= class == "not" || is_foreign();
                     }
-                    "equal" if entry.canonical.is_none() => {
+                    "equal" | "everywhere" if entry.canonical.is_none() => {
                         entry.canonical = Some(*canonical.get_or_insert(word));
+                        entry.is_everywhere = class == "everywhere";
                     }
+                    "tells" => entry.tells_english = Some(true),
+                    "others" => entry.tells_english = Some(false),
                     _ => {}
                 }
             }
@@ -127,6 +135,17 @@ impl Lexicon {
     pub fn class(&self, word: &str) -> Class {
         let entry = self.entry(word);
         entry.and_then(|entry| entry.class).unwrap_or(Class::Word)
+    }
+
+    /// Makes a word of a text in another language a word without form and grammar.
+    pub fn without_grammar(&self, token: &mut Token) {
+        let entry = self.entry(&token.text);
+        if !entry.is_some_and(|entry| entry.is_everywhere) {
+            token.key = token.text.clone();
+        }
+        if token.class == Class::Light {
+            token.class = Class::Word;
+        }
     }
 
     /// Returns `true` for a word that negates a sentence.

@@ -1,5 +1,6 @@
 //! The tokens of a text, with classes and keys.
 
+use std::cell::LazyCell;
 use std::ops::Range;
 
 use smol_str::SmolStr;
@@ -134,6 +135,12 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usiz
     }
     let mut capitals = 0;
     let is_english = 2 * cutter.english > cutter.words;
+    // Latin words in a text of CJK characters are names.
+    let is_foreign = !is_english && {
+        let cjk = cutter.tokens.iter().filter(|(token, _)| token.is_cjk());
+        cutter.words > cjk.count()
+    };
+    let has_kana = LazyCell::new(|| text.contains(is_kana));
     let is_latin = || text.chars().all(|c| c < '\u{370}' || !c.is_alphabetic());
     for (token, range) in &mut cutter.tokens {
         let piece = &text[range.clone()];
@@ -141,6 +148,12 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usiz
         if !is_english && cutter.words >= MIN_WORDS && number::is_ambiguous(piece) && is_latin() {
             token.text = piece.into();
             token.key = piece.into();
+        }
+        let is_chinese = |token: &Token| !token.is_cjk() || !*has_kana;
+        if is_foreign && token.text.bytes().all(|byte| byte.is_ascii_lowercase())
+            || token.class == Class::Light && !is_chinese(token)
+        {
+            cutter.lexicon.without_grammar(token);
         }
         token.is_english = is_english;
         token.has_accents = cutter.has_accents;
@@ -178,6 +191,11 @@ const NUMBERED: [&str; 12] = [
 
 /// Apostrophes, and the quotation marks that replace them.
 const APOSTROPHES: [char; 7] = ['\'', '’', '‘', '“', '”', '`', '´'];
+
+/// Returns `true` for kana of Japanese grammar. Chinese texts write の for 的.
+fn is_kana(c: char) -> bool {
+    matches!(c, '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fa}') && c != 'の'
+}
 
 /// Returns `true` if normalisation has simplified a character.
 fn is_traditional(lexeme: &Lexeme, text: &str) -> bool {
@@ -230,7 +248,8 @@ pub(super) struct Cutter {
     pub(super) lexicon: &'static Lexicon,
     has_small_letters: bool,
     is_traditional: bool,
-    /// The number of words of letters, and of English words among them.
+    /// The number of words of letters, and of English words among them. A word that tells a
+    /// language counts once more.
     words: usize,
     english: usize,
     /// `true` if a word has an accent.
@@ -341,11 +360,16 @@ impl Cutter {
             None => Class::Word,
         };
         let is_english = word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_lowercase());
-        self.words += usize::from(word.len() > 2);
         let english = English::builtin();
         let base = is_english.then(|| english.base(word)).flatten();
         let is_known = base.is_some() || is_english && english.has_behind_prefix(word);
-        self.english += usize::from(is_known);
+        let tells = listed.and_then(|entry| entry.tells_english);
+        // A word with a capital letter within is a name, in any language.
+        let is_name =
+            self.has_small_letters && !is_known && piece.chars().skip(1).any(char::is_uppercase);
+        self.words += usize::from(word.len() > 2 && !is_name || tells == Some(false));
+        self.english += usize::from(is_known && tells != Some(false));
+        self.english += usize::from(tells == Some(true));
         self.has_accents |= !word.is_ascii();
         // "few" and "a few" are two quantities.
         if matches!(&**word, "few" | "little" | "bit")
