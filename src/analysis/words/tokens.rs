@@ -102,8 +102,9 @@ impl Token {
             return false;
         }
         let is_plain = !(self.is_name || other.is_name) || self.class == Class::Number;
-        // "attacked" and "attacking" are two sides.
-        let is_of_one_side = self.text.ends_with("ing") == other.text.ends_with("ing");
+        // "attacked", "attacking" and "attacks" are three sides.
+        let is_of_one_side = ["ing", "ed"].map(|end| self.text.ends_with(end))
+            == ["ing", "ed"].map(|end| other.text.ends_with(end));
         self.text == other.text || is_plain && is_of_one_side
     }
 }
