@@ -31,7 +31,9 @@ pub(super) fn forgiven(weights: &Weights, a: &Token, b: &Token) -> Option<Equali
     }
     let lexicon = Lexicon::builtin();
     let is_regional = |taiwan: &Token, mainland: &Token| {
-        taiwan.is_traditional && lexicon.is_regional(&taiwan.text, &mainland.text)
+        taiwan.is_traditional
+            && !mainland.is_traditional
+            && lexicon.is_regional(&taiwan.text, &mainland.text)
     };
     if is_regional(a, b) || is_regional(b, a) {
         return Some(Equality::Regional);
