@@ -6,7 +6,7 @@ use std::ops::Range;
 use smol_str::SmolStr;
 
 use super::english::English;
-use super::folding::folded;
+use super::folding::{folded, is_accent, is_accented};
 use super::lexicon::{Class, Lexicon};
 use super::number;
 use super::scanner::{Break, End, Kind, Lexeme, has_small_letters};
@@ -17,8 +17,8 @@ use crate::text::{is_cjk, is_mark};
 pub(crate) struct Token {
     /// The token, normalised.
     pub text: SmolStr,
-    /// The lemma, the value, or the representative of equal words. Tokens with one key are equal,
-    /// unless one of them is a name.
+    /// The folded letters, the lemma, the value, or the representative of equal words. Tokens with
+    /// one key are equal, unless one of them is a name or their accents differ.
     pub key: SmolStr,
     pub class: Class,
     /// The end of a clause before the token.
@@ -92,6 +92,15 @@ impl Token {
         if self.capitals != other.capitals && self.capitals.min(other.capitals) > 0 {
             return false;
         }
+        // πότε and ποτέ. Without accents, each is written as ποτε.
+        let is_plain = |token: &Token| !token.has_accents && !is_accented(&token.text);
+        if self.text != other.text
+            && (is_accented(&self.text) || is_accented(&other.text))
+            && !is_plain(self)
+            && !is_plain(other)
+        {
+            return false;
+        }
         let is_plural = |one: &Token, other: &Token| {
             one.text
                 .strip_suffix('s')
@@ -101,7 +110,10 @@ impl Token {
         if self.is_proper && other.is_proper && (is_plural(self, other) || is_plural(other, self)) {
             return false;
         }
-        let is_plain = !(self.is_name || other.is_name) || self.class == Class::Number;
+        // The words of other scripts have no forms.
+        let is_plain = !(self.is_name || other.is_name)
+            || self.class == Class::Number
+            || !self.text.is_ascii();
         // "attacked", "attacking" and "attacks" are three sides.
         let is_of_one_side = ["ing", "ed"].map(|end| self.text.ends_with(end))
             == ["ing", "ed"].map(|end| other.text.ends_with(end));
@@ -157,7 +169,9 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usiz
             cutter.lexicon.without_grammar(token);
         }
         token.is_english = is_english;
-        token.has_accents = cutter.has_accents;
+        // Greek words in capital letters have no accents.
+        let is_upper = || piece.chars().nth(1).is_some() && !piece.contains(char::is_lowercase);
+        token.has_accents = cutter.has_accents && (piece.is_ascii() || !is_upper());
         token.is_capital = piece.starts_with(char::is_uppercase);
         token.capitals = capitals_of_identifier(piece);
         capitals += usize::from(token.is_capital);
@@ -305,8 +319,7 @@ impl Cutter {
     }
 
     fn push_part(&mut self, range: Range<usize>, class: Class, text: SmolStr, before: Break) {
-        let text = folded(text);
-        let key = self.key_of(&text);
+        let key = self.key_of(&folded(&text));
         self.push_token(range, class, text, key, before);
     }
 
@@ -412,7 +425,9 @@ impl Cutter {
         self.words += usize::from(word.len() > 2 && !is_name || tells == Some(false));
         self.english += usize::from(is_known && tells != Some(false));
         self.english += usize::from(tells == Some(true));
-        self.has_accents |= !word.is_ascii();
+        // Other scripts have no accents, except of these letters.
+        let has_accent = |c: char| is_accent(c) || !c.is_ascii() && c < '\u{370}';
+        self.has_accents |= !word.is_ascii() && word.contains(has_accent);
         // "few" and "a few" are two quantities.
         if matches!(&**word, "few" | "little" | "bit")
             && let Some((last, _)) = self.tokens.last_mut().filter(|(last, _)| last.text == "a")

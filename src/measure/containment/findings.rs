@@ -122,6 +122,8 @@ impl Sides<'_> {
         match (one.class, other.class) {
             (Class::Number, _) | (_, Class::Number) => Equality::Number,
             _ if is_listed(one) || is_listed(other) => Equality::Doublet,
+            // The words of other scripts have no forms.
+            _ if !one.text.is_ascii() => Equality::Accent,
             _ => Equality::Form,
         }
     }
