@@ -331,6 +331,7 @@ impl Sides<'_> {
 
     /// Matches tokens in one place of the texts that are other forms of one word.
     pub(super) fn match_forgiven(&mut self) {
+        let mut accents = Vec::new();
         for run in self.runs(0) {
             let Some(other) = self.opposite(0, &run) else {
                 continue;
@@ -340,9 +341,8 @@ impl Sides<'_> {
                     let [one, of] = [&self.tokens[0][places.0], &self.tokens[1][places.1]];
                     let are_neighbours_equal = run.len() == 1;
                     match forgiven(self.weights, one, of) {
-                        Some(Equality::Accent | Equality::Regional) => {
-                            self.match_pair([places.0, places.1])
-                        }
+                        Some(Equality::Accent) => accents.push([places.0, places.1]),
+                        Some(Equality::Regional) => self.match_pair([places.0, places.1]),
                         Some(Equality::Misspelling) if are_neighbours_equal => {
                             self.match_pair([places.0, places.1]);
                         }
@@ -351,6 +351,13 @@ impl Sides<'_> {
                 }
             } else {
                 self.match_glued(&run, &other);
+            }
+        }
+        // One word may be another word: "drucken", "drücken". English words have no accents.
+        let is_one = accents.len() == 1;
+        for pair in accents {
+            if !is_one || self.tokens[0][pair[0]].is_english {
+                self.match_pair(pair);
             }
         }
     }
