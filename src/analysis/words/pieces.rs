@@ -116,10 +116,12 @@ const CAMPAIGNS: [&str; 4] = ["utm_", "fbclid=", "gclid=", "igshid="];
 
 /// An address without scheme and without parameters of a campaign.
 pub(super) fn address(text: &str) -> String {
-    let lower = text.to_lowercase();
-    let rest = lower.split_once("://").map_or(&*lower, |(_, rest)| rest);
-    let rest = rest.strip_prefix("www.").unwrap_or(rest);
-    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    // The letters of a path are as they are: youtu.be/dQw4w9WgXcQ.
+    let host = host.to_lowercase();
+    let rest = format!("{}{path}", host.strip_prefix("www.").unwrap_or(&host));
+    let (path, query) = rest.split_once('?').unwrap_or((&rest, ""));
     let kept: Vec<_> = query
         .split('&')
         .filter(|part| !part.is_empty() && !CAMPAIGNS.iter().any(|name| part.starts_with(name)))
