@@ -26,6 +26,9 @@ const MAX_MOVED_END: usize = 6;
 /// The fewest content words of a sentence. A shorter clause is taken for a title.
 const MIN_SENTENCE_WORDS: usize = 5;
 
+/// The fewest content words of a text that is cut short by an ellipsis.
+const MIN_TEASER_WORDS: usize = 12;
+
 /// Adverbs of place and time that end no noun.
 #[rustfmt::skip]
 const ADVERBS: [&str; 33] = [
@@ -211,8 +214,12 @@ impl Sides<'_> {
                 let Some(place) = self.counterpart(other, neighbour) else {
                     continue;
                 };
-                // The rest of the clause that a mark of truncation stands for.
-                if self.tokens[side][place].is_cut && !is_tail {
+                // The rest of the clause that a mark of truncation stands for. In a short text an
+                // ellipsis may end a sentence.
+                if self.tokens[side][place].is_cut
+                    && !is_tail
+                    && half_words(self.tokens[side]) >= 2 * MIN_TEASER_WORDS
+                {
                     continue;
                 }
                 let is_sentence = ends_clause
