@@ -83,9 +83,9 @@ impl Words {
 
     fn of_decoded(normaliser: &Normaliser, text: &str) -> Words {
         let stamps = Stamps::of(text);
-        let mut tokens = tokens(lexemes(normaliser, text, &stamps.ranges), text);
+        let mut tokens = tokens(lexemes(normaliser, text, &stamps.left_out()), text);
         values::unify(&mut tokens);
-        let (mut tokens, ranges): (Vec<_>, Vec<_>) = tokens.into_iter().unzip();
+        let (mut tokens, mut ranges): (Vec<_>, Vec<_>) = tokens.into_iter().unzip();
         NameScanner::of(text).mark(&mut tokens);
         let mut was_in_frame = false;
         for (token, range) in tokens.iter_mut().zip(&ranges) {
@@ -115,6 +115,12 @@ impl Words {
                 tokens: vec![Token::whole(trimmed)],
                 ranges: iter::once(from..from + trimmed.len()).collect(),
             };
+        }
+        for (passage, stamp) in stamps.passages {
+            let at = ranges.partition_point(|range| range.start < passage.start);
+            let sentences = normaliser.sentences(&text[passage.clone()]);
+            tokens.insert(at, Token::passage(sentences.trim(), stamp));
+            ranges.insert(at, passage);
         }
         Words { tokens, ranges }
     }

@@ -10,6 +10,7 @@ use super::folding::{folded, is_accent, is_accented};
 use super::lexicon::{Class, Lexicon};
 use super::number;
 use super::scanner::{Break, End, Kind, Lexeme, has_small_letters};
+use super::stamps::Stamp;
 use crate::text::{is_cjk, is_mark};
 
 /// A word, a number, a symbol, or a CJK character or listed word of CJK characters.
@@ -44,6 +45,8 @@ pub(crate) struct Token {
     pub capitals: u32,
     /// `true` in a line or a sentence about the page. It may be absent as a whole.
     pub is_in_frame: bool,
+    /// The stamp that a passage without information is, as one token.
+    pub stamp: Option<Stamp>,
     /// `true` in a text with traditional characters, where words of Taiwan are expected.
     pub is_traditional: bool,
 }
@@ -56,6 +59,20 @@ impl Token {
             key: text.into(),
             class: Class::Symbol,
             before: Break::Sentence,
+            ..Token::default()
+        }
+    }
+
+    /// A passage without information.
+    pub fn passage(text: &str, stamp: Stamp) -> Token {
+        Token {
+            text: text.into(),
+            // No word has a space before it.
+            key: format!(" {text}").into(),
+            class: Class::Light,
+            before: Break::Line,
+            is_in_frame: true,
+            stamp: Some(stamp),
             ..Token::default()
         }
     }

@@ -8,6 +8,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::Words;
 use super::spellings::Spellings;
+use super::stamps::Stamp;
 use super::tokens::Token;
 
 /// A word is compared with at most 16 words of the same hash. More words with one hash were made to
@@ -182,6 +183,8 @@ fn token_hash(token: &Token) -> u64 {
         token.is_proper,
         token.is_in_frame,
         token.is_traditional,
+        token.stamp.is_some(),
+        token.stamp == Some(Stamp::Fact),
     ];
     let flags = (flags.into_iter()).fold(0, |bits, flag| bits << 1 | u64::from(flag));
     let of_place = u64::from(token.capitals) << 32

@@ -70,7 +70,7 @@ impl Sides<'_> {
                 }
                 _ if self.is_in_passage(a, at) => continue,
                 CoverState::Open if token.is_light() && self.is_covered(a) => {
-                    (String::new(), Equality::Absent)
+                    (String::new(), absence(token))
                 }
                 _ => continue,
             };
@@ -87,7 +87,7 @@ impl Sides<'_> {
                 }
                 _ if self.is_in_passage(b, at) => continue,
                 CoverState::Open if token.is_light() && self.is_covered(b) => {
-                    (String::new(), Equality::Absent)
+                    (String::new(), absence(token))
                 }
                 _ => continue,
             };
@@ -126,5 +126,13 @@ impl Sides<'_> {
             _ if !one.text.is_ascii() => Equality::Accent,
             _ => Equality::Form,
         }
+    }
+}
+
+/// The class of a token that is absent.
+fn absence(token: &Token) -> Equality {
+    match token.stamp {
+        Some(_) => Equality::Stamp,
+        None => Equality::Absent,
     }
 }

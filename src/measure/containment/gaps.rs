@@ -7,6 +7,7 @@ use super::cover::{Sides, half_words, is_conjunction, is_enumeration};
 use super::matching::MAX_ITEM_TOKENS;
 use crate::analysis::words::lexicon::{Class, Lexicon};
 use crate::analysis::words::scanner::{Break, End};
+use crate::analysis::words::stamps::Stamp;
 use crate::analysis::words::tokens::Token;
 use crate::time_reader::month_named;
 
@@ -49,6 +50,8 @@ const TIMES: [&str; 16] = [
 struct Gap {
     /// `true` if the other text has one to three other tokens in the place.
     has_others: bool,
+    /// `true` if the other text has a dateline, names or a link in the place.
+    has_stamp: bool,
     /// The tokens that follow the token before the run, where the other text has another token.
     after: Range<usize>,
     /// The tokens that precede the token behind the run, where the other text has another token.
@@ -73,7 +76,11 @@ impl Sides<'_> {
             let gap = self.gap(side, &run);
             for at in run.clone() {
                 let token = &self.tokens[side][at];
-                if !token.is_light()
+                if token.stamp.is_some() {
+                    if token.stamp == Some(Stamp::Fact) && gap.has_stamp {
+                        self.losses[side][at] = MIN_REPLACED;
+                    }
+                } else if !token.is_light()
                     || gap.is_exchanged(at)
                     || token.is_in_frame && self.is_of_common_sentence(side, at)
                     || self.is_displaced(side, &run, at)
@@ -153,7 +160,9 @@ impl Sides<'_> {
             true => last_break.unwrap_or(run.start),
             false => run.end,
         };
+        let is_fact = |at: usize| others[at].stamp == Some(Stamp::Fact);
         Gap {
+            has_stamp: opposite.clone().is_some_and(|mut other| other.any(is_fact)),
             has_others: opposite.is_some_and(|other| (1..=MAX_ITEM_TOKENS).contains(&other.len())),
             after: run.start..after,
             before: before..run.end,

@@ -117,7 +117,9 @@ impl Sides<'_> {
             let units = self.units(side).into_iter();
             let is_word = |unit: &Range<usize>| {
                 let tokens = &self.tokens[side][unit.clone()];
-                unit.len() == 1 || unit.len() <= MAX_CJK_WORD && tokens.iter().all(Token::is_cjk)
+                tokens[0].stamp.is_none()
+                    && (unit.len() == 1
+                        || unit.len() <= MAX_CJK_WORD && tokens.iter().all(Token::is_cjk))
             };
             if units.filter(is_word).count() >= 2 {
                 return true;

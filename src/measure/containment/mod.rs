@@ -27,10 +27,10 @@
 //!    content words behind a comma, a bracket or a dash: "queue" and "priority queue".
 //! 8. A text without content covers nothing, and nothing covers it, except a copy of its bytes.
 //!
-//! Passages without information are left out: stamps and counters on a line of their own at the
-//! head or the tail, credits in brackets, marks of reposts and of truncation. The words of a short
-//! line or sentence about the page, such as a copyright, are light words there, and so is the name
-//! of a site behind a headline.
+//! Passages without information may be absent at the head and the tail: stamps and counters on a
+//! line of their own, credits, datelines, marks of reposts and of truncation. Times and counters
+//! are also exchanged, the others are not. The words of a short line or sentence about the page,
+//! such as a copyright, are light words there, and so is the name of a site behind a headline.
 //!
 //! # Limits
 //! A paraphrase and a synonym are not recognised: precision comes before recall. Word forms and
@@ -232,6 +232,8 @@ pub enum Equality {
     /// A line or a sentence around the bodies of many texts: see
     /// [`Database::set_frames`](crate::Database::set_frames).
     Frame,
+    /// A passage without information: a time, a counter, a dateline, a credit, a short link.
+    Stamp,
 }
 
 impl Equality {
@@ -248,6 +250,7 @@ impl Equality {
             Self::Misspelling => "misspelling",
             Self::Passage => "passage",
             Self::Frame => "frame",
+            Self::Stamp => "stamp",
         }
     }
 }

@@ -76,6 +76,24 @@ fn verdict_names_what_it_forgives() {
 }
 
 #[test]
+fn verdict_names_the_stamps_that_one_text_has() {
+    let found = compare(
+        "LONDON (AP) - The ferry left.\n3 comments",
+        "The ferry left.\n5 comments",
+    );
+    assert_eq!(found.verdict, Verdict::Same);
+    let stamps: Vec<_> = (found.forgiven.iter())
+        .map(|forgiven| (&*forgiven.a, &*forgiven.b, forgiven.class.name()))
+        .collect();
+    let expected = [
+        ("london ap -", "", "stamp"),
+        ("3 comments", "", "stamp"),
+        ("", "5 comments", "stamp"),
+    ];
+    assert_eq!(stamps, expected);
+}
+
+#[test]
 fn texts_without_content_cover_nothing_but_themselves() {
     assert_eq!(compare("", "").verdict, Verdict::Different);
     assert_eq!(compare("", "...").verdict, Verdict::Different);

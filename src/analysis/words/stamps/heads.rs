@@ -1,7 +1,16 @@
 //! Passages at the head of a text: marks of reposts and of editions, datelines.
 
+use super::floor;
+use super::lines::{is_credit, is_paper};
 use super::wording::Wording;
-use super::{MAX_CREDIT_LETTERS, floor};
+use crate::text::is_cjk;
+
+/// The ends of the line of an agency, behind a date and behind a paper.
+const DATELINE_ENDS: [&str; 4] = ["日电", "日讯", "日電", "日訊"];
+const NEWS_ENDS: [&str; 4] = ["讯", "訊", "消息", "报道"];
+
+/// A longer place in the line of an agency is no place.
+const MAX_PLACE_LETTERS: usize = 8;
 
 /// The length of the mark of a repeated text at the head: "RT @name:", 转发微博：
 pub(super) fn repost(head: &str) -> Option<usize> {
@@ -20,62 +29,82 @@ pub(super) fn repost(head: &str) -> Option<usize> {
     Some(end + head[end..].chars().next().map_or(0, char::len_utf8))
 }
 
-/// The length of the mark of another edition of a report: "UPDATE 2-".
+/// The length of the mark of another edition of a report: "UPDATE 2-Rates". A name of a thing goes
+/// on with a small letter: "UPDATE 3-phase".
 fn edition(head: &str) -> Option<usize> {
     let mut marks = ["UPDATE ", "WRAPUP ", "REFILE", "CORRECTED"].into_iter();
     let rest = marks.find_map(|mark| head.strip_prefix(mark))?;
     let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-    rest.starts_with('-').then(|| head.len() - rest.len() + 1)
+    let rest = rest.strip_prefix('-')?;
+    (rest.starts_with(char::is_uppercase)).then(|| head.len() - rest.len())
 }
 
-/// The length of the dateline of a Chinese agency at the head: 新华社北京１月３日电（记者…）, 【１月３日讯】.
+/// The length of the line of a Chinese agency at the head, which a bracket may be around: the
+/// agency, a place, a date and 电, 新华社北京１月３日电（记者…）, or a paper and 讯, 央视网消息：.
 pub(super) fn agency_line(head: &str) -> Option<usize> {
-    if let Some(inner) = head.strip_prefix('【')
-        && let Some((line, _)) = inner.split_once('】')
-        && line.ends_with(['讯', '訊', '电', '電'])
-        && line.contains('日')
-        && line.contains(char::is_numeric)
-        && line.chars().count() <= MAX_CREDIT_LETTERS
-    {
-        return Some('【'.len_utf8() + line.len() + '】'.len_utf8());
-    }
-    let agency = (Wording::builtin().agencies.iter()).find(|key| head.starts_with(**key))?;
-    if agency.ends_with(['讯', '訊']) {
-        return Some(agency.len());
-    }
-    let limit = floor(head, 96);
-    let end = head[..limit].find(['电', '讯', '電', '訊'])?;
-    let between = head.get(agency.len()..end)?;
-    let has_date = between.contains(['月', '日'])
-        && between.chars().count() <= MAX_CREDIT_LETTERS
-        && !between.contains(['，', '。']);
-    let end = has_date.then_some(end + '电'.len_utf8())?;
-    let credit = head[end..].strip_prefix(['（', '(']).and_then(|rest| {
-        let (names, _) = rest.split_once(['）', ')'])?;
-        let brackets = head[end..].len() - rest.len() + '）'.len_utf8();
-        (names.chars().count() <= MAX_CREDIT_LETTERS).then_some(names.len() + brackets)
+    let inner = head.strip_prefix(['（', '(', '【']).unwrap_or(head);
+    let is_bracketed = inner.len() < head.len();
+    let line = &inner[..floor(inner, 96)];
+    let dated = DATELINE_ENDS.iter().find_map(|mark| {
+        let (before, _) = line.split_once(*mark)?;
+        let is_digit = |c: char| c.is_numeric() || matches!(c, '月' | '年');
+        let place = before.trim_end_matches(is_digit).trim_end();
+        let is_agency = agency_of(place).is_some_and(|agency| {
+            let place = place[agency..].trim();
+            place.chars().count() <= MAX_PLACE_LETTERS && place.chars().all(is_cjk)
+        });
+        let is_date = place.len() < before.len() && (is_agency || is_bracketed && place.is_empty());
+        is_date.then_some(before.len() + mark.len())
     });
-    Some(floor(head, end + credit.unwrap_or(0)))
+    let told = || {
+        NEWS_ENDS.iter().find_map(|mark| {
+            let (paper, behind) = line.split_once(*mark)?;
+            let paper = paper.strip_prefix('据').unwrap_or(paper);
+            let is_ended =
+                behind.starts_with(['：', ':', '）', ')', '】', '（', '(', ' ', '\u{3000}']);
+            let is_agency = mark.len() == '讯'.len_utf8() && agency_of(paper) == Some(paper.len());
+            let paper = paper.strip_suffix("综合").unwrap_or(paper);
+            (is_agency || is_ended && is_paper(paper)).then_some(line.len() - behind.len())
+        })
+    };
+    let rest = &inner[dated.or_else(told)?..];
+    if is_bracketed {
+        let rest = rest.strip_prefix(['）', ')', '】'])?;
+        return Some(head.len() - rest.len());
+    }
+    let names = rest.trim_start().strip_prefix(['（', '(']);
+    let credit = names.and_then(|names| names.split_once(['）', ')']));
+    let credit = credit.filter(|(names, _)| is_credit(names));
+    let rest = credit.map_or(rest, |(_, rest)| rest);
+    Some(head.len() - rest.trim_start_matches(['：', ':']).len())
 }
 
-/// The length of the dateline of an agency at the head: "LONDON, March 4 (Reuters) - ".
+/// The length of the name of an agency at the start of a text.
+fn agency_of(text: &str) -> Option<usize> {
+    let agencies = Wording::builtin().agencies.iter();
+    agencies
+        .filter(|name| text.starts_with(**name))
+        .map(|name| name.len())
+        .max()
+}
+
+/// The length of the dateline of an agency at the head: "LONDON, March 4 (Reuters) - ", "(CNN) — ".
 pub(super) fn dateline(head: &str) -> Option<usize> {
     let head = &head[..floor(head, 64)];
     // LEEDS, March 4, 2025 /PRNewswire/ --
-    let (open, close) = match head.find(" (") {
-        Some(open) => (open, open + head[open..].find(')')?),
-        None => {
-            let open = head.find(" /")?;
-            (open, open + 2 + head[open + 2..].find('/')?)
-        }
+    let (open, close) = match head.find('(') {
+        Some(open) => (open, ')'),
+        None => (head.find(" /")? + 1, '/'),
     };
+    let close = open + 1 + head[open + 1..].find(close)?;
     let place = &head[..open];
     let city = place.split(',').next().unwrap_or_default();
-    let is_city = !city.is_empty()
-        && place.len() <= 40
-        && (city.chars()).all(|c| c.is_ascii_uppercase() || matches!(c, ' ' | '.' | '/' | '-'));
-    let agency = head.get(open + 2..close)?;
-    let is_agency = Wording::builtin().wires.contains(&*agency.to_lowercase());
+    let is_part = |c: char| c.is_alphabetic() || matches!(c, ' ' | '.' | '/' | '-');
+    let is_city = place.len() <= 40
+        && city.chars().all(is_part)
+        && (city.split_whitespace()).all(|word| word.starts_with(char::is_uppercase));
+    let agency = head[open + 1..close].to_lowercase();
+    let is_agency = Wording::builtin().wires.contains(&*agency);
     let rest = &head[close + 1..];
     let dash = rest.trim_start().chars().next();
     let dash = dash.filter(|c| is_city && is_agency && matches!(c, '-' | '–' | '—'))?;

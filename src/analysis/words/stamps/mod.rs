@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `units` | the lines and sentences at the ends of a text |
 //! | `heads`, `tails` | the passages at each end |
-//! | `lines` | lines about the page, lines of stamps |
+//! | `lines` | lines about the page, lines of stamps, credits |
 //! | `layout` | lines within a text that its form needs: numbers of pages, times of subtitles |
 //! | `wording` | the table of their words |
 
@@ -22,7 +22,7 @@ use std::ops::Range;
 
 use heads::{agency_line, dateline, repost};
 use layout::lines_of_layout;
-use lines::{is_frame, is_stamp};
+use lines::{is_frame, stamp};
 use tails::{credit, has_ellipsis, hashtag, rest_note, short_link, site, truncation};
 use units::{first_unit, last_unit};
 
@@ -34,14 +34,28 @@ const MAX_PASSAGES: usize = 8;
 /// The letters of the names in a credit.
 const MAX_CREDIT_LETTERS: usize = 24;
 
+/// In a shorter text, a line of a date alone is the date of what the text says.
+const MIN_REPORT_BYTES: usize = 400;
+
+/// What a passage without information says. It may be absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stamp {
+    /// Times and counters of a copy: others may be in their place.
+    Free,
+    /// A dateline, names, a link: it is not exchanged for another one.
+    Fact,
+}
+
 /// The passages of a text that carry no information, and `true` if the text is cut short at its
 /// end.
 #[derive(Debug, Default)]
 pub(crate) struct Stamps {
-    /// The bytes of the passages that are left out, ascending.
-    pub ranges: Vec<Range<usize>>,
-    /// The bytes of lines and sentences about the page, ascending. They may be absent, and are not
-    /// exchanged.
+    /// The bytes of the passages, ascending.
+    pub passages: Vec<(Range<usize>, Stamp)>,
+    /// The bytes of lines that the form of the text needs, ascending. They are left out.
+    pub layout: Vec<Range<usize>>,
+    /// The bytes of lines and sentences about the page, hashtags and the name of a site, ascending.
+    /// Their words may be absent, and are not exchanged.
     pub frames: Vec<Range<usize>>,
     /// The bytes of learned frames, the frames at the head first.
     pub learned: Vec<Range<usize>>,
@@ -79,17 +93,26 @@ impl Stamps {
         let headline = body.text().lines().next().unwrap_or_default();
         if let Some(at) = site(headline) {
             let start = body.range.start;
-            stamps.push(start + at..start + headline.len(), true);
+            stamps.frames.push(start + at..start + headline.len());
         }
         let lines = lines_of_layout(body.text()).into_iter();
         let start = body.range.start;
-        (stamps.ranges).extend(lines.map(|line| start + line.start..start + line.end));
+        let layout = lines.map(|line| start + line.start..start + line.end);
+        stamps.layout = layout.collect();
         stamps.frames.sort_by_key(|range| range.start);
-        stamps.ranges.sort_by_key(|range| range.start);
+        stamps.passages.sort_by_key(|(range, _)| range.start);
         stamps
     }
 
-    /// Returns `true` if a position is in a line or a sentence about the page.
+    /// The bytes outside of the words of a text, ascending.
+    pub fn left_out(&self) -> Vec<Range<usize>> {
+        let passages = self.passages.iter().map(|(range, _)| range.clone());
+        let mut ranges: Vec<_> = passages.chain(self.layout.iter().cloned()).collect();
+        ranges.sort_by_key(|range| range.start);
+        ranges
+    }
+
+    /// Returns `true` if a position is in a frame.
     pub fn is_in_frame(&self, at: usize) -> bool {
         let after = self.frames.partition_point(|range| range.start <= at);
         let last = after.checked_sub(1).and_then(|last| self.frames.get(last));
@@ -102,22 +125,21 @@ impl Stamps {
         if unit.is_some_and(|end| is_learned(&head[..end])) {
             return self.cut_learned(body, 0..unit.unwrap_or(0));
         }
-        let frame = unit.filter(|end| is_frame(&head[..*end], *end == line));
-        let stamp = || (line > 0 && is_stamp(&head[..line])).then_some(line);
+        if let Some(end) = unit.filter(|end| is_frame(&head[..*end])) {
+            self.frames.push(body.range.start..body.range.start + end);
+            body.range.start += end;
+            return body.trim();
+        }
+        let is_report = head.len() >= MIN_REPORT_BYTES;
+        let of_line = || Some((line, stamp(&head[..line], is_report)?));
         let marks = || repost(head).or(dateline(head)).or(agency_line(head));
-        let length = frame.or_else(stamp).or_else(marks).unwrap_or(0);
-        if length > 0 {
+        let found = of_line().filter(|_| line > 0);
+        let found = found.or_else(|| Some((marks()?, Stamp::Fact)));
+        if let Some((length, stamp)) = found {
             let start = body.range.start;
-            self.push(start..start + length, frame.is_some());
+            self.passages.push((start..start + length, stamp));
             body.range.start += length;
             body.trim();
-        }
-    }
-
-    fn push(&mut self, passage: Range<usize>, is_frame: bool) {
-        match is_frame {
-            true => self.frames.push(passage),
-            false => self.ranges.push(passage),
         }
     }
 
@@ -138,26 +160,27 @@ impl Stamps {
         if unit > 0 && is_learned(&tail[unit..]) {
             return self.cut_learned(body, unit..tail.len());
         }
-        let frame = (unit > 0 && is_frame(&tail[unit..], unit == line)).then_some(unit);
-        let frame = frame.or_else(|| hashtag(tail));
-        let stamp = || (line > 0 && is_stamp(&tail[line..])).then_some(line);
-        let start = match frame.or_else(stamp) {
-            Some(at) => at,
-            None => match truncation(tail).or_else(|| rest_note(tail)) {
-                Some(at) => {
-                    self.is_truncated = true;
-                    at
-                }
-                None => credit(tail)
-                    .or_else(|| short_link(tail))
-                    .unwrap_or(tail.len()),
-            },
+        // What stands behind a short question may be the answer.
+        let is_answer = |at: usize| {
+            at < MIN_REPORT_BYTES && tail[..at].trim_end().ends_with(['?', '？', ':', '：'])
         };
-        self.is_truncated |= has_ellipsis(tail);
-        if start < tail.len() {
-            self.push(body.range.start + start..body.range.end, frame.is_some());
-            body.range.end = body.range.start + start;
-            body.trim();
+        let frame = (unit > 0 && is_frame(&tail[unit..])).then_some(unit);
+        if let Some(at) = frame.or_else(|| hashtag(tail)).filter(|at| !is_answer(*at)) {
+            self.frames.push(body.range.start + at..body.range.end);
+            return body.end_at(at);
+        }
+        let is_report = tail.len() >= MIN_REPORT_BYTES;
+        let of_line = || Some((line, stamp(&tail[line..], is_report)?));
+        let found = of_line().filter(|_| line > 0);
+        let mark = || truncation(tail).or_else(|| rest_note(tail));
+        let mark = found.is_none().then(mark).flatten();
+        self.is_truncated |= mark.is_some() || has_ellipsis(tail);
+        let named = || Some((credit(tail).or_else(|| short_link(tail))?, Stamp::Fact));
+        let found = found.or(mark.map(|at| (at, Stamp::Free))).or_else(named);
+        if let Some((at, stamp)) = found.filter(|(at, _)| !is_answer(*at)) {
+            let start = body.range.start + at;
+            self.passages.push((start..body.range.end, stamp));
+            body.end_at(at);
             let rest = body.text().trim_end_matches(['[', ' ', '\n']);
             self.is_truncated |= has_ellipsis(rest);
         }
@@ -173,6 +196,11 @@ struct Body<'t> {
 impl<'t> Body<'t> {
     fn text(&self) -> &'t str {
         &self.text[self.range.clone()]
+    }
+
+    fn end_at(&mut self, at: usize) {
+        self.range.end = self.range.start + at;
+        self.trim();
     }
 
     fn trim(&mut self) {

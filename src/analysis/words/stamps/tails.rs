@@ -1,5 +1,6 @@
 //! Passages at the tail of a text: sites, links, credits, marks of truncation.
 
+use super::lines::is_credit;
 use super::wording::Wording;
 use super::{MAX_CREDIT_LETTERS, MAX_UNIT_BYTES};
 use crate::analysis::words::lexicon::{Class, Lexicon};
@@ -13,21 +14,23 @@ const MAX_SITE_LETTERS: usize = 10;
 const MIN_HEADLINE_WORDS: usize = 4;
 const MIN_HEADLINE_LETTERS: usize = 8;
 
-/// The titles in credits without a colon: （记者张华）.
-const REPORTERS: [&str; 5] = ["记者", "記者", "摄影", "通讯员", "责编"];
+/// Hashtags that turn the sentence before them.
+const IRONIES: [&str; 9] = [
+    "sarcas", "iron", "parody", "joke", "jk", "fake", "kidding", "prank", "spoof",
+];
 
 /// The start of the name of a site behind a headline: " | The Daily Post", _新浪新闻.
 pub(super) fn site(line: &str) -> Option<usize> {
     if line.len() > MAX_UNIT_BYTES {
         return None;
     }
-    let marks = line.rmatch_indices(['|', '-', '–', '—', '_', '｜']);
+    let marks = line.rmatch_indices(['|', '-', '–', '—', '_', '｜', '丨']);
     let (at, end, is_wide) = marks.into_iter().find_map(|(at, mark)| {
         let end = at + mark.len();
         let is_apart = line[..at].ends_with(' ') && line[end..].starts_with(' ');
         match mark {
             "|" | "-" | "–" | "—" if is_apart => Some((at - 1, end + 1, true)),
-            "-" | "_" | "｜" => Some((at, end, mark == "｜")),
+            "-" | "_" | "｜" | "丨" => Some((at, end, mark == "｜")),
             _ => None,
         }
     })?;
@@ -72,7 +75,10 @@ pub(super) fn short_link(tail: &str) -> Option<usize> {
     (Wording::builtin().links.contains(host) && !path.is_empty()).then_some(at)
 }
 
-/// The start of a hashtag at the tail.
+/// The CJK characters of a word in a hashtag that turns the sentence.
+const MAX_TURN_LETTERS: usize = 2;
+
+/// The start of a hashtag at the tail, behind a sentence, without a word that turns the sentence.
 pub(super) fn hashtag(tail: &str) -> Option<usize> {
     let at = start_of_last_word(tail);
     let tag = tail[at..].strip_prefix('#')?;
@@ -80,26 +86,38 @@ pub(super) fn hashtag(tail: &str) -> Option<usize> {
         && tag
             .chars()
             .all(|c| c.is_alphanumeric() || matches!(c, '_' | '#'));
-    is_tag.then_some(at)
+    let (tag, lexicon) = (tag.to_lowercase(), Lexicon::builtin());
+    let letters: Vec<String> = tag.chars().map(String::from).collect();
+    let mut words = (1..=MAX_TURN_LETTERS).flat_map(|len| letters.windows(len));
+    let turns = lexicon.negates(&tag)
+        || IRONIES.iter().any(|irony| tag.starts_with(irony))
+        || tag.contains(is_cjk) && words.any(|word| lexicon.negates(&word.concat()));
+    // "I will vote for #Biden"
+    let before = tail[..at].trim_end();
+    let word = before[start_of_last_word(before)..].to_lowercase();
+    let is_open = matches!(lexicon.class(&word), Class::Light | Class::Turn);
+    (is_tag && !turns && !is_open).then_some(at)
 }
 
-/// The start of credits in brackets at the tail: （记者…）, （编辑：…）.
+/// The start of credits at the tail: （记者…）, （编辑：…）, (Reuters), — AP; of the end of a report, (完).
 pub(super) fn credit(tail: &str) -> Option<usize> {
     let brackets = [('（', '）'), ('(', ')'), ('[', ']'), ('【', '】')];
-    let (inner, open) =
-        (brackets.into_iter()).find_map(|(open, close)| Some((tail.strip_suffix(close)?, open)))?;
+    let wording = Wording::builtin();
+    if let Some(end) = wording.tails.iter().find(|end| tail.ends_with(**end)) {
+        return Some(tail.len() - end.len());
+    }
+    let is_wire = |name: &str| wording.wires.contains(&*name.trim().to_lowercase());
+    let bracket =
+        (brackets.into_iter()).find_map(|(open, close)| Some((tail.strip_suffix(close)?, open)));
+    let Some((inner, open)) = bracket else {
+        let (before, name) = tail.rsplit_once(['–', '—'])?;
+        let dash = before.trim_end().len();
+        return (dash < before.len() && is_wire(name)).then_some(dash);
+    };
     let at = inner.rfind(open)?;
     let inner = &inner[at + open.len_utf8()..];
-    // Names behind a title, and no sentence: （编辑已否认）.
-    let lexicon = Lexicon::builtin();
-    let is_word = |c: char| lexicon.class(c.encode_utf8(&mut [0; 4])) == Class::Turn;
-    let has_key = || {
-        let mut keys = Wording::builtin().credits.iter();
-        let is_titled = inner.contains([':', '：', ' ']);
-        keys.any(|key| inner.contains(key) && (is_titled || REPORTERS.contains(key)))
-            && !inner.contains(is_word)
-    };
-    (inner.chars().count() <= MAX_CREDIT_LETTERS && has_key()).then_some(at)
+    let is_short = inner.chars().count() <= 2 * MAX_CREDIT_LETTERS;
+    (is_short && (is_credit(inner) || is_wire(inner))).then_some(at)
 }
 
 pub(super) fn has_ellipsis(text: &str) -> bool {
@@ -134,7 +152,9 @@ pub(super) fn truncation(tail: &str) -> Option<usize> {
     let from = (Wording::builtin().truncations.iter()).find_map(start_of)?;
     let before = body[..from].trim_end_matches([' ', '[', '(', '（', '【', '\n']);
     let gap = &body[before.len()..from];
-    let is_bracketed = gap.contains(['[', '（', '【', '\n']);
+    // "More" on a line of its own may be an answer.
+    let is_line = gap.contains('\n') && body.len() - from > 4;
+    let is_bracketed = is_line || gap.contains(['[', '（', '【']);
     let is_own = has_ellipsis(before)
         || before.ends_with(['.', '。']) && gap.contains('(')
         || is_bracketed

@@ -1,10 +1,12 @@
 //! [`Wording`]: the wording of passages without information, from the table `stamps.txt`.
 
-use std::collections::HashSet;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use foldhash::fast::FixedState;
 
+use super::lines::Piece;
 use crate::text::table_lines;
 
 const TABLE: &str = include_str!("../stamps.txt");
@@ -12,17 +14,18 @@ const TABLE: &str = include_str!("../stamps.txt");
 /// The wording of the passages, from the table `stamps.txt`.
 #[derive(Default)]
 pub(super) struct Wording {
-    pub(super) words: HashSet<&'static str, FixedState>,
-    pub(super) keys: HashSet<&'static str, FixedState>,
-    pub(super) phrases: Vec<&'static str>,
+    /// The words of a line of stamps, and the CJK phrases, the longest first.
+    pub(super) pieces: HashMap<&'static str, Piece, FixedState>,
+    pub(super) phrases: Vec<(&'static str, Piece)>,
     pub(super) truncations: Vec<&'static str>,
     pub(super) reposts: Vec<&'static str>,
-    pub(super) credits: Vec<&'static str>,
+    pub(super) titles: Vec<&'static str>,
     pub(super) agencies: Vec<&'static str>,
     pub(super) frames: Vec<&'static str>,
-    pub(super) notices: Vec<&'static str>,
+    pub(super) about: Vec<&'static str>,
+    pub(super) corrections: HashSet<&'static str, FixedState>,
+    pub(super) tails: Vec<&'static str>,
     pub(super) lines: HashSet<&'static str, FixedState>,
-    pub(super) units: Vec<&'static str>,
     pub(super) wires: HashSet<&'static str, FixedState>,
     pub(super) sites: HashSet<&'static str, FixedState>,
     pub(super) papers: HashSet<&'static str, FixedState>,
@@ -42,18 +45,29 @@ impl Wording {
         let mut wording = Self::default();
         for (class, entries) in table_lines(table).filter_map(|line| line.split_once(": ")) {
             let entries = entries.split(", ");
+            let piece = match class {
+                "word" => Some(Piece::Word),
+                "time" => Some(Piece::Time),
+                "counter" => Some(Piece::Counter),
+                "weak" => Some(Piece::WeakCounter),
+                "date" => Some(Piece::Date),
+                "unit" => Some(Piece::Unit),
+                _ => None,
+            };
+            if let Some(piece) = piece {
+                wording.pieces.extend(entries.map(|entry| (entry, piece)));
+                continue;
+            }
             match class {
-                "word" => wording.words.extend(entries),
-                "key" => wording.keys.extend(entries),
-                "phrase" => wording.phrases.extend(entries),
                 "truncation" => wording.truncations.extend(entries),
                 "repost" => wording.reposts.extend(entries),
-                "credit" => wording.credits.extend(entries),
+                "title" => wording.titles.extend(entries),
                 "agency" => wording.agencies.extend(entries),
                 "frame" => wording.frames.extend(entries),
-                "notice" => wording.notices.extend(entries),
+                "about" => wording.about.extend(entries),
+                "correction" => wording.corrections.extend(entries),
+                "tail" => wording.tails.extend(entries),
                 "line" => wording.lines.extend(entries),
-                "unit" => wording.units.extend(entries),
                 "wire" => wording.wires.extend(entries),
                 "site" => wording.sites.extend(entries),
                 "link" => wording.links.extend(entries),
@@ -63,10 +77,15 @@ impl Wording {
                 _ => {}
             }
         }
-        // The end of a longer mark may be a mark.
+        let pieces = wording.pieces.iter().map(|(key, piece)| (*key, *piece));
+        wording.phrases = pieces.filter(|(key, _)| !key.is_ascii()).collect();
+        // The start of a longer entry may be an entry.
         wording
-            .truncations
-            .sort_by_key(|mark| std::cmp::Reverse(mark.len()));
+            .phrases
+            .sort_unstable_by_key(|(key, _)| (Reverse(key.len()), *key));
+        wording.about.sort_by_key(|about| Reverse(about.len()));
+        // The end of a longer mark may be a mark.
+        wording.truncations.sort_by_key(|mark| Reverse(mark.len()));
         wording
     }
 }
