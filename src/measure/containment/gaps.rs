@@ -39,6 +39,13 @@ const ADVERBS: [&str; 33] = [
     "sunday", "online",
 ];
 
+/// Words that answer a question, and negate a sentence.
+#[rustfmt::skip]
+const DENIALS: [&str; 27] = [
+    "no", "not", "non", "não", "nein", "nee", "niet", "nej", "nei", "nie", "ne", "нет", "не", "ні", "nu", "nem",
+    "ei", "không", "tidak", "όχι", "لا", "לא", "नहीं", "不", "没", "没有", "别",
+];
+
 /// Words and characters that end the name of a time before a sentence: "last week", 昨天.
 #[rustfmt::skip]
 const TIMES: [&str; 16] = [
@@ -323,7 +330,21 @@ impl Sides<'_> {
             else {
                 continue;
             };
-            let side = match (self.tokens[0][at].before, others[place].before) {
+            let breaks = [self.tokens[0][at].before, others[place].before];
+            // "No, he left" answers, and "No he left" negates.
+            let last = &self.tokens[0][at - 1];
+            if last.before.ends_unit()
+                && DENIALS.contains(&&*last.text)
+                && self.tokens[0][at].class != Class::Number
+                && breaks.contains(&Break::None)
+                && breaks
+                    .iter()
+                    .any(|each| !matches!(each, Break::None | Break::Line))
+            {
+                self.losses[0][at] = self.losses[0][at].max(MIN_REPLACED);
+                self.losses[1][place] = self.losses[1][place].max(MIN_REPLACED);
+            }
+            let side = match breaks.into() {
                 // A text may be wrapped anywhere.
                 (Break::None, Break::None | Break::Line) | (Break::Line, Break::None) => continue,
                 (_, Break::None) => 0,
