@@ -1,6 +1,7 @@
 //! Numbers as values: one canonical form for the forms of one number.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::text::{is_cjk, is_letter_or_digit};
 
@@ -63,6 +64,30 @@ pub(crate) fn end(text: &str, at: usize) -> Option<usize> {
             .find(|c| superscript(c).is_none())
             .unwrap_or(rest.len()),
     )
+}
+
+/// Returns `true` for a number that brackets make negative, as in accounts: alone in a cell or a
+/// row of numbers, behind a currency or a colon, or with groups at the end of a line.
+pub(crate) fn is_deficit(text: &str, number: Range<usize>) -> bool {
+    let piece = &text[number.clone()];
+    let Some((before, after)) = text[..number.start]
+        .strip_suffix('(')
+        .zip(text[number.end..].strip_prefix(')'))
+    else {
+        return false;
+    };
+    let is_space = [' ', '\u{a0}'];
+    let (cell, rest) = (
+        before.trim_end_matches(is_space),
+        after.trim_start_matches(is_space),
+    );
+    let is_row = |c: char| c.is_numeric() || "\t\n|;:$€£¥)%".contains(c);
+    let ends = rest.is_empty()
+        || rest.starts_with(|c: char| c.is_numeric() || "\t\n|;($€£¥%-–".contains(c));
+    piece.starts_with(is_digit)
+        && !before.ends_with(|c: char| is_letter_or_digit(c))
+        && ends
+        && (cell.is_empty() || cell.ends_with(is_row) || piece.contains([',', '.']))
 }
 
 fn is_digit(c: char) -> bool {

@@ -282,7 +282,10 @@ impl Scanner<'_> {
     }
 
     fn number(&mut self, end: usize) {
-        let text = number::canonical(&self.text[self.at..end]);
+        let mut text = number::canonical(&self.text[self.at..end]);
+        if number::is_deficit(self.text, self.at..end) {
+            text.insert(0, '-');
+        }
         self.push(end, text, Kind::Number);
     }
 

@@ -3,7 +3,7 @@
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 
 use super::scanner::Scanner;
-use crate::text::{floor_char_boundary, is_letter_or_digit};
+use crate::text::{floor_char_boundary, is_cjk, is_letter_or_digit};
 
 /// The characters of operators.
 const OPERATORS: &str = "=<>!+-*/%&|^~";
@@ -26,14 +26,37 @@ const MAX_FORMULA_LETTERS: usize = 4;
 /// In a longer line no operator is looked for.
 const MAX_LINE_BYTES: usize = 1 << 12;
 
-/// Faces of ASCII characters, and boxes of a list.
-const ASCII_MARKS: [&str; 13] = [
-    ":)", ":(", ":-)", ":-(", ";)", ";-)", ":D", ":P", "[x]", "[X]", "[ ]", ",,", ";;",
+/// Boxes of a list, and empty cells.
+const ASCII_MARKS: [&str; 5] = ["[x]", "[X]", "[ ]", ",,", ";;"];
+
+/// At most three marks between quotes or brackets are named: `'=='`, (+).
+const MAX_NAMED_MARKS: usize = 3;
+
+/// A quote is opened at most this many bytes before its end.
+const MAX_QUOTE_BYTES: usize = 512;
+
+/// The quotes and brackets around a mark that is named, the opening ones and the closing ones.
+const ENCLOSURES: [[&str; 2]; 5] = [
+    ["'`‘‚", "'’‘`"],
+    ["\"“„«「『", "\"”“»」』"],
+    ["(（", ")）"],
+    ["[【", "]】"],
+    ["<", ">"],
 ];
 
 impl Scanner<'_> {
     /// The canonical form of the symbol that begins here, and its end; `None` for punctuation.
     pub(super) fn symbol(&self, c: char) -> Option<(String, usize)> {
+        if let Some(end) = self.end_of_named().or_else(|| self.end_of_free(c)) {
+            let marks = self.text[self.at..end].chars().map(without_width);
+            return Some((marks.collect(), end));
+        }
+        if let Some(sign) = self.length_unit(c) {
+            return Some((sign.to_owned(), self.at + c.len_utf8()));
+        }
+        if let Some((face, end)) = self.face(c) {
+            return Some((face, end));
+        }
         if matches!(c, '(' | ')') {
             return self.is_arithmetic().then(|| (c.to_string(), self.at + 1));
         }
@@ -61,8 +84,7 @@ impl Scanner<'_> {
             '￡' => Some("£"),
             '＄' => Some("$"),
             '٪' => Some("%"),
-            '‰' | '§' | '¶' | '†' | '‡' | '′' | '″' | '‖' | '⌊' | '⌋' | '⌈' | '⌉' =>
-            {
+            '‰' | '§' | '¶' | '†' | '‡' | '‖' | '⌊' | '⌋' | '⌈' | '⌉' => {
                 return Some((c.to_string(), end));
             }
             _ => None,
@@ -114,6 +136,109 @@ impl Scanner<'_> {
         matches!(next, None | Some('\t' | '\r' | '\n')) && *self.is_table.get_or_init(is_table)
     }
 
+    /// The end of the marks that begin here and stand alone in quotes or brackets. Dots stand for
+    /// words, and a bracket within brackets is no mark: `f()`.
+    fn end_of_named(&self) -> Option<usize> {
+        let mut before = self.text[..self.at].chars().rev();
+        let open = before.next()?;
+        let at = (ENCLOSURES.iter()).position(|[opening, _]| opening.contains(open))?;
+        let is_quote = at < 2;
+        let is_end = |c: char| ENCLOSURES[at][1].contains(c);
+        let mut marks = self.rest().char_indices().take(MAX_NAMED_MARKS + 1);
+        let (_, first) = marks.next()?;
+        let is_mark = |c: char| !is_letter_or_digit(c) && !c.is_whitespace() && !is_decoration(c);
+        let is_own = |c: char| is_mark(c) && (is_quote || !"()[]<>（）【】".contains(c));
+        let (length, end) = marks.find(|(_, c)| is_end(*c) || !is_own(*c))?;
+        let is_dots = |marks: &str| marks.len() > 1 && marks.chars().all(|c| ".…".contains(c));
+        // The comma of `"a","b"`.
+        let is_apart = |c: Option<char>| c.is_none_or(|c| !is_letter_or_digit(c) || is_cjk(c));
+        let after = self.text[self.at + length + end.len_utf8()..]
+            .chars()
+            .next();
+        (is_end(end)
+            && is_own(first)
+            && first != open
+            && !is_dots(&self.rest()[..length])
+            && (!is_quote || is_apart(before.next()) && is_apart(after)))
+        .then_some(self.at + length)
+    }
+
+    /// The end of a mark of syntax that begins here: alone between spaces, unless it is one of two
+    /// brackets, between words (`a|b`), or before an option (`[-r]`).
+    fn end_of_free(&self, c: char) -> Option<usize> {
+        if !"_#@^\\$()[]{}|".contains(c) {
+            return None;
+        }
+        let after = self.rest()[1..].chars().next().unwrap_or('\n');
+        let (before, line) = (&self.text[self.line..self.at], self.short_line()?);
+        // Not a heading, a comment, or a line that goes on.
+        let is_alone = self.is_after_space()
+            && (after == ' ' && !self.begins_line() || after == '\n' && c != '\\')
+            && self.text[..self.at]
+                .trim_end()
+                .ends_with(is_letter_or_digit);
+        let pair = ["()", "[]", "{}"].into_iter().find(|pair| pair.contains(c));
+        let is_mark = match (c, pair) {
+            ('[', _) if after == '-' => {
+                self.rest()[2..].starts_with(|c: char| c == '-' || c.is_alphabetic())
+            }
+            ('|', _) if is_alone => before.rfind(['(', '[', '{']) > before.rfind([')', ']', '}']),
+            ('|', _) => {
+                let is_name = |c: char| c.is_ascii_alphanumeric();
+                before.ends_with(is_name) && is_name(after)
+            }
+            (_, Some(pair)) => {
+                let count = |end: &str| line.matches(end).count();
+                is_alone && count(&pair[..1]) != count(&pair[1..])
+            }
+            _ => is_alone,
+        };
+        is_mark.then_some(self.at + 1)
+    }
+
+    /// The sign of feet or of inches behind a number, unless it closes a quotation.
+    fn length_unit(&self, c: char) -> Option<&'static str> {
+        let (quotes, sign) = match c {
+            '′' => return Some("′"),
+            '″' => return Some("″"),
+            '\'' | '’' => (['\'', '’', '‘'], "′"),
+            '"' | '”' => (['"', '”', '“'], "″"),
+            _ => return None,
+        };
+        let before = &self.text[..self.at];
+        let after = self.text[self.at + c.len_utf8()..].chars().next();
+        if !before.ends_with(char::is_numeric) || after.is_some_and(is_letter_or_digit) {
+            return None;
+        }
+        let from = floor_char_boundary(before, before.len().saturating_sub(MAX_QUOTE_BYTES));
+        let is_open = before[from..].rfind(quotes).is_some_and(|at| {
+            let mut quoted = before[from + at..].chars();
+            let is_word = |c: char| is_letter_or_digit(c) && !is_cjk(c);
+            quoted.next().is_some_and(|c| "‘“".contains(c))
+                || !before[..from + at].ends_with(is_word)
+                    && !quoted.next().is_some_and(char::is_whitespace)
+        });
+        (!is_open).then_some(sign)
+    }
+
+    /// The face that begins here, without its nose, and its end: `:-)`, `=(`, `(:`.
+    fn face(&self, c: char) -> Option<(String, usize)> {
+        let is_eyes = |c: char| ":;=".contains(c);
+        if !self.is_after_space() || !is_eyes(c) && !"()".contains(c) {
+            return None;
+        }
+        let word = self.rest().split(char::is_whitespace).next()?;
+        let word = word.trim_end_matches(['.', ',', '!', '?']);
+        let (inner, last) = (word.get(1..)?, word.chars().next_back()?);
+        let inner = inner.get(..inner.len().checked_sub(last.len_utf8())?)?;
+        let is_face = match is_eyes(c) {
+            true => "()[]|DPp/".contains(last),
+            false => is_eyes(last),
+        };
+        (is_face && inner.len() <= 2 && inner.chars().all(|c| "-'()".contains(c)))
+            .then(|| (word.replace('-', ""), self.at + word.len()))
+    }
+
     /// The option of a command that begins here, with its case: `-r` and `-R` are two options.
     fn option(&self, c: char) -> Option<(String, usize)> {
         let before = self.text[..self.at].chars().next_back().unwrap_or(' ');
@@ -132,10 +257,10 @@ impl Scanner<'_> {
         (has_case && is_whole).then(|| (option.to_owned(), end))
     }
 
-    /// A face, a box, an empty cell, the sign before a currency or a number, the start of an
+    /// A box, an empty cell, the sign before a currency or a number, the start of an
     /// escape; `None` for other marks.
     fn mark_of_ascii(&self, c: char) -> Option<&'static str> {
-        if !matches!(c, ':' | ';' | '[' | ',' | '-' | '|' | '#' | '\\') {
+        if !matches!(c, ';' | '[' | ',' | '-' | '|' | '#' | '\\') {
             return None;
         }
         let rest = self.rest();
@@ -194,9 +319,12 @@ impl Scanner<'_> {
         let before = self.text[..self.at].chars().next_back().unwrap_or('\n');
         let after = rest[length..].chars().next().unwrap_or('\n');
         let end = self.at + length;
-        let begins_line = self.text[self.line..self.at].trim_start().is_empty();
+        let begins_line = self.begins_line();
         let is_symbol = match run {
             "+" | "-" | "<" | ">" if begins_line && self.is_diff() => true,
+            // The value of a test: "Protein: ++".
+            "+" | "++" | "+++" | "-" if after == '\n' && self.is_behind_colon() => true,
+            "<" if self.is_placeholder() => true,
             "%" => before.is_alphanumeric() || before.is_whitespace(),
             "&" => true,
             // Operators of arithmetic and of code, unlike bullets, emphasis and columns of a table.
@@ -259,6 +387,30 @@ impl Scanner<'_> {
         *self
             .is_diff
             .get_or_init(|| has('+') && has('-') || has('<') && has('>'))
+    }
+
+    /// Returns `true` for the name of a value in angle brackets: `<file>`.
+    fn is_placeholder(&self) -> bool {
+        let rest = &self.rest()[1..];
+        let is_own =
+            |c: char| c.is_alphanumeric() && !is_cjk(c) || matches!(c, '-' | '_' | ' ' | '.');
+        let mut name = rest.char_indices().take(MAX_FORMULA_BYTES);
+        let end = name.find(|(_, c)| !is_own(*c)).filter(|(_, c)| *c == '>');
+        // A line in brackets is no name.
+        let is_line = |at: usize| {
+            self.begins_line() && rest[at + 1..].lines().next().is_none_or(str::is_empty)
+        };
+        rest.starts_with(char::is_alphabetic) && end.is_some_and(|(at, _)| !is_line(at))
+    }
+
+    fn begins_line(&self) -> bool {
+        self.text[self.line..self.at].trim_start().is_empty()
+    }
+
+    fn is_behind_colon(&self) -> bool {
+        self.text[..self.at]
+            .trim_end_matches(' ')
+            .ends_with([':', '：'])
     }
 
     fn is_between_digits(&self, end: usize) -> bool {
@@ -384,6 +536,15 @@ fn is_currency(c: char) -> bool {
 
 fn is_flag(c: char) -> bool {
     matches!(c, '\u{1f1e6}'..='\u{1f1ff}')
+}
+
+/// The ASCII form of a mark of full width.
+fn without_width(c: char) -> char {
+    match c {
+        '！'..='～' => char::from_u32(c as u32 - 0xfee0).unwrap_or(c),
+        '−' | '–' => '-',
+        c => c,
+    }
 }
 
 /// Bullets and ornaments, trade marks, modifiers alone.
