@@ -40,6 +40,14 @@ impl Scanner<'_> {
         if !self.code.is_code && (self.reference(c) || self.hyphenated(c)) {
             return;
         }
+        if let Some(end) = self.end_of_shapes(c) {
+            // The sentence begins behind a bullet.
+            let before = Some(self.before).filter(|before| before.ends_unit());
+            let shapes = self.text[self.at..end].to_smolstr();
+            self.push(end, shapes, Kind::Markup);
+            self.before = before.unwrap_or_default();
+            return;
+        }
         if let Some((symbol, end)) = self.symbol(c) {
             self.push(end, symbol, Kind::Symbol);
             return;

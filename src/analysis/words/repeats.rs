@@ -39,10 +39,24 @@ pub(super) fn mark_headline(tokens: &mut [Token]) {
     }
 }
 
-/// Marks the signs that begin several lines: emoji, arrows, empty boxes.
+/// Returns `true` for a sign that begins an item: a shape, an arrow, a star, a tick, a hand. A
+/// cross, a prohibition, a currency and a comparison say something about the item.
+fn is_bullet_sign(sign: &str) -> bool {
+    let is_bullet = |c: char| {
+        matches!(
+            c,
+            '\u{2190}'..='\u{21ff}' | '\u{25a0}'..='\u{25ff}' | '★' | '☆' | '☐' | '☑' | '☛'..='☞'
+                | '✅' | '✓' | '✔' | '✦'..='❋' | '❖' | '➔'..='➾' | '⚪' | '⚫' | '⬛'..='⬜' | '⭐'
+                | '👆'..='👉' | '📌' | '📍' | '🔵'..='🔹' | '🔘' | '🔲' | '🔳'
+        )
+    };
+    matches!(sign, "->" | "[ ]") || sign.starts_with(is_bullet)
+}
+
+/// Marks the signs that begin several lines, and say nothing about them.
 pub(super) fn mark_bullets(tokens: &mut [Token], ranges: &[Range<usize>], text: &str) {
     let is_bullet = |at: &usize| {
-        tokens[*at].class == Class::Symbol
+        (tokens[*at].class == Class::Symbol || is_bullet_sign(&tokens[*at].text))
             && text[ranges[*at].end..].starts_with(' ')
             && begins_line(&text[..ranges[*at].start])
     };
@@ -51,11 +65,16 @@ pub(super) fn mark_bullets(tokens: &mut [Token], ranges: &[Range<usize>], text: 
         return;
     };
     let is_sign = |at: &usize| tokens[*at].text == tokens[*first].text;
-    if rest.is_empty() || !rest.iter().all(is_sign) {
+    if rest.is_empty() || !is_bullet_sign(&tokens[*first].text) || !rest.iter().all(is_sign) {
         return;
     }
     for at in bullets {
         tokens[at].class = Class::Light;
+        // A full shape ticks nothing if each line has it.
+        if matches!(&*tokens[at].text, "■" | "◆" | "▪") {
+            tokens[at].text = "●".into();
+            tokens[at].key = tokens[at].text.clone();
+        }
     }
 }
 

@@ -370,6 +370,13 @@ impl Scanner<'_> {
         is_symbol.then(|| (run.to_owned(), end))
     }
 
+    /// The end of a run of one shape: `●●●`. Its length is a value.
+    pub(super) fn end_of_shapes(&self, c: char) -> Option<usize> {
+        let is_shape = matches!(c, '\u{2580}'..='\u{25ff}') && is_decoration(c);
+        (is_shape && !self.is_choice(c))
+            .then(|| self.text.len() - self.rest().trim_start_matches(c).len())
+    }
+
     /// Returns `true` for boxes that are full or empty, of which the text has both.
     fn is_choice(&self, c: char) -> bool {
         const BOXES: [[char; 2]; 2] = [['□', '■'], ['○', '●']];

@@ -118,7 +118,7 @@ impl Sides<'_> {
             let is_word = |unit: &Range<usize>| {
                 let tokens = &self.tokens[side][unit.clone()];
                 tokens[0].stamp.is_none()
-                    && (unit.len() == 1
+                    && (unit.len() == 1 && !tokens[0].is_light()
                         || unit.len() <= MAX_CJK_WORD && tokens.iter().all(Token::is_cjk))
             };
             if units.filter(is_word).count() >= 2 {
