@@ -46,11 +46,10 @@ const DENIALS: [&str; 27] = [
     "ei", "không", "tidak", "όχι", "لا", "לא", "नहीं", "不", "没", "没有", "别",
 ];
 
-/// Words and characters that end the name of a time before a sentence: "last week", 昨天.
+/// Words that end the name of a time before a sentence: "last week".
 #[rustfmt::skip]
-const TIMES: [&str; 16] = [
-    "week", "weekend", "month", "year", "century", "morning", "afternoon", "evening", "night", "时", "天", "日", "周",
-    "月", "年", "晚",
+const TIMES: [&str; 9] = [
+    "week", "weekend", "month", "year", "century", "morning", "afternoon", "evening", "night",
 ];
 
 /// The place of a run of tokens without a counterpart.
@@ -279,13 +278,18 @@ impl Sides<'_> {
     /// "In the novel, the king dies." A single word joins the sentence to others: "meanwhile".
     fn is_front(&self, side: usize, added: &Range<usize>) -> bool {
         let (tokens, phrase) = (self.tokens[side], &self.tokens[side][added.clone()]);
-        let is_time = |text: &str| is_day(text) || TIMES.iter().any(|time| text.ends_with(time));
-        let is_dated = |token: &Token| token.class == Class::Number || is_time(&token.text);
+        let is_dated = |token: &Token| token.class == Class::Number || is_day(&token.text);
+        let is_time = |text: &str| {
+            TIMES.contains(&text)
+                || text.ends_with(['时', '天', '日', '周', '月', '年', '晚', '午'])
+        };
         let next = tokens.get(added.end);
         let is_ended = next.is_some_and(|next| next.before == Break::Clause);
-        phrase.len() > 1
+        phrase.iter().map(Token::half_words).sum::<usize>() > 2
             && phrase[0].before.ends_unit()
-            && phrase.last().is_some_and(|last| !last.is_label)
+            && phrase
+                .last()
+                .is_some_and(|last| !last.is_label && !is_time(&last.text))
             && is_ended
             && !phrase.iter().any(is_dated)
     }
