@@ -29,7 +29,7 @@ pub enum Advice {
     CheckDisk,
     /// Put the journal back, restore a backup, or save the content of the database file.
     FindJournal,
-    /// Name the recipe and the settings of the database to be salvaged.
+    /// Name the recipe of the database to be salvaged, and its window and frames if it had them.
     NameRecipe,
     /// Check the arrival time and its unit, or accept times that lie farther ahead.
     CheckTime,
@@ -73,8 +73,8 @@ impl fmt::Display for Advice {
                  with `Builder::salvage`"
             }
             Self::NameRecipe => {
-                "name the recipe and the settings of the database, for example with \
-                 `Builder::recipe` and `Builder::keep_texts`"
+                "name the recipe of the database with `Builder::recipe`, and its window and frames, if \
+                 it had them, with `Builder::retention` and `Builder::frames`"
             }
             Self::CheckTime => {
                 "check the time and its unit, milliseconds since 1970, or create the database with \

@@ -418,8 +418,12 @@ impl Builder {
     ///
     /// Most entries are stored twice, so a single damaged page often loses nothing. If the storage
     /// engine cannot open the file, every page is read by itself; documents that were changed or
-    /// removed last may then come back. If the settings cannot be read, the settings of this
-    /// builder count, and the builder must name the recipe.
+    /// removed last may then come back. If the settings cannot be read, the builder must name the
+    /// recipe. The new database then has the settings of this builder, and those that the readable
+    /// parts show: [keys](Self::keys), [fields](Self::fields), [scopes](Self::scopes),
+    /// [texts](Self::keep_texts), a [forest](Self::similar), arrival times, and as many
+    /// [copies](Self::copies) of a document as are stored with one. The builder must name a
+    /// [window](Self::retention) and [frames](Self::frames), which no other part shows.
     ///
     /// Sorting takes up to twice `memory_bytes`, at least 16 MiB each; more goes to temporary files
     /// beside `target`.
@@ -466,12 +470,12 @@ impl Builder {
         let db_path = self.db_path(damaged);
         let target = db_path.with_path(target.as_ref());
         let progress = self.progress.for_operation(&[]);
-        let found = DamagedFile::open(&db_path, &target, memory_bytes, &progress)?;
+        let mut found = DamagedFile::open(&db_path, &target, memory_bytes, &progress)?;
         let header = match (&found.header, &self.recipe) {
             // The settings of the file win over the settings of the builder: texts and arrivals are
             // saved as they were stored.
             (Some(header), _) => header.clone(),
-            (None, Some(_)) => self.header()?,
+            (None, Some(_)) => found.lost_header(self.header()?, &target, &progress)?,
             (None, None) => {
                 return Err(
                     db_path.corrupt_advising("its recipe cannot be read", Advice::NameRecipe)

@@ -219,9 +219,14 @@ fn lost_page_loses_only_data_stored_once() {
     }
 }
 
-#[test]
-fn lost_page_of_database_with_keys_invents_no_key_copy_or_scope() {
-    let (_folder, path, saved) = database_and_target();
+/// Keys, scopes, fields, texts, a forest, a window and copies.
+fn with_keys() -> simdb::Builder {
+    without_expiry().scopes(true).fields(true).copies(2)
+}
+
+/// Creates and closes a database [`with_keys`]; returns its model. Every ninth document has two
+/// copies.
+fn database_with_keys(path: &Path, count: u64) -> Model {
     let in_scope = |document: Document| {
         let scope = ["", "zh", "en"][document.id.0 as usize % 3];
         let document = keyed(document);
@@ -230,14 +235,14 @@ fn lost_page_of_database_with_keys_invents_no_key_copy_or_scope() {
             scope => document.with_scope(scope),
         }
     };
-    let corpus: Vec<Document> = corpus(1, 0, 4_000).into_iter().map(in_scope).collect();
-    let copies = corpus
-        .iter()
-        .enumerate()
-        .filter(|(place, _)| place % 9 == 0);
-    let copies = copies.map(|(place, original)| Document {
-        key: Some(format!("copy {place}")),
-        ..original.clone()
+    let corpus: Vec<Document> = corpus(1, 0, count).into_iter().map(in_scope).collect();
+    let copies = corpus.iter().enumerate().step_by(9);
+    let copies = copies.flat_map(|(place, original)| {
+        let copy = |number| Document {
+            key: Some(format!("copy {place} {number}")),
+            ..original.clone()
+        };
+        [1, 2].map(copy)
     });
     let copies: Vec<Document> = copies.collect();
     let mut model = Model {
@@ -246,8 +251,7 @@ fn lost_page_of_database_with_keys_invents_no_key_copy_or_scope() {
         has_window: true,
         ..model_of(Vec::new())
     };
-    let with_keys = || without_expiry().scopes(true).fields(true).copies(2);
-    let database = with_keys().create(&path).unwrap();
+    let database = with_keys().create(path).unwrap();
     let unique = |document| Change::InsertUnique {
         document,
         radius: 0,
@@ -258,8 +262,15 @@ fn lost_page_of_database_with_keys_invents_no_key_copy_or_scope() {
         let expected = model.apply_all(batch.to_vec());
         assert_eq!(database.apply(batch.to_vec()).unwrap(), expected);
     }
-    assert!(model.most_copied(None).len() > 300);
     database.close().unwrap();
+    model
+}
+
+#[test]
+fn lost_page_of_database_with_keys_invents_no_key_copy_or_scope() {
+    let (_folder, path, saved) = database_and_target();
+    let model = database_with_keys(&path, 4_000);
+    assert!(model.most_copied(None).len() > 300);
     let sound = std::fs::read(&path).unwrap();
     let (mut keys_lost, mut by_pages, mut tried) = (0, 0, 0);
     let (mut copies_saved, mut scopes_lost) = (0_u64, 0_u64);
@@ -315,6 +326,102 @@ fn lost_page_of_database_with_keys_invents_no_key_copy_or_scope() {
         copies_saved > 300 * tried && scopes_lost > 0,
         "{copies_saved} {scopes_lost}"
     );
+}
+
+/// Zeroes the pages with the settings, and with `by_pages` the page that locates all others.
+fn lose_settings(path: &Path, by_pages: bool) {
+    let mut bytes = std::fs::read(path).unwrap();
+    for (number, page) in bytes.chunks_mut(PAGE_BYTES).enumerate() {
+        let has = |name: &[u8]| page.windows(name.len()).any(|part| part == name);
+        let is_lost = has(b"counters") && has(b"recipes");
+        let is_lost = is_lost || by_pages && number == ENGINE_HEADER;
+        if is_lost {
+            page.fill(0);
+        }
+    }
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn lost_settings_are_inferred_from_readable_parts() {
+    for by_pages in [false, true] {
+        let (_folder, path, saved) = database_and_target();
+        let model = database_with_keys(&path, 900);
+        let settings = builder().open(&path).unwrap().settings().clone();
+        lose_settings(&path, by_pages);
+        let refused = salvage(&path, &saved).unwrap_err().to_string();
+        assert!(refused.contains("recipe"), "{refused}");
+
+        let named = || builder().recipe(simdb::Recipe::ngram());
+        let window = settings.retention.unwrap();
+        let found = named().retention(window).salvage(&path, &saved, 16 << 20);
+        let found = found.unwrap();
+        let losses = |found: &Salvage| (found.from_text, found.without_key);
+        assert_eq!(losses(&found), (0, 0), "{found:?}");
+        assert_eq!(*builder().open(&saved).unwrap().settings(), settings);
+        let stored = saved_documents(&saved);
+        let is_named = |document: &Document| Document {
+            // The page with the settings has the names of the scopes too.
+            scope: (document.scope.as_ref()).map(|_| format!("lost-{}", document.id.0 >> 40)),
+            ..document.clone()
+        };
+        let expected: Vec<Document> = model.documents.values().map(is_named).collect();
+        assert!(stored == expected, "{by_pages} {}", stored.len());
+        assert!(!found.damage.iter().any(|what| what.contains("window")));
+
+        std::fs::remove_file(&saved).unwrap();
+        let found = named().salvage(&path, &saved, 16 << 20).unwrap();
+        assert!(saved_documents(&saved) == expected, "{by_pages}");
+        let names_window = |what: &String| what.contains("the window of the arrival times");
+        assert!(found.damage.iter().any(names_window), "{found:?}");
+        assert_eq!(losses(&found), (0, 0), "{found:?}");
+    }
+}
+
+#[test]
+fn lost_settings_leave_documents_with_large_ids() {
+    for by_pages in [false, true] {
+        let (_folder, path, saved) = database_and_target();
+        let database = without_expiry().create(&path).unwrap();
+        let corpus = corpus(3, (1 << 63) - 50, 100);
+        let inserts = corpus.iter().cloned().map(Change::Insert);
+        database.apply(inserts).unwrap();
+        database.close().unwrap();
+        lose_settings(&path, by_pages);
+        let named = without_expiry().recipe(simdb::Recipe::ngram());
+        let found = named.salvage(&path, &saved, 16 << 20).unwrap();
+        assert_eq!(found.documents, 100, "{found:?}");
+        assert!(
+            found
+                .damage
+                .iter()
+                .any(|what| what.contains("settings are lost"))
+        );
+        assert!(
+            saved_documents(&saved) == model_of(corpus).documents.into_values().collect::<Vec<_>>()
+        );
+    }
+}
+
+#[test]
+fn settings_of_lost_file_are_inferred_from_its_journal() {
+    let (folder, path, saved) = database_and_target();
+    let open = with_keys().create(&path).unwrap();
+    let document = |key: &str| {
+        let text = "The ferry was cancelled because of fog.";
+        let document = open.document(key, text).unwrap();
+        document.with_scope("zh").with_fields("{}")
+    };
+    assert!(open.insert_unique(document("a"), 3).unwrap().is_inserted());
+    assert!(!open.insert_unique(document("b"), 3).unwrap().is_inserted());
+    let expected = open.get("a").unwrap().unwrap();
+    assert!(expected.copies.is_some());
+    let copy = folder.path().join("copy.simdb");
+    copy_open(&path, &copy);
+    std::fs::write(&copy, vec![0; 100_000]).unwrap();
+    let named = builder().recipe(simdb::Recipe::ngram());
+    named.salvage(&copy, &saved, 16 << 20).unwrap();
+    assert_eq!(saved_documents(&saved), [expected]);
 }
 
 /// Deletes tables of a file, which gets right checksums.

@@ -6,41 +6,42 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 use simdb::maintenance::Salvage;
-use simdb::{Builder, Error};
+use simdb::{Builder, Database, Error};
 
-use super::DatabaseOptions;
 use crate::console::file::make_or_replace_database;
 use crate::console::paths::{OutputPaths, Overwrite, refuse_special};
 use crate::console::progress::ProgressMode;
 use crate::console::{Output, counted, error_text, note, parse_memory};
+use crate::options::NewDatabase;
 
 /// Saves the readable part of a damaged database into a new database
 ///
 /// A file holds most data twice, so a few damaged pages often lose no document. The damaged file is
 /// not changed; unreadable parts are listed. If the file cannot be opened, salvage scans its pages,
 /// and documents that were changed or removed shortly before the damage may return. The exit code
-/// is 1 if there was damage, also in parts that no document needs. --json prints documents,
+/// is 1 if there was damage, also in parts that no document needs.
+///
+/// The new database has the settings of the damaged one. If they cannot be read, name the recipe.
+/// The readable parts then show keys, fields, scopes, texts, --similar, arrival times and copies;
+/// name --retention and --ignore-frames if the database had them. The options of a new database do
+/// not count if the settings can be read. --json prints documents,
 /// from_one_table, from_text, ambiguous, without_fingerprint, lost_ids, without_text,
 /// without_arrival, without_key and damage.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   simdb-cli salvage news.simdb saved.simdb
-  simdb-cli salvage news.simdb saved.simdb --recipe ngram --keep-texts")]
+  simdb-cli salvage news.simdb saved.simdb --recipe ngram --retention 2d")]
 pub struct SalvageVerb {
-    #[command(flatten)]
-    database: DatabaseOptions,
+    /// The damaged database
+    #[arg(value_name = "DATABASE")]
+    database: PathBuf,
 
     /// The path of the new database
     to: PathBuf,
 
-    /// Keep texts, if the header of the damaged file is lost
-    #[arg(long)]
-    keep_texts: bool,
-
-    /// Keep a MinHash forest for similar texts, if the header of the damaged file is lost
-    #[arg(long)]
-    similar: bool,
+    #[command(flatten)]
+    new: NewDatabase,
 
     /// The memory for sorting, at least 64MiB
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_memory)]
@@ -74,15 +75,20 @@ fn damage_of(path: &Path, builder: Builder) -> Result<Vec<String>> {
 
 impl SalvageVerb {
     pub fn run(&self, output: &mut Output) -> Result<()> {
-        let database = &self.database.path;
+        let database = &self.database;
         refuse_special(database)?;
+        self.new.check()?;
+        let opening = self.new.recipe.builder()?;
+        let settings = self.new.settings_by_clock(false)?;
+        let builder = match self.new.recipe()? {
+            Some(_) => Database::builder().settings(&settings),
+            None => Database::builder(),
+        };
         let mut paths = OutputPaths::new(self.overwrite);
         paths.reserve(database, "the damaged database");
         let to = paths.database("TO", &self.to)?;
-        let recipe = self.database.recipe.builder()?;
         let saved = self.progress.observe(|handler| {
-            make_or_replace_database(&to, recipe.clone(), |to| {
-                let builder = recipe.keep_texts(self.keep_texts).similar(self.similar);
+            make_or_replace_database(&to, opening.clone(), |to| {
                 Ok(builder
                     .on_progress(handler)
                     .salvage(database, to, self.memory)?)
@@ -91,7 +97,7 @@ impl SalvageVerb {
         // A salvage reads only the parts that it needs.
         let mut saved = saved;
         if saved.damage.is_empty() {
-            saved.damage = damage_of(database, self.database.recipe.builder()?)?;
+            saved.damage = damage_of(database, opening)?;
         }
         output.decide(saved.damage.is_empty());
         output.print(self.json, || json_of(&saved), || self.text_of(&saved))?;

@@ -49,7 +49,8 @@ fn step(advice: Advice) -> Option<&'static str> {
              `simdb-cli salvage`"
         }
         Advice::NameRecipe => {
-            "name its recipe and settings, for example `--recipe ngram --keep-texts`"
+            "name its recipe, for example `--recipe ngram`, and `--retention` or `--ignore-frames` if \
+             it had them"
         }
         Advice::CheckTime => {
             "check the time and its unit, or create the database with a longer --max-ahead"

@@ -278,15 +278,8 @@ pub(crate) fn write_scopes(meta: &mut Meta<'_>, names: &[u8], db_path: &DbPath) 
     put(meta, SCOPES_KEY, names, db_path)
 }
 
-/// Reads the names of scopes; none in a file without scopes.
-pub(crate) fn read_scopes(
-    values: &impl MetaValues,
-    header: &Header,
-    db_path: &DbPath,
-) -> Result<ScopeNames> {
-    if !header.scopes {
-        return Ok(ScopeNames::default());
-    }
+/// Reads the names of the scopes of a file with scopes.
+pub(crate) fn read_scopes(values: &impl MetaValues, db_path: &DbPath) -> Result<ScopeNames> {
     ScopeNames::decode(&values.value(SCOPES_KEY, db_path)?)
         .ok_or_else(|| db_path.corrupt("the names of the scopes cannot be decoded"))
 }

@@ -101,7 +101,10 @@ impl TableStore {
             Some(_) => Some(meta::read_counters(&meta, db_path)?.texts),
             None => None,
         };
-        let scopes = meta::read_scopes(&meta, &header, db_path)?;
+        let scopes = match header.scopes {
+            true => meta::read_scopes(&meta, db_path)?,
+            false => ScopeNames::default(),
+        };
         drop(meta);
         Ok(Self {
             backend,

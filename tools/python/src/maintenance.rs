@@ -35,9 +35,10 @@ pub fn vacuum(
 /// Writes everything that can be read of a damaged database into a new one. The damaged file is not
 /// changed, and target appears when it is complete and durable.
 ///
-/// The new database has the settings of the damaged database. If they cannot be read, it has the
-/// settings given here: see simdb.open. Returns the number of documents saved, what was lost, and a
-/// sentence for each part that could not be read (damage).
+/// The new database has the settings of the damaged database. If they cannot be read, recipe must
+/// be given: the new database then has the settings given here (see simdb.open), and those that the
+/// readable parts show. Returns the number of documents saved, what was lost, and a sentence for
+/// each part that could not be read (damage).
 #[pyfunction]
 #[pyo3(signature = (
     damaged, target, *, recipe=None, keep_texts=false, similar=false, retention=None,

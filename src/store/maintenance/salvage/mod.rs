@@ -7,11 +7,13 @@
 //!
 //! [`tables`] reads the tables, or [`pages`] every page if redb cannot open the file; [`join`]
 //! brings the facts of each document together, and [`wal_overlay`] replaces the documents that the
-//! journals change. Nothing is written to the damaged file or its journals.
+//! journals change. [`lost_settings`] infers settings that cannot be read. Nothing is written to
+//! the damaged file or its journals.
 
 mod join;
 mod journals;
 mod leaf;
+mod lost_settings;
 mod pages;
 mod scopes;
 mod source;
@@ -74,7 +76,7 @@ impl DamagedFile {
     /// Writes the readable documents to a new file. `fingerprint` applies the recipe to a text, and
     /// returns `true` beside a reliable fingerprint.
     pub(crate) fn salvage(
-        mut self,
+        self,
         target: &DbPath,
         header: &Header,
         memory_bytes: u64,
@@ -83,19 +85,20 @@ impl DamagedFile {
     ) -> Result<Salvage> {
         // A bad arrival time may have expired documents that a reset of the clock brings back.
         let mut load = Load::create(target, header, memory_bytes)?.keeping_expired();
-        let mut overlay = self.wal_overlay();
         let Self {
             db_path,
             content,
             mut latest_arrival,
             mut damage,
             scopes,
+            mut overlay,
+            lost_window,
             ..
         } = self;
         let keeps = header.keeps();
         // Refused documents whose originals are gone, or of which there are more than stored
         // copies. Later refusals come last.
-        let later_refused = std::mem::take(&mut overlay.refused);
+        let mut later_refused = std::mem::take(&mut overlay.refused);
         let mut reporter = ProgressReporter::new(progress, Stage::Salvage, None, target.path());
         let tables;
         let mut documents = match content {
@@ -104,11 +107,14 @@ impl DamagedFile {
                 if latest_arrival.is_none() {
                     latest_arrival = tables.latest_arrival(&reporter)?;
                 }
-                tables.refused(&mut damage, |refused| load.set_copies(Vec::new(), refused))?;
+                if !lost_window {
+                    tables.refused(&mut damage, |refused| load.set_copies(Vec::new(), refused))?;
+                }
                 tables.join(target.path(), memory_bytes, &reporter)?
             }
             SourceContent::Pages(pages) => pages.join(keeps, &db_path)?,
         };
+        later_refused.retain(|_| !lost_window);
         load.set_copies(Vec::new(), &later_refused)?;
 
         // Without a clock the latest arrival expires the others, so a document whose arrival is

@@ -8,8 +8,11 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use redb::TableHandle;
+
 use super::join::{Fact, KEYS_NAME, SalvagedRows, SourceJoin, TEXTS_NAME, key_facts};
 use super::leaf;
+use super::lost_settings::Evidence;
 use crate::error::Result;
 use crate::ids::{DocId, Timestamp};
 use crate::progress::ProgressReporter;
@@ -19,16 +22,21 @@ use crate::store::disk::PAGE_BYTES;
 use crate::store::disk::checksum::verify_crc;
 use crate::store::disk::path::DbPath;
 use crate::store::pager::PageFile;
+use crate::store::tables::frames::FRAMES;
 use crate::store::tables::keys::FIRST_GROUP;
 use crate::store::tables::packed::chunk::Chunk;
 use crate::store::tables::packed::damaged_ranges::Part;
 use crate::store::tables::packed::entry::{Entry, pair, swapped};
-use crate::store::tables::schema::{ARRIVALS, BLOCK0, FINGERPRINTS, Keeps, TIMES, UNRELIABLE};
+use crate::store::tables::schema::{
+    ARRIVALS, BLOCK0, ByEntry, FINGERPRINTS, Keeps, TABLES, TIMES, TableSpec, UNRELIABLE,
+};
 
 /// A leaf with more rows than table `meta` can have is not searched for settings.
 const MAX_META_ROWS: usize = 64;
 /// Pages read between two progress reports.
 const PAGES_PER_REPORT: u64 = 1024;
+/// The names of the rows of table `frames` begin so.
+const FRAME_ROWS: &[u8] = b"frames-";
 /// The low 12 bits of the position of a text are its row, all others its page.
 const ROW_BITS: u32 = 12;
 
@@ -161,6 +169,43 @@ impl ScannedPages {
         }
     }
 
+    /// Reads every page again.
+    pub(super) fn show_settings(
+        &self,
+        evidence: &mut Evidence,
+        db_path: &DbPath,
+        progress: &ProgressReporter,
+    ) -> Result<()> {
+        let pages = self.file.pages().map_err(db_path.io("read the size of"))?;
+        let mut page = vec![0; PAGE_BYTES];
+        for number in 1..pages {
+            if number % PAGES_PER_REPORT == 0 {
+                progress.report()?;
+            }
+            let Ok(is_sound) = self.file.read_and_check(number, &mut page) else {
+                continue;
+            };
+            if !leaf::is_leaf(&page) {
+                continue;
+            }
+            if let Some(table) = table_of(&page) {
+                evidence.take_table(table);
+                continue;
+            }
+            for (row, (id, _)) in text_rows(&page).into_iter().flatten().enumerate() {
+                if let Some(sealed) = read_text(&self.file, number << ROW_BITS | row as u64) {
+                    evidence.take_row(id, &sealed, db_path);
+                }
+            }
+            let rows = leaf::rows(&page, None).filter(|_| is_sound);
+            let is_frames = |key: &[u8]| key.starts_with(FRAME_ROWS);
+            if rows.into_iter().flatten().any(|(key, _)| is_frames(key)) {
+                evidence.take_table(FRAMES.name());
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn join(self, keeps: Keeps, db_path: &DbPath) -> Result<SourceJoin<'static>> {
         let file = Arc::new(self.file);
         let mut texts = sealed_rows(Arc::clone(&file), self.texts.sorted()?);
@@ -193,6 +238,20 @@ impl ScannedPages {
             block0: None,
         })
     }
+}
+
+/// The name of the table of a chunk; `None` if the page holds none.
+fn table_of(page: &[u8]) -> Option<&'static str> {
+    let is_of = |spec: &ByEntry<TableSpec<u128>, TableSpec<u64>>| match spec {
+        ByEntry::Pairs(spec) => is_chunk_of(spec, page).then_some(spec.id.name),
+        ByEntry::Singles(spec) => is_chunk_of(spec, page).then_some(spec.id.name),
+    };
+    TABLES.iter().find_map(is_of)
+}
+
+fn is_chunk_of<E: Entry>(spec: &TableSpec<E>, page: &[u8]) -> bool {
+    leaf::chunk::<E>(page)
+        .is_some_and(|(fence, bytes)| Chunk::<E>::decode(spec.id.number, fence, bytes).is_ok())
 }
 
 /// Rows of table `texts`: id and sealed bytes.

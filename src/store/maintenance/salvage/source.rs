@@ -5,6 +5,7 @@ use redb::{TableDefinition, TableHandle};
 use super::join::SalvagedTable;
 use super::journals::has_journal;
 use super::pages::ScannedPages;
+use super::wal_overlay::WalOverlay;
 use crate::advice::ForeignFile;
 use crate::error::{Error, LockHolder, Result};
 use crate::ids::Timestamp;
@@ -33,6 +34,10 @@ pub(crate) struct DamagedFile {
     pub(super) mark: Option<JournalMark>,
     pub(super) latest_arrival: Option<Timestamp>,
     pub(super) scopes: ScopeNames,
+    pub(super) overlay: WalOverlay,
+    /// `true` if the file may have had a window that is not known: the values of table `refused`
+    /// are then times or ids.
+    pub(super) lost_window: bool,
     /// A sentence for each part that cannot be read.
     pub(super) damage: Vec<String>,
     /// `None` if the lock belongs to a backend.
@@ -108,10 +113,13 @@ impl DamagedFile {
             mark: None,
             latest_arrival: None,
             scopes: ScopeNames::default(),
+            overlay: WalOverlay::default(),
+            lost_window: false,
             damage,
             _lock: lock,
         };
         damaged.read_meta();
+        damaged.overlay = damaged.wal_overlay();
         Ok(damaged)
     }
 
@@ -158,12 +166,14 @@ struct StoredSettings {
 
 fn settings_of(values: &impl MetaValues, db_path: &DbPath) -> StoredSettings {
     let header = db_path.catch_failed_reads(|| meta::read_header(values, db_path));
-    let read_scopes = |header| meta::read_scopes(values, header, db_path);
+    let read_scopes = || meta::read_scopes(values, db_path);
     StoredSettings {
-        scopes: header.as_ref().map_or_else(
-            |_| Ok(ScopeNames::default()),
-            |header| db_path.catch_failed_reads(|| read_scopes(header)),
-        ),
+        scopes: match &header {
+            Ok(header) if !header.scopes => Ok(ScopeNames::default()),
+            Ok(_) => db_path.catch_failed_reads(read_scopes),
+            // The settings may be lost without the names; a file without scopes has none.
+            Err(_) => Ok(db_path.catch_failed_reads(read_scopes).unwrap_or_default()),
+        },
         header,
         identity: db_path.catch_failed_reads(|| meta::read_identity(values, db_path)),
         counters: db_path.catch_failed_reads(|| meta::read_counters(values, db_path)),
@@ -185,6 +195,12 @@ impl OpenFile {
             transaction: backend.begin_read()?,
             _backend: backend,
         })
+    }
+
+    /// The names of all tables.
+    pub(super) fn table_names(&self, db_path: &DbPath) -> Result<Vec<String>> {
+        let tables = self.transaction.list_tables().reading(db_path)?;
+        Ok(tables.map(|table| table.name().to_owned()).collect())
     }
 
     /// A packed table; `None` if the file does not keep the table, or the table cannot be opened.
