@@ -21,6 +21,9 @@ use crate::options::NewDatabase;
 /// and documents that were changed or removed shortly before the damage may return. The exit code
 /// is 1 if there was damage, also in parts that no document needs.
 ///
+/// A document whose key is lost gets the key salvaged:ID:NUMBER, with its id and a random number of
+/// the damaged file.
+///
 /// The new database has the settings of the damaged one. If they cannot be read, name the recipe.
 /// The readable parts then show keys, fields, scopes, texts, --similar, arrival times and copies;
 /// name --retention and --ignore-frames if the database had them. The options of a new database do
@@ -122,7 +125,10 @@ impl SalvageVerb {
             ),
             (saved.without_text, "whose text may be lost"),
             (saved.without_arrival, "whose arrival time is lost"),
-            (saved.without_key, "not saved, because the key is lost"),
+            (
+                saved.without_key,
+                "with a key salvaged:... in place of the lost key",
+            ),
         ] {
             if count > 0 {
                 text += &format!("\n  {} {loss}", documents(count));

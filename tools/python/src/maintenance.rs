@@ -73,6 +73,7 @@ pub fn salvage<'py>(
     shown.set_item("lost_ids", lost_ids)?;
     shown.set_item("without_text", found.without_text)?;
     shown.set_item("without_arrival", found.without_arrival)?;
+    shown.set_item("without_key", found.without_key)?;
     shown.set_item("damage", &found.damage)?;
     Ok(shown)
 }

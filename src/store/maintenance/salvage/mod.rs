@@ -30,7 +30,7 @@ use crate::record::Record;
 use crate::store::bulk::Load;
 use crate::store::disk::path::DbPath;
 use crate::store::tables::edit::TextEdit;
-use crate::store::tables::meta::Header;
+use crate::store::tables::meta::{Header, new_identity};
 use crate::store::tables::schema::Keeps;
 use crate::store::tables::texts;
 use join::JoinedDocument;
@@ -63,7 +63,8 @@ pub struct Salvage {
     /// Documents whose arrival time is lost. They get the arrival time of the latest document, or
     /// now if the system's clock counts ([`Retention::by_clock`](crate::Retention::by_clock)).
     pub without_arrival: u64,
-    /// Documents whose key is lost, in a database with keys. They are not in the new database.
+    /// Documents whose key is lost, in a database with keys. They have a key
+    /// `salvaged:ID:NUMBER` of their id and of the random number of the damaged file.
     pub without_key: u64,
     /// A sentence for each part that could not be read.
     pub damage: Vec<String>,
@@ -93,8 +94,10 @@ impl DamagedFile {
             scopes,
             mut overlay,
             lost_window,
+            identity,
             ..
         } = self;
+        let identity = identity.unwrap_or_else(new_identity);
         let keeps = header.keeps();
         // Refused documents whose originals are gone, or of which there are more than stored
         // copies. Later refusals come last.
@@ -133,9 +136,8 @@ impl DamagedFile {
         while let Some(joined) = documents.next()? {
             match overlay.documents.get_mut(&joined.id.0) {
                 None => {
-                    if let Some(mut document) = salvage.document(joined, &db_path, &fingerprint)
-                        && salvage.has_key(&document, keeps)
-                    {
+                    if let Some(mut document) = salvage.document(joined, &db_path, &fingerprint) {
+                        salvage.restore_key(&mut document, keeps, identity);
                         scopes.restore(&mut document, &load);
                         let lacks_arrival = keeps.arrivals && document.arrival.is_none();
                         salvage.without_arrival += u64::from(lacks_arrival);
@@ -155,10 +157,9 @@ impl DamagedFile {
             let Some(mut document) = journaled.into_document(DocId(id)) else {
                 continue;
             };
-            if salvage.has_key(&document, keeps) {
-                scopes.restore(&mut document, &load);
-                load.push(document)?;
-            }
+            salvage.restore_key(&mut document, keeps, identity);
+            scopes.restore(&mut document, &load);
+            load.push(document)?;
         }
         damage.extend(scopes.damage());
         damage.extend(documents.into_damage());
@@ -209,11 +210,13 @@ impl Salvage {
         Some(Document { key, ..document })
     }
 
-    /// Returns `false` for a document whose key is lost, and counts the document.
-    fn has_key(&mut self, document: &Document, keeps: Keeps) -> bool {
-        let is_lost = keeps.keys && document.key.is_none();
-        self.without_key += u64::from(is_lost);
-        !is_lost
+    /// Gives a document whose key is lost another key, and counts the document. `identity` keeps
+    /// the key apart from the keys that an earlier salvage of another file gave.
+    fn restore_key(&mut self, document: &mut Document, keeps: Keeps, identity: u64) {
+        if keeps.keys && document.key.is_none() {
+            document.key = Some(format!("salvaged:{}:{identity:016x}", document.id));
+            self.without_key += 1;
+        }
     }
 
     /// Returns the record of a document, and counts a lost or damaged one.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use redb::TableHandle;
 
-use super::join::{Fact, KEYS_NAME, SalvagedRows, SourceJoin, TEXTS_NAME, key_facts};
+use super::join::{Fact, JoinedRow, KEYS_NAME, SalvagedRows, SourceJoin, TEXTS_NAME, key_facts};
 use super::leaf;
 use super::lost_settings::Evidence;
 use crate::error::Result;
@@ -208,19 +208,11 @@ impl ScannedPages {
 
     pub(super) fn join(self, keeps: Keeps, db_path: &DbPath) -> Result<SourceJoin<'static>> {
         let file = Arc::new(self.file);
-        let mut texts = sealed_rows(Arc::clone(&file), self.texts.sorted()?);
-        let groups = sealed_rows(file, self.groups.sorted()?);
+        let mut texts = sealed_rows(Arc::clone(&file), self.texts.sorted()?, true);
+        let groups = sealed_rows(file, self.groups.sorted()?, !keeps.keys);
         let mut keys: Box<dyn Iterator<Item = _>> = Box::new(std::iter::empty());
         if keeps.keys {
-            let db_path = db_path.clone();
-            // Damaged rows are left out.
-            keys = Box::new(groups.flat_map(move |row| match row {
-                Ok((row, sealed)) => {
-                    let facts = key_facts(DocId(row), &sealed, &db_path).unwrap_or_default();
-                    facts.into_iter().map(|fact| Ok(Part::Read(fact))).collect()
-                }
-                Err(error) => vec![Err(error)],
-            }));
+            keys = Box::new(keys_of(groups, db_path.clone()));
         } else {
             texts = Box::new(texts.chain(groups));
         }
@@ -257,11 +249,12 @@ fn is_chunk_of<E: Entry>(spec: &TableSpec<E>, page: &[u8]) -> bool {
 /// Rows of table `texts`: id and sealed bytes.
 type SealedRows = Box<dyn Iterator<Item = Result<(u64, Vec<u8>)>>>;
 
-/// The first row of each id that matches its checksum. A row can be left over from an old state of
-/// the database, and the further pages of a long row may have been reused since.
+/// The rows that match their checksum, or the first of each id. A row can be left over from an old
+/// state of the database, and the further pages of a long row may have been reused since.
 fn sealed_rows(
     file: Arc<PageFile>,
     positions: impl Iterator<Item = Result<u128>> + 'static,
+    first_only: bool,
 ) -> SealedRows {
     let mut last = None;
     Box::new(positions.filter_map(move |position| {
@@ -269,13 +262,34 @@ fn sealed_rows(
             Ok(entry) => (entry.first(), entry.second()),
             Err(error) => return Some(Err(error)),
         };
-        if last == Some(id) {
+        if first_only && last == Some(id) {
             return None;
         }
         let sealed = read_text(&file, position)?;
         last = Some(id);
         Some(Ok((id, sealed)))
     }))
+}
+
+/// The keys of all states of each row. An id never gets another key, and an old state lacks the
+/// keys of later documents. Damaged rows are left out.
+fn keys_of(groups: SealedRows, db_path: DbPath) -> impl Iterator<Item = Result<JoinedRow>> {
+    let mut groups = groups.peekable();
+    let facts = move || {
+        let (row, sealed) = match groups.next()? {
+            Ok(group) => group,
+            Err(error) => return Some(vec![Err(error)]),
+        };
+        let keys = |sealed: &[u8]| key_facts(DocId(row), sealed, &db_path).unwrap_or_default();
+        let mut facts = keys(&sealed);
+        let is_state = |next: &Result<(u64, _)>| matches!(next, Ok((other, _)) if *other == row);
+        while let Some(Ok((_, sealed))) = groups.next_if(is_state) {
+            facts.extend(keys(&sealed));
+        }
+        facts.sort_by_key(|(id, _)| *id);
+        Some(facts.into_iter().map(|fact| Ok(Part::Read(fact))).collect())
+    };
+    std::iter::from_fn(facts).flatten()
 }
 
 /// The document id and the range of each sealed text, if the leaf is one of table `texts`.

@@ -94,6 +94,7 @@ class _Salvage(TypedDict):
     lost_ids: list[int]
     without_text: int
     without_arrival: int
+    without_key: int
     damage: list[str]
 
 class _HotKey(TypedDict):
