@@ -123,7 +123,10 @@ impl SalvageVerb {
                 saved.ambiguous,
                 "with several fingerprints, one of them taken",
             ),
-            (saved.without_text, "whose text may be lost"),
+            (
+                saved.without_text,
+                "whose text, fields and copies may be lost",
+            ),
             (saved.without_arrival, "whose arrival time is lost"),
             (
                 saved.without_key,

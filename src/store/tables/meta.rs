@@ -25,7 +25,7 @@ const FOREST_KEY: &str = "forest";
 const MAX_AHEAD_KEY: &str = "max_ahead";
 const OPTIONS_KEY: &str = "options";
 const SCOPES_KEY: &str = "scopes";
-const COUNTERS_KEY: &str = "counters";
+pub(crate) const COUNTERS_KEY: &str = "counters";
 const IDENTITY_KEY: &str = "identity";
 const JOURNAL_KEY: &str = "journal";
 
@@ -346,6 +346,12 @@ pub(crate) fn read_counters(values: &impl MetaValues, db_path: &DbPath) -> Resul
                 .map_or(0, |bytes| u64::from_le_bytes(*bytes)),
         ),
     })
+}
+
+/// The commits in the bytes of counters; `None` if there are too few.
+pub(crate) fn commits(counters: &[u8]) -> Option<u64> {
+    let words = counters.as_chunks::<8>().0;
+    words.get(4).map(|bytes| u64::from_le_bytes(*bytes))
 }
 
 /// A random number that identifies a new database. Journals name it, so a journal that is moved to

@@ -42,7 +42,8 @@ pub(super) struct JoinedDocument {
     /// `true` if the source of the fingerprint holds a second, different fingerprint of this id. A
     /// scan of all pages also finds pages that the database no longer uses.
     pub(super) is_ambiguous: bool,
-    /// `true` if the document has no text here, and its text may have been in a damaged range.
+    /// `true` if the document has no row of table `texts` here, and the row may have been in a
+    /// damaged range.
     pub(super) lost_text: bool,
 }
 
@@ -173,6 +174,22 @@ impl<'s> SalvagedRows<'s> {
             next: None,
             ranges: Vec::new(),
             damage: Vec::new(),
+        }
+    }
+
+    /// The rows that a scan found: any other may have been in a page that cannot be read.
+    pub(super) fn scanned(
+        name: &'static str,
+        rows: impl Iterator<Item = Result<JoinedRow>> + 's,
+        db_path: &DbPath,
+    ) -> Self {
+        Self {
+            ranges: vec![Damaged {
+                from: 0,
+                to: None,
+                why: db_path.corrupt("a page cannot be read"),
+            }],
+            ..Self::new(name, rows)
         }
     }
 

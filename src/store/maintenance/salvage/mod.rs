@@ -58,7 +58,9 @@ pub struct Salvage {
     pub without_fingerprint: u64,
     /// The first 100 ids of documents without a fingerprint.
     pub lost_ids: Vec<DocId>,
-    /// Documents without a text whose text may have been in a part that cannot be read.
+    /// Documents without a text, fields and copies, which may have been in a part that cannot be
+    /// read. A scan of all pages counts each document without them, unless it finds as many texts
+    /// as the database had.
     pub without_text: u64,
     /// Documents whose arrival time is lost. They get the arrival time of the latest document, or
     /// now if the system's clock counts ([`Retention::by_clock`](crate::Retention::by_clock)).
@@ -89,7 +91,7 @@ impl DamagedFile {
         let Self {
             db_path,
             content,
-            mut latest_arrival,
+            counters,
             mut damage,
             scopes,
             mut overlay,
@@ -104,6 +106,8 @@ impl DamagedFile {
         let mut later_refused = std::mem::take(&mut overlay.refused);
         let mut reporter = ProgressReporter::new(progress, Stage::Salvage, None, target.path());
         let tables;
+        let mut latest_arrival = counters.and_then(|counters| counters.counts().latest_arrival);
+        let is_scan = matches!(content, SourceContent::Pages(_));
         let mut documents = match content {
             SourceContent::Tables(file) => {
                 tables = SalvageTables::open(*file, keeps, &db_path, &mut damage);
@@ -115,7 +119,10 @@ impl DamagedFile {
                 }
                 tables.join(target.path(), memory_bytes, &reporter)?
             }
-            SourceContent::Pages(pages) => pages.join(keeps, &db_path)?,
+            SourceContent::Pages(pages) => {
+                latest_arrival = latest_arrival.max(pages.latest_arrival);
+                pages.join(keeps, &db_path)?
+            }
         };
         later_refused.retain(|_| !lost_window);
         load.set_copies(Vec::new(), &later_refused)?;
@@ -133,7 +140,9 @@ impl DamagedFile {
         // Documents of the journals are pushed last, when their texts in the tables are known.
         let mut salvage = Salvage::default();
         let mut scopes = LostScopes::new(scopes, keeps);
+        let mut rows = 0;
         while let Some(joined) = documents.next()? {
+            rows += u64::from(joined.sealed_text.is_some());
             match overlay.documents.get_mut(&joined.id.0) {
                 None => {
                     if let Some(mut document) = salvage.document(joined, &db_path, &fingerprint) {
@@ -160,6 +169,11 @@ impl DamagedFile {
             salvage.restore_key(&mut document, keeps, identity);
             scopes.restore(&mut document, &load);
             load.push(document)?;
+        }
+        // A scan cannot tell a lost row from none. If each row has a text, the counter can.
+        let counted = counters.filter(|_| is_scan && !keeps.fields && !keeps.copies());
+        if counted.is_some_and(|counters| counters.texts == rows) {
+            salvage.without_text = 0;
         }
         damage.extend(scopes.damage());
         damage.extend(documents.into_damage());

@@ -24,6 +24,7 @@ use crate::store::disk::path::DbPath;
 use crate::store::pager::PageFile;
 use crate::store::tables::frames::FRAMES;
 use crate::store::tables::keys::FIRST_GROUP;
+use crate::store::tables::meta::{self, COUNTERS_KEY};
 use crate::store::tables::packed::chunk::Chunk;
 use crate::store::tables::packed::damaged_ranges::Part;
 use crate::store::tables::packed::entry::{Entry, pair, swapped};
@@ -164,7 +165,10 @@ impl ScannedPages {
             .collect();
         for (key, value) in values.into_iter().flatten() {
             if let (Ok(key), Some(payload)) = (std::str::from_utf8(key), verify_crc(value)) {
-                self.meta.insert(key.to_owned(), payload.to_vec());
+                let is_older = |stored: &Vec<u8>| meta::commits(stored) > meta::commits(payload);
+                if key != COUNTERS_KEY || !self.meta.get(key).is_some_and(is_older) {
+                    self.meta.insert(key.to_owned(), payload.to_vec());
+                }
             }
         }
     }
@@ -217,6 +221,10 @@ impl ScannedPages {
             texts = Box::new(texts.chain(groups));
         }
         let texts = texts.map(|row| row.map(|(id, sealed)| Part::Read((id, Fact::Text(sealed)))));
+        let texts = match keeps.texts || keeps.fields || keeps.copies() {
+            true => SalvagedRows::scanned(TEXTS_NAME, texts, db_path),
+            false => SalvagedRows::new(TEXTS_NAME, texts),
+        };
         let (fingerprints, times) = (self.fingerprints.sorted()?, self.times.sorted()?);
         let unreliable = self.unreliable.sorted()?;
         Ok(SourceJoin {
@@ -224,7 +232,7 @@ impl ScannedPages {
                 SalvagedRows::sorted(FINGERPRINTS.id.name, fingerprints, Fact::Fingerprint),
                 SalvagedRows::sorted(UNRELIABLE.id.name, unreliable, |_| Fact::Unreliable),
                 SalvagedRows::sorted(TIMES.id.name, times, Fact::Arrival),
-                SalvagedRows::new(TEXTS_NAME, texts),
+                texts,
                 SalvagedRows::new(KEYS_NAME, keys),
             ],
             block0: None,

@@ -8,7 +8,6 @@ use super::pages::ScannedPages;
 use super::wal_overlay::WalOverlay;
 use crate::advice::ForeignFile;
 use crate::error::{Error, LockHolder, Result};
-use crate::ids::Timestamp;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::bulk::new_file::refuse_existing;
 use crate::store::disk::lock::FileLock;
@@ -32,7 +31,7 @@ pub(crate) struct DamagedFile {
     pub(crate) header: Option<Header>,
     pub(super) identity: Option<u64>,
     pub(super) mark: Option<JournalMark>,
-    pub(super) latest_arrival: Option<Timestamp>,
+    pub(super) counters: Option<Counters>,
     pub(super) scopes: ScopeNames,
     pub(super) overlay: WalOverlay,
     /// `true` if the file may have had a window that is not known: the values of table `refused`
@@ -111,7 +110,7 @@ impl DamagedFile {
             header: None,
             identity: None,
             mark: None,
-            latest_arrival: None,
+            counters: None,
             scopes: ScopeNames::default(),
             overlay: WalOverlay::default(),
             lost_window: false,
@@ -145,14 +144,8 @@ impl DamagedFile {
         self.scopes = settings.scopes.map_err(&mut note).unwrap_or_default();
         self.identity = settings.identity.map_err(&mut note).ok();
         self.mark = mark.map_err(&mut note).ok().flatten();
-        // Damaged counters are not reported, because all others are counted again.
-        let counted = (settings.counters)
-            .ok()
-            .and_then(|counted| counted.counts().latest_arrival);
-        self.latest_arrival = match &self.content {
-            SourceContent::Tables(_) => counted,
-            SourceContent::Pages(pages) => counted.max(pages.latest_arrival),
-        };
+        // Damaged counters are not reported: most are counted again.
+        self.counters = settings.counters.ok();
     }
 }
 
