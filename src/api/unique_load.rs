@@ -12,9 +12,9 @@ use crate::document::{Document, Within};
 use crate::error::{Error, Result};
 use crate::ids::scope::{IdRanges, ScopeNumber};
 use crate::ids::{DocId, Timestamp};
-use crate::ingest::{Deduplicator, Outcome, id_after_moves, kind_of};
+use crate::ingest::{Deduplicator, Outcome, kind_of};
 use crate::measure::decision::SimilarRule;
-use crate::store::{CopiesEdit, DocumentEdit, Refused, TextEdit, View, refused_of};
+use crate::store::{CopiesEdit, DocumentEdit, Refused, TextEdit, View, id_after_moves, refused_of};
 
 /// A [`BulkLoad`] that leaves out near-duplicates. The kept documents wait in memory, beside a
 /// [`Deduplicator`], until [`into_load`](Self::into_load). In a database with

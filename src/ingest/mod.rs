@@ -17,7 +17,7 @@ mod prefetch;
 mod prepared;
 pub(crate) mod ticket;
 
-pub(crate) use batch::{Batch, id_after_moves, kind_of};
+pub(crate) use batch::{Batch, kind_of};
 pub(crate) use change::one;
 pub use change::{Change, Outcome};
 pub use deduplicator::Deduplicator;

@@ -58,7 +58,7 @@ pub(crate) use commit::{Store, WriteGuard, WriteHolder};
 pub(crate) use disk::lock::{LockId, wait_until_released};
 pub(crate) use disk::path::DbPath;
 pub(crate) use tables::Tables;
-pub(crate) use tables::copies::refused_of;
+pub(crate) use tables::copies::{id_after_moves, refused_of};
 pub(crate) use tables::edit::{CopiesEdit, DocumentEdit, Refused, StoredDocument, TextEdit};
 pub(crate) use tables::meta::Header;
 pub(crate) use tables::packed::VisitFlow;

@@ -6,11 +6,13 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
+use redb::{ReadableDatabase, ReadableTable, TableDefinition};
 use simdb::copies::{Copies, Sighting, SightingKind};
 use simdb::{
     Builder, Change, Database, DocId, DocRef, Document, Error, Fingerprint, OnExists, Outcome,
     SimilarRule, Snapshot, Timestamp,
 };
+use test_support::engine::with_engine;
 use test_support::{
     INSERTED, Model, SplitMix, assert_holds, assert_sound, builder, copy_open, document, folder,
     keyed, planted, window, with_key,
@@ -635,4 +637,93 @@ fn document_in_another_scope_keeps_its_refused_keys() {
     let _removed = database.remove("a").unwrap();
     assert_eq!(database.insert_unique(of("b", "it"), 3).unwrap(), INSERTED);
     assert_sound(&mut database);
+}
+
+/// The entries of table `refused`.
+fn refused_entries(path: &Path) -> u64 {
+    let mut entries = 0;
+    with_engine(path, |engine| {
+        let table = TableDefinition::<u128, &[u8]>::new("refused");
+        let table = engine.begin_read().unwrap().open_table(table).unwrap();
+        for row in table.iter().unwrap() {
+            let chunk = row.unwrap().1.value().to_vec();
+            entries += u64::from(u16::from_le_bytes([chunk[4], chunk[5]]));
+        }
+    });
+    entries
+}
+
+#[test]
+fn vacuum_forgets_copies_of_documents_that_are_not_stored() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let database = builder().scopes(true).copies(2).create(&path).unwrap();
+    let of = |key: String, scope: &str, number: u64| {
+        let document = Document::new(key, Fingerprint::from_bits(number * 0x0101_0101_0101));
+        document.with_scope(scope).with_arrival(7)
+    };
+    for number in 1..=20 {
+        let inserted = database.insert(of(format!("a{number}"), "zh", number));
+        assert_eq!(inserted.unwrap(), INSERTED);
+        for copy in 0..50 {
+            let copy = of(format!("a{number} {copy}"), "zh", number);
+            let outcome = database.insert_unique(copy, 0).unwrap();
+            assert!(matches!(outcome, Outcome::Duplicate(_)), "{outcome}");
+        }
+    }
+    for scope in ["en", "fr"] {
+        let _moved = database.upsert(of("a1".to_owned(), scope, 1)).unwrap();
+    }
+    for number in 3..=20 {
+        let _removed = database.remove(format!("a{number}").as_str()).unwrap();
+    }
+    database.close().unwrap();
+    assert_eq!(refused_entries(&path), 20 * 50 + 2);
+    Database::vacuum(&path).unwrap();
+    assert_eq!(refused_entries(&path), 2 * 50 + 2);
+
+    let mut database = builder().open(&path).unwrap();
+    assert_sound(&mut database);
+    for number in [1, 2] {
+        let again = of(format!("a{number} 7"), "it", number);
+        assert_eq!(database.insert_unique(again, 0).unwrap(), Outcome::Seen);
+    }
+    let again = of("a3 7".to_owned(), "it", 3);
+    assert_eq!(database.insert_unique(again, 0).unwrap(), INSERTED);
+}
+
+#[test]
+fn vacuum_keeps_a_copy_that_two_documents_brought() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let original = document(1, 7).with_arrival(7);
+    let mut load = builder().copies(2).bulk_create(&path, 16 << 20).unwrap();
+    let database = builder()
+        .copies(2)
+        .create(folder.path().join("other.simdb"));
+    let database = database.unwrap();
+    assert_eq!(database.insert(original).unwrap(), INSERTED);
+    let _refused = database
+        .insert_unique(document(3, 7).with_arrival(7), 0)
+        .unwrap();
+    let copies = database.get(1).unwrap().unwrap().copies;
+    assert!(copies.is_some());
+    for (id, bits) in [(1, 7), (2, 7 << 40)] {
+        let document = document(id, bits).with_arrival(7);
+        load.push(Document {
+            copies: copies.clone(),
+            ..document
+        })
+        .unwrap();
+    }
+    load.finish(|_| ControlFlow::Continue(())).unwrap();
+    // The later of the two has the copy in table `refused`.
+    let database = builder().open(&path).unwrap();
+    let _removed = database.remove(2).unwrap();
+    database.close().unwrap();
+    Database::vacuum(&path).unwrap();
+    let mut database = builder().open(&path).unwrap();
+    assert_sound(&mut database);
+    let again = document(3, 7).with_arrival(7);
+    assert_eq!(database.insert_unique(again, 0).unwrap(), Outcome::Seen);
 }

@@ -9,7 +9,7 @@ use crate::ids::DocId;
 use crate::ingest::{Outcome, PreparedChange};
 use crate::measure::containment::Verdict;
 use crate::record::Record;
-use crate::store::{Refused, TextEdit, ViewAccess, refused_of};
+use crate::store::{Refused, TextEdit, ViewAccess, id_after_moves, refused_of};
 
 impl<A: ViewAccess> Batch<A> {
     /// Returns `true` if a change was refused before as a copy, within the window, or of a document
@@ -114,24 +114,6 @@ impl<A: ViewAccess> Batch<A> {
             edit.copies = Some(edited);
         }
     }
-}
-
-/// The most changes of scope after which the refused keys of a document are known.
-const MAX_MOVES: usize = 64;
-
-/// The id of a document that may have had other ids, in other scopes. `next` returns the id after
-/// an id, if table `refused` has one.
-pub(crate) fn id_after_moves(
-    mut id: DocId,
-    mut next: impl FnMut(DocId) -> Result<Option<u64>>,
-) -> Result<DocId> {
-    for _ in 0..MAX_MOVES {
-        match next(id)? {
-            Some(next) => id = DocId(next),
-            None => break,
-        }
-    }
-    Ok(id)
 }
 
 /// The kind of a copy; `None` if the outcome refuses no copy.

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-pub(crate) use copies::{id_after_moves, kind_of};
+pub(crate) use copies::kind_of;
 
 use super::prefetch::PrefetchCache;
 use super::{Change, Outcome, PreparedChange};

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::check;
 use crate::advice::Advice;
+use crate::copies::refused_hash;
 use crate::error::{LockHolder, Result};
 use crate::ids::DocId;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
@@ -11,7 +12,10 @@ use crate::store::Store;
 use crate::store::bulk::new_file::{FinishedFile, NewFile};
 use crate::store::disk::path::{DbPath, RedbResult};
 use crate::store::limits::Limits;
-use crate::store::tables::schema::{ByEntry, TABLES, TableSpec};
+use crate::store::tables::copies::id_after_moves;
+use crate::store::tables::edit::Refused;
+use crate::store::tables::packed::entry::Entry;
+use crate::store::tables::schema::{ByEntry, REFUSED, TABLES, TableSpec};
 use crate::store::tables::{TableEntry, texts};
 use crate::store::view::access::SnapshotTables;
 
@@ -33,7 +37,8 @@ pub(crate) fn backup(store: &Store, path: &Path, progress: &ProgressHandler) -> 
     let file = NewFile::create(&target, store.header(), CACHE_BYTES, permissions)?;
     let view = store.read()?;
     let progress = &progress.for_operation(&STAGE_TIMES);
-    copy(&view.tables, &file, progress)?;
+    // An original that is not in the tables may be in the memtables.
+    copy(&view.tables, &file, |_| Ok(true), progress)?;
     copy_frames(store, &file)?;
     for edits in view.unflushed_edits() {
         let mut transaction = file.write()?;
@@ -81,7 +86,15 @@ pub(crate) fn vacuum(
     header.frozen |= freezes;
     let file = NewFile::create_replacement(&target, &header, cache_bytes, permissions, journal)?;
     let progress = &progress.for_operation(&STAGE_TIMES);
-    copy(&store.read()?.tables, &file, progress)?;
+    let view = store.read()?;
+    let tables = &view.tables;
+    // A refused key or id is known while the document that it repeats is stored.
+    let keeps_refused = |original| match view.has_window() {
+        true => Ok(true),
+        false => leads_to_stored(tables, DocId(original)),
+    };
+    copy(tables, &file, keeps_refused, progress)?;
+    drop(view);
     copy_frames(&store, &file)?;
     if let Some(permissions) = permissions {
         file.set_permissions(permissions)?;
@@ -111,19 +124,41 @@ fn check_copy(
     }
 }
 
-/// Copies every table, and verifies each chunk and each text.
-fn copy(tables: &SnapshotTables, file: &NewFile, progress: &ProgressHandler) -> Result<()> {
+/// Returns `true` if a document is stored under this id, or under an id that it got later in
+/// another scope.
+fn leads_to_stored(tables: &SnapshotTables, id: DocId) -> Result<bool> {
+    let last = id_after_moves(id, |id| {
+        match tables.keeps.scopes && tables.fingerprint(id)?.is_none() {
+            true => tables.refused(id.0),
+            false => Ok(None),
+        }
+    })?;
+    Ok(tables.fingerprint(last)?.is_some())
+}
+
+/// Copies every table, and verifies each chunk and each text. `keeps_refused` returns `false` for
+/// the value of an entry of table `refused` that is left out.
+fn copy(
+    tables: &SnapshotTables,
+    file: &NewFile,
+    keeps_refused: impl Fn(u64) -> Result<bool> + Sync,
+    progress: &ProgressHandler,
+) -> Result<()> {
     let steps = check::steps(tables)?;
     let path = file.db_path().path();
     let reporter = &mut ProgressReporter::new(progress, Stage::Copy, Some(steps), path);
     reporter.report()?;
     for spec in TABLES {
         match spec {
-            ByEntry::Pairs(spec) => copy_table(tables, spec, file, reporter)?,
-            ByEntry::Singles(spec) => copy_table(tables, spec, file, reporter)?,
+            ByEntry::Pairs(spec) => {
+                let is_refused = spec.id == REFUSED.id;
+                let keeps = |entry: u128| Ok(!is_refused || keeps_refused(entry.second())?);
+                copy_table(tables, spec, file, keeps, reporter)?;
+            }
+            ByEntry::Singles(spec) => copy_table(tables, spec, file, |_| Ok(true), reporter)?,
         }
     }
-    copy_texts(tables, file, reporter)?;
+    copy_texts(tables, file, keeps_refused, reporter)?;
     reporter.finish()?;
     let mut transaction = file.write()?;
     *transaction.counters_mut() = tables.counters();
@@ -145,42 +180,64 @@ fn copy_table<E: TableEntry>(
     tables: &SnapshotTables,
     spec: TableSpec<E>,
     file: &NewFile,
+    keeps: impl Fn(E) -> Result<bool>,
     progress: &mut ProgressReporter,
 ) -> Result<()> {
     if let Some(source) = tables.kept(spec) {
-        let entries = source.entries()?;
-        file.append(spec, entries.map(|entry| progress.step().and(entry)))?;
+        let entries = source.entries()?.filter_map(|entry| {
+            let kept = progress.step().and(entry).and_then(|entry| {
+                let is_kept = keeps(entry)?;
+                Ok(is_kept.then_some(entry))
+            });
+            kept.transpose()
+        });
+        file.append(spec, entries)?;
     }
     Ok(())
 }
 
+/// Copies table `texts`. A stored copy of a document stays known, also if table `refused` has it as
+/// a copy of a document that is not stored.
 fn copy_texts(
     tables: &SnapshotTables,
     file: &NewFile,
+    keeps_refused: impl Fn(u64) -> Result<bool>,
     progress: &mut ProgressReporter,
 ) -> Result<()> {
     let Some(source) = &tables.texts else {
         return Ok(());
+    };
+    let is_left_out = |hash| match tables.refused(hash)? {
+        Some(value) => Ok(!keeps_refused(value)?),
+        None => Ok(false),
     };
     let mut rows = texts::rows(source, &tables.db_path)?.peekable();
     // An empty table needs no commit: a new file has the table already.
     while rows.peek().is_some() {
         let mut transaction = file.write()?;
         let mut target = transaction.texts_mut()?;
-        let mut bytes_written = 0;
+        let (mut bytes_written, mut refused) = (0, Vec::new());
         while bytes_written <= TEXT_BYTES_PER_COMMIT
             && let Some(row) = rows.next()
         {
             let (id, sealed) = row?;
             // A row of keys is stored as a text.
-            texts::decode(DocId(id.value()), sealed.value(), &tables.db_path)?;
-            target
-                .insert(id.value(), sealed.value())
-                .writing(file.db_path())?;
+            let id = id.value();
+            let record = texts::decode(DocId(id), sealed.value(), &tables.db_path)?;
+            for sighting in record.copies().iter().flat_map(|copies| &copies.newest) {
+                let hash = refused_hash(&sighting.document);
+                if is_left_out(hash)? {
+                    refused.push(Refused { hash, value: id });
+                }
+            }
+            target.insert(id, sealed.value()).writing(file.db_path())?;
             bytes_written += sealed.value().len();
             progress.step()?;
         }
         drop(target);
+        if !refused.is_empty() {
+            transaction.add_refused(&refused)?;
+        }
         transaction.commit()?;
     }
     Ok(())

@@ -70,6 +70,24 @@ pub(crate) fn refused_of(copies: &Copies, id: DocId, has_window: bool) -> Vec<Re
     refused.collect()
 }
 
+/// The most changes of scope after which the refused keys of a document are known.
+const MAX_MOVES: usize = 64;
+
+/// The id of a document that may have had other ids, in other scopes. `next` returns the id after
+/// an id, if table `refused` has one.
+pub(crate) fn id_after_moves(
+    mut id: DocId,
+    mut next: impl FnMut(DocId) -> Result<Option<u64>>,
+) -> Result<DocId> {
+    for _ in 0..MAX_MOVES {
+        match next(id)? {
+            Some(next) => id = DocId(next),
+            None => break,
+        }
+    }
+    Ok(id)
+}
+
 /// The changes of both tables, each ascending.
 #[derive(Default)]
 pub(crate) struct CopiesChanges {
