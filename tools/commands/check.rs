@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use simdb::{Builder, Error};
+use simdb::{Builder, Database, Error};
 
 use super::DatabaseOptions;
 use crate::console::paths::refuse_special;
@@ -63,13 +63,15 @@ impl Check {
     /// The damage of the database, and the number of documents in it.
     fn check(&self, builder: Builder) -> simdb::Result<(Vec<String>, u64)> {
         let path = &self.database.path;
-        let database = match builder.clone().open(path) {
-            // A damaged file, or a file without write permission, may still open for reading.
+        let check = |database: Database| Ok((database.check()?, database.len()?));
+        match builder.clone().open(path).and_then(check) {
+            // A damaged file, a file without write permission, and after a crash a file on a full
+            // disk, may still be read.
             Err(refused @ (Error::Corrupt { .. } | Error::Io { .. } | Error::Storage { .. })) => {
-                builder.open_read_only(path).map_err(|_| refused)?
+                let read = builder.open_read_only(path).and_then(check);
+                read.map_err(|_| refused)
             }
-            opened => opened?,
-        };
-        Ok((database.check()?, database.len()?))
+            checked => checked,
+        }
     }
 }

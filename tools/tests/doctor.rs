@@ -466,3 +466,25 @@ fn unflushed_journal_is_reported_until_check() {
     assert!(!shown.contains("not in the tables"), "{shown}");
     assert_eq!(folder.cli(&["doctor", "a.simdb"]).stderr, "");
 }
+
+/// A limit on file sizes stands in for a full disk.
+#[cfg(unix)]
+#[test]
+fn check_after_a_crash_takes_no_disk_space() {
+    let folder = Folder::new();
+    let document = |id: u64| Document::new(DocId(id), Fingerprint::from_bits(fingerprint_at(id)));
+    let database = Database::create(folder.file("open.simdb")).unwrap();
+    database
+        .apply((0..100).map(|id| Change::Insert(document(id))))
+        .unwrap();
+    crashed(&folder, "open.simdb", "a.simdb");
+    drop(database);
+    let ran = std::process::Command::new("sh")
+        .current_dir(folder.path())
+        .args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\""])
+        .args([env!("CARGO_BIN_EXE_simdb-cli"), "check", "a.simdb"])
+        .output()
+        .expect("the check runs");
+    let ran = Ran::from(ran).ends(0);
+    assert!(ran.stdout.contains("sound  100 documents"), "{ran:?}");
+}
