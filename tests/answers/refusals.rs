@@ -8,7 +8,9 @@ use redb::{ReadableTable, TableDefinition};
 use simdb::{Change, Database, DocId, Document, Error, Ticket, Timestamp};
 use test_support::disk::{Fault, Plan, SimDisk};
 use test_support::engine::with_engine;
-use test_support::{INSERTED, SplitMix, builder, document, documents, folder, names_in, window};
+use test_support::{
+    INSERTED, SplitMix, builder, copy_open, document, documents, folder, journal, names_in, window,
+};
 
 /// Stored documents have the even ids below twice this number.
 const STORED: u64 = 5_000;
@@ -226,6 +228,39 @@ fn change_of_a_deleted_moved_or_replaced_file_is_refused() {
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn commit_after_the_loss_of_the_journal_is_durable() {
+    for change in ["delete", "move", "replace"] {
+        let (folder, crashed) = (folder(), folder());
+        let path = folder.path().join("docs.simdb");
+        let database = builder().create(&path).unwrap();
+        database.apply([insert(1)]).unwrap();
+        let (lost, moved) = (journal(&path, 1), folder.path().join("moved"));
+        match change {
+            "delete" => std::fs::remove_file(&lost).unwrap(),
+            "move" => std::fs::rename(&lost, &moved).unwrap(),
+            _ => {
+                std::fs::write(&moved, vec![0; 10_000]).unwrap();
+                std::fs::rename(&moved, &lost).unwrap();
+            }
+        }
+        let assert_durable = |documents: u64| {
+            let copy = crashed.path().join(format!("{documents}.simdb"));
+            copy_open(&path, &copy);
+            let stored = builder().open(&copy).unwrap().len().unwrap();
+            assert_eq!(stored, documents, "{change}");
+        };
+        // A commit without changes looks too.
+        database.apply([]).unwrap();
+        assert_durable(1);
+        database.apply([insert(2)]).unwrap();
+        assert_durable(2);
+        database.close().unwrap();
+        assert!(!lost.exists(), "{change}");
     }
 }
 

@@ -189,6 +189,7 @@ impl Store {
         edits.retain(DocumentEdit::changes_something);
         self.refuse_if_poisoned()?;
         self.refuse_if_gone()?;
+        self.replace_lost_journal(write_guard)?;
         if edits.is_empty() {
             return Ok(());
         }
@@ -234,6 +235,22 @@ impl Store {
         if is_gone {
             let path = self.tables.db_path.path().to_path_buf();
             return Err(Error::FileGone { path });
+        }
+        Ok(())
+    }
+
+    /// Flushes the memtables if the path of the active journal no longer names the open file. A
+    /// record in a file without a name succeeds, and is lost with the process. The tables then hold
+    /// every commit, and the next one begins a journal.
+    fn replace_lost_journal(&self, write_guard: &mut WriteGuard) -> Result<()> {
+        let is_lost = |active: &ActiveLog| active.journal.is_lost(&self.file);
+        if write_guard.as_ref().is_some_and(is_lost) {
+            log::warn!(
+                "the journal of {} was deleted, moved or replaced: its changes are merged into the \
+                 database file",
+                self.tables.db_path.path().display()
+            );
+            self.flush_all(write_guard)?;
         }
         Ok(())
     }

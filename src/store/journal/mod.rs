@@ -207,6 +207,17 @@ impl Journal {
         Ok(found.map(|read| read.log_end.is_sealed))
     }
 
+    /// Returns `true` if the path of the journal no longer names the open file.
+    pub(crate) fn is_lost(&self, database: &Path) -> bool {
+        let path = Self::path(database, self.identity.generation);
+        match (self.db_path.disk().info(&path), self.file.info()) {
+            (Ok(named), Ok(open)) => named.identity != open.identity,
+            // Other failures, for example of a permission, say nothing about the file.
+            (Err(error), _) => error.kind() == ErrorKind::NotFound,
+            (Ok(_), Err(_)) => false,
+        }
+    }
+
     /// Returns `true` after [`seal`](Self::seal), also by an earlier process.
     pub(crate) fn is_sealed(&self) -> bool {
         self.is_sealed
