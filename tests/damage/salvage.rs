@@ -688,6 +688,30 @@ fn scan_of_pages_counts_lost_records() {
 }
 
 #[test]
+fn latest_arrival_of_removed_document_is_saved() {
+    let (folder, path, saved) = database_and_target();
+    let day = Duration::from_secs(24 * 60 * 60);
+    let database = builder().retention(window(day)).create(&path).unwrap();
+    let arrive = |id: u64, time: u64| {
+        let document = Document::new(id, Fingerprint::from_bits(id)).with_arrival(time);
+        assert!(database.insert(document).unwrap().is_inserted());
+    };
+    let now = 1_700_000_000_000;
+    arrive(1, now);
+    arrive(2, now + 5_000);
+    let _removed = database.remove(2).unwrap();
+    // In the journal, and in the tables.
+    let copy = folder.path().join("copy.simdb");
+    copy_open(&path, &copy);
+    database.close().unwrap();
+    for path in [&copy, &path] {
+        salvage(path, &saved).unwrap();
+        let snapshot = builder().open(&saved).unwrap().snapshot().unwrap();
+        assert_eq!(snapshot.now(), Some(Timestamp(now + 5_000)));
+    }
+}
+
+#[test]
 fn impossible_salvage_is_refused_before_reading() {
     let (folder, path, saved) = database_and_target();
     // Not a database.

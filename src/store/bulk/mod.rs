@@ -323,6 +323,13 @@ impl Load {
         Self { now, ..self }
     }
 
+    /// Sets the latest arrival of all documents ever stored, unless a pushed document arrives
+    /// later.
+    pub(crate) fn advance_latest_arrival(&mut self, latest: Timestamp) {
+        let stored = &mut self.new_documents.latest_arrival;
+        *stored = latest.0.max(*stored);
+    }
+
     /// The scope of a new document; the empty scope in a database without scopes.
     pub(crate) fn scope_of(&self, document: &Document) -> Result<ScopeNumber> {
         let Some(scope) = document.scope.as_ref().filter(|_| self.header.scopes) else {

@@ -106,7 +106,9 @@ impl DamagedFile {
         let mut later_refused = std::mem::take(&mut overlay.refused);
         let mut reporter = ProgressReporter::new(progress, Stage::Salvage, None, target.path());
         let tables;
-        let mut latest_arrival = counters.and_then(|counters| counters.counts().latest_arrival);
+        let counted_arrival = counters.and_then(|counters| counters.counts().latest_arrival);
+        let counted_arrival = counted_arrival.max(overlay.latest_arrival);
+        let mut latest_arrival = counted_arrival;
         let is_scan = matches!(content, SourceContent::Pages(_));
         let mut documents = match content {
             SourceContent::Tables(file) => {
@@ -132,9 +134,12 @@ impl DamagedFile {
         let lacks_clock = header
             .retention
             .is_some_and(|retention| !retention.by_clock);
-        let latest_arrival = latest_arrival.max(overlay.latest_arrival());
         if let Some(latest) = latest_arrival.filter(|_| lacks_clock) {
             load = load.arriving_at(latest);
+        }
+        // The document that arrived last may have been removed. Others expire from its arrival.
+        if let Some(latest) = counted_arrival.filter(|_| keeps.arrivals) {
+            load.advance_latest_arrival(latest);
         }
 
         // Documents of the journals are pushed last, when their texts in the tables are known.

@@ -21,15 +21,7 @@ pub(super) struct WalOverlay {
     pub(super) documents: BTreeMap<u64, JournaledDocument>,
     /// The refused documents, the last refusal last.
     pub(super) refused: Vec<Refused>,
-}
-
-impl WalOverlay {
-    pub(super) fn latest_arrival(&self) -> Option<Timestamp> {
-        let arrivals = self.documents.values();
-        arrivals
-            .filter_map(|document| document.state?.arrival)
-            .max()
-    }
+    pub(super) latest_arrival: Option<Timestamp>,
 }
 
 /// The edits of one document, added up.
@@ -88,7 +80,8 @@ impl DamagedFile {
                 database,
                 generation,
             };
-            let read = Journal::read(&file, wanted, &self.db_path, &mut |edits, _| {
+            let read = Journal::read(&file, wanted, &self.db_path, &mut |edits, totals| {
+                overlay.latest_arrival = overlay.latest_arrival.max(totals.latest_arrival);
                 for edit in edits {
                     if let Some(name) = edit.text.record().and_then(Record::scope) {
                         // A name of a damaged table that is not right stays: the scope has a name.
