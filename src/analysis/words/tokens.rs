@@ -163,6 +163,11 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usiz
             last.is_label |= lexeme.is_label;
         }
     }
+    for at in 1..cutter.tokens.len() {
+        if cutter.tokens[at - 1].0.text == "the" && COUNTED.contains(&&*cutter.tokens[at].0.key) {
+            cutter.tokens[at - 1].0.key = "the".into();
+        }
+    }
     let mut capitals = 0;
     let is_english = 2 * cutter.english > cutter.words;
     // Latin words in a text of CJK characters are names.
@@ -216,6 +221,17 @@ const MIN_WORDS: usize = 5;
 /// Verbs that are also the past form of another verb.
 const HOMOGRAPHS: [&str; 8] = [
     "found", "saw", "wound", "bound", "ground", "fell", "lay", "felt",
+];
+
+/// Words that begin a clause behind "that".
+const BEGIN_CLAUSES: [&str; 23] = [
+    "a", "an", "the", "this", "these", "those", "there", "it", "he", "she", "they", "we", "you",
+    "i", "his", "her", "its", "their", "our", "your", "my", "if", "when",
+];
+
+/// Keys of words of which "a" is another quantity than "the".
+const COUNTED: [&str; 10] = [
+    "number", "majority", "minority", "first", "second", "third", "fourth", "most", "few", "little",
 ];
 
 /// The things that Roman numerals count at the start of a sentence.
@@ -445,6 +461,16 @@ impl Cutter {
         // Other scripts have no accents, except of these letters.
         let has_accent = |c: char| is_accent(c) || !c.is_ascii() && c < '\u{370}';
         self.has_accents |= !word.is_ascii() && word.contains(has_accent);
+        // "that" is the subject of a verb, or belongs to a noun: the drug that cures, that drug.
+        if let Some((last, _)) = self
+            .tokens
+            .last_mut()
+            .filter(|(last, _)| last.text == "that")
+            && !piece.starts_with(char::is_uppercase)
+            && !BEGIN_CLAUSES.contains(&&**word)
+        {
+            last.class = Class::Word;
+        }
         // "few" and "a few" are two quantities.
         if matches!(&**word, "few" | "little" | "bit")
             && let Some((last, _)) = self.tokens.last_mut().filter(|(last, _)| last.text == "a")
@@ -569,6 +595,13 @@ impl Cutter {
             };
             self.push_part(range, class, token, std::mem::take(&mut before));
             at += length;
+            // 两月 are two months, 二月 is the second one.
+            if let Some((last, _)) = self.tokens.last_mut()
+                && last.text == "两"
+                && run[at..].starts_with(['月', '楼', '号', '层', '班', '章'])
+            {
+                last.key = last.text.clone();
+            }
             index += count;
         }
     }

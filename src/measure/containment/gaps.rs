@@ -414,7 +414,9 @@ impl Sides<'_> {
             return true;
         }
         // A possessor is another person: a doctor, a doctor's son.
-        let begins_phrase = |token: &Token| token.is_light() && token.text != "s";
+        let begins_phrase = |token: &Token| {
+            token.is_light() && token.text != "s" || matches!(&*token.text, "that" | "which")
+        };
         let is_phrase = is_sentence || tokens.first().is_some_and(begins_phrase);
         halves > 0 && halves.div_ceil(2) <= MAX_QUALIFIER_WORDS && !is_phrase
     }
