@@ -16,7 +16,10 @@ fn is_vowel(c: char) -> bool {
 
 /// Returns `true` for a point of Hebrew, which most texts leave out.
 fn is_point(c: char) -> bool {
-    matches!(c, '\u{5b0}'..='\u{5bd}' | '\u{5bf}' | '\u{5c1}' | '\u{5c2}' | '\u{5c7}')
+    matches!(
+        c,
+        '\u{5b0}'..='\u{5bd}' | '\u{5bf}' | '\u{5c1}' | '\u{5c2}' | '\u{5c7}'
+    )
 }
 
 /// Returns `true` for a letter with an accent that a text writes in all words or in none.

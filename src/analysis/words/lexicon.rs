@@ -6,7 +6,6 @@ use std::sync::OnceLock;
 use foldhash::fast::FixedState;
 
 use super::english::English;
-use super::tokens::Token;
 use crate::text::table_lines;
 
 const WORDS: &str = include_str!("words.txt");
@@ -40,7 +39,7 @@ pub(crate) struct LexiconEntry {
     /// The word that represents all equal words.
     pub canonical: Option<&'static str>,
     /// `true` for a word that has its equal words in the texts of all languages.
-    is_everywhere: bool,
+    pub is_everywhere: bool,
     /// `true` for a word of English grammar, `false` for grammar of another language.
     pub tells_english: Option<bool>,
 }
@@ -135,17 +134,6 @@ impl Lexicon {
     pub fn class(&self, word: &str) -> Class {
         let entry = self.entry(word);
         entry.and_then(|entry| entry.class).unwrap_or(Class::Word)
-    }
-
-    /// Makes a word of a text in another language a word without form and grammar.
-    pub fn without_grammar(&self, token: &mut Token) {
-        let entry = self.entry(&token.text);
-        if !entry.is_some_and(|entry| entry.is_everywhere) {
-            token.key = token.text.clone();
-        }
-        if token.class == Class::Light {
-            token.class = Class::Word;
-        }
     }
 
     /// Returns `true` for a word that negates a sentence.

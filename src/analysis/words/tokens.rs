@@ -35,6 +35,9 @@ pub(crate) struct Token {
     pub is_label: bool,
     /// `true` in a text of mostly English words.
     pub is_english: bool,
+    /// `true` for a word without forms and equal words, such as a Latin word in a text of another
+    /// language than English.
+    pub is_exact: bool,
     /// `true` in a text that writes accents.
     pub has_accents: bool,
     /// `true` if the token begins with a capital letter.
@@ -98,6 +101,9 @@ impl Token {
     /// Returns `true` if two tokens with one key are equal. The forms of a name are other names:
     /// Robert, Roberts.
     pub fn is_equal_form(&self, other: &Token) -> bool {
+        if self.text != other.text && (self.is_exact || other.is_exact) {
+            return false;
+        }
         // A text of capital letters writes names and words alike.
         let is_word = |token: &Token| !token.is_name && !token.is_capital;
         if (is_word(self) && other.is_name || is_word(other) && self.is_name)
@@ -165,7 +171,7 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usiz
     }
     for at in 1..cutter.tokens.len() {
         if cutter.tokens[at - 1].0.text == "the" && COUNTED.contains(&&*cutter.tokens[at].0.key) {
-            cutter.tokens[at - 1].0.key = "the".into();
+            cutter.tokens[at - 1].0.is_exact = true;
         }
     }
     let mut capitals = 0;
@@ -184,11 +190,14 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usiz
             token.text = piece.into();
             token.key = piece.into();
         }
-        let is_chinese = |token: &Token| !token.is_cjk() || !*has_kana;
-        if is_foreign && token.text.bytes().all(|byte| byte.is_ascii_lowercase())
-            || token.class == Class::Light && !is_chinese(token)
+        if is_foreign && token.text.bytes().all(|byte| byte.is_ascii_lowercase()) {
+            let entry = cutter.lexicon.entry(&token.text);
+            token.is_exact |= !entry.is_some_and(|entry| entry.is_everywhere);
+        }
+        if token.class == Class::Light
+            && (is_foreign && token.is_exact || token.is_cjk() && *has_kana)
         {
-            cutter.lexicon.without_grammar(token);
+            token.class = Class::Word;
         }
         token.is_english = is_english;
         // Greek words in capital letters have no accents.
@@ -600,7 +609,7 @@ impl Cutter {
                 && last.text == "两"
                 && run[at..].starts_with(['月', '楼', '号', '层', '班', '章'])
             {
-                last.key = last.text.clone();
+                last.is_exact = true;
             }
             index += count;
         }

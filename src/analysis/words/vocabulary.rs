@@ -178,6 +178,7 @@ fn token_hash(token: &Token) -> u64 {
         token.is_cut,
         token.is_label,
         token.is_english,
+        token.is_exact,
         token.has_accents,
         token.is_capital,
         token.is_proper,
