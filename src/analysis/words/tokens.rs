@@ -425,7 +425,7 @@ impl Cutter {
         if self.extends_number(lexeme, text) {
             return;
         }
-        if is_unit_by_case(piece) && self.is_after_number() {
+        if self.has_small_letters && self.is_after_number() && is_unit_by_case(piece) {
             let unit = SmolStr::from(piece);
             let range = lexeme.range.clone();
             return self.push_token(range, Class::Word, unit.clone(), unit, lexeme.before);
