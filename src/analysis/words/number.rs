@@ -163,7 +163,7 @@ fn fraction(c: char) -> Option<&'static str> {
     Some(value)
 }
 
-fn superscript(c: char) -> Option<char> {
+pub(crate) fn superscript(c: char) -> Option<char> {
     let digit = match c {
         '⁰' => '0',
         '¹' => '1',

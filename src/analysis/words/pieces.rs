@@ -2,7 +2,11 @@
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
+use super::number;
 use crate::text::{is_cjk, is_letter_or_digit, is_mark};
+
+/// Superscript digits behind a word of fewer letters are an exponent: km².
+const MIN_NOTED_LETTERS: usize = 4;
 
 /// Letters, digits, marks, and the format characters that normalisation removes.
 pub(super) fn is_part(c: char) -> bool {
@@ -26,6 +30,7 @@ pub(super) fn end_of_word(text: &str) -> usize {
         let after = next.next().unwrap_or(' ');
         let goes_on = match connector {
             Some('_' | '@' | '\\') => is_own(after),
+            Some('.') if number::superscript(after).is_some() => false,
             Some('.') => is_own(after) && is_within(&text[..end], &rest[1..]),
             Some(':') if after == ':' => {
                 rest[2..].starts_with(is_own) && {
@@ -42,6 +47,13 @@ pub(super) fn end_of_word(text: &str) -> usize {
             break;
         }
         end += 1;
+    }
+    let word = text[..end].trim_end_matches(|c| number::superscript(c).is_some());
+    if word.len() < end
+        && word.chars().count() >= MIN_NOTED_LETTERS
+        && word.chars().all(char::is_alphabetic)
+    {
+        return word.len();
     }
     let rest = &text[end..];
     // The last point of `U.S.`.

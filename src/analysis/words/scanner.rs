@@ -6,7 +6,7 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
-use smol_str::{SmolStr, StrExt};
+use smol_str::{SmolStr, StrExt, ToSmolStr};
 
 use super::code::{Code, CodeLine};
 use super::markup::{Tag, paired_elements};
@@ -203,11 +203,27 @@ impl Scanner<'_> {
             self.cjk();
         } else if let Some(end) = number::end(self.text, self.at) {
             self.number(end);
+        } else if number::superscript(c).is_some() && self.is_behind_text() {
+            // The mark of a note, before the next sentence.
+            let before = self.before;
+            let rest = self
+                .rest()
+                .trim_start_matches(|c| number::superscript(c).is_some());
+            let end = self.text.len() - rest.len();
+            let mark = self.text[self.at..end].to_smolstr();
+            self.push(end, mark, Kind::Markup);
+            self.before = before;
         } else if is_part(c) {
             self.word();
         } else {
             self.mark(c);
         }
+    }
+
+    /// Returns `true` directly behind a word or a mark of punctuation.
+    fn is_behind_text(&self) -> bool {
+        let is_text = |c: char| c.is_alphabetic() || ".,;:!?\"”)。，".contains(c);
+        self.text[..self.at].ends_with(is_text)
     }
 
     pub(super) fn push(&mut self, end: usize, text: impl Into<SmolStr>, kind: Kind) {
