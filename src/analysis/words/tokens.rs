@@ -425,6 +425,14 @@ impl Cutter {
         if self.extends_number(lexeme, text) {
             return;
         }
+        // 10 x 20
+        let is_before_number = || {
+            let after = text[lexeme.range.end..].trim_start_matches(' ');
+            after.starts_with(|c: char| c.is_ascii_digit())
+        };
+        if piece == "x" && !is_followed && self.is_after_number() && is_before_number() {
+            return self.push(lexeme, Class::Symbol, "×");
+        }
         if self.has_small_letters && self.is_after_number() && is_unit_by_case(piece) {
             let unit = SmolStr::from(piece);
             let range = lexeme.range.clone();

@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use smol_str::SmolStr;
+
 use super::lexicon::Class;
 use super::scanner::Break;
 use super::tokens::Token;
@@ -18,6 +20,14 @@ pub(super) fn unify(tokens: &mut [PlacedToken]) {
         if token.before != Break::None {
             continue;
         }
+        // 03月04日
+        let is_part = matches!(&*token.text, "月" | "日" | "号" | "时" | "分");
+        let digit = last.text.strip_prefix('0').filter(|rest| rest.len() == 1);
+        if let Some(digit) = digit.filter(|_| is_part && last.class == Class::Number) {
+            let digit = SmolStr::from(digit);
+            (tokens[at - 1].0.key, tokens[at - 1].0.text) = (digit.clone(), digit);
+        }
+        let [last, token] = [&tokens[at - 1].0, &tokens[at].0];
         let is_unit = is_currency(last) || last.text == "百分之";
         if is_unit && token.class == Class::Number {
             set_sign(&mut tokens[at - 1].0);
