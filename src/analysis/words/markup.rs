@@ -8,9 +8,9 @@ const MAX_TAG_BYTES: usize = 512;
 
 /// Elements around words.
 #[rustfmt::skip]
-const INLINE: [&str; 21] = [
-    "a", "abbr", "b", "big", "code", "em", "font", "i", "img", "kbd", "mark", "meta", "nobr", "small", "span",
-    "strong", "tt", "u", "var", "wbr", "link",
+const INLINE: [&str; 24] = [
+    "a", "abbr", "b", "big", "cite", "code", "em", "font", "i", "img", "kbd", "mark", "meta", "nobr", "small", "span",
+    "strong", "sub", "sup", "tt", "u", "var", "wbr", "link",
 ];
 
 /// Elements around lines.
@@ -48,7 +48,8 @@ impl Tag {
         let start = text.len() - inner.len() + end;
         let len = text[..limit].find('>')? + 1;
         let attributes = text.get(start..len - 1)?.trim_end_matches('/').trim();
-        let has_words = |name: &&str| attributes.contains(name);
+        let has_words =
+            |name: &&str| attributes.contains(name) && !attributes.contains(&format!("{name}\"\""));
         // The first attribute has a value: a <b and c = d> e has none.
         let is_tag = match attributes.split_whitespace().next() {
             None => is_block || is_paired(&name),
