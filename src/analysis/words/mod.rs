@@ -6,7 +6,7 @@
 //! | `scanner` | cuts a text into words, numbers and symbols: `number`, `pieces`, `marks`, `symbols`, `markup` |
 //! | `code` | recognises lines of code, in which every mark counts |
 //! | `stamps` | finds passages without information: stamps, credits, marks of truncation |
-//! | `tokens` | gives each piece its class and its key: `contractions`, `names`, `english`, `folding` |
+//! | `tokens` | gives each piece its class and its key: `contractions`, `names`, `english`, `folding`, `units` |
 //! | `values` | gives the forms of a price, a date, a time and an ordinal the same tokens |
 //! | `headings` | finds lines before lines of another form |
 //! | `repeats` | marks what adds nothing: a repeated headline, numbers and signs of items |
@@ -34,6 +34,7 @@ pub(crate) mod spellings;
 pub(crate) mod stamps;
 mod symbols;
 pub(crate) mod tokens;
+mod units;
 mod values;
 pub(crate) mod vocabulary;
 pub(crate) mod weights;

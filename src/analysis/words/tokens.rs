@@ -11,6 +11,7 @@ use super::lexicon::{Class, Lexicon};
 use super::number;
 use super::scanner::{Break, End, Kind, Lexeme, has_small_letters};
 use super::stamps::Stamp;
+use super::units::is_unit_by_case;
 use crate::text::{is_cjk, is_mark};
 
 /// A word, a number, a symbol, or a CJK character or listed word of CJK characters.
@@ -215,9 +216,6 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usiz
     cutter.tokens
 }
 
-/// A unit has at most four letters: Mbps.
-const MAX_UNIT_LETTERS: usize = 4;
-
 /// A longer run of Chinese numerals is no number.
 const MAX_NUMERALS: usize = 32;
 
@@ -281,55 +279,6 @@ fn capitals_of_identifier(word: &str) -> u32 {
     letters.fold(0, |bits, c| {
         bits.rotate_left(1) ^ u32::from(c.is_uppercase())
     })
-}
-
-/// A prefix and a unit, as the capital letters of a piece of letters decide: mW and MW, Mb and MB,
-/// nm, nM and Nm.
-fn unit_of(piece: &str) -> Option<(char, &str)> {
-    if matches!(
-        piece,
-        "t" | "T" | "h" | "H" | "s" | "S" | "m" | "M" | "cal" | "Cal" | "Nm" | "dB"
-    ) {
-        return Some((' ', piece));
-    }
-    let prefix = piece.chars().next()?;
-    let unit = &piece[prefix.len_utf8()..];
-    let is_small = matches!(prefix, 'n' | 'µ' | 'μ' | 'm');
-    let is_unit = match unit {
-        "M" => is_small,
-        "b" | "bit" => matches!(prefix, 'K' | 'M' | 'G' | 'T'),
-        "B" | "bps" | "Bps" => matches!(prefix, 'k' | 'K' | 'M' | 'G' | 'T'),
-        "g" | "m" | "s" | "S" | "A" | "l" | "L" | "V" | "W" | "J" | "N" | "F" | "T" | "H"
-        | "Hz" | "Pa" | "Ω" | "Sv" | "eV" | "Wh" => {
-            is_small || matches!(prefix, 'k' | 'K' | 'M' | 'G') && unit != "g"
-        }
-        _ => false,
-    };
-    let prefix = if prefix == 'K' { 'k' } else { prefix };
-    is_unit.then_some((prefix, if unit == "L" { "l" } else { unit }))
-}
-
-/// Returns `true` for a unit that is not the one that its letters usually are: mW, Mb, Ms.
-fn is_unit_by_case(piece: &str) -> bool {
-    let Some(unit) = unit_of(piece).filter(|_| piece.chars().count() <= MAX_UNIT_LETTERS) else {
-        return false;
-    };
-    let (small, capital) = (piece.to_lowercase(), piece.to_uppercase());
-    let letters = small.chars().count();
-    // The first letter has the highest bit: a large prefix comes first.
-    let mut spellings = (1 << (letters - 1)..1_usize << letters).map(|capitals| {
-        let letters = small.chars().zip((0..letters).rev());
-        let letter = |(c, bit): (char, usize)| match capitals >> bit & 1 {
-            1 => c.to_ascii_uppercase(),
-            _ => c,
-        };
-        letters.map(letter).collect::<String>()
-    });
-    let usual = unit_of(&small).or_else(|| unit_of(&capital));
-    match usual {
-        Some(usual) => usual != unit,
-        None => spellings.find_map(|one| Some(unit_of(&one)? != unit)) == Some(true),
-    }
 }
 
 /// Returns `true` for a magnitude that is written apart from its number: 1500 亿.
@@ -469,12 +418,7 @@ impl Cutter {
         let base = is_english.then(|| english.base(word)).flatten();
         let is_known = base.is_some() || is_english && english.has_behind_prefix(word);
         let tells = listed.and_then(|entry| entry.tells_english);
-        // A word with a capital letter within is a name, in any language.
-        let is_name =
-            self.has_small_letters && !is_known && piece.chars().skip(1).any(char::is_uppercase);
-        self.words += usize::from(word.len() > 2 && !is_name || tells == Some(false));
-        self.english += usize::from(is_known && tells != Some(false));
-        self.english += usize::from(tells == Some(true));
+        self.count_language(word, piece, is_known, tells);
         // Other scripts have no accents, except of these letters.
         let has_accent = |c: char| is_accent(c) || !c.is_ascii() && c < '\u{370}';
         self.has_accents |= !word.is_ascii() && word.contains(has_accent);
@@ -519,6 +463,16 @@ impl Cutter {
         if let Some((token, _)) = self.tokens.last_mut() {
             token.is_name = is_capital || is_short;
         }
+    }
+
+    /// Counts a word of letters, which is an English word or not, and may tell a language.
+    fn count_language(&mut self, word: &str, piece: &str, is_known: bool, tells: Option<bool>) {
+        // A word with a capital letter within is a name, in any language.
+        let is_name =
+            self.has_small_letters && !is_known && piece.chars().skip(1).any(char::is_uppercase);
+        self.words += usize::from(word.len() > 2 && !is_name || tells == Some(false));
+        self.english += usize::from(is_known && tells != Some(false));
+        self.english += usize::from(tells == Some(true));
     }
 
     /// Returns `true` for a Roman numeral behind a name, or behind a thing that is counted.
