@@ -151,7 +151,9 @@ impl Scanner<'_> {
         let (length, end) = marks.find(|(_, c)| is_end(*c) || !is_own(*c))?;
         let is_dots = |marks: &str| marks.len() > 1 && marks.chars().all(|c| ".…".contains(c));
         // The comma of `"a","b"`.
-        let is_apart = |c: Option<char>| c.is_none_or(|c| !is_letter_or_digit(c) || is_cjk(c));
+        let has_sides = !"\"'".contains(open);
+        let is_free = |c: char| !is_letter_or_digit(c) || has_sides && is_cjk(c);
+        let is_apart = |c: Option<char>| c.is_none_or(is_free);
         let after = self.text[self.at + length + end.len_utf8()..]
             .chars()
             .next();
@@ -214,9 +216,10 @@ impl Scanner<'_> {
         let is_open = before[from..].rfind(quotes).is_some_and(|at| {
             let mut quoted = before[from + at..].chars();
             let is_word = |c: char| is_letter_or_digit(c) && !is_cjk(c);
-            quoted.next().is_some_and(|c| "‘“".contains(c))
-                || !before[..from + at].ends_with(is_word)
-                    && !quoted.next().is_some_and(char::is_whitespace)
+            let begins = |next: char| {
+                is_cjk(next) || !next.is_whitespace() && !before[..from + at].ends_with(is_word)
+            };
+            quoted.next().is_some_and(|c| "‘“".contains(c)) || quoted.next().is_none_or(begins)
         });
         (!is_open).then_some(sign)
     }
