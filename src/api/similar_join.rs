@@ -73,8 +73,8 @@ impl Snapshot {
         refuse_break(flow, self.view().path())
     }
 
-    /// Finds the texts that other texts cover, and the text that covers them: the *keeper* of a star.
-    /// Each document is in at most one star.
+    /// Finds the texts that other texts cover, and the text that covers them: the *keeper* of a
+    /// star. Each document is in at most one star.
     ///
     /// Texts are decided from the longest to the shortest. A text that a kept text covers joins its
     /// star; another text is kept. So the keeper covers each member directly, and no kept text is
@@ -135,8 +135,8 @@ impl Snapshot {
     }
 
     /// Finds stars like [`similar_clusters`](Self::similar_clusters), and keeps the document with
-    /// the highest `score` that covers all others. `score` is called once for each document of a star. NaN
-    /// is the lowest score.
+    /// the highest `score` that covers all others. `score` is called once for each document of a
+    /// star. NaN is the lowest score.
     ///
     /// # Errors
     /// As [`similar_clusters`](Self::similar_clusters).

@@ -36,8 +36,9 @@ use crate::options::SubsetOptions;
 /// members. For a cluster with more than 2,048 different fingerprints, diameter is a lower and
 /// most_diameter an upper bound; otherwise both are equal.
 ///
-/// With --similar, a member also has "verdict" and "missing": the verdict about its text, A, and the
-/// text of the keeper, B, and the words that the keeper does not have, with their weights in nats.
+/// With --similar, a member also has "verdict" and "missing": the verdict about its text, A, and
+/// the text of the keeper, B, and the words that the keeper does not have, with their weights in
+/// nats.
 ///
 /// csv: the columns cluster, doc_id, keeper and distance, a line for each member.
 ///

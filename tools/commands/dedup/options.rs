@@ -210,8 +210,9 @@ pub struct Dedup {
 
     /// Also leave out near-duplicates of the documents in this database
     ///
-    /// In a database without --similar, only texts with near fingerprints are found. With --radius, a
-    /// text with too little content stays. --contained-up-to compares the inputs with each other only.
+    /// In a database without --similar, only texts with near fingerprints are found. With --radius,
+    /// a text with too little content stays. --contained-up-to compares the inputs with each other
+    /// only.
     #[arg(long, value_name = "DATABASE", help_heading = "Duplicates")]
     pub(super) against: Option<PathBuf>,
 
