@@ -365,7 +365,7 @@ fn first_document_that_says_all_is_kept() {
         ),
         (
             5,
-            "The bakery beside the station opens at six and sells rye bread and excellent coffee.",
+            "The bakery beside the station opens at six and sells rye bread. Its coffee is good.",
         ),
         (
             6,

@@ -6,7 +6,7 @@ use smol_str::ToSmolStr;
 use super::english::English;
 use super::pieces::len_of_reference;
 use super::scanner::{Break, End, Kind, Scanner};
-use crate::text::is_letter_or_digit;
+use crate::text::{is_cjk, is_letter_or_digit};
 use crate::time_reader::month_named;
 
 /// Titles before a name, in their short forms.
@@ -72,6 +72,7 @@ impl Scanner<'_> {
             '.' if self.is_behind_label() => Break::Clause,
             '.' if self.is_behind_abbreviation(end) => Break::None,
             '.' | '!' | '?' | '…' if !is_letter_or_digit(after) => Break::Sentence,
+            '!' | '?' if is_cjk(after) => Break::Sentence,
             '。' | '！' | '？' | '．' | '｡' | '।' | '؟' => Break::Sentence,
             ',' | ';' | ':' | '，' | '；' | '：' | '、' | '､' | '،' | '؛' | '|' => {
                 Break::Clause
