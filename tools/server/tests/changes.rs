@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::common::{Served, metric};
 
 const FERRY: &str = "The ferry to the islands was cancelled due to heavy fog.";
-const FERRIES: &str = "Ferries, to island, was cancels due to heavy fogs";
+const FERRIES: &str = "Ferries, to island, was canceled due to heavy fogs";
 const FERRY_AND_BUS: &str =
     "The ferry to the islands was cancelled due to heavy fog. Buses are late.";
 
