@@ -124,7 +124,7 @@ impl TextQuery {
     /// assert!(db.insert(db.document(1, text)?)?.is_inserted());
     ///
     /// // The same news, far more than three bits away.
-    /// let query = db.text_query("Ferries, to island, was cancels due to heavy fogs")?;
+    /// let query = db.text_query("Ferries, to island, was canceled due to heavy fogs")?;
     /// let snapshot = db.snapshot()?;
     /// assert_eq!(snapshot.similar(&query)?.len(), 1);
     /// assert!(snapshot.similar(&query.without_forest().radius(3))?.is_empty());

@@ -81,7 +81,7 @@ impl Database {
     /// let insert = |id, text| db.insert_unless_similar(db.document(id, text)?, SimilarRule::default());
     ///
     /// // Far more than three bits away, and the same news.
-    /// let outcome = insert(2, "Ferries, to island, was cancels due to heavy fogs")?;
+    /// let outcome = insert(2, "Ferries, to island, was canceled due to heavy fogs")?;
     /// let Outcome::Similar(like) = outcome else { panic!("{outcome}") };
     /// assert_eq!(like.id, DocId(1));
     /// assert!(like.resemblance.edit_similarity > Some(0.65));
