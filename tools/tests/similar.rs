@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 const FERRY: &str = "The ferry to the islands was cancelled this morning due to heavy fog.";
 /// The news of `FERRY` in other words, far more than three bits away.
-const FERRIES: &str = "Ferries, to island, was canceled this morning due to heavy fogs";
+const FERRIES: &str = "Ferries, to an island, was canceled this morning due to heavy fogs";
 /// The thresholds decide: the documents of a group differ in words.
 const ALIKE: [&str; 4] = ["--unique", "similar", "--decide", "alike"];
 const CAT: &str = "Three grey cats sat on the warm stove and would not be moved by anyone.";

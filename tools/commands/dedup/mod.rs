@@ -90,6 +90,8 @@ impl Dedup {
             .map(|path| GivenClusters::read(path, self.copy.progress, &interrupt))
             .transpose()?;
         let against = self.open_against()?;
+        let finds_few = self.compares_texts()
+            && (against.as_ref()).is_some_and(|database| !database.settings().similar);
         // Fingerprints of two recipes have no distance, so the recipe of `--against` decides.
         let settings = self.settings(against.as_ref())?;
         let checkpoint = CheckpointFile::open(outputs.corpus.path(), self.compares_texts())?;
@@ -219,6 +221,9 @@ impl Dedup {
         summary.restored = restored;
         summary.ignored = uncompared.map_or(0, |uncompared| uncompared.len() as u64);
         summary.finish(&decisions, &statistics.counts, started.elapsed());
+        if let Some(path) = self.against.as_ref().filter(|_| finds_few) {
+            note_without_forest(path);
+        }
         output.print(self.copy.json, || &summary, || summary.table())
     }
 
@@ -340,9 +345,6 @@ impl Dedup {
                 "{compared}, and {} keeps none, which cannot be changed{advice}",
                 path.display()
             );
-        }
-        if compares && !settings.similar {
-            note_without_forest(path);
         }
         Ok(Some(database))
     }
