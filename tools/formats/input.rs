@@ -192,7 +192,7 @@ const FOREIGN: [(&[u8], &str); 9] = [
     (b"PK\x03\x04", "it is a ZIP archive; unpack it with `unzip`"),
     (
         b"PAR1",
-        "it is a Parquet file, which is read from its end; name a file instead of a pipe, with --format parquet",
+        "it is a Parquet file; give its path, not a pipe, and --format parquet",
     ),
     (
         b"SQLite format 3\0",

@@ -59,11 +59,7 @@ pub(crate) fn end(text: &str, at: usize) -> Option<usize> {
     }
     // Superscript digits are an exponent.
     let rest = &text[end..];
-    Some(
-        end + rest
-            .find(|c| superscript(c).is_none())
-            .unwrap_or(rest.len()),
-    )
+    Some(end + rest.find(|c| !is_superscript(c)).unwrap_or(rest.len()))
 }
 
 /// Returns `true` for a number that brackets make negative, as in accounts: alone in a cell or a
@@ -163,7 +159,11 @@ fn fraction(c: char) -> Option<&'static str> {
     Some(value)
 }
 
-pub(crate) fn superscript(c: char) -> Option<char> {
+pub(crate) fn is_superscript(c: char) -> bool {
+    superscript(c).is_some()
+}
+
+fn superscript(c: char) -> Option<char> {
     let digit = match c {
         '⁰' => '0',
         '¹' => '1',
@@ -188,7 +188,7 @@ pub(crate) fn canonical(piece: &str) -> String {
             false => mixed(&canonical(whole), value).unwrap_or_else(|| value.to_owned()),
         };
     }
-    let (body, exponent) = match piece.find(|c| superscript(c).is_some()) {
+    let (body, exponent) = match piece.find(is_superscript) {
         Some(at) => piece.split_at(at),
         None => (piece, ""),
     };

@@ -2,7 +2,7 @@
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
-use super::number;
+use super::number::is_superscript;
 use crate::text::{is_cjk, is_letter_or_digit, is_mark};
 
 /// Superscript digits behind a word of fewer letters are an exponent: km².
@@ -30,7 +30,7 @@ pub(super) fn end_of_word(text: &str) -> usize {
         let after = next.next().unwrap_or(' ');
         let goes_on = match connector {
             Some('_' | '@' | '\\') => is_own(after),
-            Some('.') if number::superscript(after).is_some() => false,
+            Some('.') if is_superscript(after) => false,
             Some('.') => is_own(after) && is_within(&text[..end], &rest[1..]),
             Some(':') if after == ':' => {
                 rest[2..].starts_with(is_own) && {
@@ -48,7 +48,7 @@ pub(super) fn end_of_word(text: &str) -> usize {
         }
         end += 1;
     }
-    let word = text[..end].trim_end_matches(|c| number::superscript(c).is_some());
+    let word = text[..end].trim_end_matches(is_superscript);
     if word.len() < end
         && word.chars().count() >= MIN_NOTED_LETTERS
         && word.chars().all(char::is_alphabetic)

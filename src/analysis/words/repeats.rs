@@ -40,7 +40,7 @@ pub(super) fn mark_headline(tokens: &mut [Token]) {
 }
 
 /// Returns `true` for a sign that begins an item: a shape, an arrow, a star, a tick, a hand. A
-/// cross, a prohibition, a currency and a comparison say something about the item.
+/// cross, a prohibition, a currency and a comparison carry information about the item.
 fn is_bullet_sign(sign: &str) -> bool {
     let is_bullet = |c: char| {
         matches!(
@@ -53,7 +53,7 @@ fn is_bullet_sign(sign: &str) -> bool {
     matches!(sign, "->" | "[ ]") || sign.starts_with(is_bullet)
 }
 
-/// Marks the signs that begin several lines, and say nothing about them.
+/// Marks the signs that begin several lines, and carry no information about them.
 pub(super) fn mark_bullets(tokens: &mut [Token], ranges: &[Range<usize>], text: &str) {
     let is_bullet = |at: &usize| {
         (tokens[*at].class == Class::Symbol || is_bullet_sign(&tokens[*at].text))

@@ -203,12 +203,10 @@ impl Scanner<'_> {
             self.cjk();
         } else if let Some(end) = number::end(self.text, self.at) {
             self.number(end);
-        } else if number::superscript(c).is_some() && self.is_behind_text() {
+        } else if number::is_superscript(c) && self.is_behind_text() {
             // The mark of a note, before the next sentence.
             let before = self.before;
-            let rest = self
-                .rest()
-                .trim_start_matches(|c| number::superscript(c).is_some());
+            let rest = self.rest().trim_start_matches(number::is_superscript);
             let end = self.text.len() - rest.len();
             let mark = self.text[self.at..end].to_smolstr();
             self.push(end, mark, Kind::Markup);

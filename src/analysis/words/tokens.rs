@@ -135,13 +135,13 @@ impl Token {
             return false;
         }
         // The words of other scripts have no forms.
-        let is_plain = !(self.is_name || other.is_name)
+        let may_be_form = !(self.is_name || other.is_name)
             || self.class == Class::Number
             || !self.text.is_ascii();
         // "attacked", "attacking" and "attacks" are three sides.
         let is_of_one_side = ["ing", "ed"].map(|end| self.text.ends_with(end))
             == ["ing", "ed"].map(|end| other.text.ends_with(end));
-        self.text == other.text || is_plain && is_of_one_side
+        self.text == other.text || may_be_form && is_of_one_side
     }
 }
 

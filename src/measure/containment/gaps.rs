@@ -316,10 +316,16 @@ impl Sides<'_> {
                             .any(|at| self.is_open(1 - side, at) && !others[at].is_light())
             });
             if is_apart && !self.is_item_of_enumeration(side, at) {
-                self.losses[side][at] = self.losses[side][at].max(MIN_REPLACED);
+                self.weigh_replaced(side, at);
             }
             last = Some(place);
         }
+    }
+
+    /// Gives a token the least loss of a word with another word in its place.
+    pub(super) fn weigh_replaced(&mut self, side: usize, at: usize) {
+        let loss = &mut self.losses[side][at];
+        *loss = loss.max(MIN_REPLACED);
     }
 
     /// Weighs the words at an end of a clause that has moved by a few words: "Ann left Bob. Called
@@ -345,8 +351,8 @@ impl Sides<'_> {
                     .iter()
                     .any(|each| !matches!(each, Break::None | Break::Line))
             {
-                self.losses[0][at] = self.losses[0][at].max(MIN_REPLACED);
-                self.losses[1][place] = self.losses[1][place].max(MIN_REPLACED);
+                self.weigh_replaced(0, at);
+                self.weigh_replaced(1, place);
             }
             let side = match breaks.into() {
                 // A text may be wrapped anywhere.
@@ -360,8 +366,8 @@ impl Sides<'_> {
             };
             ends[side] = Some(at);
             if ends[1 - side].is_some_and(|other| at - other <= MAX_MOVED_END) {
-                self.losses[0][at] = self.losses[0][at].max(MIN_REPLACED);
-                self.losses[1][place] = self.losses[1][place].max(MIN_REPLACED);
+                self.weigh_replaced(0, at);
+                self.weigh_replaced(1, place);
             }
         }
     }

@@ -6,10 +6,10 @@ use std::ops::Range;
 
 use foldhash::fast::FixedState;
 
+use super::Equality;
 use super::align::align;
 use super::cover::{CoverState, Sides, is_conjunction, is_enumeration};
 use super::forgive::{MAX_GLUED, forgiven, is_glued};
-use super::{Equality, MIN_REPLACED};
 use crate::analysis::words::lexicon::Class;
 use crate::analysis::words::scanner::Break;
 use crate::analysis::words::tokens::Token;
@@ -276,9 +276,8 @@ impl Sides<'_> {
         }
         for unit in (0..units.len()).filter(is_moved).map(|at| &units[at]) {
             let place = self.counterpart(0, unit.at).unwrap_or_default();
-            for (side, at) in [(0, unit.at), (1, place)] {
-                self.losses[side][at] = self.losses[side][at].max(MIN_REPLACED);
-            }
+            self.weigh_replaced(0, unit.at);
+            self.weigh_replaced(1, place);
         }
     }
 

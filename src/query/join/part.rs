@@ -27,7 +27,7 @@ const BATCH_BYTES: usize = 1 << 21;
 /// The most nodes that a thread searches together.
 const SEARCHED_NODES: usize = 1 << 11;
 
-/// The search for a text with more ends after so many texts that cover each other.
+/// The most texts with the verdict `same` that a search for a text with more passes.
 const MAX_EQUAL: usize = 8;
 
 /// The least number of searches of each thread for a batch: some texts take longer than others.

@@ -23,7 +23,6 @@ mod text_key_tests;
 mod write_lock;
 pub(crate) mod write_transaction;
 
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::panicking;
@@ -35,6 +34,7 @@ use crate::ids::Timestamp;
 use crate::store::commit::flush_options::FlushOptions;
 use crate::store::commit::write_lock::{ActiveLog, WriteLock};
 use crate::store::commit::write_transaction::WriteTransaction;
+use crate::store::disk::folder::is_gone;
 use crate::store::journal::{Identity, Journal};
 use crate::store::memtable::{Memtable, MemtableView};
 use crate::store::tables::edit::{DocumentEdit, Totals};
@@ -227,12 +227,7 @@ impl Store {
     /// empty one: a write to a file without a name succeeds, and the file cannot be opened again.
     /// The price is one `stat`.
     fn refuse_if_gone(&self) -> Result<()> {
-        let is_gone = match self.tables.db_path.disk().info(&self.file) {
-            Ok(info) => info.identity != self.file_identity,
-            // Other failures, for example of a permission, say nothing about the file.
-            Err(error) => error.kind() == io::ErrorKind::NotFound,
-        };
-        if is_gone {
+        if is_gone(self.tables.db_path.disk(), &self.file, self.file_identity) {
             let path = self.tables.db_path.path().to_path_buf();
             return Err(Error::FileGone { path });
         }
@@ -241,7 +236,7 @@ impl Store {
 
     /// Flushes the memtables if the path of the active journal no longer names the open file. A
     /// record in a file without a name succeeds, and is lost with the process. The tables then hold
-    /// every commit, and the next one begins a journal.
+    /// every commit, and the next one begins a journal. The price is two `stat`.
     fn replace_lost_journal(&self, write_guard: &mut WriteGuard) -> Result<()> {
         let is_lost = |active: &ActiveLog| active.journal.is_lost(&self.file);
         if write_guard.as_ref().is_some_and(is_lost) {

@@ -1,5 +1,6 @@
-//! The folder that contains a file.
+//! The folder that contains a file, and the name that a file has in it.
 
+use std::io;
 use std::path::Path;
 
 use crate::error::{Error, Result};
@@ -10,6 +11,16 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
+    }
+}
+
+/// Returns `true` if a path no longer names the file with this identity: the file was deleted,
+/// moved or replaced.
+pub(crate) fn is_gone(disk: &dyn Disk, path: &Path, identity: (u64, u64)) -> bool {
+    match disk.info(path) {
+        Ok(named) => named.identity != identity,
+        // Other failures, for example of a permission, tell nothing about the file.
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
 }
 

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use super::disk::DiskFile;
 use crate::error::{Error, Result};
-use crate::store::disk::folder::sync_folder;
+use crate::store::disk::folder::{is_gone, sync_folder};
 use crate::store::disk::path::DbPath;
 use crate::store::tables::edit::{DocumentEdit, Totals};
 use file::{
@@ -210,12 +210,8 @@ impl Journal {
     /// Returns `true` if the path of the journal no longer names the open file.
     pub(crate) fn is_lost(&self, database: &Path) -> bool {
         let path = Self::path(database, self.identity.generation);
-        match (self.db_path.disk().info(&path), self.file.info()) {
-            (Ok(named), Ok(open)) => named.identity != open.identity,
-            // Other failures, for example of a permission, say nothing about the file.
-            (Err(error), _) => error.kind() == ErrorKind::NotFound,
-            (Ok(_), Err(_)) => false,
-        }
+        let open = self.file.info();
+        open.is_ok_and(|open| is_gone(self.db_path.disk(), &path, open.identity))
     }
 
     /// Returns `true` after [`seal`](Self::seal), also by an earlier process.

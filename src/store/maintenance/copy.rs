@@ -8,6 +8,7 @@ use crate::copies::refused_hash;
 use crate::error::{LockHolder, Result};
 use crate::ids::DocId;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
+use crate::record::Record;
 use crate::store::Store;
 use crate::store::bulk::new_file::{FinishedFile, NewFile};
 use crate::store::disk::path::{DbPath, RedbResult};
@@ -38,7 +39,7 @@ pub(crate) fn backup(store: &Store, path: &Path, progress: &ProgressHandler) -> 
     let view = store.read()?;
     let progress = &progress.for_operation(&STAGE_TIMES);
     // An original that is not in the tables may be in the memtables.
-    copy(&view.tables, &file, |_| Ok(true), progress)?;
+    copy(&view.tables, &file, None, progress)?;
     copy_frames(store, &file)?;
     for edits in view.unflushed_edits() {
         let mut transaction = file.write()?;
@@ -88,11 +89,9 @@ pub(crate) fn vacuum(
     let progress = &progress.for_operation(&STAGE_TIMES);
     let view = store.read()?;
     let tables = &view.tables;
-    // A refused key or id is known while the document that it repeats is stored.
-    let keeps_refused = |original| match view.has_window() {
-        true => Ok(true),
-        false => leads_to_stored(tables, DocId(original)),
-    };
+    // A refused key or id is known while the document that it repeats is stored, or by its time.
+    let is_known = |original| leads_to_stored(tables, DocId(original));
+    let keeps_refused = (!view.has_window()).then_some(&is_known as KeepsRefused<'_>);
     copy(tables, &file, keeps_refused, progress)?;
     drop(view);
     copy_frames(&store, &file)?;
@@ -136,12 +135,14 @@ fn leads_to_stored(tables: &SnapshotTables, id: DocId) -> Result<bool> {
     Ok(tables.fingerprint(last)?.is_some())
 }
 
-/// Copies every table, and verifies each chunk and each text. `keeps_refused` returns `false` for
-/// the value of an entry of table `refused` that is left out.
+/// Returns `false` for the value of an entry of table `refused` that is left out.
+type KeepsRefused<'k> = &'k dyn Fn(u64) -> Result<bool>;
+
+/// Copies every table, and verifies each chunk and each text.
 fn copy(
     tables: &SnapshotTables,
     file: &NewFile,
-    keeps_refused: impl Fn(u64) -> Result<bool> + Sync,
+    keeps_refused: Option<KeepsRefused<'_>>,
     progress: &ProgressHandler,
 ) -> Result<()> {
     let steps = check::steps(tables)?;
@@ -151,8 +152,9 @@ fn copy(
     for spec in TABLES {
         match spec {
             ByEntry::Pairs(spec) => {
-                let is_refused = spec.id == REFUSED.id;
-                let keeps = |entry: u128| Ok(!is_refused || keeps_refused(entry.second())?);
+                let keeps_refused = keeps_refused.filter(|_| spec.id == REFUSED.id);
+                let keeps =
+                    |entry: u128| keeps_refused.map_or(Ok(true), |keeps| keeps(entry.second()));
                 copy_table(tables, spec, file, keeps, reporter)?;
             }
             ByEntry::Singles(spec) => copy_table(tables, spec, file, |_| Ok(true), reporter)?,
@@ -196,20 +198,34 @@ fn copy_table<E: TableEntry>(
     Ok(())
 }
 
+/// The hashes of the stored copies of a document whose entries of table `refused` are left out.
+fn left_out_copies(
+    tables: &SnapshotTables,
+    record: &Record,
+    keeps_refused: KeepsRefused<'_>,
+) -> Result<Vec<u64>> {
+    let mut hashes = Vec::new();
+    for sighting in record.copies().iter().flat_map(|copies| &copies.newest) {
+        let hash = refused_hash(&sighting.document);
+        if let Some(value) = tables.refused(hash)?
+            && !keeps_refused(value)?
+        {
+            hashes.push(hash);
+        }
+    }
+    Ok(hashes)
+}
+
 /// Copies table `texts`. A stored copy of a document stays known, also if table `refused` has it as
 /// a copy of a document that is not stored.
 fn copy_texts(
     tables: &SnapshotTables,
     file: &NewFile,
-    keeps_refused: impl Fn(u64) -> Result<bool>,
+    keeps_refused: Option<KeepsRefused<'_>>,
     progress: &mut ProgressReporter,
 ) -> Result<()> {
     let Some(source) = &tables.texts else {
         return Ok(());
-    };
-    let is_left_out = |hash| match tables.refused(hash)? {
-        Some(value) => Ok(!keeps_refused(value)?),
-        None => Ok(false),
     };
     let mut rows = texts::rows(source, &tables.db_path)?.peekable();
     // An empty table needs no commit: a new file has the table already.
@@ -224,9 +240,8 @@ fn copy_texts(
             // A row of keys is stored as a text.
             let id = id.value();
             let record = texts::decode(DocId(id), sealed.value(), &tables.db_path)?;
-            for sighting in record.copies().iter().flat_map(|copies| &copies.newest) {
-                let hash = refused_hash(&sighting.document);
-                if is_left_out(hash)? {
+            if let Some(keeps_refused) = keeps_refused {
+                for hash in left_out_copies(tables, &record, keeps_refused)? {
                     refused.push(Refused { hash, value: id });
                 }
             }

@@ -115,8 +115,8 @@ impl Keeps {
         self.newest_copies > 0
     }
 
-    /// Takes what the database keeps of a document beside its fingerprint: a record, or the text
-    /// alone.
+    /// Takes the record of a document, as far as the database keeps it; the text alone in a
+    /// database without keys, fields and copies.
     pub(crate) fn take_record(self, document: &mut Document) -> Option<Record> {
         let text = document.text.take().filter(|_| self.texts);
         let fields = document.fields.take().filter(|_| self.fields);

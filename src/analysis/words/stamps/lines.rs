@@ -25,6 +25,9 @@ const MAX_PAPER_LETTERS: usize = 10;
 /// A longer line is a sentence.
 const MAX_STAMP_WORDS: usize = 16;
 
+/// Marks that are in no name.
+const SENTENCE_MARKS: &str = "。！？!?;；…<";
+
 /// A title that stands before a name without a colon: 记者张华.
 const REPORTER: &str = "记者";
 
@@ -140,7 +143,8 @@ pub(super) fn is_credit(text: &str) -> bool {
 fn is_name(names: &str, is_titled: bool) -> bool {
     let names = names.trim_end_matches(['摄', '文']).trim_end();
     let letters = names.chars().count();
-    let is_plain = |c: char| !c.is_numeric() && !"。！？!?;；…<两名".contains(c);
+    // 含两名记者 counts persons, and names none.
+    let is_plain = |c: char| !c.is_numeric() && !SENTENCE_MARKS.contains(c) && !"两名".contains(c);
     if !names.chars().all(is_plain) || names.split(' ').any(turns) {
         return false;
     }
@@ -189,7 +193,7 @@ fn is_trail(unit: &str) -> bool {
         && !unit.contains(|c: char| c.is_numeric() || matches!(c, '=' | '<' | '(' | '.'))
 }
 
-/// What a piece of a line of stamps says.
+/// The kind of a word or a number in a line of stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     /// A word between the others: "at".

@@ -34,10 +34,11 @@ const MAX_PASSAGES: usize = 8;
 /// The letters of the names in a credit.
 const MAX_CREDIT_LETTERS: usize = 24;
 
-/// In a shorter text, a line of a date alone is the date of what the text says.
+/// In a shorter text, a line of a date alone is the date of the event. A passage behind a shorter
+/// question may be the answer.
 const MIN_REPORT_BYTES: usize = 400;
 
-/// What a passage without information says. It may be absent.
+/// The kind of a passage without information. Each kind may be absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stamp {
     /// Times and counters of a copy: others may be in their place.
@@ -160,7 +161,7 @@ impl Stamps {
         if unit > 0 && is_learned(&tail[unit..]) {
             return self.cut_learned(body, unit..tail.len());
         }
-        // What stands behind a short question may be the answer.
+        // A passage behind a short question may be the answer.
         let is_answer = |at: usize| {
             at < MIN_REPORT_BYTES && tail[..at].trim_end().ends_with(['?', '？', ':', '：'])
         };
