@@ -7,33 +7,29 @@
 //!
 //! [`tables`] reads the tables, or [`pages`] every page if redb cannot open the file; [`join`]
 //! brings the facts of each document together, and [`wal_overlay`] replaces the documents that the
-//! journals change. [`lost_settings`] infers settings that cannot be read. Nothing is written to
-//! the damaged file or its journals.
+//! journals change. [`restorer`] writes the documents to the new file, and makes lost facts again.
+//! [`lost_settings`] infers settings that cannot be read. Nothing is written to the damaged file or
+//! its journals.
 
 mod join;
 mod journals;
 mod leaf;
 mod lost_settings;
 mod pages;
+mod restorer;
 mod scopes;
 mod source;
 mod tables;
 mod wal_overlay;
 
-use std::ops::ControlFlow;
-
-use crate::document::Document;
 use crate::error::Result;
-use crate::ids::{DocId, Fingerprint};
+use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
-use crate::record::Record;
 use crate::store::bulk::Load;
 use crate::store::disk::path::DbPath;
 use crate::store::tables::edit::TextEdit;
 use crate::store::tables::meta::{Header, new_identity};
-use crate::store::tables::schema::Keeps;
-use crate::store::tables::texts;
-use join::JoinedDocument;
+use restorer::Restorer;
 use scopes::LostScopes;
 use source::SourceContent;
 use tables::SalvageTables;
@@ -72,9 +68,6 @@ pub struct Salvage {
     pub damage: Vec<String>,
 }
 
-/// At most 100 ids of lost documents are reported, so a large loss takes no memory.
-const MAX_LOST_IDS: usize = 100;
-
 impl DamagedFile {
     /// Writes the readable documents to a new file. `fingerprint` applies the recipe to a text, and
     /// returns `true` beside a reliable fingerprint.
@@ -99,11 +92,10 @@ impl DamagedFile {
             identity,
             ..
         } = self;
-        let identity = identity.unwrap_or_else(new_identity);
         let keeps = header.keeps();
         // Refused documents whose originals are gone, or of which there are more than stored
         // copies. Later refusals come last.
-        let mut later_refused = std::mem::take(&mut overlay.refused);
+        let later_refused = std::mem::take(&mut overlay.refused);
         let mut reporter = ProgressReporter::new(progress, Stage::Salvage, None, target.path());
         let tables;
         let counted_arrival = counters.and_then(|counters| counters.counts().latest_arrival);
@@ -126,41 +118,28 @@ impl DamagedFile {
                 pages.join(keeps, &db_path)?
             }
         };
-        later_refused.retain(|_| !lost_window);
-        load.set_copies(Vec::new(), &later_refused)?;
-
-        // Without a clock the latest arrival expires the others, so a document whose arrival is
-        // lost must not arrive now.
-        let lacks_clock = header
-            .retention
-            .is_some_and(|retention| !retention.by_clock);
-        if let Some(latest) = latest_arrival.filter(|_| lacks_clock) {
-            load = load.arriving_at(latest);
+        if !lost_window {
+            load.set_copies(Vec::new(), &later_refused)?;
         }
-        // The document that arrived last may have been removed. Others expire from its arrival.
-        if let Some(latest) = counted_arrival.filter(|_| keeps.arrivals) {
-            load.advance_latest_arrival(latest);
-        }
-
+        let load = with_clock(load, header, counted_arrival, latest_arrival);
+        let mut restorer = Restorer {
+            db_path: &db_path,
+            fingerprint: &fingerprint,
+            keeps,
+            identity: identity.unwrap_or_else(new_identity),
+            scopes: LostScopes::new(scopes, keeps),
+            load,
+            salvage: Salvage::default(),
+        };
         // Documents of the journals are pushed last, when their texts in the tables are known.
-        let mut salvage = Salvage::default();
-        let mut scopes = LostScopes::new(scopes, keeps);
         let mut rows = 0;
         while let Some(joined) = documents.next()? {
             rows += u64::from(joined.sealed_text.is_some());
             match overlay.documents.get_mut(&joined.id.0) {
-                None => {
-                    if let Some(mut document) = salvage.document(joined, &db_path, &fingerprint) {
-                        salvage.restore_key(&mut document, keeps, identity);
-                        scopes.restore(&mut document, &load);
-                        let lacks_arrival = keeps.arrivals && document.arrival.is_none();
-                        salvage.without_arrival += u64::from(lacks_arrival);
-                        load.push(document)?;
-                    }
-                }
+                None => restorer.push_joined(joined)?,
                 // A journal does not repeat a text that an edit leaves as it was.
                 Some(journaled) if journaled.text == TextEdit::Keep => {
-                    journaled.kept_text = salvage.record(&joined, &db_path);
+                    journaled.kept_text = restorer.record(&joined);
                     journaled.kept_key = joined.key;
                 }
                 Some(_) => {}
@@ -168,82 +147,39 @@ impl DamagedFile {
             reporter.step()?;
         }
         for (id, journaled) in overlay.documents {
-            let Some(mut document) = journaled.into_document(DocId(id)) else {
-                continue;
-            };
-            salvage.restore_key(&mut document, keeps, identity);
-            scopes.restore(&mut document, &load);
-            load.push(document)?;
+            if let Some(document) = journaled.into_document(DocId(id)) {
+                restorer.push(document)?;
+            }
         }
         // A scan cannot tell a lost row from none. If each row has a text, the counter can.
         let counted = counters.filter(|_| is_scan && !keeps.fields && !keeps.copies());
         if counted.is_some_and(|counters| counters.texts == rows) {
-            salvage.without_text = 0;
+            restorer.salvage.without_text = 0;
         }
-        damage.extend(scopes.damage());
+        damage.extend(restorer.scopes.damage());
         damage.extend(documents.into_damage());
-        salvage.damage = damage;
-        // The join yields each id once, so there are no conflicts.
-        let report = load.finish(progress, &mut |_| ControlFlow::Continue(()))?;
-        salvage.documents = report.inserted;
-        Ok(salvage)
+        restorer.finish(damage, progress)
     }
 }
 
-impl Salvage {
-    /// Counts a document and returns it; `None` without a fingerprint.
-    fn document(
-        &mut self,
-        joined: JoinedDocument,
-        db_path: &DbPath,
-        fingerprint: &impl Fn(&str) -> Option<(Fingerprint, bool)>,
-    ) -> Option<Document> {
-        let record = self.record(&joined, db_path);
-        let text = record.as_ref().filter(|record| record.has_text());
-        let made = || fingerprint(text?.text());
-        let (fingerprint, reliable) = match (joined.fingerprint, joined.reliable) {
-            (Some(found), Some(reliable)) => (found, reliable),
-            // Without a text to decide, reliable: most documents are.
-            (Some(found), None) => (found, made().is_none_or(|(_, reliable)| reliable)),
-            (None, found_reliable) => {
-                let Some((made, reliable)) = made() else {
-                    self.without_fingerprint += 1;
-                    if self.lost_ids.len() < MAX_LOST_IDS {
-                        self.lost_ids.push(joined.id);
-                    }
-                    return None;
-                };
-                self.from_text += 1;
-                (made, reliable && found_reliable != Some(false))
-            }
-        };
-        self.from_one_table += u64::from(joined.is_from_block0);
-        self.ambiguous += u64::from(joined.is_ambiguous);
-        let document = Document {
-            reliable,
-            arrival: joined.arrival,
-            ..Document::new(joined.id, fingerprint)
-        };
-        let document = document.with_record(record);
-        let key = joined.key;
-        Some(Document { key, ..document })
+/// Gives the new database the clock of the damaged one: the arrival of the latest document.
+fn with_clock(
+    mut load: Load,
+    header: &Header,
+    counted_arrival: Option<Timestamp>,
+    latest_arrival: Option<Timestamp>,
+) -> Load {
+    // Without a clock the latest arrival expires the others, so a document whose arrival is lost
+    // must not arrive now.
+    let lacks_clock = header
+        .retention
+        .is_some_and(|retention| !retention.by_clock);
+    if let Some(latest) = latest_arrival.filter(|_| lacks_clock) {
+        load = load.arriving_at(latest);
     }
-
-    /// Gives a document whose key is lost another key, and counts the document. `identity` keeps
-    /// the key apart from the keys that an earlier salvage of another file gave.
-    fn restore_key(&mut self, document: &mut Document, keeps: Keeps, identity: u64) {
-        if keeps.keys && document.key.is_none() {
-            document.key = Some(format!("salvaged:{}:{identity:016x}", document.id));
-            self.without_key += 1;
-        }
+    // The document that arrived last may have been removed. Others expire from its arrival.
+    if let Some(latest) = counted_arrival.filter(|_| header.keeps().arrivals) {
+        load.advance_latest_arrival(latest);
     }
-
-    /// Returns the record of a document, and counts a lost or damaged one.
-    fn record(&mut self, joined: &JoinedDocument, db_path: &DbPath) -> Option<Record> {
-        let sealed = joined.sealed_text.as_ref();
-        let text = sealed.map(|sealed| texts::decode(joined.id, sealed, db_path));
-        let is_lost = joined.lost_text || matches!(text, Some(Err(_)));
-        self.without_text += u64::from(is_lost);
-        text?.ok()
-    }
+    load
 }
