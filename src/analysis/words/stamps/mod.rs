@@ -132,10 +132,15 @@ impl Stamps {
             return body.trim();
         }
         let is_report = head.len() >= MIN_REPORT_BYTES;
-        let of_line = || Some((line, stamp(&head[..line], is_report)?));
-        let marks = || repost(head).or(dateline(head)).or(agency_line(head));
-        let found = of_line().filter(|_| line > 0);
-        let found = found.or_else(|| Some((marks()?, Stamp::Fact)));
+        let of_line = (line > 0)
+            .then(|| stamp(&head[..line], is_report))
+            .flatten();
+        let mark = || {
+            let mark = repost(head).or_else(|| dateline(head));
+            mark.or_else(|| agency_line(head))
+        };
+        let found = of_line.map(|stamp| (line, stamp));
+        let found = found.or_else(|| Some((mark()?, Stamp::Fact)));
         if let Some((length, stamp)) = found {
             let start = body.range.start;
             self.passages.push((start..start + length, stamp));
@@ -171,8 +176,10 @@ impl Stamps {
             return body.end_at(at);
         }
         let is_report = tail.len() >= MIN_REPORT_BYTES;
-        let of_line = || Some((line, stamp(&tail[line..], is_report)?));
-        let found = of_line().filter(|_| line > 0);
+        let of_line = (line > 0)
+            .then(|| stamp(&tail[line..], is_report))
+            .flatten();
+        let found = of_line.map(|stamp| (line, stamp));
         let mark = || truncation(tail).or_else(|| rest_note(tail));
         let mark = found.is_none().then(mark).flatten();
         self.is_truncated |= mark.is_some() || has_ellipsis(tail);
