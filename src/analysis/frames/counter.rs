@@ -11,7 +11,7 @@ use super::text_ends::{EndUnit, TextEnds, form};
 use super::{Frame, Frames};
 use crate::analysis::words::Words;
 use crate::analysis::words::lexicon::{Class, Lexicon};
-use crate::analysis::words::tokens::Token;
+use crate::analysis::words::token::Token;
 use crate::text::Normaliser;
 
 /// The bodies that are told apart for a line or a sentence, or fewer if frames need fewer

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::number;
-use super::tokens::Token;
+use super::token::Token;
 
 /// A longer line is no heading.
 const MAX_HEADING_BYTES: usize = 100;

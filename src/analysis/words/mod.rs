@@ -6,7 +6,8 @@
 //! | `scanner` | cuts a text into words, numbers and symbols: `number`, `pieces`, `marks`, `symbols`, `markup` |
 //! | `code` | recognises lines of code, in which every mark counts |
 //! | `stamps` | finds passages without information: stamps, credits, marks of truncation |
-//! | `tokens` | gives each piece its class and its key: `contractions`, `names`, `english`, `folding`, `units` |
+//! | `token` | a word, a number or a symbol, and which of them are equal |
+//! | `tokens` | gives each piece its class and its key: `cjk`, `contractions`, `names`, `english`, `folding`, `units` |
 //! | `values` | gives the forms of a price, a date, a time and an ordinal the same tokens |
 //! | `headings` | finds lines before lines of another form |
 //! | `repeats` | marks what adds nothing: a repeated headline, numbers and signs of items |
@@ -15,6 +16,7 @@
 //! | `vocabulary` | the words of many texts, each word once: `spellings` |
 //! | `key_filter` | the keys of the words of a text in few bits |
 
+mod cjk;
 mod code;
 mod contractions;
 pub(crate) mod english;
@@ -33,7 +35,8 @@ pub(crate) mod scanner;
 pub(crate) mod spellings;
 pub(crate) mod stamps;
 mod symbols;
-pub(crate) mod tokens;
+pub(crate) mod token;
+mod tokens;
 mod units;
 mod values;
 pub(crate) mod vocabulary;
@@ -55,7 +58,8 @@ use names::NameScanner;
 use repeats::{mark_bullets, mark_headline, mark_numbers_of_items};
 use scanner::{Break, lexemes};
 use stamps::Stamps;
-use tokens::{Token, tokens};
+use token::Token;
+use tokens::tokens;
 pub(crate) use vocabulary::Vocabulary;
 use weights::Weights;
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use foldhash::fast::FixedState;
 
 use super::lexicon::Class;
-use super::tokens::Token;
+use super::token::Token;
 
 /// The words of a text that are names, in lower case.
 ///

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::lexicon::Class;
 use super::number;
 use super::scanner::Break;
-use super::tokens::Token;
+use super::token::Token;
 
 /// A shorter sentence, such as an answer or a row of numbers, has its meaning by its place.
 const MIN_REPEATED_TOKENS: usize = 4;

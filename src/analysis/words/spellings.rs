@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::english::English;
 use super::lexicon::Class;
-use super::tokens::Token;
+use super::token::Token;
 use crate::text::is_mark;
 
 /// A misspelling has at most two wrong letters, and two letters may differ for each.

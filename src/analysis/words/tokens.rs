@@ -6,144 +6,13 @@ use std::ops::Range;
 use smol_str::SmolStr;
 
 use super::english::English;
-use super::folding::{folded, is_accent, is_accented};
-use super::lexicon::{Class, Lexicon};
+use super::folding::{folded, is_accent};
+use super::lexicon::{Class, Lexicon, LexiconEntry};
 use super::number;
-use super::scanner::{Break, End, Kind, Lexeme, has_small_letters};
-use super::stamps::Stamp;
+use super::scanner::{Break, Kind, Lexeme, has_small_letters};
+use super::token::Token;
 use super::units::is_unit_by_case;
-use crate::text::{is_cjk, is_mark};
-
-/// A word, a number, a symbol, or a CJK character or listed word of CJK characters.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Token {
-    /// The token, normalised.
-    pub text: SmolStr,
-    /// The folded letters, the lemma, the value, or the representative of equal words. Tokens with
-    /// one key are equal, unless one of them is a name or their accents differ.
-    pub key: SmolStr,
-    pub class: Class,
-    /// The end of a clause before the token.
-    pub before: Break,
-    /// `true` if the capital letters of the text make the token a name, or a letter joins it to an
-    /// identifier.
-    pub is_name: bool,
-    /// `true` for the last token of a text that is cut short.
-    pub is_cut: bool,
-    /// The mark behind the token, if it ends a sentence.
-    pub end: End,
-    /// `true` before a colon.
-    pub is_label: bool,
-    /// `true` in a text of mostly English words.
-    pub is_english: bool,
-    /// `true` for a word without forms and equal words, such as a Latin word in a text of another
-    /// language than English.
-    pub is_exact: bool,
-    /// `true` in a text that writes accents.
-    pub has_accents: bool,
-    /// `true` if the token begins with a capital letter.
-    pub is_capital: bool,
-    /// `true` for a word with a capital letter within a sentence of few of them.
-    pub is_proper: bool,
-    /// The capital letters of an identifier such as `getUrl`, a bit each; 0 for other words.
-    pub capitals: u32,
-    /// `true` in a line or a sentence about the page. It may be absent as a whole.
-    pub is_in_frame: bool,
-    /// The stamp that a passage without information is, as one token.
-    pub stamp: Option<Stamp>,
-    /// `true` in a text with traditional characters, where words of Taiwan are expected.
-    pub is_traditional: bool,
-}
-
-impl Token {
-    /// A text without words, as one token.
-    pub fn whole(text: &str) -> Token {
-        Token {
-            text: text.into(),
-            key: text.into(),
-            class: Class::Symbol,
-            before: Break::Sentence,
-            ..Token::default()
-        }
-    }
-
-    /// A passage without information.
-    pub fn passage(text: &str, stamp: Stamp) -> Token {
-        Token {
-            text: text.into(),
-            // No word has a space before it.
-            key: format!(" {text}").into(),
-            class: Class::Light,
-            before: Break::Line,
-            is_in_frame: true,
-            stamp: Some(stamp),
-            ..Token::default()
-        }
-    }
-
-    /// Returns `true` for a token that may be absent.
-    pub fn is_light(&self) -> bool {
-        self.class == Class::Light || self.is_in_frame
-    }
-
-    pub fn is_turn(&self) -> bool {
-        matches!(self.class, Class::Turn | Class::Symbol)
-    }
-
-    pub fn is_cjk(&self) -> bool {
-        self.text.starts_with(is_cjk)
-    }
-
-    /// The words that a token counts for, times two: a CJK character counts as half a word.
-    pub fn half_words(&self) -> usize {
-        if self.is_cjk() { 1 } else { 2 }
-    }
-
-    /// Returns `true` if two tokens with one key are equal. The forms of a name are other names:
-    /// Robert, Roberts.
-    pub fn is_equal_form(&self, other: &Token) -> bool {
-        if self.text != other.text && (self.is_exact || other.is_exact) {
-            return false;
-        }
-        // A text of capital letters writes names and words alike.
-        let is_word = |token: &Token| !token.is_name && !token.is_capital;
-        if (is_word(self) && other.is_name || is_word(other) && self.is_name)
-            && NAMES_OF_CAPITALS.contains(&&*self.text)
-        {
-            return false;
-        }
-        // `getURL` and `getUrl`, one text of Base64 and another one.
-        if self.capitals != other.capitals && self.capitals.min(other.capitals) > 0 {
-            return false;
-        }
-        // πότε and ποτέ. Without accents, each is written as ποτε.
-        let is_plain = |token: &Token| !token.has_accents && !is_accented(&token.text);
-        if self.text != other.text
-            && (is_accented(&self.text) || is_accented(&other.text))
-            && !is_plain(self)
-            && !is_plain(other)
-        {
-            return false;
-        }
-        let is_plural = |one: &Token, other: &Token| {
-            one.text
-                .strip_suffix('s')
-                .is_some_and(|one| one == other.text)
-        };
-        // Miller, Millers
-        if self.is_proper && other.is_proper && (is_plural(self, other) || is_plural(other, self)) {
-            return false;
-        }
-        // The words of other scripts have no forms.
-        let may_be_form = !(self.is_name || other.is_name)
-            || self.class == Class::Number
-            || !self.text.is_ascii();
-        // "attacked", "attacking" and "attacks" are three sides.
-        let is_of_one_side = ["ing", "ed"].map(|end| self.text.ends_with(end))
-            == ["ing", "ed"].map(|end| other.text.ends_with(end));
-        self.text == other.text || may_be_form && is_of_one_side
-    }
-}
+use crate::text::is_cjk;
 
 /// The tokens of the lexemes of a text, and the bytes of the text that each token has.
 pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usize>)> {
@@ -170,57 +39,11 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usiz
             last.is_label |= lexeme.is_label;
         }
     }
-    for at in 1..cutter.tokens.len() {
-        if cutter.tokens[at - 1].0.text == "the" && COUNTED.contains(&&*cutter.tokens[at].0.key) {
-            cutter.tokens[at - 1].0.is_exact = true;
-        }
-    }
-    let mut capitals = 0;
-    let is_english = 2 * cutter.english > cutter.words;
-    // Latin words in a text of CJK characters are names.
-    let is_foreign = !is_english && {
-        let cjk = cutter.tokens.iter().filter(|(token, _)| token.is_cjk());
-        cutter.words > cjk.count()
-    };
-    let has_kana = LazyCell::new(|| text.contains(is_kana));
-    let is_latin = || text.chars().all(|c| c < '\u{370}' || !c.is_alphabetic());
-    for (token, range) in &mut cutter.tokens {
-        let piece = &text[range.clone()];
-        // 3,125 is 3125 in English, and a decimal in many other languages.
-        if !is_english && cutter.words >= MIN_WORDS && number::is_ambiguous(piece) && is_latin() {
-            token.text = piece.into();
-            token.key = piece.into();
-        }
-        if is_foreign && token.text.bytes().all(|byte| byte.is_ascii_lowercase()) {
-            let entry = cutter.lexicon.entry(&token.text);
-            token.is_exact |= !entry.is_some_and(|entry| entry.is_everywhere);
-        }
-        if token.class == Class::Light
-            && (is_foreign && token.is_exact || token.is_cjk() && *has_kana)
-        {
-            token.class = Class::Word;
-        }
-        token.is_english = is_english;
-        // Greek words in capital letters have no accents.
-        let is_upper = || piece.chars().nth(1).is_some() && !piece.contains(char::is_lowercase);
-        token.has_accents = cutter.has_accents && (piece.is_ascii() || !is_upper());
-        token.is_capital = piece.starts_with(char::is_uppercase);
-        token.capitals = capitals_of_identifier(piece);
-        capitals += usize::from(token.is_capital);
-    }
-    if 2 * capitals < cutter.words {
-        for (token, _) in &mut cutter.tokens {
-            token.is_proper = token.is_capital && !token.before.ends_unit();
-        }
-    }
+    cutter.mark_counted();
+    cutter.mark_language(text);
+    cutter.mark_capitals(text);
     cutter.tokens
 }
-
-/// A longer run of Chinese numerals is no number.
-const MAX_NUMERALS: usize = 32;
-
-/// Words of grammar that are names in capital letters.
-const NAMES_OF_CAPITALS: [&str; 4] = ["us", "who", "it", "aids"];
 
 /// A text of fewer words, such as the name of a product, may be in any language.
 const MIN_WORDS: usize = 5;
@@ -281,16 +104,6 @@ fn capitals_of_identifier(word: &str) -> u32 {
     })
 }
 
-/// Returns `true` for a magnitude that is written apart from its number: 1500 亿.
-fn is_spaced_magnitude(text: &str) -> bool {
-    let mut characters = text.chars();
-    matches!(characters.next(), Some('万' | '亿'))
-        && !matches!(
-            characters.next(),
-            Some('能' | '一' | '分' | '里' | '物' | '达' | '科' | '宝' | '象')
-        )
-}
-
 pub(super) struct Cutter {
     pub(super) lexicon: &'static Lexicon,
     has_small_letters: bool,
@@ -309,7 +122,13 @@ impl Cutter {
         self.push_part(lexeme.range.clone(), class, text.into(), lexeme.before);
     }
 
-    fn push_part(&mut self, range: Range<usize>, class: Class, text: SmolStr, before: Break) {
+    pub(super) fn push_part(
+        &mut self,
+        range: Range<usize>,
+        class: Class,
+        text: SmolStr,
+        before: Break,
+    ) {
         let key = self.key_of(&folded(&text));
         self.push_token(range, class, text, key, before);
     }
@@ -398,65 +217,38 @@ impl Cutter {
             self.push(lexeme, Class::Number, value);
             return;
         }
-        let listed = self.lexicon.entry(word);
-        let is_joined = lexeme.is_joined && !after_apostrophe || is_followed;
         let is_short = word.len() == 1 && !self.is_article(lexeme, piece, text);
         let is_capital = self.has_small_letters
             && piece.chars().count() > 1
             && !piece.contains(char::is_lowercase)
             && piece.contains(char::is_uppercase);
+        let listed = self.lexicon.entry(word);
         let class = match listed.and_then(|entry| entry.class) {
             // Parts of names and identifiers: US, vitamin E, gnuplot-mode.
             Some(_) if is_short || is_capital => Class::Word,
-            Some(Class::Light) if is_joined => Class::Word,
+            Some(Class::Light) if lexeme.is_joined && !after_apostrophe || is_followed => {
+                Class::Word
+            }
             Some(class) => class,
             None if word.contains(|c: char| c.is_numeric()) => Class::Number,
             None => Class::Word,
         };
-        let is_english = word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_lowercase());
+        let is_ascii = word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_lowercase());
         let english = English::builtin();
-        let base = is_english.then(|| english.base(word)).flatten();
-        let is_known = base.is_some() || is_english && english.has_behind_prefix(word);
-        let tells = listed.and_then(|entry| entry.tells_english);
-        self.count_language(word, piece, is_known, tells);
-        // Other scripts have no accents, except of these letters.
-        let has_accent = |c: char| is_accent(c) || !c.is_ascii() && c < '\u{370}';
-        self.has_accents |= !word.is_ascii() && word.contains(has_accent);
-        // "that" is the subject of a verb, or belongs to a noun: the drug that cures, that drug.
-        if let Some((last, _)) = self
-            .tokens
-            .last_mut()
-            .filter(|(last, _)| last.text == "that")
-            && !piece.starts_with(char::is_uppercase)
-            && !BEGIN_CLAUSES.contains(&&**word)
-        {
-            last.class = Class::Word;
-        }
-        // "few" and "a few" are two quantities.
-        if matches!(&**word, "few" | "little" | "bit")
-            && let Some((last, _)) = self.tokens.last_mut().filter(|(last, _)| last.text == "a")
-        {
-            last.class = Class::Turn;
-        }
-        let is_lemma = is_english
-            && listed.is_none_or(|entry| entry.canonical.is_none())
-            && class == Class::Word;
+        let base = is_ascii.then(|| english.base(word)).flatten();
+        let is_english = base.is_some() || is_ascii && english.has_behind_prefix(word);
+        self.count_language(word, piece, is_english, listed);
+        self.weigh_word_before(word, piece);
+        let is_lemma = is_ascii
+            && class == Class::Word
+            && listed.is_none_or(|entry| entry.canonical.is_none());
         if is_lemma {
             // A past form of another verb: found and founded.
             let base = base.filter(|base| !HOMOGRAPHS.contains(&&**base));
-            let lemma = base.unwrap_or_else(|| (&**word).into());
-            let canonical = self.lexicon.entry(&lemma).and_then(|entry| entry.canonical);
-            let key = match canonical {
-                Some(canonical) => canonical.into(),
-                None => (*lemma).into(),
-            };
-            self.push_token(
-                lexeme.range.clone(),
-                class,
-                word.clone(),
-                key,
-                lexeme.before,
-            );
+            let lemma = base.map_or_else(|| word.clone(), SmolStr::from);
+            let key = self.key_of(&lemma);
+            let range = lexeme.range.clone();
+            self.push_token(range, class, word.clone(), key, lexeme.before);
         } else {
             self.push(lexeme, class, word.clone());
         }
@@ -465,14 +257,97 @@ impl Cutter {
         }
     }
 
+    /// Gives the word before a word another class, if the two together mean something else.
+    fn weigh_word_before(&mut self, word: &str, piece: &str) {
+        let Some((last, _)) = self.tokens.last_mut() else {
+            return;
+        };
+        match &*last.text {
+            // "that" is the subject of a verb, or belongs to a noun: the drug that cures, that drug.
+            "that" if !piece.starts_with(char::is_uppercase) && !BEGIN_CLAUSES.contains(&word) => {
+                last.class = Class::Word;
+            }
+            // "few" and "a few" are two quantities.
+            "a" if matches!(word, "few" | "little" | "bit") => last.class = Class::Turn,
+            _ => {}
+        }
+    }
+
+    /// "a number" is another quantity than "the number".
+    fn mark_counted(&mut self) {
+        for at in 1..self.tokens.len() {
+            let is_counted = COUNTED.contains(&&*self.tokens[at].0.key);
+            let (before, _) = &mut self.tokens[at - 1];
+            before.is_exact |= is_counted && before.text == "the";
+        }
+    }
+
+    /// Marks what depends on the language of the whole text.
+    fn mark_language(&mut self, text: &str) {
+        let is_english = 2 * self.english > self.words;
+        // Latin words in a text of CJK characters are names.
+        let is_foreign = !is_english && {
+            let cjk = self.tokens.iter().filter(|(token, _)| token.is_cjk());
+            self.words > cjk.count()
+        };
+        let has_kana = LazyCell::new(|| text.contains(is_kana));
+        let is_latin = || text.chars().all(|c| c < '\u{370}' || !c.is_alphabetic());
+        for (token, range) in &mut self.tokens {
+            let piece = &text[range.clone()];
+            token.is_english = is_english;
+            // Greek words in capital letters have no accents.
+            let is_upper = || piece.chars().nth(1).is_some() && !piece.contains(char::is_lowercase);
+            token.has_accents = self.has_accents && (piece.is_ascii() || !is_upper());
+            // 3,125 is 3125 in English, and a decimal in many other languages.
+            if !is_english && self.words >= MIN_WORDS && number::is_ambiguous(piece) && is_latin() {
+                token.text = piece.into();
+                token.key = piece.into();
+            }
+            if is_foreign && token.text.bytes().all(|byte| byte.is_ascii_lowercase()) {
+                let entry = self.lexicon.entry(&token.text);
+                token.is_exact |= !entry.is_some_and(|entry| entry.is_everywhere);
+            }
+            let is_light = token.class == Class::Light;
+            if is_light && (is_foreign && token.is_exact || token.is_cjk() && *has_kana) {
+                token.class = Class::Word;
+            }
+        }
+    }
+
+    /// Marks capital letters, and the names among them in a text of few capital letters.
+    fn mark_capitals(&mut self, text: &str) {
+        let mut capitals = 0;
+        for (token, range) in &mut self.tokens {
+            let piece = &text[range.clone()];
+            token.is_capital = piece.starts_with(char::is_uppercase);
+            token.capitals = capitals_of_identifier(piece);
+            capitals += usize::from(token.is_capital);
+        }
+        if 2 * capitals < self.words {
+            for (token, _) in &mut self.tokens {
+                token.is_proper = token.is_capital && !token.before.ends_unit();
+            }
+        }
+    }
+
     /// Counts a word of letters, which is an English word or not, and may tell a language.
-    fn count_language(&mut self, word: &str, piece: &str, is_known: bool, tells: Option<bool>) {
+    fn count_language(
+        &mut self,
+        word: &str,
+        piece: &str,
+        is_english: bool,
+        entry: Option<&LexiconEntry>,
+    ) {
+        let tells = entry.and_then(|entry| entry.tells_english);
         // A word with a capital letter within is a name, in any language.
         let is_name =
-            self.has_small_letters && !is_known && piece.chars().skip(1).any(char::is_uppercase);
+            self.has_small_letters && !is_english && piece.chars().skip(1).any(char::is_uppercase);
         self.words += usize::from(word.len() > 2 && !is_name || tells == Some(false));
-        self.english += usize::from(is_known && tells != Some(false));
+        self.english += usize::from(is_english && tells != Some(false));
         self.english += usize::from(tells == Some(true));
+        // Other scripts have no accents, except of these letters.
+        let has_accent = |c: char| is_accent(c) || !c.is_ascii() && c < '\u{370}';
+        self.has_accents |= !word.is_ascii() && word.contains(has_accent);
     }
 
     /// Returns `true` for a Roman numeral behind a name, or behind a thing that is counted.
@@ -516,86 +391,11 @@ impl Cutter {
         true
     }
 
-    /// Cuts a run of CJK characters: numerals, the longest listed words, single characters.
-    fn cjk(&mut self, lexeme: &Lexeme, text: &str) {
-        let run = &lexeme.text;
-        let original = &text[lexeme.range.clone()];
-        // Normalisation keeps the number of characters, except of joined Hangul.
-        let offsets = original
-            .char_indices()
-            .filter(|(_, c)| is_cjk(*c) || is_mark(*c));
-        let offsets = offsets.map(|(at, _)| lexeme.range.start + at);
-        let offsets: Vec<usize> = offsets.chain([lexeme.range.end]).collect();
-        let is_aligned = offsets.len() == run.chars().count() + 1;
-        let mut before = lexeme.before;
-        let mut at = 0;
-        let mut index = 0;
-        while at < run.len() {
-            let rest = &run[at..];
-            let numerals: usize = rest
-                .chars()
-                .take(MAX_NUMERALS)
-                .take_while(|c| number::is_cjk_numeral(*c))
-                .map(char::len_utf8)
-                .sum();
-            let numeral = &rest[..numerals];
-            let (length, class, token) = if let Some(power) =
-                rest.chars().next().and_then(number::magnitude)
-                && before == Break::None
-                && (lexeme.is_joined || at > 0 || is_spaced_magnitude(rest))
-                && self.is_after_number()
-                && self.scale_last(power, lexeme)
-            {
-                let length = rest.chars().next().map_or(0, char::len_utf8);
-                at += length;
-                index += 1;
-                continue;
-            } else if numeral.chars().count() > 1
-                && let Some(value) = number::of_cjk(numeral)
-            {
-                (numerals, Class::Number, value.into())
-            } else {
-                let length = self.listed_or_character(rest);
-                let word = &rest[..length];
-                (length, self.lexicon.class(word), word.into())
-            };
-            let count = rest[..length].chars().count();
-            let range = match is_aligned {
-                true => offsets[index]..offsets[(index + count).min(offsets.len() - 1)],
-                false => lexeme.range.clone(),
-            };
-            self.push_part(range, class, token, std::mem::take(&mut before));
-            at += length;
-            // 两月 are two months, 二月 is the second one.
-            if let Some((last, _)) = self.tokens.last_mut()
-                && last.text == "两"
-                && run[at..].starts_with(['月', '楼', '号', '层', '班', '章'])
-            {
-                last.is_exact = true;
-            }
-            index += count;
-        }
-    }
-
-    fn is_after_number(&self) -> bool {
+    pub(super) fn is_after_number(&self) -> bool {
         let last = self.tokens.last();
         last.is_some_and(|(token, _)| {
             token.class == Class::Number
                 && token.text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
         })
-    }
-
-    /// The length of the longest listed word, or of the character and its marks.
-    fn listed_or_character(&self, text: &str) -> usize {
-        let mut longest = 0;
-        let mut end = 0;
-        for (count, c) in text.chars().take(self.lexicon.longest_han()).enumerate() {
-            end += c.len_utf8();
-            if count == 0 || self.lexicon.entry(&text[..end]).is_some() {
-                longest = end;
-            }
-        }
-        let marks = text[longest..].find(is_cjk).unwrap_or(text.len() - longest);
-        longest + marks
     }
 }

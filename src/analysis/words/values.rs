@@ -7,7 +7,7 @@ use smol_str::SmolStr;
 
 use super::lexicon::Class;
 use super::scanner::Break;
-use super::tokens::Token;
+use super::token::Token;
 use crate::time_reader::month_named;
 
 /// A token and its bytes in the text.

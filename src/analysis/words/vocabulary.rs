@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use super::Words;
 use super::spellings::Spellings;
 use super::stamps::Stamp;
-use super::tokens::Token;
+use super::token::Token;
 
 /// A word is compared with at most 16 words of the same hash. More words with one hash were made to
 /// have it, and each further one takes a new number every time.

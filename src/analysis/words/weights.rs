@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::Words;
 use super::lexicon::Class;
-use super::tokens::Token;
+use super::token::Token;
 use crate::text::{Normaliser, is_cjk};
 
 const BUILTIN: &[u8] = include_bytes!("weights.bin");

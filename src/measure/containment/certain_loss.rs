@@ -9,7 +9,7 @@ use super::forgive::{
 use crate::analysis::words::english::English;
 use crate::analysis::words::lexicon::Lexicon;
 use crate::analysis::words::spellings::{may_be_misspelled, without_accents};
-use crate::analysis::words::tokens::Token;
+use crate::analysis::words::token::Token;
 use crate::analysis::words::vocabulary::{LettersHash, key_hash};
 use crate::analysis::words::weights::Weights;
 use crate::analysis::words::{KeyFilter, Vocabulary, Words};

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::matching::MAX_ITEM_TOKENS;
 use crate::analysis::words::scanner::Break;
-use crate::analysis::words::tokens::Token;
+use crate::analysis::words::token::Token;
 use crate::analysis::words::weights::Weights;
 
 /// Words that give the order of items a meaning.

@@ -10,7 +10,7 @@ use std::slice;
 use super::cover::{Addition, Passage, Sides, half_words};
 use crate::analysis::words::lexicon::{Class, Lexicon};
 use crate::analysis::words::scanner::Break;
-use crate::analysis::words::tokens::Token;
+use crate::analysis::words::token::Token;
 
 /// Tokens that the other text lacks belong to one passage if at most three tokens are between them.
 const MAX_GAP: usize = 3;

@@ -10,7 +10,7 @@ use super::cover::{CoverState, Sides};
 use super::forgive::forgiven;
 use super::{AlignedWord, Equality, Forgiven, Missing};
 use crate::analysis::words::lexicon::{Class, Lexicon};
-use crate::analysis::words::tokens::Token;
+use crate::analysis::words::token::Token;
 
 impl Sides<'_> {
     /// All tokens of a text, in text order, with their bytes in the text.

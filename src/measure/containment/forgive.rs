@@ -8,7 +8,7 @@ use crate::analysis::words::spellings::{
     MAX_WRONG_LETTERS, MIN_LETTERS_OF_TWO, has_few_wrong_letters, may_be_misspelled,
     without_accents,
 };
-use crate::analysis::words::tokens::Token;
+use crate::analysis::words::token::Token;
 use crate::analysis::words::weights::Weights;
 
 /// At most three tokens are written as one.

@@ -8,7 +8,7 @@ use super::matching::MAX_ITEM_TOKENS;
 use crate::analysis::words::lexicon::{Class, Lexicon};
 use crate::analysis::words::scanner::{Break, End};
 use crate::analysis::words::stamps::Stamp;
-use crate::analysis::words::tokens::Token;
+use crate::analysis::words::token::Token;
 use crate::time_reader::month_named;
 
 /// At most three content words behind a title or before a sentence name another thing: "apple" and

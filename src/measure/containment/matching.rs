@@ -12,7 +12,7 @@ use super::cover::{CoverState, Sides, is_conjunction, is_enumeration};
 use super::forgive::{MAX_GLUED, forgiven, is_glued};
 use crate::analysis::words::lexicon::Class;
 use crate::analysis::words::scanner::Break;
-use crate::analysis::words::tokens::Token;
+use crate::analysis::words::token::Token;
 
 /// A moved sentence is compared with at most 16 sentences that begin with the same word.
 const MAX_COMPARED_UNITS: usize = 16;

@@ -1,0 +1,103 @@
+//! Runs of CJK characters as tokens: numerals, magnitudes, listed words, single characters.
+
+use super::lexicon::Class;
+use super::number;
+use super::scanner::{Break, Lexeme};
+use super::tokens::Cutter;
+use crate::text::{is_cjk, is_mark};
+
+/// A longer run of Chinese numerals is no number.
+const MAX_NUMERALS: usize = 32;
+
+/// Returns `true` for a magnitude that is written apart from its number: 1500 亿.
+fn is_spaced_magnitude(text: &str) -> bool {
+    let mut characters = text.chars();
+    matches!(characters.next(), Some('万' | '亿'))
+        && !matches!(
+            characters.next(),
+            Some('能' | '一' | '分' | '里' | '物' | '达' | '科' | '宝' | '象')
+        )
+}
+
+/// The numerals at the start of a run.
+fn numeral(run: &str) -> &str {
+    let numerals = run.chars().take(MAX_NUMERALS);
+    let numerals = numerals.take_while(|c| number::is_cjk_numeral(*c));
+    &run[..numerals.map(char::len_utf8).sum()]
+}
+
+impl Cutter {
+    /// Cuts a run of CJK characters: numerals, the longest listed words, single characters.
+    pub(super) fn cjk(&mut self, lexeme: &Lexeme, text: &str) {
+        let run = &lexeme.text;
+        let original = &text[lexeme.range.clone()];
+        // Normalisation keeps the number of characters, except of joined Hangul.
+        let offsets = original
+            .char_indices()
+            .filter(|(_, c)| is_cjk(*c) || is_mark(*c));
+        let offsets = offsets.map(|(at, _)| lexeme.range.start + at);
+        let offsets: Vec<usize> = offsets.chain([lexeme.range.end]).collect();
+        let is_aligned = offsets.len() == run.chars().count() + 1;
+        let mut before = lexeme.before;
+        let mut at = 0;
+        let mut index = 0;
+        while at < run.len() {
+            let rest = &run[at..];
+            let is_behind = before == Break::None && (lexeme.is_joined || at > 0);
+            if is_behind || before == Break::None && is_spaced_magnitude(rest) {
+                let magnitude = rest.chars().next().filter(|c| self.scales(*c, lexeme));
+                if let Some(magnitude) = magnitude {
+                    at += magnitude.len_utf8();
+                    index += 1;
+                    continue;
+                }
+            }
+            let numeral = numeral(rest);
+            let is_number = numeral.chars().count() > 1;
+            let value = is_number.then(|| number::of_cjk(numeral)).flatten();
+            let (length, class, token) = match value {
+                Some(value) => (numeral.len(), Class::Number, value.into()),
+                None => {
+                    let length = self.listed_or_character(rest);
+                    let word = &rest[..length];
+                    (length, self.lexicon.class(word), word.into())
+                }
+            };
+            let count = rest[..length].chars().count();
+            let range = match is_aligned {
+                true => offsets[index]..offsets[(index + count).min(offsets.len() - 1)],
+                false => lexeme.range.clone(),
+            };
+            self.push_part(range, class, token, std::mem::take(&mut before));
+            at += length;
+            // 两月 are two months, 二月 is the second one.
+            if let Some((last, _)) = self.tokens.last_mut()
+                && last.text == "两"
+                && run[at..].starts_with(['月', '楼', '号', '层', '班', '章'])
+            {
+                last.is_exact = true;
+            }
+            index += count;
+        }
+    }
+
+    /// Multiplies the number before a magnitude. `false` for other characters.
+    fn scales(&mut self, c: char, lexeme: &Lexeme) -> bool {
+        number::magnitude(c)
+            .is_some_and(|power| self.is_after_number() && self.scale_last(power, lexeme))
+    }
+
+    /// The length of the longest listed word, or of the character and its marks.
+    fn listed_or_character(&self, text: &str) -> usize {
+        let mut longest = 0;
+        let mut end = 0;
+        for (count, c) in text.chars().take(self.lexicon.longest_han()).enumerate() {
+            end += c.len_utf8();
+            if count == 0 || self.lexicon.entry(&text[..end]).is_some() {
+                longest = end;
+            }
+        }
+        let marks = text[longest..].find(is_cjk).unwrap_or(text.len() - longest);
+        longest + marks
+    }
+}
