@@ -172,7 +172,7 @@ impl Scanner<'_> {
             return None;
         }
         let after = self.rest()[1..].chars().next().unwrap_or('\n');
-        let (before, line) = (&self.text[self.line..self.at], self.short_line()?);
+        let before = &self.text[self.line..self.at];
         // Not a heading, a comment, or a line that goes on.
         let is_alone = self.is_after_space()
             && (after == ' ' && !self.begins_line() || after == '\n' && c != '\\')
@@ -190,12 +190,15 @@ impl Scanner<'_> {
                 before.ends_with(is_name) && is_name(after)
             }
             (_, Some(pair)) => {
-                let count = |end: &str| line.matches(end).count();
-                is_alone && count(&pair[..1]) != count(&pair[1..])
+                let is_unpaired = |line: &str| {
+                    let count = |end: &str| line.matches(end).count();
+                    count(&pair[..1]) != count(&pair[1..])
+                };
+                is_alone && self.short_line().is_some_and(is_unpaired)
             }
             _ => is_alone,
         };
-        is_mark.then_some(self.at + 1)
+        (is_mark && self.short_line().is_some()).then_some(self.at + 1)
     }
 
     /// The sign of feet or of inches behind a number, unless it closes a quotation.
