@@ -19,7 +19,7 @@ use test_support::{SplitMix, caught};
 
 /// Operations tried per kind of fault and part of a workload, evenly spaced. Besides, each step
 /// gets a device fault in its middle, and a fault of another kind in turn.
-const TRIES_PER_PART: u64 = 3;
+const TRIES_PER_PART: u64 = 1;
 /// Steps taken in the same process after a fault.
 const STEPS_AFTER: usize = 4;
 

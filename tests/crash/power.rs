@@ -18,7 +18,7 @@ use test_support::trial::{Known, Settings, Step, World};
 use test_support::{SplitMix, caught};
 
 /// Cuts by default.
-const CUTS: u64 = 2_000;
+const CUTS: u64 = 800;
 /// Cuts per database.
 const CUTS_A_RUN: u64 = 10;
 /// Attempted cuts per database: an attempt fails if the steps end before the chosen operation.
@@ -280,11 +280,13 @@ fn power_cut_anywhere_keeps_acknowledged_changes_and_right_answers() {
 /// the number of cuts by kind of operation.
 fn cut_everywhere_in(step: Step) -> BTreeMap<Operation, u64> {
     let mut cut_at = BTreeMap::new();
+    let is_created = matches!(step, Step::Create | Step::BulkCreate);
+    let beginning = beginning(is_created);
     for at in 0.. {
         for chances in 0..3 {
-            let mut world = World::new(Settings::default(), 11);
-            if !matches!(step, Step::Create | Step::BulkCreate) {
-                make_for(step, &mut world);
+            let mut world = beginning.copy();
+            if !is_created && step != Step::Upsert {
+                world.take(Step::Batch).unwrap();
             }
             let is_done = chances == 1;
             world.disk.plan(Plan::Cut { at, is_done });
@@ -306,18 +308,23 @@ fn cut_everywhere_in(step: Step) -> BTreeMap<Operation, u64> {
     unreachable!("every step has an end")
 }
 
-/// Makes a database with documents in its tables and in its journal.
-fn make_for(step: Step, world: &mut World) {
-    world.take(Step::Create).unwrap();
-    for step in [Step::Batch, Step::Merge, Step::Batch, Step::Merge] {
-        world.take(step).unwrap();
+/// A closed database with documents in its tables, or none if a step creates it. The first change
+/// after an open records in the file that there is a journal.
+fn beginning(is_created: bool) -> World {
+    let mut world = World::new(Settings::default(), 11);
+    if !is_created {
+        for step in [
+            Step::Create,
+            Step::Batch,
+            Step::Merge,
+            Step::Batch,
+            Step::Merge,
+        ] {
+            world.take(step).unwrap();
+        }
+        world.take(Step::Close).unwrap();
     }
-    // The first change after an open records in the file that there is a journal: start with a
-    // closed one.
-    world.take(Step::Close).unwrap();
-    if step != Step::Upsert {
-        world.take(Step::Batch).unwrap();
-    }
+    world
 }
 
 fn count(cut_at: &BTreeMap<Operation, u64>) -> u64 {

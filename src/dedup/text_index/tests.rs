@@ -53,29 +53,49 @@ fn index_of(texts: &[impl AsRef<str> + Sync], decision: Decision) -> SimilarInde
     index
 }
 
-/// The plain definition of an answer: the query compared with every text.
-fn plain(texts: &[impl AsRef<str>], query: &str, decision: Decision) -> Vec<SimilarText> {
-    let normaliser = Normaliser::shared();
-    let own = Analysed::new(query);
-    let similar = |(position, text): (usize, &_)| {
-        let text = AsRef::<str>::as_ref(text);
-        let resemblance = compare(&own, &Analysed::new(text), &Likeness::default())?;
-        let containment = match decision {
-            Decision::Alike => None,
-            Decision::Contained | Decision::News => {
-                let found = Containment::new(normaliser, decision.weights(), query, text);
-                Some(Box::new(found.verdict.is_removable().then_some(found)?))
-            }
+/// The plain definition of answers: a query compared with every text.
+struct Plain<'t, T> {
+    texts: &'t [T],
+    analysed: Vec<Analysed>,
+}
+
+impl<'t, T: AsRef<str>> Plain<'t, T> {
+    fn new(texts: &'t [T]) -> Self {
+        let analysed = texts.iter().map(|text| Analysed::new(text.as_ref()));
+        Self {
+            texts,
+            analysed: analysed.collect(),
+        }
+    }
+
+    fn similar(&self, query: &str, decision: Decision) -> Vec<SimilarText> {
+        let normaliser = Normaliser::shared();
+        let own = Analysed::new(query);
+        let similar = |(position, text): (usize, &Analysed)| {
+            let resemblance = compare(&own, text, &Likeness::default())?;
+            let containment = match decision {
+                Decision::Alike => None,
+                Decision::Contained | Decision::News => {
+                    let (weights, text) = (decision.weights(), self.texts[position].as_ref());
+                    let found = Containment::new(normaliser, weights, query, text);
+                    Some(Box::new(found.verdict.is_removable().then_some(found)?))
+                }
+            };
+            Some(SimilarText {
+                position: position as u32,
+                resemblance,
+                containment,
+            })
         };
-        Some(SimilarText {
-            position: position as u32,
-            resemblance,
-            containment,
-        })
-    };
-    let mut found: Vec<_> = texts.iter().enumerate().filter_map(similar).collect();
-    found.sort_by(SimilarText::order);
-    found
+        let mut found: Vec<_> = self
+            .analysed
+            .iter()
+            .enumerate()
+            .filter_map(similar)
+            .collect();
+        found.sort_by(SimilarText::order);
+        found
+    }
 }
 
 /// Matches that the index and the plain comparison find, by score: up to 0.75, and above.
@@ -120,9 +140,10 @@ fn real_texts_and_their_edits_are_found_as_by_a_plain_comparison() {
             texts.push(text);
         }
         let index = index_of(&texts, Decision::Alike);
+        let plain = Plain::new(&texts);
         for text in texts.iter().skip(1).step_by(9) {
             let found = index.similar(&Analysed::new(text));
-            recall.add(&found, &plain(&texts, text, Decision::Alike));
+            recall.add(&found, &plain.similar(text, Decision::Alike));
         }
     }
     assert_eq!(recall.found[1], recall.all[1]);
@@ -135,10 +156,11 @@ fn real_texts_and_their_edits_are_found_as_by_a_plain_comparison() {
 fn contained_matches_equal_a_plain_comparison() {
     let texts: Vec<String> = edits_en().into_iter().take(300).collect();
     let index = index_of(&texts, Decision::Contained);
+    let plain = Plain::new(&texts);
     let mut recall = Recall::default();
     for text in texts.iter().step_by(7) {
         let found = index.similar(&Analysed::new(text));
-        let expected = plain(&texts, text, Decision::Contained);
+        let expected = plain.similar(text, Decision::Contained);
         assert!(found.is_sorted_by(|a, b| a.order(b).is_lt()));
         recall.add(&found, &expected);
     }
@@ -171,9 +193,10 @@ fn pushed_texts_are_found_in_runs_and_in_tail() {
     }
     let bulk = index_of(&texts, Decision::Alike);
     assert_eq!((index.len(), bulk.len()), (5000, 5000));
+    let plain = Plain::new(&texts);
     let (mut pushed, mut at_once) = (Recall::default(), Recall::default());
     for text in texts.iter().step_by(500).chain(&texts[4990..]) {
-        let expected = plain(&texts, text, Decision::Alike);
+        let expected = plain.similar(text, Decision::Alike);
         pushed.add(&index.similar(&Analysed::new(text)), &expected);
         at_once.add(&bulk.similar(&Analysed::new(text)), &expected);
     }
@@ -268,11 +291,12 @@ fn texts_with_too_little_content_match_equal_texts_only() {
         "好的",
     ];
     let repeated = [texts, texts].concat();
+    let plain = Plain::new(&repeated);
     for decision in [Decision::Alike, Decision::Contained] {
         let index = index_of(&repeated, decision);
         for text in texts {
             let found = index.similar(&Analysed::new(text));
-            assert_eq!(found, plain(&repeated, text, decision), "{text:?}");
+            assert_eq!(found, plain.similar(text, decision), "{text:?}");
         }
         let found = |text| index.similar(&Analysed::new(text)).len();
         assert_eq!((found("HELLO!"), found("  "), found("good")), (2, 0, 0));
@@ -321,7 +345,8 @@ fn variants_of_one_wording_are_all_found() {
     let twice = [texts.clone(), texts.clone()].concat();
     let index = index_of(&twice, Decision::Contained);
     let found = index.similar(&Analysed::new(&texts[5]));
-    assert_eq!(found, plain(&twice, &texts[5], Decision::Contained));
+    let expected = Plain::new(&twice).similar(&texts[5], Decision::Contained);
+    assert_eq!(found, expected);
     assert!(found.len() > 60);
 }
 
@@ -409,7 +434,7 @@ fn no_container_of_a_text_is_missed() {
         let preparation = index.preparation();
         let prepared: Vec<Analysed> = texts.iter().map(|text| preparation.prepare(text)).collect();
         index.extend_prepared(prepared.iter());
-        let end = texts.len() as u32;
+        let (plain, end) = (Plain::new(&texts), texts.len() as u32);
         for (text, query) in texts.iter().zip(&prepared).step_by(3) {
             let sought = Sought {
                 positions: 0..end,
@@ -424,11 +449,11 @@ fn no_container_of_a_text_is_missed() {
             });
             assert!(ended.is_continue());
             found.sort_unstable();
-            let plain = plain(&texts, text, decision).into_iter();
-            let plain = plain.filter(|found| found.verdict().is_some_and(Verdict::is_a_in_b));
-            let mut plain: Vec<u32> = plain.map(|found| found.position).collect();
-            plain.sort_unstable();
-            assert_eq!(found, plain, "{text}");
+            let expected = plain.similar(text, decision).into_iter();
+            let expected = expected.filter(|found| found.verdict().is_some_and(Verdict::is_a_in_b));
+            let mut expected: Vec<u32> = expected.map(|found| found.position).collect();
+            expected.sort_unstable();
+            assert_eq!(found, expected, "{text}");
             all[language] += found.len() - 1;
         }
     }
@@ -444,7 +469,8 @@ fn very_long_texts_are_found_without_packed_wordings() {
     let texts = ["something else about cats", &text, &edited, &text];
     let index = index_of(&texts, Decision::Alike);
     let found = index.similar(&Analysed::new(&edited));
-    assert_eq!(found, plain(&texts, &edited, Decision::Alike));
+    let expected = Plain::new(&texts).similar(&edited, Decision::Alike);
+    assert_eq!(found, expected);
     assert_eq!(found.len(), 3);
 }
 
@@ -465,9 +491,10 @@ proptest! {
         texts in prop::collection::vec("([a-c]{1,4} |[一二三]{1,3}|[A-Za-z]{3,8} ){0,9}", 0..40),
     ) {
         let index = index_of(&texts, Decision::Contained);
+        let plain = Plain::new(&texts);
         for text in &texts {
             let found = index.similar(&Analysed::new(text));
-            let expected = plain(&texts, text, Decision::Contained);
+            let expected = plain.similar(text, Decision::Contained);
             let same = |answer: &[SimilarText]| {
                 answer.iter().filter(|found| found.resemblance.same_wording).count()
             };
