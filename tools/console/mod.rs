@@ -8,6 +8,7 @@ pub mod interrupt;
 pub mod logger;
 pub mod paths;
 pub mod progress;
+pub mod prometheus;
 pub mod rows;
 pub mod table;
 mod units;

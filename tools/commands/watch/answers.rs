@@ -7,7 +7,7 @@ use serde::Serialize;
 use simdb::copies::Copies;
 use simdb::{Database, DocId, Fingerprint, Outcome, Settings, Snapshot};
 
-use super::counts::VerdictCounts;
+use super::counts::{Verdict, VerdictCounts};
 use super::documents::{SubmittedGroup, aborted};
 use super::lines::Room;
 use super::monitor::Monitor;
@@ -151,7 +151,7 @@ impl Answers<'_> {
                 };
                 verdict = verdict.named(snapshot, settings)?;
             }
-            *verdict.count_in(&mut self.counts) += 1;
+            self.counts.count(verdict.kind());
             let is_copy = matches!(
                 verdict,
                 LineVerdict::Duplicate {
@@ -237,16 +237,15 @@ impl LineVerdict<'_> {
         })
     }
 
-    /// The count of the lines with this verdict.
-    fn count_in<'c>(&self, counts: &'c mut VerdictCounts) -> &'c mut u64 {
+    fn kind(&self) -> Verdict {
         match self {
-            Self::New(_) => &mut counts.new,
-            Self::Duplicate { .. } => &mut counts.duplicates,
-            Self::Exists { .. } => &mut counts.exist,
-            Self::Seen => &mut counts.seen,
-            Self::Replaced { .. } => &mut counts.replaced,
-            Self::Expired { .. } => &mut counts.expired,
-            Self::Rejected { .. } => &mut counts.rejected,
+            Self::New(_) => Verdict::New,
+            Self::Duplicate { .. } => Verdict::Duplicate,
+            Self::Exists { .. } => Verdict::Exists,
+            Self::Seen => Verdict::Seen,
+            Self::Replaced { .. } => Verdict::Replaced,
+            Self::Expired { .. } => Verdict::Expired,
+            Self::Rejected { .. } => Verdict::Rejected,
         }
     }
 

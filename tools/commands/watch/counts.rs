@@ -6,25 +6,41 @@ use anyhow::{Result, ensure};
 
 use crate::console::{counted, grouped, note};
 
+/// The verdict on a line, in the order of the metrics.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Verdict {
+    New,
+    Duplicate,
+    Exists,
+    /// The document was refused before as a copy.
+    Seen,
+    /// A stored document with the id or key of the line is replaced.
+    Replaced,
+    Expired,
+    Rejected,
+}
+
+/// The names of the verdicts, in their order.
+pub(super) const VERDICTS: [&str; 7] = [
+    "new",
+    "duplicate",
+    "exists",
+    "seen",
+    "replaced",
+    "expired",
+    "rejected",
+];
+
 /// The number of lines with each verdict.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct VerdictCounts {
-    pub(super) new: u64,
-    pub(super) duplicates: u64,
-    pub(super) exist: u64,
-    /// Documents that were refused before as copies.
-    pub(super) seen: u64,
-    /// Stored documents that a later document with their id or key replaced.
-    pub(super) replaced: u64,
-    pub(super) expired: u64,
-    pub(super) rejected: u64,
-}
+pub(super) struct VerdictCounts(pub(super) [u64; VERDICTS.len()]);
 
 impl VerdictCounts {
     /// Returns an error if no line was a document, and warns of the share of the lines that were
     /// none.
     pub(super) fn refuse_all_rejected(self) -> Result<()> {
-        let (lines, rejected) = (self.lines(), self.rejected);
+        let Self([.., rejected]) = self;
+        let lines = self.lines();
         ensure!(
             rejected == 0 || rejected < lines,
             "{} rejected; the answers have the reasons",
@@ -42,29 +58,16 @@ impl VerdictCounts {
         Ok(())
     }
 
+    pub(super) fn count(&mut self, verdict: Verdict) {
+        self.0[verdict as usize] += 1;
+    }
+
     pub(super) fn lines(self) -> u64 {
-        let Self {
-            new,
-            duplicates,
-            exist,
-            seen,
-            replaced,
-            expired,
-            rejected,
-        } = self;
-        new + duplicates + exist + seen + replaced + expired + rejected
+        self.0.iter().sum()
     }
 
     pub(super) fn summary(self, started: Instant) -> String {
-        let Self {
-            new,
-            duplicates,
-            exist,
-            seen,
-            replaced,
-            expired,
-            rejected,
-        } = self;
+        let [new, duplicates, exist, seen, replaced, expired, rejected] = self.0;
         let lines = self.lines();
         let seconds = started.elapsed().as_secs_f64();
         let per_second = lines as f64 / seconds.max(f64::MIN_POSITIVE);

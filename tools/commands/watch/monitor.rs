@@ -1,6 +1,5 @@
 //! [`Monitor`]: the counts of a running watch, on standard error and in a file, and its backups.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -12,9 +11,10 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use simdb::{Builder, Database, Error, Timestamp};
 
-use super::counts::VerdictCounts;
+use super::counts::{VERDICTS, VerdictCounts};
 use crate::console::file::make_or_replace_database;
 use crate::console::paths::{OutputPaths, Overwrite};
+use crate::console::prometheus::{write_head, write_metric, write_sample};
 use crate::console::{error_text, note, parse_duration};
 
 /// The options of a watch that is watched.
@@ -209,22 +209,15 @@ impl Monitor {
             (*answered, std::mem::take(&mut answered.latency).ms())
         };
         let snapshot = database.snapshot()?;
-        let VerdictCounts {
-            new,
-            duplicates,
-            exist,
-            seen,
-            replaced,
-            expired,
-            rejected,
-        } = answered.counts;
+        let counts = answered.counts;
+        let [new, duplicate, exists, seen, replaced, expired, rejected] = counts.0;
         Ok(json!({
             "seconds": (self.started.elapsed().as_secs_f64() * 1e3).round() / 1e3,
             "read": self.read.load(Ordering::Relaxed),
-            "answered": answered.counts.lines(),
+            "answered": counts.lines(),
             "new": new,
             "replaced": replaced,
-            "refused": {"duplicate": duplicates, "exists": exist, "seen": seen, "expired": expired},
+            "refused": {"duplicate": duplicate, "exists": exists, "seen": seen, "expired": expired},
             "rejected": rejected,
             "copies": answered.copies,
             "latency_ms": latency.map(|[mean, most]| json!({"mean": mean, "max": most})),
@@ -253,87 +246,46 @@ impl Monitor {
         } = *self.answered.lock();
         let snapshot = database.snapshot()?;
         let mut text = String::new();
-        let mut metric = |name: &str, kind: &str, help: &str, values: &[(&str, f64)]| {
-            let _ = writeln!(
-                text,
-                "# HELP simdb_{name} {help}\n# TYPE simdb_{name} {kind}"
-            );
-            for (label, value) in values {
-                let _ = writeln!(text, "simdb_{name}{label} {value}");
-            }
-        };
+        let out = &mut text;
         let read = self.read.load(Ordering::Relaxed);
-        metric(
-            "watch_read_total",
+        write_metric(
+            out,
+            "simdb_watch_read_total",
             "counter",
             "Lines read.",
-            &[("", read as f64)],
+            read,
         );
-        let verdicts = [
-            ("{verdict=\"new\"}", counts.new as f64),
-            ("{verdict=\"duplicate\"}", counts.duplicates as f64),
-            ("{verdict=\"exists\"}", counts.exist as f64),
-            ("{verdict=\"seen\"}", counts.seen as f64),
-            ("{verdict=\"replaced\"}", counts.replaced as f64),
-            ("{verdict=\"expired\"}", counts.expired as f64),
-            ("{verdict=\"rejected\"}", counts.rejected as f64),
-        ];
-        metric(
-            "watch_answers_total",
-            "counter",
-            "Lines answered, by verdict.",
-            &verdicts,
-        );
-        metric(
-            "watch_copies_total",
-            "counter",
-            "Duplicates with the fingerprint of the stored document.",
-            &[("", copies as f64)],
-        );
+        let name = "simdb_watch_answers_total";
+        write_head(out, name, "counter", "Lines answered, by verdict.");
+        for (verdict, count) in VERDICTS.iter().zip(counts.0) {
+            write_sample(out, name, &format!("verdict=\"{verdict}\""), count);
+        }
+        let help = "Duplicates with the fingerprint of the stored document.";
+        write_metric(out, "simdb_watch_copies_total", "counter", help, copies);
         if let Some([mean, most]) = latency.ms() {
-            let values = [
-                ("{value=\"mean\"}", mean / 1e3),
-                ("{value=\"max\"}", most / 1e3),
-            ];
+            let name = "simdb_watch_latency_seconds";
             let help = "Time from the reading of a line to its answer, since the last print.";
-            metric("watch_latency_seconds", "gauge", help, &values);
+            write_head(out, name, "gauge", help);
+            write_sample(out, name, "value=\"mean\"", mean / 1e3);
+            write_sample(out, name, "value=\"max\"", most / 1e3);
         }
-        let documents = snapshot.len()? as f64;
-        metric(
-            "documents",
-            "gauge",
-            "Documents in the database.",
-            &[("", documents)],
-        );
+        let (name, help) = ("simdb_documents", "Documents in the database.");
+        write_metric(out, name, "gauge", help, snapshot.len()?);
         if let Some(Timestamp(ms)) = snapshot.now() {
-            let seconds = ms as f64 / 1e3;
+            let name = "simdb_latest_arrival_seconds";
             let help = "The latest arrival, in Unix seconds.";
-            metric("latest_arrival_seconds", "gauge", help, &[("", seconds)]);
+            write_metric(out, name, "gauge", help, ms as f64 / 1e3);
         }
-        let backups = [
-            (
-                "{result=\"done\"}",
-                self.backups.load(Ordering::Relaxed) as f64,
-            ),
-            (
-                "{result=\"failed\"}",
-                self.failed_backups.load(Ordering::Relaxed) as f64,
-            ),
-        ];
-        metric(
-            "watch_backups_total",
-            "counter",
-            "Backups, by result.",
-            &backups,
-        );
+        let name = "simdb_watch_backups_total";
+        write_head(out, name, "counter", "Backups, by result.");
+        for (result, count) in [("done", &self.backups), ("failed", &self.failed_backups)] {
+            let count = count.load(Ordering::Relaxed);
+            write_sample(out, name, &format!("result=\"{result}\""), count);
+        }
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = now.map_or(0.0, |now| now.as_secs_f64());
-        metric(
-            "watch_written_seconds",
-            "gauge",
-            "The time of this file.",
-            &[("", now)],
-        );
+        let (name, help) = ("simdb_watch_written_seconds", "The time of this file.");
+        write_metric(out, name, "gauge", help, now);
         Ok(text)
     }
 

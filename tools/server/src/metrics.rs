@@ -1,12 +1,12 @@
 //! [`Metrics`]: counts of the server, as the text of Prometheus.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use simdb::maintenance::CacheMisses;
+use simdb_tools::console::prometheus::{write_head, write_metric, write_sample};
 
 /// The upper bounds of the buckets of times, in seconds.
 const SECONDS: [f64; 13] = [
@@ -91,25 +91,17 @@ impl<const BUCKETS: usize> Histogram<BUCKETS> {
     /// Writes the samples of a histogram. `unit` is what the sum counts.
     fn write(&self, text: &mut String, name: &str, labels: &str, bounds: &[f64], unit: f64) {
         let comma = if labels.is_empty() { "" } else { "," };
+        let bucket_name = format!("{name}_bucket");
         let mut count = 0;
         for (index, bucket) in self.buckets.iter().enumerate() {
             count += bucket.load(Ordering::Relaxed);
             let bound = bounds.get(index).map_or("+Inf".to_owned(), f64::to_string);
-            let _ = writeln!(
-                text,
-                "{name}_bucket{{{labels}{comma}le=\"{bound}\"}} {count}"
-            );
+            let labels = format!("{labels}{comma}le=\"{bound}\"");
+            write_sample(text, &bucket_name, &labels, count);
         }
         let sum = self.sum.load(Ordering::Relaxed) as f64 * unit;
-        let braced = if labels.is_empty() {
-            String::new()
-        } else {
-            format!("{{{labels}}}")
-        };
-        let _ = writeln!(
-            text,
-            "{name}_sum{braced} {sum}\n{name}_count{braced} {count}"
-        );
+        write_sample(text, &format!("{name}_sum"), labels, sum);
+        write_sample(text, &format!("{name}_count"), labels, count);
     }
 }
 
@@ -151,12 +143,9 @@ impl Metrics {
     /// The text of Prometheus. `gauges` are the values of the moment: name, help and value.
     pub fn text(&self, gauges: &[(&str, &str, f64)], misses: CacheMisses) -> String {
         let mut text = String::new();
-        let head = |text: &mut String, name: &str, kind: &str, help: &str| {
-            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-        };
+        let out = &mut text;
         for (name, help, value) in gauges {
-            head(&mut text, name, "gauge", help);
-            let _ = writeln!(text, "{name} {value}");
+            write_metric(out, name, "gauge", help, value);
         }
         for (name, help, count) in [
             (
@@ -175,49 +164,33 @@ impl Metrics {
                 &self.refused_connections,
             ),
         ] {
-            head(&mut text, name, "counter", help);
-            let _ = writeln!(text, "{name} {}", count.load(Ordering::Relaxed));
+            write_metric(out, name, "counter", help, count.load(Ordering::Relaxed));
         }
         let name = "simdb_refusals_total";
-        head(
-            &mut text,
-            name,
-            "counter",
-            "Refused requests and documents by kind.",
-        );
+        let help = "Refused requests and documents by kind.";
+        write_head(out, name, "counter", help);
         for (kind, count) in &*self.refusals.lock() {
-            let _ = writeln!(text, "{name}{{kind=\"{kind}\"}} {count}");
+            write_sample(out, name, &format!("kind=\"{kind}\""), count);
         }
         let name = "simdb_cache_misses_total";
         let help = "Reads that the cache did not answer.";
-        head(&mut text, name, "counter", help);
+        write_head(out, name, "counter", help);
         for (part, count) in [
             ("buckets", misses.buckets),
             ("nodes", misses.nodes),
             ("wordings", misses.wordings),
         ] {
-            let _ = writeln!(text, "{name}{{part=\"{part}\"}} {count}");
+            write_sample(out, name, &format!("part=\"{part}\""), count);
         }
         let name = "simdb_commit_seconds";
-        head(
-            &mut text,
-            name,
-            "histogram",
-            "From the submission of changes to their commit.",
-        );
-        self.commit_seconds
-            .0
-            .write(&mut text, name, "", &SECONDS, 1e-6);
+        let help = "From the submission of changes to their commit.";
+        write_head(out, name, "histogram", help);
+        self.commit_seconds.0.write(out, name, "", &SECONDS, 1e-6);
         let name = "simdb_commit_changes";
-        head(
-            &mut text,
-            name,
-            "histogram",
-            "Changes in a commit: its count is the number of commits.",
-        );
-        self.group_changes
-            .write(&mut text, name, "", &GROUP_CHANGES, 1.0);
-        self.write_routes(&mut text);
+        let help = "Changes in a commit: its count is the number of commits.";
+        write_head(out, name, "histogram", help);
+        self.group_changes.write(out, name, "", &GROUP_CHANGES, 1.0);
+        self.write_routes(out);
         text
     }
 
@@ -225,35 +198,24 @@ impl Metrics {
         let labels =
             |counts: &RouteCounts| format!("method=\"{}\",path=\"{}\"", counts.method, counts.path);
         let name = "simdb_answers_total";
-        let _ = writeln!(
-            text,
-            "# HELP {name} Answers by address and status.\n# TYPE {name} counter"
-        );
+        write_head(text, name, "counter", "Answers by address and status.");
         for counts in &self.routes {
             for (class, count) in counts.by_status.iter().enumerate() {
-                let (labels, count) = (labels(counts), count.load(Ordering::Relaxed));
+                let count = count.load(Ordering::Relaxed);
                 if count > 0 {
-                    let _ = writeln!(
-                        text,
-                        "{name}{{{labels},status=\"{}xx\"}} {count}",
-                        class + 2
-                    );
+                    let labels = format!("{},status=\"{}xx\"", labels(counts), class + 2);
+                    write_sample(text, name, &labels, count);
                 }
             }
         }
         let name = "simdb_answer_seconds";
         let help = "From the head of a request to the head of its answer.";
-        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} histogram");
+        write_head(text, name, "histogram", help);
         for counts in &self.routes {
-            if counts
-                .by_status
-                .iter()
-                .any(|count| count.load(Ordering::Relaxed) > 0)
-            {
-                counts
-                    .seconds
-                    .0
-                    .write(text, name, &labels(counts), &SECONDS, 1e-6);
+            let is_used = |count: &AtomicU64| count.load(Ordering::Relaxed) > 0;
+            if counts.by_status.iter().any(is_used) {
+                let seconds = &counts.seconds.0;
+                seconds.write(text, name, &labels(counts), &SECONDS, 1e-6);
             }
         }
     }
