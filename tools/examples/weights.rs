@@ -34,7 +34,7 @@ fn main() -> Result<()> {
             }
         }
     }
-    let weights = Weights::from_texts_only(&Normaliser::new(), &texts, min_texts);
+    let weights = Weights::from_texts(&Normaliser::new(), &texts, min_texts);
     std::fs::write(&out, weights.to_bytes())?;
     println!("{} words of {} texts", weights.len(), texts.len());
     Ok(())

@@ -26,10 +26,6 @@ const MAX_TABLE_BYTES: usize = 1 << 24;
 /// as unknown.
 const MAX_COUNTED_WORDS: usize = 1 << 20;
 
-/// The weight of a collection of 1,000 texts is half its own weight and half the weight of the
-/// built-in table: the frequencies of a small collection are a poor estimate.
-const PRIOR_TEXTS: f64 = 1000.0;
-
 /// Longer words are not learned, and count as unknown. The table stores a length in a byte.
 const MAX_WORD_BYTES: usize = 64;
 
@@ -46,8 +42,8 @@ const HEAVIEST: f64 = 11.9;
 /// words. A word that is not in the table has the weight [`Weights::unknown`].
 ///
 /// [`Weights::builtin`] has the frequencies of 340,000 English and Chinese descriptions of software
-/// and of short texts. Words have other frequencies elsewhere: [`Weights::from_texts`] counts those
-/// of a collection. The words of a template that a collection repeats then weigh little.
+/// and of short texts. Words have other frequencies elsewhere: [`Weights::from_texts`] counts the
+/// words of a collection. The words of a template that a collection repeats then weigh little.
 ///
 /// # Examples
 ///
@@ -60,7 +56,7 @@ const HEAVIEST: f64 = 11.9;
 /// assert_eq!(weights.of("qwrtz"), weights.unknown());
 ///
 /// let feed = (0..5000).map(|number| format!("the ferry to port {number}"));
-/// let learned = Weights::from_texts(&Normaliser::new(), feed);
+/// let learned = Weights::from_texts(&Normaliser::new(), feed, 1);
 /// assert!(learned.of("ferry") < weights.of("ferry"));
 /// assert_ne!(learned.checksum(), weights.checksum());
 /// assert_eq!(Weights::from_bytes(&learned.to_bytes()), Some(learned));
@@ -112,10 +108,8 @@ impl Weights {
         }
     }
 
-    /// Learns the weights from a collection of texts, each taken once.
-    ///
-    /// The frequencies of the built-in table count as 1,000 texts more, so a collection of a few
-    /// texts changes little, and a collection of millions decides alone.
+    /// Learns the weights from a collection of texts, each taken once, without words that are in
+    /// fewer than `min_texts` texts: the way the built-in table was made.
     ///
     /// # Cost
     /// Cuts each text into words, as a comparison does: some 30 MB of text a second. Memory: some
@@ -123,24 +117,6 @@ impl Weights {
     pub fn from_texts<T: AsRef<str>>(
         normaliser: &Normaliser,
         texts: impl IntoIterator<Item = T>,
-    ) -> Self {
-        Self::learn(normaliser, texts, Some(Self::builtin()), 1)
-    }
-
-    /// Learns the weights from a collection alone, without words that are in fewer than
-    /// `min_texts` texts: the way the built-in table was made.
-    pub fn from_texts_only<T: AsRef<str>>(
-        normaliser: &Normaliser,
-        texts: impl IntoIterator<Item = T>,
-        min_texts: u32,
-    ) -> Self {
-        Self::learn(normaliser, texts, None, min_texts)
-    }
-
-    fn learn<T: AsRef<str>>(
-        normaliser: &Normaliser,
-        texts: impl IntoIterator<Item = T>,
-        prior: Option<&Self>,
         min_texts: u32,
     ) -> Self {
         let mut counts: HashMap<Box<str>, u32, FixedState> = HashMap::default();
@@ -164,27 +140,14 @@ impl Weights {
                 counts.retain(|_, count| *count > 1);
             }
         }
-        let prior_texts = if prior.is_some() { PRIOR_TEXTS } else { 0.0 };
-        // A word of no text gets the weight of a word in half a text.
-        let weight = |key: &str, count: f64| {
-            let total = f64::from(totals[usize::from(is_in_cjk(key))]);
-            let share = prior.map_or(0.0, |prior| libm::exp(-prior.of_key(key)));
-            let texts = count + prior_texts * share;
-            libm::log((total + prior_texts + 1.0) / texts.max(0.5))
-        };
-        let mut steps: HashMap<Box<str>, u8, FixedState> = HashMap::default();
-        for (key, count) in &counts {
-            if *count >= min_texts {
-                steps.insert(key.clone(), to_steps(weight(key, f64::from(*count))));
-            }
-        }
-        for key in prior.iter().flat_map(|prior| prior.steps.keys()) {
-            if !steps.contains_key(key) {
-                steps.insert(key.clone(), to_steps(weight(key, 0.0)));
-            }
-        }
+        let counts = counts.into_iter().filter(|(_, count)| *count >= min_texts);
+        let steps = counts.map(|(key, count)| {
+            let total = f64::from(totals[usize::from(is_in_cjk(&key))]);
+            let weight = libm::log((total + 1.0) / f64::from(count));
+            (key, to_steps(weight))
+        });
         Self {
-            steps,
+            steps: steps.collect(),
             unknown: to_steps(HEAVIEST),
             are_ends_free: false,
         }
