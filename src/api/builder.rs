@@ -538,16 +538,6 @@ impl Builder {
         })
     }
 
-    /// Returns `true` if the builder asks for no retention, or for the retention of the file.
-    fn has_retention(&self, stored: Option<Retention>) -> bool {
-        match (self.asked.retention, stored) {
-            (None, _) => true,
-            // A file stores whole milliseconds: a finer window would never be equal.
-            (Some(asked), Some(stored)) => asked.equals_when_stored(&stored),
-            (Some(_), None) => false,
-        }
-    }
-
     /// Returns the database, or an error if it lacks a setting that the builder asks for.
     fn opened(&self, store: Store) -> Result<Database> {
         let (recipe, progress) = (self.recipe.as_ref(), self.progress.clone());
@@ -556,10 +546,15 @@ impl Builder {
         // settings opens every file.
         let (asked, has) = (&self.asked, database.settings());
         let differs = |asked: Option<u16>, has| asked.is_some() && asked != has;
+        // A file stores whole milliseconds: a finer window would never be equal.
+        let is_stored = |asked: Retention| {
+            has.retention
+                .is_some_and(|has| asked.equals_when_stored(&has))
+        };
         let missing = [
             ("keep_texts", asked.keep_texts && !has.keep_texts),
             ("similar", asked.similar && !has.similar),
-            ("retention", !self.has_retention(has.retention)),
+            ("retention", !asked.retention.is_none_or(is_stored)),
             ("frozen", asked.frozen && !has.frozen),
             ("keys", asked.keys && !has.keys),
             ("fields", asked.fields && !has.fields),

@@ -16,7 +16,7 @@ use crate::corpus::memory::MemoryBudget;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::input::Source;
 use crate::formats::{DocumentFields, Format, Wanted};
-use crate::options::{DuplicateRule, created_without};
+use crate::options::{DuplicateRule, refuse_created_without};
 
 /// The inputs and outputs of a load.
 pub struct Plan {
@@ -149,9 +149,8 @@ impl LoadTarget {
         if let Some(made_with) = made_with {
             made_with.refuse_other(path, &settings.recipe)?;
         }
-        if options.frozen && !settings.frozen {
-            return Err(created_without(path, "--frozen"));
-        }
+        let is_missing = options.frozen && !settings.frozen;
+        refuse_created_without(path, [("--frozen", is_missing)])?;
         Ok(Self::Existing(Box::new(database)))
     }
 

@@ -332,58 +332,52 @@ impl NewDatabase {
     /// Refuses an existing database that was created without one of these options. The recipe is
     /// compared when the database is opened.
     pub fn refuse_other(&self, path: &Path, settings: &Settings) -> Result<()> {
-        let (asked, kept) = (self.retention(), settings.retention);
+        let kept = settings.retention;
         let window = match self.retention {
             Some(window) => format!("--retention {}", duration(window)),
             None => "--arrivals".to_owned(),
         };
-        let max_ahead = self.max_ahead.map_or(String::new(), |max_ahead| {
-            format!("--max-ahead {}", duration(max_ahead))
-        });
-        let copies = self
-            .copies
-            .map_or(String::new(), |newest| format!("--copies {newest}"));
-        let frames = self
-            .ignore_frames
-            .map_or(String::new(), |number| format!("--ignore-frames={number}"));
-        let is_other = |asked: Retention| kept.is_none_or(|kept| kept.window != asked.window);
-        for (option, is_missing) in [
+        let max_ahead = duration(self.max_ahead.unwrap_or_default());
+        let max_ahead = format!("--max-ahead {max_ahead}");
+        let copies = format!("--copies {}", self.copies.unwrap_or_default());
+        let frames = self.ignore_frames.unwrap_or_default();
+        let frames = format!("--ignore-frames={frames}");
+        let asks_window = self.arrivals || self.retention.is_some();
+        let has_window = kept.is_some_and(|kept| kept.window == self.retention);
+        let is_sliding = kept.is_some_and(|kept| kept.sliding);
+        let kept_ahead = kept.and_then(|kept| kept.max_ahead);
+        let missing = [
             ("--keep-texts", self.keep_texts && !settings.keep_texts),
             ("--similar", self.similar && !settings.similar),
-            (&window[..], asked.is_some_and(is_other)),
-            (
-                "--sliding",
-                self.sliding && !kept.is_some_and(|kept| kept.sliding),
-            ),
-            (
-                &max_ahead,
-                self.max_ahead.is_some()
-                    && kept.is_none_or(|kept| kept.max_ahead != self.max_ahead),
-            ),
-            (
-                &copies,
-                self.copies.is_some() && self.copies != settings.copies,
-            ),
-            (
-                &frames,
-                self.ignore_frames.is_some() && self.ignore_frames != settings.frames,
-            ),
-        ] {
-            if is_missing {
-                return Err(created_without(path, option));
-            }
-        }
-        Ok(())
+            (&window, asks_window && !has_window),
+            ("--sliding", self.sliding && !is_sliding),
+            (&max_ahead, differs(self.max_ahead, kept_ahead)),
+            (&copies, differs(self.copies, settings.copies)),
+            (&frames, differs(self.ignore_frames, settings.frames)),
+        ];
+        refuse_created_without(path, missing)
     }
 }
 
-/// The error about an option that an existing database was created without.
-pub fn created_without(path: &Path, option: &str) -> anyhow::Error {
-    anyhow::anyhow!(
-        "{} was created without {option}, and its settings cannot be changed; load into a new \
-         database",
-        path.display()
-    )
+/// Returns `true` if a setting is asked for that is not the stored one.
+fn differs<T: PartialEq>(asked: Option<T>, stored: Option<T>) -> bool {
+    asked.is_some() && asked != stored
+}
+
+/// Refuses an existing database that was created without one of these options: each option, and
+/// `true` if the option is missing.
+pub fn refuse_created_without<'a>(
+    path: &Path,
+    options: impl IntoIterator<Item = (&'a str, bool)>,
+) -> Result<()> {
+    match options.into_iter().find(|(_, is_missing)| *is_missing) {
+        Some((option, _)) => bail!(
+            "{} was created without {option}, and its settings cannot be changed; load into a new \
+             database",
+            path.display()
+        ),
+        None => Ok(()),
+    }
 }
 
 /// The value of `--on-error`.

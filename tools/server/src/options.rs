@@ -10,7 +10,7 @@ use simdb::{Builder, Database, Error, Settings};
 use simdb_tools::console::logger::Verbosity;
 use simdb_tools::console::parse_size;
 use simdb_tools::console::paths::refuse_special;
-use simdb_tools::options::{NewDatabase, created_without};
+use simdb_tools::options::{NewDatabase, refuse_created_without};
 
 /// Serves one database over HTTP: an API at /v1, and a page at /
 ///
@@ -232,17 +232,14 @@ impl Options {
         }
         match builder.open(path) {
             Ok(database) => {
-                self.new.refuse_other(path, database.settings())?;
                 let settings = database.settings();
-                for (option, is_missing) in [
+                self.new.refuse_other(path, settings)?;
+                let missing = [
                     ("--keys", self.keys && !settings.keys),
                     ("--fields", self.fields && !settings.fields),
                     ("--scopes", self.scopes && !settings.scopes),
-                ] {
-                    if is_missing {
-                        return Err(created_without(path, option));
-                    }
-                }
+                ];
+                refuse_created_without(path, missing)?;
                 Ok(database)
             }
             Err(Error::NotFound { .. }) if self.create => {
