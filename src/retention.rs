@@ -115,6 +115,11 @@ impl Retention {
         later_by(clock, self.max_ahead.unwrap_or(Self::DEFAULT_MAX_AHEAD))
     }
 
+    /// Returns `true` if documents expire.
+    pub(crate) fn has_window(self) -> bool {
+        self.window.is_some()
+    }
+
     /// Returns `true` if both settings are equal in a file, which stores whole milliseconds.
     pub(crate) fn equals_when_stored(&self, stored: &Self) -> bool {
         let is_as_long = matches!((self.window_ms(), stored.window_ms()), (Ok(a), Ok(b)) if a == b);

@@ -21,7 +21,7 @@ impl<A: ViewAccess> Batch<A> {
         let hash = refused_hash(&prepared.doc_ref());
         match self.refused_value(hash)? {
             None => Ok(false),
-            Some(time) if self.has_window() => Ok(self.view.knows_refusal_at(time)),
+            Some(time) if self.view.has_window() => Ok(self.view.knows_refusal_at(time)),
             Some(id) => {
                 let keeps_scopes = self.view.keeps_scopes();
                 let id = id_after_moves(DocId(id), |id| {
@@ -49,10 +49,6 @@ impl<A: ViewAccess> Batch<A> {
         }
     }
 
-    pub(super) fn has_window(&self) -> bool {
-        self.view.has_window()
-    }
-
     /// Adds a refused document, and the copies that it brings, to the copies of a document.
     pub(super) fn add_copy(
         &mut self,
@@ -75,7 +71,7 @@ impl<A: ViewAccess> Batch<A> {
         let own = prepared.text.record().and_then(Record::copies);
         let newest = self.view.newest_copies();
         let copies = Copies::with(before.as_deref(), sighting, own.as_ref(), newest);
-        let has_window = self.has_window();
+        let has_window = self.view.has_window();
         let value = if has_window { seen.0 } else { id.0 };
         let mut refused = own.map_or(Vec::new(), |own| refused_of(&own, id, has_window));
         refused.push(Refused { hash, value });

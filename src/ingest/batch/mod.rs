@@ -370,9 +370,9 @@ impl<A: ViewAccess> Batch<A> {
         if own.is_none() && copies.is_none() {
             return;
         }
-        let refused = own
-            .as_ref()
-            .map_or(Vec::new(), |own| refused_of(own, id, self.has_window()));
+        let refused = own.as_ref().map_or(Vec::new(), |own| {
+            refused_of(own, id, self.view.has_window())
+        });
         let copies = copies.filter(|_| own.is_none());
         self.set_copies(id, copies, refused);
     }

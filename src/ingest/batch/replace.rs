@@ -69,7 +69,7 @@ impl<A: ViewAccess> Batch<A> {
         let new = self.upserted_id(id, prepared)?;
         self.put(new, document, prepared, copies.clone());
         // Without a window, a refused document is known by the id of the document that it repeats.
-        if copies.is_some() && new != id && !self.has_window() {
+        if copies.is_some() && new != id && !self.view.has_window() {
             let (hash, value) = (id.0, new.0);
             self.set_copies(new, None, vec![Refused { hash, value }]);
         }

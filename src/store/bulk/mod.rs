@@ -260,8 +260,7 @@ impl Load {
 
     /// Returns `true` if documents expire.
     pub(crate) fn has_window(&self) -> bool {
-        let retention = self.header.retention;
-        retention.is_some_and(|retention| retention.window.is_some())
+        self.header.retention.is_some_and(Retention::has_window)
     }
 
     /// Sets the copies of stored documents, and adds refused documents, before the first push.

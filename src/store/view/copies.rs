@@ -7,6 +7,7 @@ use crate::copies::Copies;
 use crate::error::Result;
 use crate::ids::{DocId, Timestamp};
 use crate::record::Record;
+use crate::retention::Retention;
 use crate::store::tables::copies::{Copied, MAX_COUNT};
 use crate::store::tables::schema::COPIED;
 use crate::store::view::access::ViewAccess;
@@ -18,8 +19,7 @@ impl<A: ViewAccess> View<A> {
 
     /// Returns `true` if documents expire.
     pub(crate) fn has_window(&self) -> bool {
-        let retention = self.retention();
-        retention.is_some_and(|retention| retention.window.is_some())
+        self.retention().is_some_and(Retention::has_window)
     }
 
     /// Returns `true` if a refusal at a time is known, until the refused document would have

@@ -4,7 +4,7 @@ use super::WriteTransaction;
 use crate::copies::Copies;
 use crate::error::Result;
 use crate::ids::{DocId, Timestamp};
-use crate::retention::Expiry;
+use crate::retention::{Expiry, Retention};
 use crate::store::tables::copies::CopiesChanges;
 use crate::store::tables::edit::{DocumentEdit, Refused};
 use crate::store::tables::packed::ApplyCounts;
@@ -36,7 +36,8 @@ impl WriteTransaction {
             return Ok(());
         }
         let tables = self.tables()?;
-        let changes = tables.new_copies_changes(documents, self.has_window())?;
+        let has_window = self.retention.is_some_and(Retention::has_window);
+        let changes = tables.new_copies_changes(documents, has_window)?;
         drop(tables);
         self.apply_copies_changes(changes)
     }
@@ -57,11 +58,5 @@ impl WriteTransaction {
         drop(tables);
         self.is_changed |= copied != ApplyCounts::default() || refused != ApplyCounts::default();
         Ok(())
-    }
-
-    /// Returns `true` if documents expire.
-    fn has_window(&self) -> bool {
-        self.retention
-            .is_some_and(|retention| retention.window.is_some())
     }
 }
