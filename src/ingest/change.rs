@@ -196,6 +196,15 @@ impl Outcome {
             Self::Inserted { .. } | Self::Extends(_) | Self::Supersedes(_)
         )
     }
+
+    /// The stored document that decided: a match, or a document with a similar text, which stays.
+    pub fn decided_by(&self) -> Option<DocId> {
+        match self {
+            Self::Duplicate(found) => Some(found.id),
+            Self::Similar(found) | Self::Extends(found) => Some(found.id),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Outcome {

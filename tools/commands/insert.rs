@@ -137,12 +137,8 @@ impl Insert {
             None => Change::Insert(document),
         };
         let outcome = database.apply_one(change)?;
-        let stored = match &outcome {
-            Outcome::Duplicate(stored) => Some(stored.id),
-            Outcome::Similar(stored) | Outcome::Extends(stored) => Some(stored.id),
-            _ => None,
-        };
-        let key = match stored.filter(|_| database.settings().keys) {
+        let decided_by = outcome.decided_by();
+        let key = match decided_by.filter(|_| database.settings().keys) {
             Some(id) => database.snapshot()?.key(id)?,
             None => None,
         };

@@ -19,12 +19,7 @@ impl Outcome {
     /// An outcome, with the key of the stored document that decided. A document that a new document
     /// supersedes is gone, and has no key.
     pub fn named(database: &Database, outcome: simdb::Outcome) -> Self {
-        let of = match &outcome {
-            simdb::Outcome::Duplicate(found) => Some(found.id),
-            simdb::Outcome::Similar(found) | simdb::Outcome::Extends(found) => Some(found.id),
-            _ => None,
-        };
-        let of = of.filter(|_| database.settings().keys);
+        let of = outcome.decided_by().filter(|_| database.settings().keys);
         // The change is durable, and an error about the key would look like its error.
         let key = of.and_then(|id| database.snapshot().ok()?.key(id).ok()?);
         Self { outcome, key }

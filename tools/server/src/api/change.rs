@@ -308,7 +308,7 @@ impl SubmittedGroup {
                     let outcome = outcomes.next();
                     let outcome =
                         outcome.ok_or_else(|| ApiError::internal("a change has no outcome"))?;
-                    let key = found(&outcome).and_then(|id| keys.get(&id).cloned());
+                    let key = outcome.decided_by().and_then(|id| keys.get(&id).cloned());
                     let fingerprint = made.map(|(fingerprint, _)| fingerprint);
                     (made, WireOutcome::new(outcome, fingerprint, key))
                 }
@@ -327,22 +327,13 @@ impl SubmittedGroup {
     }
 }
 
-/// The stored document that an outcome names.
-fn found(outcome: &Outcome) -> Option<DocId> {
-    match outcome {
-        Outcome::Duplicate(found) => Some(found.id),
-        Outcome::Similar(found) | Outcome::Extends(found) => Some(found.id),
-        _ => None,
-    }
-}
-
 /// The keys of the documents that outcomes name, without the documents that are removed by now.
 async fn keys_of(
     server: &Arc<Server>,
     outcomes: &[Outcome],
 ) -> Result<HashMap<DocId, String>, ApiError> {
     let ids: Vec<DocId> = match server.database.settings().keys {
-        true => outcomes.iter().filter_map(found).collect(),
+        true => outcomes.iter().filter_map(Outcome::decided_by).collect(),
         false => Vec::new(),
     };
     if ids.is_empty() {
