@@ -33,7 +33,7 @@ pub struct Copier<'c> {
     /// The parts of texts that were not compared.
     pub uncompared: Option<&'c Uncompared>,
     /// The bad records of the first pass.
-    pub rejected: Rejected,
+    pub rejected: &'c Rejected,
     pub statistics: &'c mut Statistics,
     pub report: Option<&'c mut RemovalReport>,
     pub texts: TextHashes,

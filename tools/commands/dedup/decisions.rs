@@ -67,6 +67,8 @@ pub struct Decisions {
     pub clusters: u64,
     pub largest: u64,
     pub split: u64,
+    /// Documents that stay for a paragraph that was not compared.
+    pub restored: u64,
 }
 
 impl Decisions {

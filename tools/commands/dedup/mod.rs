@@ -1,6 +1,7 @@
 //! `simdb-cli dedup`: a copy of a corpus without its near-duplicates.
 //!
 //! - [`options`]: the command line
+//! - [`passes`]: the order of a run
 //! - [`load`]: the first pass, which loads the corpus into a temporary database
 //! - [`decisions`], [`mod@columns`]: the documents to remove, and the columns that decide
 //! - [`mod@checkpoint`]: the decisions of an interrupted run
@@ -15,51 +16,51 @@ mod copy;
 mod decisions;
 mod load;
 mod options;
+mod passes;
 mod removals;
 mod restore;
 mod sample;
 mod summary;
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail, ensure};
-use simdb::frames::Frames;
+use anyhow::{Result, bail, ensure};
 use simdb::{Builder, Database, Error, Recipe, Retention, Settings};
 
-use self::checkpoint::{CheckpointFile, path_of};
-use self::columns::DecisionColumns;
-use self::copy::Copier;
-use self::decisions::Decisions;
-use self::load::LoadedCorpus;
+use self::checkpoint::path_of;
 pub use self::options::Dedup;
+use self::passes::Passes;
 use self::removals::RemovalReport;
 use self::sample::RemovalSample;
-use super::corpus_copy::check_unchanged;
-use super::corpus_copy::output::CorpusOutput;
-use super::given_clusters::GivenClusters;
+use super::corpus_copy::check::CopyOutputs;
 use super::serve::check_program;
 use crate::console::interrupt::Interrupt;
-use crate::console::paths::refuse_special;
+use crate::console::paths::{OutputPath, refuse_special};
 use crate::console::{Output, counted, note};
 use crate::corpus::blocks::BlockUnit;
-use crate::corpus::input_fingerprint::InputFingerprints;
 use crate::corpus::inputs::{Input, given_twice};
 use crate::corpus::memory::MemoryBudget;
 use crate::corpus::repeated_blocks::{BlockRule, RepeatedBlocks};
 use crate::corpus::report::RecordReport;
-use crate::corpus::statistics::Statistics;
-use crate::corpus::stream_copies::copies_of_streams;
 use crate::corpus::uncompared::{Uncompared, UncomparedRule, learn_frames};
-use crate::options::note_without_forest;
+use crate::formats::Format;
+use crate::formats::copy::AddedField;
 
 impl Dedup {
     pub fn run(&self, output: &mut Output) -> Result<()> {
         let started = Instant::now();
-        // All checks come before the first pass, which may take hours.
-        self.check()?;
+        let mut passes = Passes::prepare(self)?;
+        let loaded = passes.load()?;
+        let decisions = passes.decide(&loaded)?;
+        let mut summary = passes.copy(&loaded, &decisions)?;
+        passes.publish(&loaded, &decisions, &mut summary, || started.elapsed())?;
+        output.print(self.copy.json, || &summary, || summary.table())
+    }
+
+    /// The inputs and their format, which get these fields.
+    fn checked_inputs(&self, added: &[AddedField<'_>]) -> Result<(Vec<Input>, Format)> {
         let inputs = self.copy.input.inputs()?;
         if self.copy.report.is_some()
             && let Some(file) = given_twice(&inputs)
@@ -69,162 +70,39 @@ impl Dedup {
                 file.display()
             );
         }
-        let added = self.added();
-        let format = self
-            .copy
-            .check_inputs(&inputs, &self.document_fields()?, &added)?;
+        let fields = self.document_fields()?;
+        let format = self.copy.check_inputs(&inputs, &fields, added)?;
+        Ok((inputs, format))
+    }
+
+    /// The paths of the outputs, none of which is a file that is read.
+    fn checked_outputs(&self, inputs: &[Input], format: Format) -> Result<CopyOutputs> {
         // No output may replace the checkpoint, from which the command continues.
         let checkpoint = path_of(&self.copy.output);
-        let mut reserved = vec![(checkpoint.as_path(), "the checkpoint")];
-        reserved.extend(
-            self.clusters
-                .as_deref()
-                .map(|path| (path, "the file of --clusters")),
-        );
-        reserved.extend(self.against.as_deref().map(|path| (path, "the database")));
+        let paths = [
+            (Some(&checkpoint), "the checkpoint"),
+            (self.clusters.as_ref(), "the file of --clusters"),
+            (self.against.as_ref(), "the database"),
+        ];
+        let reserved = paths.map(|(path, name)| path.map(|path| (path.as_path(), name)));
+        let reserved: Vec<_> = reserved.into_iter().flatten().collect();
         let page = &self.report_html;
-        let outputs = self.copy.check_outputs(&inputs, format, &reserved, page)?;
+        let outputs = self.copy.check_outputs(inputs, format, &reserved, page)?;
         page.as_ref().map_or(Ok(()), |_| check_program())?;
-        let interrupt = Interrupt::listen()?;
-        let clusters = (self.clusters.as_deref())
-            .map(|path| GivenClusters::read(path, self.copy.progress, &interrupt))
-            .transpose()?;
-        let against = self.open_against()?;
-        let finds_few = self.compares_texts()
-            && (against.as_ref()).is_some_and(|database| !database.settings().similar);
-        // Fingerprints of two recipes have no distance, so the recipe of `--against` decides.
-        let settings = self.settings(against.as_ref())?;
-        let checkpoint = CheckpointFile::open(outputs.corpus.path(), self.compares_texts())?;
-        // The outputs are created before the first pass too: a folder without write permission is
-        // an error now, not after hours.
-        let text = self.copy.input.text_field();
-        let mut corpus = CorpusOutput::create(outputs.corpus, format, &inputs, added, text)?;
-        let report = outputs.report.map(RecordReport::create).transpose()?;
-        let decision = self.clustering.decision();
-        let sample = outputs.page.map(RemovalSample::create).transpose()?;
-        let mut report = (report.is_some() || sample.is_some())
-            .then(|| RemovalReport::new(report, sample, self.uncompared_rule(), decision));
-        let folder = self.copy.temporary_folder()?;
-        let inputs = copies_of_streams(inputs, folder.path(), &interrupt)?;
-        let mut statistics = Statistics::new(inputs, self.copy.on_error, outputs.rejects)?;
-        statistics.advice = "; dedup then keeps those without a text; --on-error keep keeps all";
+        Ok(outputs)
+    }
 
-        // First pass: load the corpus, and decide for each document.
-        let inputs_before = InputFingerprints::new(&statistics.inputs)?;
-        let uncompared = self.uncompared(
-            folder.path(),
-            &statistics.inputs,
-            against.as_ref(),
-            &interrupt,
-        )?;
-        if let Some(against) = &against {
-            // In place of frames that the database has learned, which no report would name.
-            against.set_frames(match uncompared.as_deref() {
-                Some(Uncompared::Frames(frames)) => frames.clone(),
-                _ => Frames::default(),
-            })?;
-        }
-        let load = |options: &Self, name, statistics: &mut Statistics| {
-            let uncompared = uncompared.clone();
-            let path = folder.path().join(name);
-            load::load(
-                options, &settings, uncompared, &path, statistics, &interrupt,
-            )
-        };
-        let mut loaded = load(self, "corpus.simdb", &mut statistics)?;
-        // An id that two documents have names neither of them in a decision, a mark or a report.
-        let numbered = (loaded.repeats > 0)
-            .then(|| self.numbered_by_place(loaded.repeats))
-            .transpose()?;
-        let options = numbered.as_ref().unwrap_or(self);
-        if numbered.is_some() {
-            statistics.restart();
-            loaded = load(options, "numbered.simdb", &mut statistics)?;
-        }
-        statistics.write_deferred()?;
-        if let Some(report) = &mut report {
-            report.is_by_place = options.copy.input.no_id;
-        }
-        let mut decisions = match &clusters {
-            Some(clusters) => Decisions::from_given(clusters, &loaded, self, &interrupt)?,
-            None => options.decide(
-                &loaded,
-                against.as_ref(),
-                &checkpoint,
-                &statistics.inputs,
-                &interrupt,
-            )?,
-        };
-        // The second pass does not need the given clusters, which take memory.
-        drop(clusters);
-        let restored = match uncompared.as_deref() {
-            Some(Uncompared::Paragraphs(ignored)) => options.restore(
-                &mut decisions,
-                ignored,
-                &loaded,
-                &statistics.inputs,
-                &interrupt,
-            )?,
-            _ => 0,
-        };
-
-        // Second pass: copy the records to keep.
-        let against_snapshot = against.as_ref().map(Database::snapshot).transpose()?;
-        let corpus_snapshot = loaded.database.snapshot()?;
-        let copies = match options.with_copies {
-            Some(_) => decisions.copies(&corpus_snapshot, options, &interrupt)?,
-            None => HashMap::new(),
-        };
-        let copier = Copier {
-            options,
-            decisions: &decisions,
-            copies: &copies,
-            corpus: &corpus_snapshot,
-            against: against_snapshot.as_ref(),
-            uncompared: uncompared.as_deref(),
-            rejected: loaded.rejected,
-            statistics: &mut statistics,
-            report: report.as_mut(),
-            texts: Default::default(),
-            summary: Default::default(),
-        };
-        let mut summary = copier.copy_all(&mut corpus, &interrupt)?;
-        ensure!(
-            summary.uncompared == 0 || summary.uncompared < statistics.counts.read,
-            "no record has a text in the field {:?}; name the field of the texts with --text",
-            self.copy.input.text_field()
-        );
-        // The decisions are valid only for the records of the first pass.
-        let counts = [loaded.records, statistics.counts.read];
-        check_unchanged(&inputs_before, &statistics.inputs, counts)?;
-        // A snapshot keeps old pages, so with the snapshot the file would grow while documents are
-        // added.
-        drop((against_snapshot, corpus_snapshot));
-        // After the corpus is published, an interrupt can no longer leave everything unchanged.
-        interrupt.check()?;
-
-        // The corpus is published before documents are added to the database. After a crash in
-        // between, the other order would leave documents in the database that no output has and
-        // that every later run removes as duplicates.
-        corpus.publish()?;
-        if let (true, Some(database)) = (self.add, &against) {
-            let added = copy::add(options, &loaded.database, &decisions, database, &interrupt);
-            summary.added = added.with_context(|| {
-                let (to, output) = (database.path().display(), self.copy.output.display());
-                format!("nothing was added to {to}; remove {output} and repeat the command")
-            })?;
-        }
-        // Each report is published even if the other fails.
-        let reported = report.map_or(Ok(()), |report| report.publish(&statistics.inputs));
-        statistics.finish().and(reported)?;
-        checkpoint.remove();
-        summary.restored = restored;
-        summary.ignored = uncompared.map_or(0, |uncompared| uncompared.len() as u64);
-        summary.finish(&decisions, &statistics.counts, started.elapsed());
-        if let Some(path) = self.against.as_ref().filter(|_| finds_few) {
-            note_without_forest(path);
-        }
-        output.print(self.copy.json, || &summary, || summary.table())
+    /// The report of removed documents, its page, or both; `None` without these outputs.
+    fn removal_report(
+        &self,
+        report: Option<OutputPath>,
+        page: Option<OutputPath>,
+    ) -> Result<Option<RemovalReport>> {
+        let report = report.map(RecordReport::create).transpose()?;
+        let sample = page.map(RemovalSample::create).transpose()?;
+        let (uncompared, decision) = (self.uncompared_rule(), self.clustering.decision());
+        Ok((report.is_some() || sample.is_some())
+            .then(|| RemovalReport::new(report, sample, uncompared, decision)))
     }
 
     /// These options for documents that are numbered by their place in the inputs.
@@ -276,20 +154,6 @@ impl Dedup {
                 Uncompared::Paragraphs(Box::new(counted))
             }
         })))
-    }
-
-    /// Keeps the documents that would be lost with a paragraph that was not compared.
-    fn restore(
-        &self,
-        decisions: &mut Decisions,
-        ignored: &RepeatedBlocks,
-        loaded: &LoadedCorpus,
-        inputs: &[Input],
-        interrupt: &Interrupt,
-    ) -> Result<u64> {
-        let wanted = self.wanted()?;
-        let records = self.copy.records(inputs, &wanted, interrupt);
-        decisions.restore(ignored, &records, &loaded.rejected)
     }
 
     /// Opens the database of `--against`; `None` without the option.
@@ -390,24 +254,5 @@ impl Dedup {
     fn cached(&self, builder: Builder) -> Builder {
         // With `--against`, two databases are open at the same time.
         builder.cache_bytes(MemoryBudget::new(self.memory).shared_cache_bytes())
-    }
-
-    /// Finds the documents to remove: near-duplicates of the database of `--against`, then
-    /// near-duplicates within the corpus.
-    fn decide(
-        &self,
-        loaded: &LoadedCorpus,
-        against: Option<&Database>,
-        checkpoint: &CheckpointFile,
-        inputs: &[Input],
-        interrupt: &Interrupt,
-    ) -> Result<Decisions> {
-        let mut decisions = Decisions::default();
-        if let Some(against) = against {
-            decisions.remove_near(against, &loaded.database, self, interrupt)?;
-        }
-        let columns = DecisionColumns::read(&loaded.database, self, inputs, interrupt)?;
-        decisions.remove_clustered(&loaded.database, self, columns, checkpoint, interrupt)?;
-        Ok(decisions)
     }
 }

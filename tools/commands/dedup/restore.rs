@@ -13,13 +13,13 @@ use crate::formats::Item;
 
 impl Decisions {
     /// Keeps the first removed document with each paragraph that was not compared and is in no kept
-    /// document. Returns the number of these documents.
+    /// document.
     pub fn restore(
         &mut self,
         ignored: &RepeatedBlocks,
         records: &InputRecords<'_>,
         rejected: &Rejected,
-    ) -> Result<u64> {
+    ) -> Result<()> {
         // The first removed document of each paragraph, or `None` if a kept document has the
         // paragraph.
         let mut holders: HashMap<BlockKey, Option<u64>> = HashMap::new();
@@ -52,6 +52,7 @@ impl Decisions {
             self.clusters = sizes.len() as u64;
             self.largest = sizes.into_values().max().unwrap_or_default();
         }
-        Ok(restored.len() as u64)
+        self.restored = restored.len() as u64;
+        Ok(())
     }
 }

@@ -30,7 +30,7 @@ pub struct DedupSummary {
     pub ignored: u64,
     /// Documents that stay for a paragraph that was not compared and that no other kept document
     /// has.
-    pub restored: u64,
+    restored: u64,
     /// Documents added to the database of `--against`.
     pub added: u64,
     seconds: f64,
@@ -47,6 +47,7 @@ impl DedupSummary {
             clusters: decisions.clusters,
             largest: decisions.largest,
             split: decisions.split,
+            restored: decisions.restored,
             seconds: elapsed.as_secs_f64(),
             ..*self
         };
