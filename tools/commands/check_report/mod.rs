@@ -34,7 +34,7 @@ use crate::console::progress::ProgressMode;
 use crate::console::{Output, counted};
 use crate::corpus::records::InputRecords;
 use crate::corpus::stream_copies::copies_of_streams;
-use crate::corpus::uncompared::each_stored_texts;
+use crate::corpus::uncompared::{UncomparedRule, each_stored_texts};
 use crate::formats::Wanted;
 
 /// Proves each line of a report of `simdb-cli dedup` from the texts
@@ -139,28 +139,20 @@ impl CheckReport {
                 ignored.read(text, all_removed.contains(&place));
             }
         })?;
-        let against = self.against.as_deref();
-        let against = against.map(|path| open_to_read(path, Database::builder()));
-        let against = against.transpose()?;
-        if let (Some(ignored), Some(against)) = (&mut ignored, &against) {
-            each_stored_texts(against, |texts| {
-                texts.iter().for_each(|text| ignored.read(text, false));
-                Ok(())
-            })?;
-        }
+        let against = self.open_against(ignored.as_mut())?;
         let against = against.as_ref().map(Database::snapshot).transpose()?;
 
+        let mut unproved = Vec::new();
         let mut removed = HashSet::new();
         let certifiers = [Decision::Contained, Decision::News].map(Certifier::new);
-        let mut unproved = Vec::new();
         for (claims, places) in claims.chunks(BATCH_CLAIMS).zip(places.chunks(BATCH_CLAIMS)) {
             interrupt.check()?;
             let mut pairs = Vec::new();
             for (claim, place) in claims.iter().zip(places) {
+                let is_first = place.text.is_none_or(|text| removed.insert(text));
                 let is_kept = place
                     .keeper
                     .is_none_or(|keeper| !all_removed.contains(&keeper));
-                let is_first = place.text.is_none_or(|text| removed.insert(text));
                 let pair = match (is_first, is_kept) {
                     (false, _) => Err("an earlier line removes the same record".to_owned()),
                     (_, false) => Err(format!(
@@ -171,28 +163,22 @@ impl CheckReport {
                 };
                 pairs.push((claim, pair));
             }
-            let proved: Vec<_> = pairs
-                .into_par_iter()
-                .map(|(claim, pair)| {
-                    let pair = pair.and_then(|pair| match &ignored {
-                        Some(ignored) => ignored.compared(claim, pair),
-                        None => Ok(pair),
-                    });
-                    (
-                        claim,
-                        pair.and_then(|pair| prove(&certifiers, claim, &pair)),
-                    )
-                })
-                .collect();
-            for (claim, outcome) in proved {
-                if let Err(reason) = outcome {
-                    unproved.push((claim.line, claim.id, reason));
-                }
-            }
+            unproved.extend(unproved_of(pairs, &certifiers, ignored.as_ref()));
         }
+        self.print(&claims, &unproved, rule, output)
+    }
+
+    /// Prints the lines that do not hold, each with its reason, and the counts.
+    fn print(
+        &self,
+        claims: &[Claim],
+        unproved: &[(&Claim, String)],
+        rule: Option<UncomparedRule>,
+        output: &mut Output,
+    ) -> Result<()> {
         output.decide(unproved.is_empty());
         let report = self.report.display();
-        for (line, id, reason) in &unproved {
+        for (Claim { line, id, .. }, reason) in unproved {
             if self.json {
                 output.json(&json!({"line": line, "id": id, "reason": reason}))?;
             } else {
@@ -204,27 +190,39 @@ impl CheckReport {
             lines: claims.len(),
             unproved: unproved.len(),
             in_documents: rule.map(|rule| rule.field().1),
-            forgiven: ForgivenClass::of(&claims),
+            forgiven: ForgivenClass::of(claims),
         };
-        output.print(
-            self.json,
-            || &counts,
-            || {
-                let removals = counted(claims.len() as u64, "removal");
-                let ignored = rule.map(|rule| {
-                    let (name, number) = (rule.name(), rule.field().1);
-                    format!("; {name} in {number} documents are not compared")
-                });
-                let ignored = ignored.unwrap_or_default();
-                let counts_of_lines = match unproved.len() {
-                    0 => format!("proved  {removals}{ignored}"),
-                    count => format!("not proved  {count} of {removals}{ignored}"),
-                };
-                let classes = counts.forgiven.iter().map(ForgivenClass::to_string);
-                let lines: Vec<_> = iter::once(counts_of_lines).chain(classes).collect();
-                lines.join("\n")
-            },
-        )
+        let text = || {
+            let removals = counted(claims.len() as u64, "removal");
+            let ignored = rule.map(|rule| {
+                let (name, number) = (rule.name(), rule.field().1);
+                format!("; {name} in {number} documents are not compared")
+            });
+            let ignored = ignored.unwrap_or_default();
+            let counts_of_lines = match unproved.len() {
+                0 => format!("proved  {removals}{ignored}"),
+                count => format!("not proved  {count} of {removals}{ignored}"),
+            };
+            let classes = counts.forgiven.iter().map(ForgivenClass::to_string);
+            let lines: Vec<_> = iter::once(counts_of_lines).chain(classes).collect();
+            lines.join("\n")
+        };
+        output.print(self.json, || &counts, text)
+    }
+
+    /// Opens the database of `--against`, and reads its texts for what is not compared.
+    fn open_against(&self, ignored: Option<&mut Ignored>) -> Result<Option<Database>> {
+        let Some(path) = &self.against else {
+            return Ok(None);
+        };
+        let against = open_to_read(path, Database::builder())?;
+        if let Some(ignored) = ignored {
+            each_stored_texts(&against, |texts| {
+                texts.iter().for_each(|text| ignored.read(text, false));
+                Ok(())
+            })?;
+        }
+        Ok(Some(against))
     }
 
     fn read_claims(&self) -> Result<Vec<Claim>> {
@@ -259,6 +257,24 @@ fn stored_text(against: Option<&Snapshot>, id: u64) -> Result<Result<String, Str
     };
     let text = against.get(id)?.and_then(|document| document.text);
     Ok(text.ok_or_else(|| format!("the database has no text of its keeper, document {id}")))
+}
+
+/// The lines that do not hold, each with the reason, in order.
+fn unproved_of<'c>(
+    pairs: Vec<(&'c Claim, Result<[String; 2], String>)>,
+    certifiers: &[Certifier],
+    ignored: Option<&Ignored>,
+) -> Vec<(&'c Claim, String)> {
+    let proved = pairs.into_par_iter().map(|(claim, pair)| {
+        let pair = pair.and_then(|pair| match ignored {
+            Some(ignored) => ignored.compared(claim, pair),
+            None => Ok(pair),
+        });
+        let outcome = pair.and_then(|pair| prove(certifiers, claim, &pair));
+        (claim, outcome)
+    });
+    let unproved = proved.filter_map(|(claim, outcome)| Some((claim, outcome.err()?)));
+    unproved.collect()
 }
 
 /// Proves a line from both texts. Returns the reason if the line does not hold.
