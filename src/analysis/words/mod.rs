@@ -3,7 +3,7 @@
 //! | file | responsibility |
 //! |---|---|
 //! | `entities` | replaces the entities of HTML and the escapes of JSON |
-//! | `scanner` | cuts a text into words, numbers and symbols: `number`, `pieces`, `marks`, `symbols`, `markup` |
+//! | `scanner` | cuts a text into words, numbers and symbols: `number`, `pieces`, `marks`, `symbols`, `operators`, `markup` |
 //! | `code` | recognises lines of code, in which every mark counts |
 //! | `stamps` | finds passages without information: stamps, credits, marks of truncation |
 //! | `token` | a word, a number or a symbol, and which of them are equal |
@@ -29,6 +29,7 @@ mod marks;
 mod markup;
 mod names;
 mod number;
+mod operators;
 mod pieces;
 mod repeats;
 pub(crate) mod scanner;
