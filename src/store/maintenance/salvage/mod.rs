@@ -27,7 +27,6 @@ use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::bulk::Load;
 use crate::store::disk::path::DbPath;
-use crate::store::tables::edit::TextEdit;
 use crate::store::tables::meta::{Header, new_identity};
 use restorer::Restorer;
 use scopes::LostScopes;
@@ -87,15 +86,12 @@ impl DamagedFile {
             counters,
             mut damage,
             scopes,
-            mut overlay,
+            overlay,
             lost_window,
             identity,
             ..
         } = self;
         let keeps = header.keeps();
-        // Refused documents whose originals are gone, or of which there are more than stored
-        // copies. Later refusals come last.
-        let later_refused = std::mem::take(&mut overlay.refused);
         let mut reporter = ProgressReporter::new(progress, Stage::Salvage, None, target.path());
         let tables;
         let counted_arrival = counters.and_then(|counters| counters.counts().latest_arrival);
@@ -118,8 +114,10 @@ impl DamagedFile {
                 pages.join(keeps, &db_path)?
             }
         };
+        // Refused documents whose originals are gone, or of which there are more than stored
+        // copies. Later refusals come last.
         if !lost_window {
-            load.set_copies(Vec::new(), &later_refused)?;
+            load.set_copies(Vec::new(), &overlay.refused)?;
         }
         let load = with_clock(load, header, counted_arrival, latest_arrival);
         let mut restorer = Restorer {
@@ -131,26 +129,7 @@ impl DamagedFile {
             load,
             salvage: Salvage::default(),
         };
-        // Documents of the journals are pushed last, when their texts in the tables are known.
-        let mut rows = 0;
-        while let Some(joined) = documents.next()? {
-            rows += u64::from(joined.sealed_text.is_some());
-            match overlay.documents.get_mut(&joined.id.0) {
-                None => restorer.push_joined(joined)?,
-                // A journal does not repeat a text that an edit leaves as it was.
-                Some(journaled) if journaled.text == TextEdit::Keep => {
-                    journaled.kept_text = restorer.record(&joined);
-                    journaled.kept_key = joined.key;
-                }
-                Some(_) => {}
-            }
-            reporter.step()?;
-        }
-        for (id, journaled) in overlay.documents {
-            if let Some(document) = journaled.into_document(DocId(id)) {
-                restorer.push(document)?;
-            }
-        }
+        let rows = restorer.push_all(&mut documents, overlay.documents, &mut reporter)?;
         // A scan cannot tell a lost row from none. If each row has a text, the counter can.
         let counted = counters.filter(|_| is_scan && !keeps.fields && !keeps.copies());
         if counted.is_some_and(|counters| counters.texts == rows) {

@@ -1,17 +1,20 @@
 //! [`Restorer`]: makes documents of what was found, and writes them to a new database.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use super::Salvage;
-use super::join::JoinedDocument;
+use super::join::{JoinedDocument, SourceJoin};
 use super::scopes::LostScopes;
+use super::wal_overlay::JournaledDocument;
 use crate::document::Document;
 use crate::error::Result;
-use crate::ids::Fingerprint;
-use crate::progress::ProgressHandler;
+use crate::ids::{DocId, Fingerprint};
+use crate::progress::{ProgressHandler, ProgressReporter};
 use crate::record::Record;
 use crate::store::bulk::Load;
 use crate::store::disk::path::DbPath;
+use crate::store::tables::edit::TextEdit;
 use crate::store::tables::schema::Keeps;
 use crate::store::tables::texts;
 
@@ -32,34 +35,34 @@ pub(super) struct Restorer<'s> {
 }
 
 impl Restorer<'_> {
-    /// Writes the document of the facts in the tables, and counts a document without a fingerprint.
-    pub(super) fn push_joined(&mut self, joined: JoinedDocument) -> Result<()> {
-        let Some(document) = self.document(joined) else {
-            return Ok(());
-        };
-        let lacks_arrival = self.keeps.arrivals && document.arrival.is_none();
-        self.salvage.without_arrival += u64::from(lacks_arrival);
-        self.push(document)
-    }
-
-    /// Writes a document, and gives it a key if its key is lost.
-    pub(super) fn push(&mut self, mut document: Document) -> Result<()> {
-        if self.keeps.keys && document.key.is_none() {
-            let identity = self.identity;
-            document.key = Some(format!("salvaged:{}:{identity:016x}", document.id));
-            self.salvage.without_key += 1;
+    /// Writes the documents of the tables, then the documents that the journals change, when their
+    /// texts in the tables are known. Returns the number of rows with a text.
+    pub(super) fn push_all(
+        &mut self,
+        documents: &mut SourceJoin<'_>,
+        mut journaled: BTreeMap<u64, JournaledDocument>,
+        reporter: &mut ProgressReporter,
+    ) -> Result<u64> {
+        let mut rows = 0;
+        while let Some(joined) = documents.next()? {
+            rows += u64::from(joined.sealed_text.is_some());
+            match journaled.get_mut(&joined.id.0) {
+                None => self.push_joined(joined)?,
+                // A journal does not repeat a text that an edit leaves as it was.
+                Some(journaled) if journaled.text == TextEdit::Keep => {
+                    journaled.kept_text = self.record(&joined);
+                    journaled.kept_key = joined.key;
+                }
+                Some(_) => {}
+            }
+            reporter.step()?;
         }
-        self.scopes.restore(&mut document, &self.load);
-        self.load.push(document)
-    }
-
-    /// Returns the record of a document, and counts a lost or damaged one.
-    pub(super) fn record(&mut self, joined: &JoinedDocument) -> Option<Record> {
-        let sealed = joined.sealed_text.as_ref();
-        let text = sealed.map(|sealed| texts::decode(joined.id, sealed, self.db_path));
-        let is_lost = joined.lost_text || matches!(text, Some(Err(_)));
-        self.salvage.without_text += u64::from(is_lost);
-        text?.ok()
+        for (id, journaled) in journaled {
+            if let Some(document) = journaled.into_document(DocId(id)) {
+                self.push(document)?;
+            }
+        }
+        Ok(rows)
     }
 
     /// Makes the new file durable.
@@ -73,6 +76,36 @@ impl Restorer<'_> {
         let go_on = &mut |_| ControlFlow::Continue(());
         self.salvage.documents = self.load.finish(progress, go_on)?.inserted;
         Ok(self.salvage)
+    }
+
+    /// Writes the document of the facts in the tables, and counts a document without a fingerprint.
+    fn push_joined(&mut self, joined: JoinedDocument) -> Result<()> {
+        let Some(document) = self.document(joined) else {
+            return Ok(());
+        };
+        let lacks_arrival = self.keeps.arrivals && document.arrival.is_none();
+        self.salvage.without_arrival += u64::from(lacks_arrival);
+        self.push(document)
+    }
+
+    /// Writes a document, and gives it a key if its key is lost.
+    fn push(&mut self, mut document: Document) -> Result<()> {
+        if self.keeps.keys && document.key.is_none() {
+            let identity = self.identity;
+            document.key = Some(format!("salvaged:{}:{identity:016x}", document.id));
+            self.salvage.without_key += 1;
+        }
+        self.scopes.restore(&mut document, &self.load);
+        self.load.push(document)
+    }
+
+    /// Returns the record of a document, and counts a lost or damaged one.
+    fn record(&mut self, joined: &JoinedDocument) -> Option<Record> {
+        let sealed = joined.sealed_text.as_ref();
+        let text = sealed.map(|sealed| texts::decode(joined.id, sealed, self.db_path));
+        let is_lost = joined.lost_text || matches!(text, Some(Err(_)));
+        self.salvage.without_text += u64::from(is_lost);
+        text?.ok()
     }
 
     fn document(&mut self, joined: JoinedDocument) -> Option<Document> {
