@@ -7,6 +7,7 @@
 //! - `options`: the options of several commands
 //! - `console`: exit codes, errors, results, progress
 //! - `remote`: the client of a database that `simdb-serve` serves
+//! - `wire`: the ids and documents of their JSON
 //!
 //! `simdb-serve`, a program of its own, uses the public modules.
 
@@ -17,6 +18,7 @@ pub mod formats;
 mod load;
 pub mod options;
 mod remote;
+pub mod wire;
 
 /// The reports of `simdb-cli` that `simdb-serve` gives too.
 pub mod reports {

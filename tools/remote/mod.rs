@@ -1,6 +1,5 @@
 //! [`Remote`]: a database that `simdb-cli serve` serves, in place of a file.
 
-mod document;
 #[cfg(unix)]
 mod unix;
 
@@ -19,8 +18,8 @@ use simdb::{
 use ureq::Agent;
 use ureq::config::Config;
 
-use self::document::WireDocument;
 use crate::options::DuplicateRule;
+use crate::wire::{WireDocument, ids_to_numbers, with_numbers_as_ids};
 
 /// The variable of the environment with the token. As an argument, other users would see it.
 const TOKEN_VARIABLE: &str = "SIMDB_TOKEN";
@@ -398,42 +397,6 @@ impl Reply {
 }
 
 const UNEXPECTED: &str = "the answer of the server is not as expected; are both of one version?";
-
-/// Turns the digits in each field `id` into a number.
-fn ids_to_numbers(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            for (name, field) in fields {
-                let id = field
-                    .as_str()
-                    .filter(|_| name == "id")
-                    .and_then(|digits| digits.parse::<u64>().ok());
-                match id {
-                    Some(id) => *field = id.into(),
-                    None => ids_to_numbers(field),
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(ids_to_numbers),
-        _ => {}
-    }
-}
-
-/// A text of JSON with a number in place of the digits in each field `id`.
-fn with_numbers_as_ids(json: &str) -> String {
-    // Within a string, a quotation mark is escaped: what follows is a field.
-    let mut parts = json.split("\"id\":\"");
-    let mut text = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        match part.split_once('"') {
-            Some((digits, rest)) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
-                text += &format!("\"id\":{digits}{rest}");
-            }
-            _ => text += &format!("\"id\":\"{part}"),
-        }
-    }
-    text
-}
 
 fn config() -> Config {
     // A refusal is read as an answer. A proxy of the environment is not asked for a server of this

@@ -1,85 +1,11 @@
-//! The JSON of requests and answers. An id is a string in answers, because a JavaScript number
-//! holds 53 bits; requests may send a number or a string.
+//! The JSON of matches and of changes. `simdb_tools::wire` has ids and documents.
 
-use serde::de::{Deserializer, Error as _};
-use serde::ser::Serializer;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
-use serde_json::value::{RawValue, to_raw_value};
-use simdb::copies::Copies;
-use simdb::{DocId, Document, Fingerprint, Match, Outcome, Similar, Timestamp};
-use simdb_tools::formats::id_of;
+use simdb::{Fingerprint, Match, Outcome, Similar, Timestamp};
+use simdb_tools::wire::{WireId, ids_to_strings};
 
 use crate::error::ApiError;
-
-/// An id in JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WireId(pub DocId);
-
-impl Serialize for WireId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for WireId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        id_of(&value).map(Self).map_err(D::Error::custom)
-    }
-}
-
-/// A stored document.
-#[derive(Serialize)]
-pub struct WireDocument {
-    id: WireId,
-    fingerprint: Fingerprint,
-    reliable: bool,
-    arrival: Option<Timestamp>,
-    text: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    scope: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fields: Option<Box<RawValue>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    copies: Option<Value>,
-}
-
-impl From<Document> for WireDocument {
-    fn from(document: Document) -> Self {
-        let Document {
-            id,
-            fingerprint,
-            reliable,
-            arrival,
-            text,
-            key,
-            fields,
-            copies,
-            scope,
-            within: _,
-            on_exists: _,
-        } = document;
-        // As they are stored: a number that is read and written again may be rounded.
-        let object = |fields: String| {
-            let text = |_| to_raw_value(&fields).ok();
-            RawValue::from_string(fields.clone()).map_or_else(text, Some)
-        };
-        Self {
-            id: WireId(id),
-            fingerprint,
-            reliable,
-            arrival,
-            text,
-            key,
-            scope,
-            fields: fields.and_then(object),
-            copies: copies.as_ref().map(copies_value),
-        }
-    }
-}
 
 /// A document within a radius.
 #[derive(Serialize)]
@@ -110,22 +36,6 @@ impl From<Match> for WireMatch {
     }
 }
 
-/// The copies of a document, as the library serialises them, with strings as ids.
-pub fn copies_value(copies: &Copies) -> Value {
-    let mut value = serde_json::to_value(copies).unwrap_or_default();
-    let newest = value.get_mut("newest").and_then(Value::as_array_mut);
-    for document in newest
-        .into_iter()
-        .flatten()
-        .filter_map(|one| one.get_mut("document"))
-    {
-        if document.is_u64() {
-            *document = Value::String(document.to_string());
-        }
-    }
-    value
-}
-
 /// A document with a similar text, as the library serialises it, with a string as id, and with its
 /// key if the document has one.
 pub fn similar_value(similar: &Similar, key: Option<String>) -> Value {
@@ -135,23 +45,6 @@ pub fn similar_value(similar: &Similar, key: Option<String>) -> Value {
         value["key"] = key.into();
     }
     value
-}
-
-/// Turns the number in each field `id` into a string.
-pub fn ids_to_strings(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            for (name, field) in fields {
-                if name == "id" && field.is_u64() {
-                    *field = Value::String(field.to_string());
-                } else {
-                    ids_to_strings(field);
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(ids_to_strings),
-        _ => {}
-    }
 }
 
 /// The answer to one change.

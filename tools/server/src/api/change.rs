@@ -24,6 +24,7 @@ use simdb::{
 };
 use simdb_tools::formats::jsonl::JsonParts;
 use simdb_tools::formats::named_document;
+use simdb_tools::wire::WireId;
 use tokio::sync::mpsc;
 
 use crate::api::lines::{Line, LineGroups};
@@ -33,7 +34,7 @@ use crate::body::{StreamedBody, WholeBody};
 use crate::error::{ApiError, RefusalKind, json_response};
 use crate::server::Server;
 use crate::together::submit_together;
-use crate::wire::{ChangeAnswer, WireId, WireOutcome};
+use crate::wire::{ChangeAnswer, WireOutcome};
 use crate::writer::Committed;
 
 /// The most documents of an array.

@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use simdb::containment::{Containment, Weights};
 use simdb::similarity::Resemblance;
 use simdb::{Fingerprint, Normaliser, Snapshot};
+use simdb_tools::wire::WireId;
 
 use crate::api::query::{ResolvedQuery, Sought};
 use crate::body::WholeBody;
 use crate::error::{ApiError, json_response};
 use crate::server::Server;
-use crate::wire::WireId;
 
 /// The most pairs of a request.
 const MAX_PAIRS: usize = 1000;

@@ -8,11 +8,11 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use simdb::{DocId, Document, Snapshot};
 use simdb_tools::formats::id_of_digits;
+use simdb_tools::wire::{WireDocument, WireId};
 
 use crate::api::name::NameQuery;
 use crate::error::{ApiError, json_response};
 use crate::server::Server;
-use crate::wire::{WireDocument, WireId};
 
 /// The documents of a page, unless the request says otherwise, and at most.
 const PAGE_DOCUMENTS: usize = 100;

@@ -13,11 +13,11 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use simdb_tools::reports::{Examination, StatsReport};
+use simdb_tools::wire::ids_to_strings;
 
 use crate::body::WholeBody;
 use crate::error::{ApiError, json_response};
 use crate::server::Server;
-use crate::wire::ids_to_strings;
 
 /// The description of the API.
 const OPENAPI: &str = include_str!("openapi.json");

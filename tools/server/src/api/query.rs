@@ -12,13 +12,14 @@ use simdb::similarity::Likeness;
 use simdb::{
     Decision, DocId, DocRef, Document, Fingerprint, Match, Similar, Snapshot, TextFingerprint,
 };
+use simdb_tools::wire::WireId;
 
 use crate::api::name::key_of;
 use crate::api::since::time_before;
 use crate::body::WholeBody;
 use crate::error::{ApiError, json_response};
 use crate::server::Server;
-use crate::wire::{WireId, WireMatch, similar_value};
+use crate::wire::{WireMatch, similar_value};
 
 /// The radius of a query, unless the request says otherwise.
 const RADIUS: u32 = 3;

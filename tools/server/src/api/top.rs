@@ -7,11 +7,11 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use simdb::{Document, Snapshot};
+use simdb_tools::wire::WireDocument;
 
 use crate::api::since::time_before;
 use crate::error::{ApiError, json_response};
 use crate::server::Server;
-use crate::wire::WireDocument;
 
 /// The documents of an answer, unless the request says otherwise, and at most.
 const DOCUMENTS: usize = 10;
