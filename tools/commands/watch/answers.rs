@@ -7,7 +7,7 @@ use serde::Serialize;
 use simdb::copies::Copies;
 use simdb::{Database, DocId, Fingerprint, Outcome, Settings, Snapshot};
 
-use super::counts::{Verdict, VerdictCounts};
+use super::counts::{VerdictCounts, VerdictKind};
 use super::documents::{SubmittedGroup, aborted};
 use super::lines::Room;
 use super::monitor::Monitor;
@@ -237,15 +237,15 @@ impl LineVerdict<'_> {
         })
     }
 
-    fn kind(&self) -> Verdict {
+    fn kind(&self) -> VerdictKind {
         match self {
-            Self::New(_) => Verdict::New,
-            Self::Duplicate { .. } => Verdict::Duplicate,
-            Self::Exists { .. } => Verdict::Exists,
-            Self::Seen => Verdict::Seen,
-            Self::Replaced { .. } => Verdict::Replaced,
-            Self::Expired { .. } => Verdict::Expired,
-            Self::Rejected { .. } => Verdict::Rejected,
+            Self::New(_) => VerdictKind::New,
+            Self::Duplicate { .. } => VerdictKind::Duplicate,
+            Self::Exists { .. } => VerdictKind::Exists,
+            Self::Seen => VerdictKind::Seen,
+            Self::Replaced { .. } => VerdictKind::Replaced,
+            Self::Expired { .. } => VerdictKind::Expired,
+            Self::Rejected { .. } => VerdictKind::Rejected,
         }
     }
 

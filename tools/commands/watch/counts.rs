@@ -8,7 +8,7 @@ use crate::console::{counted, grouped, note};
 
 /// The verdict on a line, in the order of the metrics.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Verdict {
+pub(super) enum VerdictKind {
     New,
     Duplicate,
     Exists,
@@ -58,7 +58,7 @@ impl VerdictCounts {
         Ok(())
     }
 
-    pub(super) fn count(&mut self, verdict: Verdict) {
+    pub(super) fn count(&mut self, verdict: VerdictKind) {
         self.0[verdict as usize] += 1;
     }
 
