@@ -137,15 +137,16 @@ impl IntoResponse for ApiError {
     }
 }
 
+/// An answer of a media type.
+pub fn response_of(body: impl Into<Body>, media_type: &'static str) -> Response {
+    let body: Body = body.into();
+    ([(CONTENT_TYPE, media_type)], body).into_response()
+}
+
 /// An answer of JSON.
 pub fn json_response(value: &impl Serialize) -> Response {
     match serde_json::to_vec(value) {
-        Ok(bytes) => {
-            let mut response = Response::new(Body::from(bytes));
-            let json = HeaderValue::from_static("application/json");
-            response.headers_mut().insert(CONTENT_TYPE, json);
-            response
-        }
+        Ok(bytes) => response_of(bytes, "application/json"),
         Err(error) => {
             ApiError::internal(format!("cannot write the answer: {error}")).into_response()
         }

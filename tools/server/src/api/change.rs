@@ -11,7 +11,7 @@ use axum::body::Body;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use rayon::prelude::*;
 use serde::Deserialize;
@@ -31,7 +31,7 @@ use crate::api::lines::{Line, LineGroups};
 use crate::api::name::NameQuery;
 use crate::api::query::check_text;
 use crate::body::{StreamedBody, WholeBody};
-use crate::error::{ApiError, RefusalKind, json_response};
+use crate::error::{ApiError, RefusalKind, json_response, response_of};
 use crate::server::Server;
 use crate::together::submit_together;
 use crate::wire::{ChangeAnswer, WireOutcome};
@@ -531,10 +531,7 @@ fn change_lines(server: Arc<Server>, options: ChangeOptions, body: Body) -> Resp
             }
         }
     });
-    let mut response = Response::new(Body::new(StreamedBody(answers)));
-    let ndjson = HeaderValue::from_static(NDJSON[0]);
-    response.headers_mut().insert(CONTENT_TYPE, ndjson);
-    response
+    response_of(Body::new(StreamedBody(answers)), NDJSON[0])
 }
 
 async fn submit_lines(

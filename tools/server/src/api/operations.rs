@@ -7,8 +7,7 @@ use std::sync::atomic::Ordering;
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -16,7 +15,7 @@ use simdb_tools::reports::{Examination, StatsReport};
 use simdb_tools::wire::ids_to_strings;
 
 use crate::body::WholeBody;
-use crate::error::{ApiError, json_response};
+use crate::error::{ApiError, json_response, response_of};
 use crate::server::Server;
 
 /// The description of the API.
@@ -33,15 +32,7 @@ pub async fn healthz(State(server): State<Arc<Server>>) -> Response {
 }
 
 pub async fn openapi() -> Response {
-    with_type(OPENAPI.to_owned(), "application/json")
-}
-
-fn with_type(text: String, media_type: &'static str) -> Response {
-    let mut response = Response::new(Body::from(text));
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-    response
+    response_of(OPENAPI, "application/json")
 }
 
 pub async fn metrics(State(server): State<Arc<Server>>) -> Result<Response, ApiError> {
@@ -64,7 +55,7 @@ pub async fn metrics(State(server): State<Arc<Server>>) -> Result<Response, ApiE
         ),
         ("simdb_connections", "Open connections.", connections as f64),
     ];
-    Ok(with_type(
+    Ok(response_of(
         server.metrics.text(&gauges, snapshot.cache_misses()),
         "text/plain; version=0.0.4",
     ))
@@ -100,7 +91,7 @@ fn report(
 ) -> Result<Response, ApiError> {
     let Query(options) = options.map_err(|error| ApiError::bad_request(error.body_text()))?;
     Ok(match options.format {
-        ReportFormat::Text => with_type(text() + "\n", "text/plain; charset=utf-8"),
+        ReportFormat::Text => response_of(text() + "\n", "text/plain; charset=utf-8"),
         ReportFormat::Json => {
             let mut value = json();
             ids_to_strings(&mut value);

@@ -18,7 +18,7 @@ use simdb::progress::Progress;
 use simdb::{DocId, DocRef, Document, Snapshot};
 
 use super::marks::{merged, plain};
-use super::{Section, StreamedPage, Words, finish, page, parts};
+use super::{Section, StreamedPage, Words, page, parts, streamed_page};
 use crate::error::ApiError;
 use crate::server::Server;
 
@@ -77,18 +77,9 @@ pub async fn groups(
     let Some(kind) = query.kind else {
         return page(words, Section::Groups, Ok(form));
     };
-    let (streamed, response) = StreamedPage::start(words, Section::Groups, form);
-    tokio::spawn(async move {
-        let shared = Arc::clone(&server);
-        let streamed = Arc::new(streamed);
-        let work = {
-            let streamed = Arc::clone(&streamed);
-            move || show(&shared, words, kind, query.radius(), &streamed)
-        };
-        let shown = server.reports.run(work).await.and_then(|shown| shown);
-        finish(streamed, words, shown);
-    });
-    response
+    streamed_page(server, words, Section::Groups, form, move |server, page| {
+        show(server, words, kind, query.radius(), page)
+    })
 }
 
 fn form(words: &Words, query: &GroupsQuery) -> Markup {

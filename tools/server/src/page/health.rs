@@ -11,7 +11,7 @@ use simdb::DocId;
 use simdb_tools::console::{grouped, size};
 
 use super::parts::{bar_plot, counted, line_plot};
-use super::{Section, StreamedPage, Words, finish};
+use super::{Section, Words, streamed_page};
 use crate::api::operations::examine;
 use crate::error::ApiError;
 use crate::history::Moment;
@@ -20,21 +20,16 @@ use crate::server::Server;
 pub async fn health(State(server): State<Arc<Server>>, headers: HeaderMap) -> Response {
     let words = Words::of(&headers);
     let start = html! { h1 { (words.health) } (last_hour(words, &server.history.moments())) };
-    let (streamed, response) = StreamedPage::start(words, Section::Health, start);
-    tokio::spawn(async move {
-        let shared = Arc::clone(&server);
-        let streamed = Arc::new(streamed);
-        let work = {
-            let streamed = Arc::clone(&streamed);
-            move || {
-                streamed.send(&html! { p.progress role="status" { (words.examining) "…" } });
-                examined(&shared, words)
-            }
-        };
-        let shown = server.reports.run(work).await.and_then(|shown| shown);
-        finish(streamed, words, shown);
-    });
-    response
+    streamed_page(
+        server,
+        words,
+        Section::Health,
+        start,
+        move |server, page| {
+            page.send(&html! { p.progress role="status" { (words.examining) "…" } });
+            examined(server, words)
+        },
+    )
 }
 
 fn last_hour(words: &Words, moments: &[Moment]) -> Markup {

@@ -22,14 +22,15 @@ mod words;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, SET_COOKIE};
+use axum::http::header::{ACCEPT, CACHE_CONTROL, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use tokio::sync::mpsc;
 
 use crate::body::StreamedBody;
-use crate::error::ApiError;
+use crate::error::{ApiError, response_of};
+use crate::server::Server;
 pub use words::Words;
 
 /// A section of the page.
@@ -114,14 +115,11 @@ fn framed(words: &Words, section: Option<Section>, title: &str, body: &Markup) -
 }
 
 fn html_response(markup: Markup) -> Response {
-    html_body(Body::from(markup.into_string()))
+    html_body(markup.into_string())
 }
 
-fn html_body(body: Body) -> Response {
-    let mut response = Response::new(body);
-    let html = HeaderValue::from_static("text/html; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, html);
-    response
+fn html_body(body: impl Into<Body>) -> Response {
+    response_of(body, "text/html; charset=utf-8")
 }
 
 /// A page of a section, or the page of its refusal.
@@ -184,36 +182,42 @@ impl StreamedPage {
     }
 }
 
-/// Sends the end of a page: a result, or its refusal, also by a server that is busy.
-fn finish(page: Arc<StreamedPage>, words: &'static Words, shown: Result<Markup, ApiError>) {
-    let shown = shown.unwrap_or_else(|error| refusal(words, &error));
-    // Sending may block.
-    drop(tokio::task::spawn_blocking(move || {
-        if let Ok(page) = Arc::try_unwrap(page) {
-            page.finish(&shown);
-        }
-    }));
-}
-
-/// A file that is a part of the program.
-fn asset(text: &'static str, media_type: &'static str) -> Response {
-    let mut response = Response::new(Body::from(text));
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+/// Sends the start of a page, and then what `make` returns: a result, or its refusal, also by a
+/// server that is busy.
+fn streamed_page(
+    server: Arc<Server>,
+    words: &'static Words,
+    section: Section,
+    start: Markup,
+    make: impl FnOnce(&Server, &Arc<StreamedPage>) -> Result<Markup, ApiError> + Send + 'static,
+) -> Response {
+    let (page, response) = StreamedPage::start(words, section, start);
+    tokio::spawn(async move {
+        let page = Arc::new(page);
+        let (shared, streamed) = (Arc::clone(&server), Arc::clone(&page));
+        let made = server.reports.run(move || make(&shared, &streamed)).await;
+        let shown = made.and_then(|made| made);
+        let shown = shown.unwrap_or_else(|error| refusal(words, &error));
+        // Sending may block.
+        drop(tokio::task::spawn_blocking(move || {
+            if let Ok(page) = Arc::try_unwrap(page) {
+                page.finish(&shown);
+            }
+        }));
+    });
     response
 }
 
 pub async fn style() -> Response {
-    asset(include_str!("style.css"), "text/css; charset=utf-8")
+    response_of(include_str!("style.css"), "text/css; charset=utf-8")
 }
 
 pub async fn script() -> Response {
-    asset(include_str!("page.js"), "text/javascript; charset=utf-8")
+    response_of(include_str!("page.js"), "text/javascript; charset=utf-8")
 }
 
 pub async fn icon() -> Response {
-    asset(include_str!("icon.svg"), "image/svg+xml")
+    response_of(include_str!("icon.svg"), "image/svg+xml")
 }
 
 /// A whole page in one file, without links into a server.
