@@ -112,47 +112,45 @@ pub fn page_of(
     order: Order,
     limit: usize,
 ) -> simdb::Result<(Vec<Document>, Option<DocId>)> {
-    let mut documents = match order {
-        Order::Ascending => ascending(snapshot, from.unwrap_or(DocId(0)), limit + 1)?,
-        Order::Descending => descending(snapshot, from.unwrap_or(DocId(u64::MAX)), limit + 1)?,
-    };
-    let mut text_bytes = 0;
-    let mut kept = 0;
-    for document in documents.iter().take(limit) {
-        kept += 1;
-        text_bytes += document.text.as_ref().map_or(0, String::len);
-        if text_bytes > PAGE_TEXT_BYTES {
-            break;
+    match order {
+        Order::Ascending => {
+            let documents = snapshot.documents_from(from.unwrap_or(DocId(0)));
+            first_page(documents, limit)
+        }
+        Order::Descending => {
+            let ids = last_ids(snapshot, from.unwrap_or(DocId(u64::MAX)), limit + 1)?;
+            // Expired or removed meanwhile, a document is `None`; the snapshot excludes that.
+            let documents = ids.into_iter().rev();
+            let documents = documents.filter_map(|id| snapshot.get(id).transpose());
+            first_page(documents, limit)
         }
     }
-    let next = documents.get(kept).map(|document| document.id);
-    documents.truncate(kept);
-    Ok((documents, next))
 }
 
-fn ascending(snapshot: &Snapshot, from: DocId, count: usize) -> simdb::Result<Vec<Document>> {
-    let mut text_bytes = 0;
-    let mut documents = Vec::new();
-    for document in snapshot.documents_from(from).take(count) {
-        let document = document?;
-        let is_full = text_bytes > PAGE_TEXT_BYTES;
+fn first_page(
+    mut documents: impl Iterator<Item = simdb::Result<Document>>,
+    limit: usize,
+) -> simdb::Result<(Vec<Document>, Option<DocId>)> {
+    let (mut page, mut text_bytes) = (Vec::new(), 0);
+    while page.len() < limit && text_bytes <= PAGE_TEXT_BYTES {
+        let Some(document) = documents.next().transpose()? else {
+            return Ok((page, None));
+        };
         text_bytes += document.text.as_ref().map_or(0, String::len);
-        documents.push(document);
-        if is_full {
-            break;
-        }
+        page.push(document);
     }
-    Ok(documents)
+    let next = documents.next().transpose()?;
+    Ok((page, next.map(|document| document.id)))
 }
 
 /// The most documents that are read to find the range of a page.
 const MAX_PROBED: usize = 4096;
 
-/// The last `count` documents up to `from`, the largest id first.
+/// The ids of at least the last `count` documents up to `from`, ascending.
 ///
 /// The database reads ids in ascending order only. The range below `from` is doubled until it has
 /// enough documents, and halved if it has far more: ids may be consecutive, or hashes.
-fn descending(snapshot: &Snapshot, from: DocId, count: usize) -> simdb::Result<Vec<Document>> {
+fn last_ids(snapshot: &Snapshot, from: DocId, count: usize) -> simdb::Result<Vec<DocId>> {
     let Some(last) = snapshot.last_id()? else {
         return Ok(Vec::new());
     };
@@ -160,7 +158,7 @@ fn descending(snapshot: &Snapshot, from: DocId, count: usize) -> simdb::Result<V
     // Too few documents are within `short` ids, and too many to read within `long` ids.
     let (mut short, mut long) = (0, None);
     let mut span = count as u64;
-    let mut ids = loop {
+    loop {
         let first = last.saturating_sub(span);
         let ids = ids_between(snapshot, first, last)?;
         if ids.len() > MAX_PROBED {
@@ -168,30 +166,15 @@ fn descending(snapshot: &Snapshot, from: DocId, count: usize) -> simdb::Result<V
         } else if ids.len() < count && first > 0 {
             short = span;
         } else {
-            break ids;
+            return Ok(ids);
         }
         span = match long {
             None => span.saturating_mul(4),
             // No span lies between: the documents of the longer one are read after all.
-            Some(long) if long - short <= 1 => break ids,
+            Some(long) if long - short <= 1 => return Ok(ids),
             Some(long) => short + (long - short) / 2,
         };
-    };
-    let mut documents = Vec::new();
-    let mut text_bytes = 0;
-    ids.reverse();
-    for id in ids.into_iter().take(count) {
-        // Expired or removed meanwhile, it is `None`; the snapshot excludes that.
-        if let Some(document) = snapshot.get(id)? {
-            let is_full = text_bytes > PAGE_TEXT_BYTES;
-            text_bytes += document.text.as_ref().map_or(0, String::len);
-            documents.push(document);
-            if is_full {
-                break;
-            }
-        }
     }
-    Ok(documents)
 }
 
 /// The ids from `first` to `last`, at most one more than [`MAX_PROBED`].
