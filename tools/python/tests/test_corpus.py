@@ -254,6 +254,7 @@ def test_exception_of_the_source_passes_and_bad_records_are_named() -> None:
         ("one text", simdb.InvalidArgumentError, "not one text"),
         (columns, simdb.InvalidArgumentError, "pyarrow.table"),
         (5, TypeError, "an iterable of records, or an Arrow table, not int"),
+        (pl.LazyFrame(columns), TypeError, "LazyFrame.*collect\\(\\)"),
     ]:
         for function in (simdb.dedup, simdb.pairs, simdb.clusters):
             with pytest.raises(error, match=message):

@@ -108,6 +108,8 @@ def _check_iterable(dataset: Any) -> None:
             f"a data set is an iterable of records; of a {type(dataset).__name__} give one split, or "
             "make a table of its columns, for example pyarrow.table(columns)"
         )
+    if type(dataset).__name__ == "LazyFrame":
+        raise TypeError("a data set is expected, not a LazyFrame, which has no rows yet; give frame.collect()")
     if hasattr(dataset, "__arrow_c_stream__"):
         return
     try:
