@@ -6,11 +6,10 @@ errors to standard error.
 
 import argparse
 import json
-import re
 import sys
 
 from .clusters import clusters
-from .files import Refusal, say
+from .files import Refusal, first_line, say
 from .job import ROWS_OF_A_PARTITION, Job
 from .pairs import BROADCAST_ROWS, match, pairs
 from .similar import SEARCH_RADIUS, similar_clusters, similar_pairs
@@ -85,14 +84,6 @@ def start(options):
     if not options.debug:
         spark.sparkContext.setLogLevel("ERROR")
     return spark, True
-
-
-def first_line(error):
-    """The message of an error, without the stack trace of Java."""
-    text = str(error).strip()
-    causes = re.findall(r"^Caused by: (.*)$", text, re.MULTILINE)
-    head = text.splitlines()[0] if text else type(error).__name__
-    return f"{head} ({causes[-1]})" if causes else head
 
 
 # Arguments --------------------------------------------------------------------------------------

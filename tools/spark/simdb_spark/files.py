@@ -30,6 +30,14 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
+def first_line(error):
+    """The message of an error, without the stack trace of Java."""
+    text = str(error).strip()
+    causes = re.findall(r"^Caused by: (.*)$", text, re.MULTILINE)
+    head = text.splitlines()[0] if text else type(error).__name__
+    return f"{head} ({causes[-1]})" if causes else head
+
+
 def literal(bits):
     """64 bits as an SQL literal, which is signed."""
     # The parser reads the digits before the sign, and 2^63 is no BIGINT.

@@ -51,7 +51,7 @@ of one template are n * n / 2 candidates, which are balanced over all tasks.
 import math
 
 from .clusters import CLUSTER, EDGE, all_members, made_pairs, star, summary_of_clusters
-from .files import TEXT, Folders, Texts, in_order
+from .files import TEXT, Folders, Refusal, Texts, first_line, in_order
 from .forest import LONG_CHARACTERS, NARROW, NARROW_COLUMNS, NODE_TEXT, WIDE, large_nodes, texts_in_nodes
 from .pairs import PAIR, SAMPLED, expanded_pairs, near_documents, sound
 
@@ -74,6 +74,7 @@ def similar_pairs(job):
     texts = Texts(job.files, options.INPUT)
     if not job.begin({"hot": options.hot, "narrow": options.narrow}, [texts], texts.recipe):
         return
+    try_program(job, options.simdb_cli)
     job.set_partitions(texts.rows)
     rows = sound(job, "input", texts)
     if options.narrow:
@@ -94,6 +95,19 @@ def similar_pairs(job):
                 "rows": sum(verdicts.values()), "rows_of_verdict": verdicts}
 
     job.finish(["answer"], summarize)
+
+
+def try_program(job, path):
+    """Refuses a program that the workers cannot run, before texts are read."""
+    jvm = job.spark._jvm
+    # Empty partitions, one for each core, because the program reads no line of them.
+    empty = job.spark.sparkContext._jsc.parallelize(jvm.java.util.ArrayList(), job.parts)
+    try:
+        empty.pipe([path, "--version"]).count()
+    except Exception as error:
+        raise Refusal(f"cannot run --simdb-cli {path} on the workers: {first_line(error)}; name the path of the "
+                      "program on each worker, or ship it: `spark-submit --files simdb-cli`, and --simdb-cli "
+                      "./simdb-cli") from error
 
 
 def similar_clusters(job):

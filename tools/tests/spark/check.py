@@ -543,6 +543,9 @@ def check_similar(run, spark, cluster, rng):
                      rows(spark, run.at(name), ("doc_id", "keeper", "cluster")), stars)
     _, said = run.spark("similar-pairs", run.at("corpus-files"), run.at("new"), code=2)
     checks.that("an export without texts is refused", "--similar" in said, said)
+    _, said = run.spark("similar-pairs", run.at("texts"), run.at("lacking"), "--simdb-cli", "./nowhere", code=2)
+    checks.that("a program that the workers lack is named before texts are read",
+                "--simdb-cli ./nowhere" in said and "--files" in said and not steps_of(run.at("lacking")), said)
 
 
 def check_refusals(run, with_metadata):
