@@ -116,8 +116,10 @@ impl Source {
             )),
             Compression::Zstd => Box::new(BufReader::with_capacity(
                 BUFFER_BYTES,
-                zstd::stream::read::Decoder::with_buffer(counted)
-                    .with_context(|| format!("cannot read {name}"))?,
+                ZstdFrames(
+                    zstd::stream::read::Decoder::with_buffer(counted)
+                        .with_context(|| format!("cannot read {name}"))?,
+                ),
             )),
         };
         Ok(InputStream { name, reader })
@@ -140,7 +142,7 @@ impl Compression {
     /// read.
     fn is_missing_from(self, start: &[u8]) -> Option<(&'static str, &'static str)> {
         match (self, start) {
-            (Self::Gzip, [first, second, ..]) if [*first, *second] != [0x1f, 0x8b] => {
+            (Self::Gzip, [first, second, ..]) if [*first, *second] != GZIP_MAGIC => {
                 Some(("gzip", ".gz"))
             }
             // Frames of data, and frames to skip.
@@ -162,6 +164,9 @@ impl Compression {
         }
     }
 }
+
+/// The first bytes of each gzip member.
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// The first bytes of files that are no text in UTF-8, and what to do with such a file.
 const FOREIGN: [(&[u8], &str); 9] = [
@@ -227,10 +232,35 @@ impl<R: BufRead> Read for GzipMembers<R> {
             };
             let mut input = member.into_inner();
             if skip_zeros(&mut input)? {
+                // One byte, because a read may return no more.
+                if input.fill_buf()?.first() != Some(&GZIP_MAGIC[0]) {
+                    return Err(io::Error::new(
+                        io::ErrorKind::InvalidData,
+                        "bytes that are not compressed by gzip follow the last member; if they are no part \
+                         of the data, `gzip -dc` unpacks the file without them",
+                    ));
+                }
                 self.member = Some(flate2::bufread::GzDecoder::new(input));
             }
         }
         Ok(0)
+    }
+}
+
+/// Decompresses zstd.
+struct ZstdFrames<R: BufRead>(zstd::stream::read::Decoder<'static, R>);
+
+impl<R: BufRead> Read for ZstdFrames<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer).map_err(|error| {
+            // zstd has no code for its errors here.
+            if !error.to_string().contains("too much memory") {
+                return error;
+            }
+            let advice = "its zstd window is larger than 128 MiB, because it was compressed by zstd --long; \
+                          unpack it first with `zstd -d --long=31`";
+            io::Error::new(io::ErrorKind::InvalidData, advice)
+        })
     }
 }
 

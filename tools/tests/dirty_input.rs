@@ -98,11 +98,12 @@ fn zeros_behind_gzip_members_are_padding() {
         let summary = folder.cli(&dedup).ends(0).one_json();
         assert_eq!(summary["kept"], 2, "{padding} {end}");
     }
-    let garbage = [&one[..], &zeros(10), b"garbage"].concat();
-    folder.write("a.jsonl.gz", garbage);
-    folder
-        .cli(&["dedup", "a.jsonl.gz", "-o", "p.jsonl"])
-        .fails(&["a.jsonl.gz"]);
+    for garbage in [&b"garbage"[..], b"\n"] {
+        folder.write("a.jsonl.gz", [&one[..], &zeros(10), garbage].concat());
+        folder
+            .cli(&["dedup", "a.jsonl.gz", "-o", "p.jsonl"])
+            .fails(&["a.jsonl.gz beyond line 1", "follow", "`gzip -dc`"]);
+    }
 }
 
 #[test]
