@@ -8,8 +8,9 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::Outcome;
+use crate::analysis::Analysed;
 use crate::analysis::frames::{BodyText, Frames};
-use crate::dedup::text_index::SimilarIndex;
+use crate::dedup::text_index::{SimilarIndex, SimilarText};
 use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::ids::scope::{IdRanges, ScopeNumber};
@@ -26,7 +27,7 @@ use crate::store::View;
 /// [`Database::insert_unless_similar`](crate::Database::insert_unless_similar) for one document
 /// after the other. The kept texts are in a [`SimilarIndex`], which misses few matches, and of very
 /// short texts fewer than a database, so some outcomes differ. Arrival times do not count. With
-/// [frames](Self::set_frames), texts are compared by their bodies alone.
+/// [frames](Self::set_frames), texts are compared by their bodies, and then as whole texts.
 ///
 /// ```
 /// use simdb::in_memory::Deduplicator;
@@ -57,8 +58,7 @@ pub struct Deduplicator {
     frames: Arc<Frames>,
     /// The scope of the documents.
     scope: ScopeNumber,
-    /// The texts of the kept documents, without the frames that were set when the document came.
-    index: SimilarIndex,
+    index: KeptTexts,
     /// The frames of the texts of the index that have frames, by position.
     kept_frames: HashMap<usize, Vec<String>>,
     /// The documents of the index by position; `None` for a document that a later document
@@ -75,6 +75,22 @@ impl fmt::Debug for Deduplicator {
         let mut shown = f.debug_struct("Deduplicator");
         shown.field("rule", &self.rule).finish_non_exhaustive()
     }
+}
+
+/// The texts of kept documents, by position.
+struct KeptTexts {
+    /// All texts, without the frames that were set when the document came.
+    bodies: SimilarIndex,
+    /// The texts with frames, whole.
+    whole: SimilarIndex,
+    /// The position of each text in `whole`.
+    positions: Vec<usize>,
+}
+
+/// A text without its frames, and the whole text if it has frames.
+struct ComparedText {
+    body: BodyText,
+    whole: Option<Analysed>,
 }
 
 /// A document with a similar text, and its position in the index; `None` for a stored document.
@@ -105,7 +121,7 @@ impl Deduplicator {
             frames: Arc::default(),
             scope,
             kept_frames: HashMap::new(),
-            index: SimilarIndex::new(rule.likeness, rule.decision)?,
+            index: KeptTexts::new(&rule)?,
             kept: Vec::new(),
             fingerprints: HashMap::new(),
             replaced: HashSet::new(),
@@ -155,7 +171,7 @@ impl Deduplicator {
     pub fn decide(&mut self, documents: &[Document]) -> Result<Vec<Outcome>> {
         let searched = self.search(documents)?;
         // Texts that are kept in this call, at the positions after the positions of the index.
-        let mut recent = SimilarIndex::new(self.rule.likeness, self.rule.decision)?;
+        let mut recent = KeptTexts::new(&self.rule)?;
         let mut texts = Vec::new();
         let mut outcomes = Vec::with_capacity(documents.len());
         for (document, (text, first)) in documents.iter().zip(searched) {
@@ -166,16 +182,16 @@ impl Deduplicator {
                 } = *document;
                 self.kept.push(Some((id, fingerprint)));
                 self.fingerprints.insert(id, fingerprint);
-                let BodyText { body, frames } = text;
-                if !frames.is_empty() {
+                if text.whole.is_some() {
+                    let frames = text.body.frames.clone();
                     self.kept_frames.insert(self.kept.len() - 1, frames);
                 }
-                recent.push(body.clone());
-                texts.push(body);
+                recent.push(&text);
+                texts.push(text);
             }
             outcomes.push(outcome);
         }
-        for text in texts {
+        for text in &texts {
             self.index.push(text);
         }
         Ok(outcomes)
@@ -196,13 +212,15 @@ impl Deduplicator {
     }
 
     /// Prepares each text, and searches the first similar document before this call.
-    fn search(&self, documents: &[Document]) -> Result<Vec<(BodyText, Option<FoundDocument>)>> {
+    fn search(&self, documents: &[Document]) -> Result<Vec<(ComparedText, Option<FoundDocument>)>> {
         let search = |document: &Document| {
             let text = document.text.as_deref();
             let text = text.ok_or_else(|| Error::TextMissing {
                 id: document.doc_ref(),
             })?;
-            let text = BodyText::new(text, self.scope.0, &self.frames);
+            let body = BodyText::new(text, self.scope.0, &self.frames);
+            let whole = (!body.frames.is_empty()).then(|| Analysed::lazy(text));
+            let text = ComparedText { body, whole };
             let first = first_of(self.found_before(document, &text)?);
             Ok((text, first))
         };
@@ -212,9 +230,9 @@ impl Deduplicator {
     fn decide_one(
         &mut self,
         document: &Document,
-        text: &BodyText,
+        text: &ComparedText,
         first: Option<FoundDocument>,
-        recent: &SimilarIndex,
+        recent: &KeptTexts,
     ) -> Result<Outcome> {
         if let Some(stored) = self.fingerprint_of(document.id)? {
             return Ok(Outcome::Exists { stored });
@@ -227,7 +245,7 @@ impl Deduplicator {
         };
         let is_decided = self.stops_at_first && found.iter().any(|(first, _)| self.refuses(first));
         if !is_decided {
-            found.extend(self.found_in(recent, self.index.len(), document, text));
+            found.extend(self.found_in(recent, self.index.bodies.len(), document, text));
         }
         let Some((first, _)) = first_of(found) else {
             let reliable = document.reliable;
@@ -238,7 +256,7 @@ impl Deduplicator {
             Resolution::KeepBoth => Outcome::Extends(first),
             Resolution::Replace => {
                 let mut extended = self.found_before(document, text)?;
-                extended.extend(self.found_in(recent, self.index.len(), document, text));
+                extended.extend(self.found_in(recent, self.index.bodies.len(), document, text));
                 extended.sort_by(|(one, _), (other, _)| one.order(other));
                 Outcome::Supersedes(self.replace(extended))
             }
@@ -282,7 +300,7 @@ impl Deduplicator {
     }
 
     /// The similar documents among the stored documents and the documents of the index.
-    fn found_before(&self, document: &Document, text: &BodyText) -> Result<Vec<FoundDocument>> {
+    fn found_before(&self, document: &Document, text: &ComparedText) -> Result<Vec<FoundDocument>> {
         let mut found = self.found_in(&self.index, 0, document, text);
         if let Some(view) = &self.stored {
             let whole = document.text.as_deref().unwrap_or_default();
@@ -297,23 +315,26 @@ impl Deduplicator {
         Ok(found)
     }
 
-    /// The similar documents of an index whose first text is at the position `offset`.
+    /// The similar documents among texts of which the first is at the position `offset`.
     fn found_in(
         &self,
-        index: &SimilarIndex,
+        texts: &KeptTexts,
         offset: usize,
         document: &Document,
-        text: &BodyText,
+        text: &ComparedText,
     ) -> Vec<FoundDocument> {
         let mut all = Vec::new();
-        let _ended: ControlFlow<()> = index.visit(&text.body, 0..u32::MAX, |found| {
-            let position = offset + found.position as usize;
+        let mut add = |found: SimilarText, position: usize, are_bodies: bool| {
             if let Some((id, fingerprint)) = self.kept[position] {
                 let mut containment = found.containment;
-                if let Some(containment) = &mut containment {
+                if let (Some(containment), true) = (&mut containment, are_bodies) {
                     let kept = self.kept_frames.get(&position).into_iter().flatten();
                     let kept = kept.map(|frame| Forgiven::frame("", frame));
-                    let own = text.frames.iter().map(|frame| Forgiven::frame(frame, ""));
+                    let own = text
+                        .body
+                        .frames
+                        .iter()
+                        .map(|frame| Forgiven::frame(frame, ""));
                     containment.forgiven.extend(own.chain(kept));
                 }
                 let similar = Similar {
@@ -331,8 +352,57 @@ impl Deduplicator {
                 }
             }
             ControlFlow::Continue(())
-        });
+        };
+        let everything = 0..u32::MAX;
+        let mut visit_all = || {
+            let body = &text.body.body;
+            texts.bodies.visit(body, everything.clone(), |found| {
+                let position = offset + found.position as usize;
+                add(found, position, true)
+            })?;
+            // A text without frames is its body.
+            if let Some(whole) = &text.whole {
+                texts.bodies.visit(whole, everything.clone(), |found| {
+                    let position = offset + found.position as usize;
+                    match self.kept_frames.contains_key(&position) {
+                        true => ControlFlow::Continue(()),
+                        false => add(found, position, false),
+                    }
+                })?;
+            }
+            let whole = text.whole.as_ref().unwrap_or(body);
+            texts.whole.visit(whole, everything.clone(), |found| {
+                let position = offset + texts.positions[found.position as usize];
+                add(found, position, false)
+            })
+        };
+        let _ended = visit_all();
+        // The bodies decide first.
+        all.sort_by_key(|(_, position)| *position);
+        all.dedup_by_key(|(_, position)| *position);
         all
+    }
+}
+
+impl KeptTexts {
+    fn new(rule: &SimilarRule) -> Result<Self> {
+        Ok(Self {
+            bodies: SimilarIndex::new(rule.likeness, rule.decision)?,
+            whole: SimilarIndex::new(rule.likeness, rule.decision)?,
+            positions: Vec::new(),
+        })
+    }
+
+    fn push(&mut self, text: &ComparedText) {
+        let position = self.bodies.push(text.body.body.clone());
+        if let Some(whole) = &text.whole {
+            self.whole.push(whole.clone());
+            self.positions.push(position as usize);
+        }
+    }
+
+    fn len_bytes(&self) -> usize {
+        self.bodies.len_bytes() + self.whole.len_bytes() + size_of_val(&self.positions[..])
     }
 }
 

@@ -358,6 +358,48 @@ fn load_refuses_copies_in_frames_of_earlier_texts() {
 }
 
 #[test]
+fn load_compares_bodies_and_then_whole_texts() {
+    let frame = "The Northern Herald brings news of harbours, ferries, markets, schools, weather and \
+                 sport to every island household each weekday morning before breakfast.";
+    let body = "Fishermen found a wooden chest beneath the old lighthouse on Tuesday and gave it to \
+                the museum.";
+    let more = "Divers will search the bay again next month, because a merchant of Bergen lost three \
+                more chests there during a winter storm, as letters in an archive tell.";
+    let word = |number: u64| format!("w{:x}", (number + 1) * 2_654_435_761 % 1_000_003);
+    let other = |text: u64| -> Vec<String> { (16 * text..16 * text + 16).map(word).collect() };
+    let mut bodies: Vec<String> = (0..14).map(|text| other(text).join(" ")).collect();
+    // Too little of the longer body is in the shorter body, and enough of the whole text.
+    bodies.extend([format!("{body} {more}"), body.to_owned()]);
+    let line = |(id, body): (usize, &String)| {
+        format!(
+            "{}\n",
+            json!({"id": id, "text": format!("{frame}\n{body}")})
+        )
+    };
+    let lines: String = bodies.iter().enumerate().map(line).collect();
+    let folder = Folder::new();
+    folder.write("feed.jsonl", &lines);
+    let rule = ["--unique", "similar", "--ignore-frames"];
+    // Decided in memory, and in the database.
+    for (database, option) in [("a.simdb", "--similar"), ("b.simdb", "--arrivals")] {
+        let load = [&[database, "feed.jsonl", "--json", option], &rule[..]].concat();
+        let counts = folder.load(&load).ends(0).one_json();
+        assert_eq!(counts["duplicates"], 1, "{option}: {counts}");
+    }
+    let watch = [&["watch", "c.simdb", "--create"], &rule[..]].concat();
+    let answers = folder.cli_from(&watch, lines.as_bytes()).ends(0).json();
+    let (last, others) = answers.split_last().unwrap();
+    assert_eq!(
+        (&last["verdict"], &last["of"]),
+        (&json!("duplicate"), &json!(14))
+    );
+    assert!(
+        others.iter().all(|answer| answer["verdict"] == "new"),
+        "{others:?}"
+    );
+}
+
+#[test]
 fn frames_of_a_database_are_listed_by_scope() {
     let folder = Folder::new();
     let mut items = feed(SOURCES[0].0, &SOURCES[0].1);
