@@ -149,6 +149,12 @@ pub enum ClustersEvent<'c> {
         /// The number of documents of the component.
         documents: u64,
     },
+    /// A search of texts continues from its checkpoint, which is of the same texts and rules.
+    /// Passed before any cluster.
+    Resumed {
+        /// The share of the texts that are decided, from 0 to 1.
+        share: f64,
+    },
     /// A cluster of two documents or more. Clusters are passed in order of their ids.
     Cluster(&'c Cluster),
 }
@@ -313,6 +319,7 @@ mod tests {
             &mut |event| {
                 groups.push(match event {
                     ClustersEvent::Split { id, documents } => vec![id.0, documents],
+                    ClustersEvent::Resumed { .. } => unreachable!("no texts are searched"),
                     ClustersEvent::Cluster(cluster) => {
                         let members = cluster.members.iter().map(|member| member.id.0);
                         std::iter::once(cluster.keeper.0).chain(members).collect()

@@ -166,7 +166,11 @@ pub(crate) fn similar_clusters(
     priority.refuse_if_not_kept(view)?;
     let nodes = Nodes::read(view, &join.scope, among, progress)?;
     let mut state = match join.resume {
-        Some(checkpoint) if checkpoint.is_of(&nodes, join) => checkpoint.clone(),
+        Some(checkpoint) if checkpoint.is_of(&nodes, join) => {
+            let share = checkpoint.share();
+            refuse_break(visitor(ClustersEvent::Resumed { share }), view.path())?;
+            checkpoint.clone()
+        }
         Some(_) => {
             let path = view.path().to_path_buf();
             return Err(Error::OtherCheckpoint { path });

@@ -57,12 +57,6 @@ impl CheckpointFile {
                 })
             })
             .transpose()?;
-        if let Some(found) = &found {
-            let percent = (found.share() * 100.0) as u32;
-            note(format_args!(
-                "continues from {shown}, where {percent} % of the texts are decided"
-            ));
-        }
         let is_own = AtomicBool::new(found.is_some());
         Ok(Self {
             path,

@@ -258,7 +258,14 @@ impl Decisions {
     ) -> Result<()> {
         let bar = options.copy.progress.work();
         let visitor = |event: ClustersEvent<'_>| {
-            self.take(event, options);
+            match event {
+                ClustersEvent::Resumed { share } => note(format_args!(
+                    "continues from {}, where {} % of the texts are decided",
+                    checkpoint.path().display(),
+                    (share * 100.0) as u32
+                )),
+                event => self.take(event, options),
+            }
             interrupt.flow()
         };
         let snapshot = corpus.snapshot()?.on_progress(handler(&bar, interrupt));

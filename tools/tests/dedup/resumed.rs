@@ -87,7 +87,9 @@ fn checkpoint_of_other_inputs_or_options_or_with_damage_is_refused() {
         dedup(&folder, &[&arguments[..], more].concat())
     };
     let other = ["out.jsonl.checkpoint is the checkpoint of other inputs or options"];
-    assert!(run(&["--jaccard", "0.7"]).ends(2).stderr.contains(other[0]));
+    let stderr = run(&["--jaccard", "0.7"]).ends(2).stderr;
+    assert!(stderr.contains(other[0]), "{stderr}");
+    assert!(!stderr.contains("continues from"), "{stderr}");
     folder.write("a.jsonl", corpus(12_001));
     assert!(run(&[]).ends(2).stderr.contains(other[0]));
     folder.write("a.jsonl", corpus(12_000));
