@@ -147,6 +147,7 @@ impl Cut {
         let report = outputs.report.map(RecordReport::create).transpose()?;
         let folder = self.copy.temporary_folder()?;
         let inputs = copies_of_streams(inputs, folder.path(), &interrupt)?;
+        CopyOptions::check_columns(&inputs, &fields, &[])?;
         let mut statistics = Statistics::new(inputs.clone(), self.copy.on_error, outputs.rejects)?;
 
         // First pass: count the blocks.

@@ -40,6 +40,11 @@ impl Delimited {
             counted: fields.are_counted.then_some(counted),
         })
     }
+
+    /// The names of all columns.
+    pub fn columns(&self) -> Vec<&[u8]> {
+        self.table.header().iter().collect()
+    }
 }
 
 fn record_limit(fields: &DocumentFields) -> RecordLimit {

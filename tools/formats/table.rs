@@ -139,6 +139,11 @@ impl TableReader {
         Ok(reader)
     }
 
+    /// The names of the columns.
+    pub fn header(&self) -> &TableRecord {
+        &self.header
+    }
+
     /// The column of that name, or `None` if there is none.
     pub fn optional(&self, wanted: &str) -> Result<Option<TableColumn>> {
         let columns = self.header.iter().enumerate();

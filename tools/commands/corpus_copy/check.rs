@@ -4,20 +4,24 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use serde::de::IgnoredAny;
 
 use super::CopyOptions;
-use super::added::check_names;
+use super::added::{check_names, refuse_existing};
 use super::output::{file_name, is_folder};
 use crate::console::paths::{OutputPath, OutputPaths, is_stdout};
 use crate::corpus::inputs::{Input, reserve_inputs};
 use crate::formats::copy::AddedField;
-use crate::formats::input::Compression;
+use crate::formats::delimited::Delimited;
+use crate::formats::id_sequence::IdSequence;
+use crate::formats::input::{Compression, LineReader};
 use crate::formats::parquet::ParquetFile;
 use crate::formats::parquet::columns::{document_columns, has_default_names};
 use crate::formats::parquet::copy::{MOST_GROUPS, check_added};
 use crate::formats::parquet::metadata::recipe_of;
 use crate::formats::parquet::same_columns::check_same_columns;
+use crate::formats::table::Dialect;
 use crate::formats::{DocumentFields, Format};
 use crate::options::OnBadRecord;
 
@@ -142,6 +146,48 @@ impl CopyOptions {
             "the inputs have {groups} row groups, and a file of Parquet has {MOST_GROUPS} at most; \
              give OUTPUT a name without an extension, and it is a folder with a file for each input"
         );
+        Ok(())
+    }
+
+    /// Refuses inputs of text whose columns the output cannot hold, and fields that are to be added
+    /// and are there. Reads the header of each table, and the first line of JSON Lines.
+    pub fn check_columns(
+        inputs: &[Input],
+        fields: &DocumentFields,
+        added: &[AddedField<'_>],
+    ) -> Result<()> {
+        let mut first: Option<(&str, Delimited)> = None;
+        for Input { source, format } in inputs {
+            let name = source.name();
+            let cannot = || format!("cannot copy {name}");
+            if *format == Format::Jsonl {
+                let stream = source.open(&Default::default())?;
+                let mut lines = LineReader::new(stream, fields.max_line_bytes())?;
+                let line = lines.next_not_blank()?.and_then(|(_, line)| line.ok());
+                let names: HashMap<String, IgnoredAny> = line
+                    .and_then(|line| serde_json::from_slice(line).ok())
+                    .unwrap_or_default();
+                refuse_existing(added, |name| names.contains_key(name)).with_context(cannot)?;
+            }
+            let Some(dialect) = Dialect::of(*format) else {
+                continue;
+            };
+            let stream = source.open(&Default::default())?;
+            let table = Delimited::new(dialect, stream, fields, IdSequence::new(1))?;
+            let columns = table.columns();
+            refuse_existing(added, |name| columns.contains(&name.as_bytes()))
+                .with_context(cannot)?;
+            if let Some((first, others)) = &first {
+                ensure!(
+                    others.columns() == columns,
+                    "{}: its columns differ from the columns of {first}; all inputs must have the same, in \
+                     the same order",
+                    cannot()
+                );
+            } else {
+                first = Some((name, table));
+            }
+        }
         Ok(())
     }
 

@@ -22,8 +22,6 @@ pub struct TextCopy<'o> {
     format: Format,
     added: Vec<AddedField<'o>>,
     text: TextField,
-    /// The header of the first input.
-    head: Option<Vec<u8>>,
     is_first_input: bool,
     is_at_line_start: bool,
 }
@@ -44,7 +42,6 @@ impl<'o> TextCopy<'o> {
                 name: text,
                 column: None,
             },
-            head: None,
             is_first_input: true,
             is_at_line_start: true,
         }
@@ -57,7 +54,6 @@ impl<'o> TextCopy<'o> {
         if !self.is_first_input || self.format == Format::Jsonl {
             opened.skip_bom()?;
         }
-        self.is_first_input = false;
         let mut lines = InputLines {
             input: opened,
             taken: 0,
@@ -75,7 +71,10 @@ impl<'o> TextCopy<'o> {
                 })?;
             match following {
                 Some((_, following)) => decision = Some(following),
-                None => return Ok(()),
+                None => {
+                    self.is_first_input = false;
+                    return Ok(());
+                }
             }
         }
     }
@@ -117,22 +116,16 @@ impl<'o> TextCopy<'o> {
         }
     }
 
-    /// Copies the header of the first input. Other inputs must have an equal header.
+    /// Copies the header of the first input. Other inputs have the same columns, which were
+    /// checked.
     fn copy_head(&mut self, head: Vec<u8>, dialect: Dialect) -> Result<()> {
-        if let Some(first) = &self.head {
-            ensure!(
-                trim_head(first) == trim_head(&head),
-                "its columns differ from the columns of the first input; all must have the same, in the same \
-                 order"
-            );
+        if !self.is_first_input {
             return Ok(());
         }
         let columns = fields_of(trim_head(&head), dialect);
         let mut names = columns.iter().map(|(_, name)| name);
         self.text.column = names.position(|name| name == self.text.name.as_bytes());
-        self.write(&add_to_head(&head, &columns, dialect, &self.added)?)?;
-        self.head = Some(head);
-        Ok(())
+        self.write(&add_to_head(&head, dialect, &self.added))
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {

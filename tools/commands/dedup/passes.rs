@@ -18,8 +18,8 @@ use super::load::{self, LoadedCorpus};
 use super::options::Dedup;
 use super::removals::RemovalReport;
 use super::summary::DedupSummary;
-use crate::commands::corpus_copy::check_unchanged;
 use crate::commands::corpus_copy::output::CorpusOutput;
+use crate::commands::corpus_copy::{CopyOptions, check_unchanged};
 use crate::commands::given_clusters::GivenClusters;
 use crate::console::interrupt::Interrupt;
 use crate::corpus::input_fingerprint::InputFingerprints;
@@ -68,6 +68,7 @@ impl<'d> Passes<'d> {
         let report = options.removal_report(outputs.report, outputs.page)?;
         let folder = options.copy.temporary_folder()?;
         let inputs = copies_of_streams(inputs, folder.path(), &interrupt)?;
+        CopyOptions::check_columns(&inputs, &options.document_fields()?, &options.added())?;
         let mut statistics = Statistics::new(inputs, options.copy.on_error, outputs.rejects)?;
         statistics.advice = "; dedup then keeps those without a text; --on-error keep keeps all";
         Ok(Self {

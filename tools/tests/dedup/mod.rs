@@ -178,6 +178,37 @@ fn csv_keeps_quotes_line_ends_and_columns() {
 }
 
 #[test]
+fn columns_of_all_inputs_are_checked_before_the_first_record() {
+    let folder = folder_with("a.csv", "id,text\n1,a bad record,with a comma\n");
+    folder.write("a.jsonl", "no json\n");
+    folder.write("b.csv", "id,text,note\n2,a text,x\n");
+    folder.write(
+        "b.jsonl",
+        "\n{\"id\":2,\"text\":\"a text\",\"distance\":1}\n",
+    );
+    let columns = "its columns differ from the columns of a.csv";
+    for (inputs, option, said) in [
+        (["a.csv", "b.csv"], "--keep=first", columns),
+        (["a.csv", "b.csv"], "--mark=keeper,note", "\"note\" already"),
+        (["a.csv", "b.csv"], "--text=note", "no column \"note\""),
+        (["a.jsonl", "b.jsonl"], "--mark", "\"distance\" already"),
+    ] {
+        let arguments = [&inputs[..], &["-o", "out", option]].concat();
+        let ran = dedup(&folder, &arguments).fails(&[said]);
+        assert!(!ran.stderr.contains(":2: there are"), "{}", ran.stderr);
+        assert!(!folder.names().contains(&"out".to_owned()));
+    }
+    // The same columns in quotation marks.
+    folder.write("c.csv", "id,\"text\"\n3,a text\n");
+    folder.write("d.csv", "\"id\",text\r\n4,another one\n");
+    dedup(&folder, &["c.csv", "d.csv", "-o", "out.csv"]).ends(0);
+    let expected = "id,\"text\"\n3,a text\n4,another one\n";
+    assert_eq!(folder.read("out.csv"), expected);
+    let cut = ["cut", "a.csv", "b.csv", "-o", "out", "--lines"];
+    folder.cli(&cut).fails(&["b.csv", columns]);
+}
+
+#[test]
 fn longest_or_oldest_is_kept_on_request() {
     let line = |id: u64, end: &str, day: u64| {
         let line = json!({"id": id, "text": format!("{FOX}{end}"), "day": 1_700_000_000 - day});
