@@ -43,8 +43,9 @@ pub struct CopyOptions {
 
     /// Stop at a bad record, leave it out, or copy it unchanged
     ///
-    /// keep copies bad records, which are compared with no other record. dedup also copies a record
-    /// without a text (null, missing or empty), with skip and keep: it duplicates nothing.
+    /// keep copies bad records, which are compared with no other record; fields that are added to
+    /// them are null or empty. dedup also copies a record without a text (null, missing or empty),
+    /// with skip and keep: it duplicates nothing.
     #[arg(long, value_enum, default_value_t = OnBadRecord::Abort, help_heading = "Errors")]
     pub on_error: OnBadRecord,
 

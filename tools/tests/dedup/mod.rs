@@ -209,6 +209,26 @@ fn columns_of_all_inputs_are_checked_before_the_first_record() {
 }
 
 #[test]
+fn row_with_other_number_of_fields_is_no_good_row_after_marks() {
+    let rows = [
+        "1,a text",
+        "2,a text, with commas, two",
+        "3",
+        "4,other words",
+    ];
+    let folder = folder_with("a.csv", &format!("id,text\n{}\n", rows.join("\n")));
+    let mark = ["a.csv", "-o", "out.csv", "--mark"];
+    dedup(&folder, &mark).fails(&["a.csv:3: there are 4 fields under 2 column names"]);
+    assert_eq!(folder.names(), ["a.csv"]);
+    dedup(&folder, &[&mark[..], &["--on-error", "keep"]].concat()).ends(0);
+    let marked: String = rows.map(|row| format!("{row},,\n")).concat();
+    assert_eq!(
+        folder.read("out.csv"),
+        format!("id,text,keeper,distance\n{marked}")
+    );
+}
+
+#[test]
 fn longest_or_oldest_is_kept_on_request() {
     let line = |id: u64, end: &str, day: u64| {
         let line = json!({"id": id, "text": format!("{FOX}{end}"), "day": 1_700_000_000 - day});
