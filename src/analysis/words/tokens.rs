@@ -263,7 +263,8 @@ impl Cutter {
             return;
         };
         match &*last.text {
-            // "that" is the subject of a verb, or belongs to a noun: the drug that cures, that drug.
+            // "that" is the subject of a verb, or belongs to a noun: the drug that cures, that
+            // drug.
             "that" if !piece.starts_with(char::is_uppercase) && !BEGIN_CLAUSES.contains(&word) => {
                 last.class = Class::Word;
             }
