@@ -324,6 +324,7 @@ impl Deduplicator {
         text: &ComparedText,
     ) -> Vec<FoundDocument> {
         let mut all = Vec::new();
+        let of_bodies = |found: &SimilarText| offset + found.position as usize;
         let mut add = |found: SimilarText, position: usize, are_bodies: bool| {
             if let Some((id, fingerprint)) = self.kept[position] {
                 let mut containment = found.containment;
@@ -357,18 +358,22 @@ impl Deduplicator {
         let mut visit_all = || {
             let body = &text.body.body;
             texts.bodies.visit(body, everything.clone(), |found| {
-                let position = offset + found.position as usize;
+                let position = of_bodies(&found);
                 add(found, position, true)
             })?;
             // A text without frames is its body.
             if let Some(whole) = &text.whole {
                 texts.bodies.visit(whole, everything.clone(), |found| {
-                    let position = offset + found.position as usize;
+                    let position = of_bodies(&found);
                     match self.kept_frames.contains_key(&position) {
                         true => ControlFlow::Continue(()),
                         false => add(found, position, false),
                     }
                 })?;
+            }
+            // Without frames, no text is searched twice.
+            if texts.positions.is_empty() {
+                return ControlFlow::Continue(());
             }
             let whole = text.whole.as_ref().unwrap_or(body);
             texts.whole.visit(whole, everything.clone(), |found| {
