@@ -274,12 +274,12 @@ impl Cutter {
         }
     }
 
-    /// "a number" is another quantity than "the number".
+    /// Marks "the" before a word that counts: "a number" is another quantity than "the number".
     fn mark_counted(&mut self) {
         for at in 1..self.tokens.len() {
-            let is_counted = COUNTED.contains(&&*self.tokens[at].0.key);
-            let (before, _) = &mut self.tokens[at - 1];
-            before.is_exact |= is_counted && before.text == "the";
+            if self.tokens[at - 1].0.text == "the" && COUNTED.contains(&&*self.tokens[at].0.key) {
+                self.tokens[at - 1].0.is_exact = true;
+            }
         }
     }
 
