@@ -109,7 +109,8 @@ impl Weights {
     }
 
     /// Learns the weights from a collection of texts, each taken once, without words that are in
-    /// fewer than `min_texts` texts: the way the built-in table was made.
+    /// fewer than `min_texts` texts: the way the built-in table was made. The frequencies of fewer
+    /// than some thousand texts are a poor estimate.
     ///
     /// # Cost
     /// Cuts each text into words, as a comparison does: some 30 MB of text a second. Memory: some
