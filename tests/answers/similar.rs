@@ -178,11 +178,11 @@ fn narrow_search_finds_no_other_documents_and_nearly_all_of_them() {
     let folder = folder();
     let database = new_database(&folder);
     let mut sequence = SplitMix(29);
-    let originals = texts(&mut sequence, 600, 3..60);
+    let originals = texts(&mut sequence, 300, 3..60);
     let mut all = originals.clone();
     // Texts that cover each other and have few common shingles.
     let with_articles = |text: &String| text.replace(' ', " the ");
-    all.extend(originals.iter().take(100).map(with_articles));
+    all.extend(originals.iter().take(50).map(with_articles));
     // A template whose texts say different things, more of them than a small node has, and edits of
     // all texts.
     let reports = (1000..1300).map(|n| format!("Annual report on the fisheries, chapter {n}"));

@@ -288,8 +288,8 @@ fn join_continues_from_each_checkpoint_as_if_it_had_not_ended() {
             let (expected, checkpoints) = stars_and_checkpoints(&database, &join);
             assert!(checkpoints.len() >= least, "{}", checkpoints.len());
             let mut share = 0.0;
-            // Some twelve of the checkpoints, and the last.
-            let step = checkpoints.len().div_ceil(12);
+            // Some six of the checkpoints, and the last.
+            let step = checkpoints.len().div_ceil(6);
             let is_tried = |at: usize| at.is_multiple_of(step) || at + 1 == checkpoints.len();
             for (at, bytes) in checkpoints.iter().enumerate() {
                 if !is_tried(at) {

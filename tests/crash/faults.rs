@@ -17,9 +17,6 @@ use test_support::disk::{Chance, Fault, Plan};
 use test_support::trial::{Known, Settings, Step, World};
 use test_support::{SplitMix, caught};
 
-/// Operations tried per kind of fault and part of a workload, evenly spaced. Besides, each step
-/// gets a device fault in its middle, and a fault of another kind in turn.
-const TRIES_PER_PART: u64 = 1;
 /// Steps taken in the same process after a fault.
 const STEPS_AFTER: usize = 4;
 
@@ -221,7 +218,8 @@ fn concerned(beginning: &World, steps: impl Iterator<Item = Step>, fault: Fault)
 }
 
 /// The operations of a part that fail in turn, from the counts at the end of each step: one in
-/// `stride`, and one in the middle of each step that gets this fault.
+/// `stride`, or one of the part for every second kind of fault. Besides, every second step gets a
+/// device fault in its middle, and each step a fault of another kind in turn.
 fn operations_to_fail(
     ends: &[u64],
     fault: Fault,
@@ -229,10 +227,16 @@ fn operations_to_fail(
     turn: usize,
 ) -> BTreeSet<u64> {
     let operations = ends.last().copied().unwrap_or(0);
-    let stride = stride.unwrap_or(operations / TRIES_PER_PART).max(1);
-    let evenly = (turn as u64 % stride..operations).step_by(stride as usize);
-    let is_hit =
-        |step: usize| fault == Fault::Device || (step + turn).is_multiple_of(Fault::ALL.len());
+    let one_of_part = turn.is_multiple_of(2).then_some(operations);
+    let evenly = stride.or(one_of_part).into_iter().flat_map(|stride| {
+        let stride = stride.max(1);
+        (turn as u64 % stride..operations).step_by(stride as usize)
+    });
+    let steps_of_a_fault = match fault {
+        Fault::Device => 2,
+        _ => Fault::ALL.len(),
+    };
+    let is_hit = |step: usize| (step + turn).is_multiple_of(steps_of_a_fault);
     let begins = std::iter::once(0).chain(ends.iter().copied());
     let in_steps = begins
         .zip(ends)

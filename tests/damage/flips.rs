@@ -334,7 +334,7 @@ fn damaged_closed_file_gives_error_or_right_answer() {
     // Vacuum: damage to a free page would have no effect.
     Database::vacuum(&path).unwrap();
     let trial = Trial::new(&path, &model, true);
-    let count = damage_count(300);
+    let count = damage_count(200);
     trial.damage(&path, 11, count);
     trial.assert_every_kind_was_answered();
     let tally = trial.tally.borrow();
@@ -356,7 +356,7 @@ fn damaged_file_with_keys_gives_error_or_right_answer() {
     let model = damageable_with_keys(&path);
     Database::vacuum(&path).unwrap();
     let trial = Trial::new(&path, &model, true);
-    trial.damage(&path, 14, damage_count(200));
+    trial.damage(&path, 14, damage_count(80));
     trial.assert_were_answered(&KINDS_WITH_KEYS);
     let tally = trial.tally.borrow();
     for kind in KINDS_WITH_KEYS {
@@ -428,7 +428,7 @@ fn damaged_crashed_file_gives_error_or_right_answer() {
     let folder = folder();
     let (path, model) = crashed_database(folder.path(), damageable);
     let trial = Trial::new(&path, &model, false);
-    let count = damage_count(60);
+    let count = damage_count(40);
     trial.damage(&path, 12, count);
     trial.assert_every_kind_was_answered();
     // Many pages of a file are free.
@@ -453,7 +453,7 @@ fn damaged_crashed_journal_gives_error_or_right_answer() {
         expensive_one_in: 1,
         ..Trial::new(&path, &model, false)
     };
-    let count = damage_count(75);
+    let count = damage_count(40);
     trial.damage(journal, 13, count);
     trial.assert_every_kind_was_answered();
     // A journal is read at open only.

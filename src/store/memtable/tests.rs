@@ -361,7 +361,7 @@ impl Drop for SetWhenDropped<'_> {
 /// view both documents of a pair must have the fingerprint of the last batch that moved the pair.
 #[test]
 fn readers_see_whole_batches_during_appends() {
-    const BATCHES: u64 = 6_000;
+    const BATCHES: u64 = 3_000;
     const MOVED: u64 = 5;
     /// The appender waits if the readers have checked less than one view per 20 batches: without
     /// the wait, a fast appender could finish before a reader starts.

@@ -9,6 +9,8 @@ pub const PAGE_BYTES: u64 = 4096;
 /// Pages in one group of the directory.
 const GROUP_PAGES: usize = 1024;
 
+const ZEROS: Page = [0; PAGE_BYTES as usize];
+
 type Page = [u8; PAGE_BYTES as usize];
 type Group = Vec<Option<Arc<Page>>>;
 
@@ -45,7 +47,7 @@ impl Content {
         self.len = self.len.max(offset + bytes.len() as u64);
         for (page, from, part) in parts(offset, bytes.len()) {
             let bytes = &bytes[part];
-            if self.page(page).is_none() && bytes.iter().all(|byte| *byte == 0) {
+            if self.page(page).is_none() && *bytes == ZEROS[..bytes.len()] {
                 continue;
             }
             let page = self
