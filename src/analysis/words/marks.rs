@@ -4,7 +4,7 @@
 use smol_str::ToSmolStr;
 
 use super::english::English;
-use super::pieces::len_of_reference;
+use super::pieces::{end_of_word, len_of_reference};
 use super::scanner::{Break, End, Kind, Scanner};
 use crate::text::{is_cjk, is_letter_or_digit};
 use crate::time_reader::month_named;
@@ -18,6 +18,14 @@ const TITLES: [&str; 11] = [
 const HYPHENATED: [&str; 10] = [
     "non", "self", "co", "anti", "multi", "pre", "post", "re", "un", "not",
 ];
+
+/// Short first parts of words that are written with a hyphen and without it: "co-operate". With
+/// "re" it is another word: "re-sign".
+const OPTIONAL_HYPHEN: [&str; 4] = ["e", "co", "on", "off"];
+
+/// The fewest letters of such a word, but for "e-mail": "co-op" is not "coop", "on-set" is not
+/// "onset".
+const MIN_LETTERS_WITHOUT_HYPHEN: usize = 6;
 
 impl Scanner<'_> {
     /// A character that is neither a letter nor a digit.
@@ -37,7 +45,9 @@ impl Scanner<'_> {
             }
             return;
         }
-        if !self.code.is_code && (self.reference(c) || self.hyphenated(c)) {
+        if !self.code.is_code
+            && (self.reference(c) || self.hyphenated(c) || self.optional_hyphen(c))
+        {
             return;
         }
         if let Some(end) = self.end_of_shapes(c) {
@@ -162,6 +172,38 @@ impl Scanner<'_> {
             self.line = start;
         }
         is_word
+    }
+
+    /// A word that is also written without its hyphen: "on-line".
+    fn optional_hyphen(&mut self, c: char) -> bool {
+        let Some(last) = self.lexemes.last_mut().filter(|last| {
+            c == '-'
+                && last.range.end == self.at
+                && !last.is_joined
+                && OPTIONAL_HYPHEN.contains(&&*last.text)
+        }) else {
+            return false;
+        };
+        let rest = &self.text[self.at + 1..];
+        let part = &rest[..end_of_word(rest)];
+        // A chain of words, or the name of a file.
+        let is_part_of_name = |after: &str| {
+            let behind_point = after.strip_prefix('.');
+            after.starts_with('-')
+                || behind_point.is_some_and(|next| next.starts_with(is_letter_or_digit))
+        };
+        let is_one_word = !part.is_empty()
+            && part.bytes().all(|byte| byte.is_ascii_lowercase())
+            && !is_part_of_name(&rest[part.len()..])
+            && (last.text == "e" || last.text.len() + part.len() >= MIN_LETTERS_WITHOUT_HYPHEN);
+        let word = format!("{}{part}", last.text);
+        if !is_one_word || English::builtin().base(&word).is_none() {
+            return false;
+        }
+        last.text = word.into();
+        self.at += 1 + part.len();
+        last.range.end = self.at;
+        true
     }
 
     /// Returns `true` behind the number of an item, which belongs to the item: "1. Open the door."

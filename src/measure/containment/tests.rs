@@ -76,6 +76,36 @@ fn verdict_names_what_it_forgives() {
 }
 
 #[test]
+fn hyphen_of_a_word_that_is_written_without_it_too_is_free() {
+    let verdict = |a: &str, b: &str| {
+        let text = |word: &str| format!("The harbour master read about {word} before the storm.");
+        compare(&text(a), &text(b)).verdict
+    };
+    for (a, b) in [
+        ("an e-mail", "an email"),
+        ("e-mails", "emails"),
+        ("on-line maps", "online maps"),
+        ("co-operation", "cooperation"),
+        ("off-shore wind", "offshore wind"),
+    ] {
+        assert_eq!(verdict(a, b), Verdict::Same, "{a}, {b}");
+    }
+    for (a, b) in [
+        ("an e-mail", "mail"),
+        ("on-line maps", "off-line maps"),
+        ("the co-op", "the coop"),
+        ("the on-set medic", "the onset medic"),
+        ("players who re-sign", "players who resign"),
+        ("on-line.rs", "online.rs"),
+        ("docs/on-line", "docs/online"),
+    ] {
+        let found = verdict(a, b);
+        let is_apart = matches!(found, Verdict::Template | Verdict::Different);
+        assert!(is_apart, "{a}, {b}: {found:?}");
+    }
+}
+
+#[test]
 fn verdict_names_the_stamps_that_one_text_has() {
     let found = compare(
         "LONDON (AP) - The ferry left.\n3 comments",
