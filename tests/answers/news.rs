@@ -22,14 +22,9 @@ fn clean_report_and_its_copy_with_additions_cover_each_other() {
         let texts = texts(language);
         let least = if language == "en" { 100 } else { 240 };
         let is_report = |text: &&String| (least..3000).contains(&text.len());
-        let reports: Vec<&String> = texts
-            .iter()
-            .filter(is_report)
-            .step_by(14)
-            .take(20)
-            .collect();
+        let reports: Vec<&String> = texts.iter().filter(is_report).step_by(7).take(40).collect();
         let count = reports.len() * (heads.len() + tails.len());
-        assert!(count >= 100, "{language}: {count}");
+        assert!(count >= 200, "{language}: {count}");
         let mut kept = Vec::new();
         for report in reports {
             let copies = heads.iter().map(|head| format!("{head}{report}"));

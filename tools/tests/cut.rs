@@ -170,7 +170,7 @@ fn empty_inputs_and_repeated_documents_are_copied() {
 
 #[test]
 fn huge_line_is_counted_and_cut() {
-    let huge = "long line ".repeat(100_000);
+    let huge = "long line ".repeat(300_000);
     let folder = folder_with(
         "a.jsonl",
         &records(&[&huge, &format!("{huge}\nmine"), &huge]),

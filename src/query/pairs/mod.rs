@@ -239,7 +239,7 @@ mod tests {
             );
             let view = store.read().unwrap();
             let all = distinct(&list);
-            for radius in [1, 3, 6, 28] {
+            for radius in [1, 2, 3, 4, 6, 8, 28] {
                 let mut expected = Vec::new();
                 hamming::push_pairs_among(&all, radius, &mut expected);
                 let mut queue = JoinQueue::new(&view.tables, &memtable, radius, &limits);
