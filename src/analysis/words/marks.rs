@@ -1,6 +1,8 @@
 //! The characters that are neither letters nor digits: the ends of clauses and sentences, marks of
 //! notes, hyphens at the ends of lines.
 
+use std::ops::Range;
+
 use smol_str::ToSmolStr;
 
 use super::english::English;
@@ -19,12 +21,13 @@ const HYPHENATED: [&str; 10] = [
     "non", "self", "co", "anti", "multi", "pre", "post", "re", "un", "not",
 ];
 
-/// Short first parts of words that are written with a hyphen and without it: "co-operate". With
-/// "re" it is another word: "re-sign".
+/// First parts of words that are written with a hyphen and without it: "co-operate". The part "re"
+/// is not one of them, since "re-sign" and "resign" are two words.
 const OPTIONAL_HYPHEN: [&str; 4] = ["e", "co", "on", "off"];
 
-/// The fewest letters of such a word, but for "e-mail": "co-op" is not "coop", "on-set" is not
-/// "onset".
+/// The fewest letters of a word that is written without the hyphen of [`OPTIONAL_HYPHEN`]. Shorter
+/// words differ: "co-op" and "coop", "on-set" and "onset". A word that begins with "e-" may be
+/// shorter: "e-mail".
 const MIN_LETTERS_WITHOUT_HYPHEN: usize = 6;
 
 impl Scanner<'_> {
@@ -151,10 +154,7 @@ impl Scanner<'_> {
         let start = self.text.len() - rest.len();
         // A hyphen before a space may be suspended: "n- or p-type".
         let is_wrapped = self.text[at..start].matches('\n').count() == 1;
-        let last = self
-            .lexemes
-            .last_mut()
-            .filter(|last| last.range.end == self.at);
+        let last = self.lexemes.last().filter(|last| last.range.end == self.at);
         let Some(last) = last.filter(|last| is_wrapped && last.kind == Kind::Word) else {
             return false;
         };
@@ -163,12 +163,8 @@ impl Scanner<'_> {
         if !is_whole || HYPHENATED.contains(&&*last.text) {
             return false;
         }
-        let word = format!("{}{}", last.text, &rest[..length]);
-        let is_word = English::builtin().base(&word).is_some();
+        let is_word = self.join_to_last(start..start + length);
         if is_word {
-            last.text = word.into();
-            last.range.end = start + length;
-            self.at = start + length;
             self.line = start;
         }
         is_word
@@ -176,7 +172,7 @@ impl Scanner<'_> {
 
     /// A word that is also written without its hyphen: "on-line".
     fn optional_hyphen(&mut self, c: char) -> bool {
-        let Some(last) = self.lexemes.last_mut().filter(|last| {
+        let Some(last) = self.lexemes.last().filter(|last| {
             c == '-'
                 && last.range.end == self.at
                 && !last.is_joined
@@ -196,14 +192,23 @@ impl Scanner<'_> {
             && part.bytes().all(|byte| byte.is_ascii_lowercase())
             && !is_part_of_name(&rest[part.len()..])
             && (last.text == "e" || last.text.len() + part.len() >= MIN_LETTERS_WITHOUT_HYPHEN);
-        let word = format!("{}{part}", last.text);
-        if !is_one_word || English::builtin().base(&word).is_none() {
+        let start = self.at + 1;
+        is_one_word && self.join_to_last(start..start + part.len())
+    }
+
+    /// Joins the last word and the letters behind its hyphen, if they are one English word.
+    fn join_to_last(&mut self, letters: Range<usize>) -> bool {
+        let Some(last) = self.lexemes.last_mut() else {
             return false;
+        };
+        let word = format!("{}{}", last.text, &self.text[letters.clone()]);
+        let is_word = English::builtin().base(&word).is_some();
+        if is_word {
+            last.text = word.into();
+            last.range.end = letters.end;
+            self.at = letters.end;
         }
-        last.text = word.into();
-        self.at += 1 + part.len();
-        last.range.end = self.at;
-        true
+        is_word
     }
 
     /// Returns `true` behind the number of an item, which belongs to the item: "1. Open the door."
