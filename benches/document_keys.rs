@@ -38,16 +38,24 @@ fn main() {
     let place = |name: &str| folder.path().join(name);
     let key_bytes: usize = documents.iter().map(|(key, _)| key.len()).sum();
 
-    let without = bulk_load(&place("ids.simdb"), &documents, false);
-    let with = bulk_load(&place("keys.simdb"), &documents, true);
+    let load = |keys: bool| {
+        let path = place(if keys { "keys.simdb" } else { "ids.simdb" });
+        let _ = std::fs::remove_file(&path);
+        bulk_load(&path, &documents, keys)
+    };
+    let turns: Vec<_> = (0..TURNS).map(|_| (load(false), load(true))).collect();
+    let (without, with) = turns[0];
     let per_document = |(_, bytes): (Duration, u64)| bytes as f64 / count as f64;
+    let ratios = turns
+        .iter()
+        .map(|(without, with)| time_ratio(with.0, without.0));
     println!(
         "{count} documents, keys of {:.1} bytes on average",
         key_bytes as f64 / count as f64
     );
     println!(
         "bulk load        {} times as long with keys",
-        ratio(time_ratio(with.0, without.0))
+        ratio(median(ratios))
     );
     println!(
         "bytes a document {:.1} with keys, {:.1} without",

@@ -16,7 +16,7 @@ use crate::store::tables::texts::Encoder;
 /// Texts encoded in memory before they are stored.
 const TEXTS_ENCODED_AT_ONCE: usize = 4096;
 /// Each task creates a compressor, which takes longer than compressing a short text.
-const TEXTS_PER_TASK: usize = 128;
+const ENCODED_PER_TASK: usize = 128;
 
 pub(super) struct TextWriter {
     pending: Vec<(DocId, Record)>,
@@ -83,8 +83,10 @@ impl TextWriter {
             Some((_, record)) if record.key().is_some() => pending,
             _ => new_only(pending, transaction)?,
         };
-        let keys = new_only.iter();
-        transaction.add_keys(keys.filter_map(|(id, record)| Some((*id, record.key()?))))?;
+        let keys = (new_only.iter()).filter_map(|(id, record)| Some((*id, record.key()?)));
+        let key_rows = transaction.key_rows(keys)?;
+        transaction
+            .add_key_rows(&self.encode_all(&key_rows, |encoder, row| row.encode(encoder))?)?;
         new_only.retain(|(_, record)| record.has_row());
         let copies: Vec<_> = new_only
             .iter()
@@ -108,7 +110,7 @@ impl TextWriter {
     /// Compresses texts and makes their text keys, on all cores.
     fn encode(&self, texts: &[(DocId, Record)]) -> Result<Vec<EncodedText>> {
         let keeps_keys = self.keys.is_some();
-        let encode = |encoder: &mut Encoder, (id, record): &(DocId, Record)| {
+        self.encode_all(texts, |encoder, (id, record)| {
             let scope = scope_of(*id, record);
             let keyed = keeps_keys.then(|| Analysed::keyed(record.clone()).in_scope(scope));
             let sketch = keyed.as_ref().and_then(Analysed::sketch);
@@ -117,14 +119,18 @@ impl TextWriter {
                 bytes: encoder.encode(*id, record, sketch)?,
                 keyed,
             })
-        };
-        self.context.run(|| {
-            texts
-                .par_iter()
-                .with_min_len(TEXTS_PER_TASK)
-                .map_init(Encoder::default, encode)
-                .collect()
         })
+    }
+
+    /// Encodes on all cores.
+    fn encode_all<T: Sync, R: Send>(
+        &self,
+        all: &[T],
+        encode: impl Fn(&mut Encoder, &T) -> Result<R> + Send + Sync,
+    ) -> Result<Vec<R>> {
+        let all = all.par_iter().with_min_len(ENCODED_PER_TASK);
+        self.context
+            .run(|| all.map_init(Encoder::default, encode).collect())
     }
 
     /// Removes texts, and returns the sorted entries of text keys. The entries of a removed text

@@ -6,6 +6,7 @@
 //! group by id: a digit for the place in the group, two digits for the bytes of the key, and the
 //! key.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use redb::ReadableTable;
@@ -93,23 +94,58 @@ pub(crate) fn apply<'k>(
     changes: impl IntoIterator<Item = (DocId, Option<&'k str>)>,
     db_path: &DbPath,
 ) -> Result<bool> {
-    let mut changes = changes.into_iter().peekable();
+    let rows = changed_rows(table, changes, db_path)?;
     let mut encoder = Encoder::default();
-    let is_changed = changes.peek().is_some();
+    for row in &rows {
+        write_row(table, &row.encode(&mut encoder)?, db_path)?;
+    }
+    Ok(!rows.is_empty())
+}
+
+/// The keys of a group of ids, to be stored.
+pub(crate) struct KeyRow {
+    row: DocId,
+    content: String,
+}
+
+/// A row of keys as it is stored.
+pub(crate) struct EncodedKeyRow {
+    row: DocId,
+    /// `None` for a group without keys, which has no row.
+    bytes: Option<Vec<u8>>,
+}
+
+impl KeyRow {
+    pub(crate) fn encode(&self, encoder: &mut Encoder) -> Result<EncodedKeyRow> {
+        let record = (!self.content.is_empty()).then(|| Record::from(self.content.as_str()));
+        let bytes = record.map(|record| encoder.encode(self.row, &record, None));
+        Ok(EncodedKeyRow {
+            row: self.row,
+            bytes: bytes.transpose()?,
+        })
+    }
+}
+
+/// The rows of keys that are set and removed, by ascending ids, with the stored keys beside them.
+pub(crate) fn changed_rows<'k>(
+    table: &impl ReadableTable<u64, &'static [u8]>,
+    changes: impl IntoIterator<Item = (DocId, Option<&'k str>)>,
+    db_path: &DbPath,
+) -> Result<Vec<KeyRow>> {
+    let mut changes = changes.into_iter().peekable();
+    let mut rows = Vec::new();
     while let Some((first, _)) = changes.peek() {
         let row = row_of(*first);
         let stored = table.get(row.0).reading(db_path)?;
         let stored = stored.map(|bytes| decode(row, bytes.value(), db_path));
-        let mut keys = stored.transpose()?.unwrap_or_default();
+        let stored = stored.transpose()?.unwrap_or_default().into_iter();
+        let stored = stored.map(|(id, key)| (id, Cow::Owned(key)));
+        let mut keys: BTreeMap<DocId, Cow<'_, str>> = stored.collect();
         while let Some((id, key)) = changes.next_if(|(id, _)| row_of(*id) == row) {
             match key {
-                Some(key) => keys.insert(id, key.to_owned()),
+                Some(key) => keys.insert(id, Cow::Borrowed(key)),
                 None => keys.remove(&id),
             };
-        }
-        if keys.is_empty() {
-            table.remove(row.0).writing(db_path)?;
-            continue;
         }
         let mut content = String::new();
         for (id, key) in &keys {
@@ -117,8 +153,19 @@ pub(crate) fn apply<'k>(
             push_length::<LENGTH_DIGITS>(&mut content, key.len());
             content.push_str(key);
         }
-        let bytes = encoder.encode(row, &Record::from(content), None)?;
-        table.insert(row.0, bytes.as_slice()).writing(db_path)?;
+        rows.push(KeyRow { row, content });
     }
-    Ok(is_changed)
+    Ok(rows)
+}
+
+pub(crate) fn write_row(
+    table: &mut redb::Table<'_, u64, &'static [u8]>,
+    row: &EncodedKeyRow,
+    db_path: &DbPath,
+) -> Result<()> {
+    match &row.bytes {
+        Some(bytes) => table.insert(row.row.0, bytes.as_slice()).writing(db_path)?,
+        None => table.remove(row.row.0).writing(db_path)?,
+    };
+    Ok(())
 }

@@ -10,6 +10,7 @@ use crate::ids::DocId;
 use crate::record::Record;
 use crate::store::disk::path::RedbResult;
 use crate::store::tables::edit::{DocumentEdit, TextEdit};
+use crate::store::tables::keys::{EncodedKeyRow, KeyRow};
 use crate::store::tables::packed::ApplyCounts;
 use crate::store::tables::packed::entry::pair;
 use crate::store::tables::schema::{self, COPIED};
@@ -84,15 +85,20 @@ impl WriteTransaction {
         Ok(without)
     }
 
-    /// Stores the keys of new documents, by ascending ids.
-    pub(crate) fn add_keys<'k>(
-        &mut self,
+    /// The rows of the keys of new documents, by ascending ids, to be [stored](Self::add_key_rows).
+    pub(crate) fn key_rows<'k>(
+        &self,
         keys: impl Iterator<Item = (DocId, &'k str)>,
-    ) -> Result<()> {
+    ) -> Result<Vec<KeyRow>> {
         let keys = keys.map(|(id, key)| (id, Some(key)));
-        let is_changed = keys::apply(&mut self.open_texts()?, keys, &self.db_path)?;
-        self.is_changed |= is_changed;
-        Ok(())
+        keys::changed_rows(&self.open_texts()?, keys, &self.db_path)
+    }
+
+    pub(crate) fn add_key_rows(&mut self, rows: &[EncodedKeyRow]) -> Result<()> {
+        self.is_changed |= !rows.is_empty();
+        let mut table = self.open_texts()?;
+        let mut rows = rows.iter();
+        rows.try_for_each(|row| keys::write_row(&mut table, row, &self.db_path))
     }
 
     /// Stores encoded texts of documents without a text. The caller updates the table of text keys.
