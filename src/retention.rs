@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::error::{Error, Result};
-use crate::ids::{DocRef, Timestamp};
+use crate::ids::{DocRef, Timestamp, whole_ms};
 
 /// The setting that makes a database keep arrival times, and expire documents by age if there is a
 /// window.
@@ -99,7 +99,7 @@ impl Retention {
         let Some(max_ahead) = self.max_ahead else {
             return Ok(());
         };
-        if arrival <= later_by(clock, max_ahead) {
+        if arrival <= clock + max_ahead {
             return Ok(());
         }
         Err(Error::ArrivalAhead {
@@ -112,7 +112,7 @@ impl Retention {
 
     /// The latest plausible arrival when the system clock shows `clock`.
     pub(crate) fn latest_plausible(&self, clock: Timestamp) -> Timestamp {
-        later_by(clock, self.max_ahead.unwrap_or(Self::DEFAULT_MAX_AHEAD))
+        clock + self.max_ahead.unwrap_or(Self::DEFAULT_MAX_AHEAD)
     }
 
     /// Returns `true` if documents expire.
@@ -130,7 +130,7 @@ impl Retention {
 
     /// [`max_ahead`](Self::max_ahead) in milliseconds; `u64::MAX` without a limit.
     pub(crate) fn max_ahead_ms(&self) -> u64 {
-        self.max_ahead.map_or(u64::MAX, duration_ms)
+        self.max_ahead.map_or(u64::MAX, whole_ms)
     }
 
     /// The window in milliseconds; 0 without one.
@@ -145,14 +145,6 @@ impl Retention {
     }
 }
 
-fn duration_ms(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn later_by(time: Timestamp, duration: Duration) -> Timestamp {
-    Timestamp(time.0.saturating_add(duration_ms(duration)))
-}
-
 /// The expiry of documents by age, relative to the latest arrival.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Expiry {
@@ -164,11 +156,17 @@ pub(crate) struct Expiry {
 }
 
 impl Expiry {
-    pub(crate) fn new(retention: Option<Retention>, now: Option<Timestamp>) -> Self {
+    /// `clock` is read only if the clock expires documents.
+    pub(crate) fn new(
+        retention: Option<Retention>,
+        latest: Option<Timestamp>,
+        clock: impl FnOnce() -> Timestamp,
+    ) -> Self {
         let window = retention.and_then(|retention| retention.window);
+        let by_clock = retention.is_some_and(|retention| retention.by_clock);
         Self {
-            window_ms: window.map(duration_ms),
-            now,
+            window_ms: window.map(whole_ms),
+            now: latest.max(by_clock.then(clock)),
             since: None,
         }
     }

@@ -11,6 +11,9 @@ use crate::recipe::{Described, Recipe};
 
 /// Serialises by `Display`, and deserialises by a function of a string.
 macro_rules! as_string {
+    ($name:ty, $expected:literal) => {
+        as_string!($name, Clone::clone, str::parse::<$name>, $expected);
+    };
     ($name:ty, $written:expr, $read:expr, $expected:literal) => {
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -40,30 +43,10 @@ macro_rules! as_string {
     };
 }
 
-as_string!(
-    Fingerprint,
-    Clone::clone,
-    str::parse::<Fingerprint>,
-    "16 hexadecimal digits"
-);
-as_string!(
-    Fingerprint128,
-    Clone::clone,
-    str::parse::<Fingerprint128>,
-    "32 hexadecimal digits"
-);
-as_string!(
-    Timestamp,
-    Clone::clone,
-    str::parse::<Timestamp>,
-    "a time in RFC 3339"
-);
-as_string!(
-    Keep,
-    Clone::clone,
-    str::parse::<Keep>,
-    "first, oldest, longest or cleanest"
-);
+as_string!(Fingerprint, "16 hexadecimal digits");
+as_string!(Fingerprint128, "32 hexadecimal digits");
+as_string!(Timestamp, "a time in RFC 3339");
+as_string!(Keep, "first, oldest, longest or cleanest");
 as_string!(
     Recipe,
     Recipe::description,

@@ -3,7 +3,8 @@
 mod next_step;
 
 use std::error::Error as StdError;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use self::next_step::format_advice;
@@ -35,7 +36,7 @@ pub enum Error {
         /// The file or folder.
         path: PathBuf,
         /// The error of the operating system.
-        source: std::io::Error,
+        source: io::Error,
     },
 
     /// The file to be created exists already. Nothing was changed.
@@ -692,4 +693,16 @@ pub enum Error {
         /// The file of the operation.
         path: PathBuf,
     },
+}
+
+impl Error {
+    /// A function that turns an I/O error into an [`Error::Io`] with this path.
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl Fn(io::Error) -> Self + use<> {
+        let path = path.to_path_buf();
+        move |source| Self::Io {
+            action,
+            path: path.clone(),
+            source,
+        }
+    }
 }

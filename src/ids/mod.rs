@@ -13,8 +13,8 @@ use std::fmt;
 pub use doc_ref::DocRef;
 pub(crate) use doc_ref::KEY_LIMIT_BYTES;
 pub use fingerprint::{Fingerprint, Fingerprint128, TextFingerprint};
-pub(crate) use timestamp::CYCLE_MS;
 pub use timestamp::Timestamp;
+pub(crate) use timestamp::{CYCLE_MS, whole_ms};
 
 /// The id of a document, unique in a database: any `u64`, chosen by the caller; in a database with
 /// [keys](crate::Builder::keys), given by simdb, ascending; with [scopes](crate::Builder::scopes),

@@ -46,7 +46,7 @@ impl Timestamp {
 }
 
 /// The whole milliseconds of a duration; `u64::MAX` if there are more.
-fn whole_ms(duration: Duration) -> u64 {
+pub(crate) fn whole_ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 

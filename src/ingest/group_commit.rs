@@ -134,11 +134,7 @@ impl GroupCommit {
         std::thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || job(&state))
-            .map_err(|source| Error::Io {
-                action: "start a thread to write",
-                path: self.state.path.to_path_buf(),
-                source,
-            })
+            .map_err(Error::io("start a thread to write", &self.state.path))
     }
 
     /// Queues changes.

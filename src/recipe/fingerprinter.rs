@@ -13,7 +13,7 @@ use super::feature_list::{FeatureList, Merging};
 use super::jieba::Jieba;
 use super::ngram::Ngram;
 #[cfg(not(feature = "jieba"))]
-use super::no_dictionary::{NoCppjieba as Cppjieba, NoJieba as Jieba};
+use super::no_dictionary::{NoDictionary as Cppjieba, NoDictionary as Jieba};
 use super::weighted_features::WeightedFeatures;
 use super::{Constants, Recipe, RecipeKind};
 use crate::error::{Error, Result};

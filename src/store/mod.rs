@@ -119,24 +119,19 @@ impl Store {
         })
     }
 
-    /// The tables, without the memtables.
-    fn tables(&self) -> &TableStore {
-        &self.tables
-    }
-
     /// Counts a snapshot that a caller holds, until the returned value is dropped.
     pub(crate) fn hold_snapshot(&self) -> HeldSnapshot {
-        HeldSnapshot::new(&self.tables().held_snapshots)
+        HeldSnapshot::new(&self.tables.held_snapshots)
     }
 
     /// The counter of the snapshots that callers hold.
     pub(crate) fn held_snapshots(&self) -> Arc<AtomicUsize> {
-        Arc::clone(&self.tables().held_snapshots)
+        Arc::clone(&self.tables.held_snapshots)
     }
 
     /// [`Error::SnapshotHeld`] if callers hold snapshots.
     fn refuse_held_snapshots(&self) -> Result<()> {
-        match self.tables().held_snapshots.load(Ordering::Acquire) {
+        match self.tables.held_snapshots.load(Ordering::Acquire) {
             0 => Ok(()),
             snapshots => Err(Error::SnapshotHeld {
                 path: self.path().to_path_buf(),
@@ -147,11 +142,11 @@ impl Store {
 
     /// The lock of the database file.
     pub(crate) fn file_lock(&self) -> &FileLock {
-        self.tables().backend.lock()
+        self.tables.backend.lock()
     }
 
     fn db_path(&self) -> &DbPath {
-        &self.tables().db_path
+        &self.tables.db_path
     }
 
     /// The path the database was opened under.
@@ -161,25 +156,25 @@ impl Store {
 
     /// The settings that were fixed at creation.
     pub(crate) fn header(&self) -> &Header {
-        &self.tables().header
+        &self.tables.header
     }
 
     pub(crate) fn limits(&self) -> Limits {
-        self.tables().limits
+        self.tables.limits
     }
 
     fn is_read_only(&self) -> bool {
-        !self.tables().backend.is_writable()
+        !self.tables.backend.is_writable()
     }
 
     /// Returns [`Error::Frozen`] or [`Error::ReadOnly`] if the database takes no changes.
     pub(crate) fn refuse_changes(&self) -> Result<()> {
-        self.tables().refuse_changes()
+        self.tables.refuse_changes()
     }
 
     /// The identity of the database, and the journal mark of the last redb commit.
     fn journal_mark(&self) -> Result<(u64, JournalMark)> {
-        let meta = self.tables().meta()?;
+        let meta = self.tables.meta()?;
         Ok((
             meta::read_identity(&meta, self.db_path())?,
             meta::read_journal_mark(&meta, self.db_path())?,
@@ -188,32 +183,32 @@ impl Store {
 
     /// Runs `work` on the thread pool of the database.
     pub(crate) fn in_parallel<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        self.tables().pool.run(work)
+        self.tables.pool.run(work)
     }
 
     /// The names of the scopes.
     fn scopes(&self) -> &Arc<ScopeNames> {
-        &self.tables().scopes
+        &self.tables.scopes
     }
 
     /// The frames that similar queries and inserts do not compare.
     pub(crate) fn frames(&self) -> Result<Arc<Frames>> {
-        self.tables().frames()
+        self.tables.frames()
     }
 
     /// The frames with the number of texts that have them now.
     pub(crate) fn counted_frames(&self) -> Result<Frames> {
-        self.tables().counted_frames()
+        self.tables.counted_frames()
     }
 
     pub(crate) fn set_frames(&self, frames: Frames) {
-        self.tables().set_frames(frames);
+        self.tables.set_frames(frames);
     }
 
     /// Counts the ends of texts of scopes, in a database that keeps frames.
     pub(crate) fn learn(&self, texts: Vec<(u64, TextEnds)>) {
         // A document without a comparison is stored also beside damaged frames.
-        if let Err(error) = self.tables().learn(texts) {
+        if let Err(error) = self.tables.learn(texts) {
             log::error!("no frames are learned: {error}");
         }
     }

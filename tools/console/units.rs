@@ -72,15 +72,7 @@ pub fn whole_seconds(duration: Duration) -> Duration {
 
 /// An integer with thousands separators: `1,234,567`.
 pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    indicatif::HumanCount(number).to_string()
 }
 
 /// A number of bytes in binary units: `4.0 MiB`.

@@ -190,12 +190,7 @@ impl SortContext {
     }
 
     fn io(&self, action: &'static str) -> impl Fn(io::Error) -> Error + use<> {
-        let path = self.folder().to_path_buf();
-        move |source| Error::Io {
-            action,
-            path: path.clone(),
-            source,
-        }
+        Error::io(action, self.folder())
     }
 }
 

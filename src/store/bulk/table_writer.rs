@@ -173,12 +173,8 @@ impl TableWriter<'_> {
     /// is.
     fn cutoff(&mut self, latest_arrival: u64) -> Result<Option<Timestamp>> {
         let counts = (self.target).in_transaction(|transaction| Ok(transaction.counts()))?;
-        let by_clock = self.retention.is_some_and(|retention| retention.by_clock);
-        let loaded = Some(Timestamp(latest_arrival));
-        let latest = loaded
-            .max(counts.latest_arrival)
-            .max(by_clock.then_some(self.now));
-        Ok(Expiry::new(self.retention, latest).cutoff())
+        let latest = counts.latest_arrival.max(Some(Timestamp(latest_arrival)));
+        Ok(Expiry::new(self.retention, latest, || self.now).cutoff())
     }
 
     /// Writes table `keys`, and returns the documents whose keys other documents have.

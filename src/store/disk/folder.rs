@@ -27,9 +27,5 @@ pub(crate) fn is_gone(disk: &dyn Disk, path: &Path, identity: (u64, u64)) -> boo
 /// Makes the name of a file durable. Without this sync a crash may undo a create, rename or remove.
 pub(crate) fn sync_folder(disk: &dyn Disk, path: &Path) -> Result<()> {
     disk.sync_folder(folder_of(path))
-        .map_err(|source| Error::Io {
-            action: "sync the folder of",
-            path: path.to_path_buf(),
-            source,
-        })
+        .map_err(Error::io("sync the folder of", path))
 }

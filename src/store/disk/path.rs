@@ -72,11 +72,6 @@ impl DbPath {
 
     /// A function that turns an I/O error into an [`Error::Io`] with this path.
     pub(crate) fn io(&self, action: &'static str) -> impl Fn(io::Error) -> Error + use<> {
-        let path = Arc::clone(&self.path);
-        move |source| Error::Io {
-            action,
-            path: path.to_path_buf(),
-            source,
-        }
+        Error::io(action, &self.path)
     }
 }

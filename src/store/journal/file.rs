@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::frame::{FileHeader, Identity, MIN_FILE_BYTES};
-use super::reader::{LogOwner, Reader};
+use super::reader::Reader;
 use crate::advice::Advice;
 use crate::error::{Error, Result};
 use crate::store::disk::DiskFile;
@@ -22,11 +22,7 @@ pub(super) fn open_existing(
     db_path: &DbPath,
     to_write: bool,
 ) -> Result<Option<Arc<dyn DiskFile>>> {
-    let opening = |source| Error::Io {
-        action: "open",
-        path: path.to_path_buf(),
-        source,
-    };
+    let opening = Error::io("open", path);
     let named = match db_path.disk().link_info(path) {
         Ok(named) => named,
         Err(cause) if cause.kind() == ErrorKind::NotFound => return Ok(None),
@@ -38,9 +34,9 @@ pub(super) fn open_existing(
             "it is a link or a folder, not a regular file",
         )));
     }
-    let file = db_path.disk().open(path, to_write).map_err(opening)?;
+    let file = db_path.disk().open(path, to_write).map_err(&opening)?;
     // A link may have replaced the file between the check and `open`.
-    if file.info().map_err(opening)?.identity != named.identity {
+    if file.info().map_err(&opening)?.identity != named.identity {
         return Err(opening(io::Error::other(
             "another file was renamed to this path meanwhile; try again",
         )));
@@ -79,9 +75,7 @@ pub(super) fn refuse_unless_older(
     db_path: &DbPath,
 ) -> Result<()> {
     match Reader::new(file, path, db_path)?.owner()? {
-        LogOwner::Known(found) if !is_older(found, new) => {
-            Err(must_be_older(path, found, new, db_path))
-        }
+        Some(found) if !is_older(found, new) => Err(must_be_older(path, found, new, db_path)),
         _ => Ok(()),
     }
 }
@@ -93,7 +87,7 @@ pub(super) fn refuse_with_commits(path: &Path, new: Identity, db_path: &DbPath) 
         return Ok(());
     };
     let mut reader = Reader::new(&*file, path, db_path)?;
-    let LogOwner::Known(found) = reader.owner()? else {
+    let Some(found) = reader.owner()? else {
         return Ok(());
     };
     if is_older(found, new) {

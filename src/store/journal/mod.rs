@@ -32,7 +32,7 @@ use file::{
     write_header, write_zeros,
 };
 use frame::{FIRST_RECORD, HEADER_BYTES, RecordHeader};
-use reader::{LogEnd, LogOwner, Reader};
+use reader::{LogEnd, Reader};
 
 pub(crate) use frame::Identity;
 pub(crate) use reader::Visitor;
@@ -131,11 +131,7 @@ impl Journal {
         };
         let (file, length) = file
             .and_then(|file| write_header(&*file, identity).map(|length| (file, length)))
-            .map_err(|source| Error::Io {
-                action: "create",
-                path: path.clone(),
-                source,
-            })?;
+            .map_err(Error::io("create", &path))?;
         // An existing file needs the sync too: the process that created it may have died before.
         sync_folder(db_path.disk(), &path)?;
         let log_end = LogEnd {
@@ -181,11 +177,8 @@ impl Journal {
         };
         // An unacknowledged commit may be in the page cache only. Queries will see it from now on,
         // so it has to be durable first.
-        read.file.sync().map_err(|source| Error::Io {
-            action: "sync",
-            path: Self::path(database, identity.generation),
-            source,
-        })?;
+        let path = Self::path(database, identity.generation);
+        read.file.sync().map_err(Error::io("sync", &path))?;
         let journal = Self::with_end(read.file, identity, read.log_end, read.length, db_path);
         if journal.records > 0 {
             // A crash may have come between the last record and its end marker. The end marker
@@ -250,21 +243,16 @@ impl Journal {
         let Some(file) = open_existing(&path, db_path, false)? else {
             return Ok(None);
         };
-        Ok(match Reader::new(&*file, &path, db_path)?.owner()? {
-            LogOwner::Known(identity) => Some(identity),
-            LogOwner::Unknown => None,
-        })
+        Reader::new(&*file, &path, db_path)?.owner()
     }
 
     /// Removes the journal file at the path of `generation`, if it exists.
     pub(crate) fn remove(database: &Path, generation: u64, db_path: &DbPath) -> Result<()> {
         let path = Self::path(database, generation);
         match db_path.disk().remove(&path) {
-            Err(source) if source.kind() != ErrorKind::NotFound => Err(Error::Io {
-                action: "remove",
-                path,
-                source,
-            }),
+            Err(source) if source.kind() != ErrorKind::NotFound => {
+                Err(Error::io("remove", &path)(source))
+            }
             _ => sync_folder(db_path.disk(), &path),
         }
     }
@@ -413,7 +401,7 @@ fn read(
     };
     let mut reader = Reader::new(&*file, &path, db_path)?;
     match reader.owner()? {
-        LogOwner::Known(found) if found == identity => {
+        Some(found) if found == identity => {
             let log_end = reader.replay(identity, visitor)?;
             let length = reader.length();
             Ok(Lookup::Found(ReadFile {
@@ -422,10 +410,10 @@ fn read(
                 length,
             }))
         }
-        LogOwner::Known(found) => Ok(Lookup::Other(found)),
+        Some(found) => Ok(Lookup::Other(found)),
         // A crash during `begin` leaves a file without a header. Records of this generation prove
         // that the file once had a header.
-        LogOwner::Unknown => {
+        None => {
             reader.refuse_records(identity)?;
             Ok(Lookup::Missing)
         }

@@ -30,14 +30,6 @@ pub(super) struct LogEnd {
     pub(super) is_sealed: bool,
 }
 
-/// The database and generation that a journal file belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LogOwner {
-    Known(Identity),
-    /// The file has no header, or a damaged header.
-    Unknown,
-}
-
 /// A reader of a journal file. It holds at most the largest record in memory.
 pub(super) struct Reader<'f> {
     file: &'f dyn DiskFile,
@@ -68,16 +60,17 @@ impl<'f> Reader<'f> {
         self.length
     }
 
-    /// The identity in the header of the file.
+    /// The identity in the header of the file: the database and generation that the file belongs
+    /// to. `None` for a file without a header, or with a damaged header.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if the file is not a journal, [`Error::FormatVersion`] if its version is
     /// unknown.
-    pub(super) fn owner(&mut self) -> Result<LogOwner> {
+    pub(super) fn owner(&mut self) -> Result<Option<Identity>> {
         let header = self.header_at(0)?;
         match header.map_or(FileHeader::Blank, |bytes| FileHeader::decode(&bytes)) {
-            FileHeader::Sound(identity) => Ok(LogOwner::Known(identity)),
-            FileHeader::Blank | FileHeader::Damaged => Ok(LogOwner::Unknown),
+            FileHeader::Sound(identity) => Ok(Some(identity)),
+            FileHeader::Blank | FileHeader::Damaged => Ok(None),
             FileHeader::Version(found) => Err(Error::FormatVersion {
                 path: self.path.to_path_buf(),
                 found,

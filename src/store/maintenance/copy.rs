@@ -172,7 +172,7 @@ fn copy(
 
 /// Writes what was learned of frames until now.
 fn copy_frames(store: &Store, file: &NewFile) -> Result<()> {
-    let rows = store.tables().all_frame_rows()?;
+    let rows = store.tables.all_frame_rows()?;
     let mut transaction = file.write()?;
     transaction.write_frames(&rows)?;
     transaction.commit()

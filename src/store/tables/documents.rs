@@ -31,22 +31,22 @@ impl<A: Access> Tables<A> {
         }))
     }
 
+    /// What `decode` makes of the row of a document in table `texts`; `None` without a row.
+    fn text_row<T>(&self, id: DocId, decode: impl FnOnce(&[u8]) -> Result<T>) -> Result<Option<T>> {
+        match &self.texts {
+            Some(table) => texts::get_row(table, id.0, &self.db_path, decode),
+            None => Ok(None),
+        }
+    }
+
     pub(crate) fn has_text(&self, id: DocId) -> Result<bool> {
-        let Some(table) = &self.texts else {
-            return Ok(false);
-        };
-        let has_text = texts::get_row(table, id.0, &self.db_path, |bytes| {
-            Ok(texts::has_text(bytes))
-        })?;
+        let has_text = self.text_row(id, |bytes| Ok(texts::has_text(bytes)))?;
         Ok(has_text.unwrap_or(false))
     }
 
     /// The record of a document, without its key; `None` if no record is stored.
     pub(crate) fn record(&self, id: DocId) -> Result<Option<Record>> {
-        match &self.texts {
-            Some(table) => texts::get(table, id, &self.db_path),
-            None => Ok(None),
-        }
+        self.text_row(id, |bytes| texts::decode(id, bytes, &self.db_path))
     }
 
     /// The key of a document; `None` if the document is not stored, or keys are not kept.
@@ -68,10 +68,8 @@ impl<A: Access> Tables<A> {
     /// The sketch of the text of a document; `None` if no text is stored, or a text without a
     /// sketch.
     pub(crate) fn sketch(&self, id: DocId) -> Result<Option<Sketch>> {
-        match &self.texts {
-            Some(table) => texts::get_sketch(table, id, &self.db_path),
-            None => Ok(None),
-        }
+        let sketch = self.text_row(id, |bytes| texts::decode_sketch(id, bytes, &self.db_path))?;
+        Ok(sketch.flatten())
     }
 
     /// The sketches of a document and of documents with larger ids whose texts are near in the

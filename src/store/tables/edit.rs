@@ -81,12 +81,17 @@ impl TextEdit {
         Self::Put(Arc::new(Analysed::with_keys(text, Vec::new())))
     }
 
-    /// The new record; `None` without a new text.
-    pub(crate) fn record(&self) -> Option<&Record> {
+    /// The new text.
+    pub(crate) fn text(&self) -> Option<&Analysed> {
         match self {
-            Self::Put(text) => Some(text.record()),
+            Self::Put(text) => Some(text),
             Self::Keep | Self::Remove => None,
         }
+    }
+
+    /// The new record; `None` without a new text.
+    pub(crate) fn record(&self) -> Option<&Record> {
+        Some(self.text()?.record())
     }
 
     /// The hash of the key of the new record; `None` without a key.
@@ -96,34 +101,22 @@ impl TextEdit {
 
     /// Bytes of the new record; 0 without a new text.
     pub(crate) fn len_bytes(&self) -> usize {
-        match self {
-            Self::Put(text) => text.record().content().len(),
-            Self::Keep | Self::Remove => 0,
-        }
+        self.record().map_or(0, |record| record.content().len())
     }
 
     /// Bytes of the packed wording of the new text; 0 before it is made.
     pub(crate) fn packed_bytes(&self) -> usize {
-        match self {
-            Self::Put(text) => text.packed_bytes().len(),
-            Self::Keep | Self::Remove => 0,
-        }
+        self.text().map_or(0, |text| text.packed_bytes().len())
     }
 
     /// The sketch of the new text; `None` without one.
     pub(crate) fn sketch(&self) -> Option<Sketch> {
-        match self {
-            Self::Put(keyed) => keyed.sketch(),
-            Self::Keep | Self::Remove => None,
-        }
+        self.text()?.sketch()
     }
 
     /// The keys of the new text; empty without a new text.
     pub(crate) fn keys(&self) -> &[u64] {
-        match self {
-            Self::Put(keyed) => keyed.text_keys(),
-            Self::Keep | Self::Remove => &[],
-        }
+        self.text().map_or(&[], Analysed::text_keys)
     }
 }
 

@@ -16,9 +16,6 @@ use crate::store::disk::checksum::{verify_crc, with_crc};
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
 use crate::store::tables::meta::Header;
-use crate::store::tables::packed::damaged_ranges::{
-    Damaged, Part, end_of_damage, split_damage, successor,
-};
 
 /// At most 256 MiB of a text are stored; a longer text is refused with [`Error::TextTooLong`].
 pub(crate) const TEXT_LIMIT_BYTES: usize = 256 << 20;
@@ -296,18 +293,6 @@ pub(crate) fn get_with_sketch(
     })
 }
 
-/// The sketch of the text of a document; `None` if no text is stored, or a text without a sketch.
-pub(crate) fn get_sketch(
-    table: &impl ReadableTable<u64, &'static [u8]>,
-    id: DocId,
-    db_path: &DbPath,
-) -> Result<Option<Sketch>> {
-    let sketch = get_row(table, id.0, db_path, |bytes| {
-        decode_sketch(id, bytes, db_path)
-    })?;
-    Ok(sketch.flatten())
-}
-
 /// A walk over texts ends after 4 KiB, which are one or two pages.
 const WALK_BYTES: usize = 4 << 10;
 
@@ -344,62 +329,6 @@ pub(crate) type TextRow = (
     redb::AccessGuard<'static, u64>,
     redb::AccessGuard<'static, &'static [u8]>,
 );
-
-/// All rows from `from` on, and the damaged ranges between them. Damage does not end the iteration;
-/// any other error does.
-pub(crate) fn parts(
-    table: &redb::ReadOnlyTable<u64, &'static [u8]>,
-    from: u64,
-    db_path: &DbPath,
-) -> impl Iterator<Item = Result<Part<u64, (DocId, Vec<u8>)>>> {
-    let rows_from =
-        move |from: u64| db_path.catch_failed_reads(|| table.range(from..).reading(db_path));
-    let next_row = move |rows: &mut redb::Range<'_, u64, &'static [u8]>| {
-        let row = rows.next().transpose().reading(db_path)?;
-        Ok(row.map(|(id, sealed)| (id.value(), sealed.value().to_vec())))
-    };
-    let can_read = move |from: u64| {
-        db_path
-            .catch_failed_reads(|| next_row(&mut rows_from(from)?))
-            .is_ok()
-    };
-    let mut from = Some(from);
-    let mut rows = None;
-    let mut next = move || {
-        let Some(first) = from else {
-            return Ok(None);
-        };
-        let read = db_path.catch_failed_reads(|| {
-            let rows = match &mut rows {
-                Some(rows) => rows,
-                none => none.insert(rows_from(first)?),
-            };
-            next_row(rows)
-        });
-        match split_damage(read)? {
-            Ok(None) => {
-                from = None;
-                Ok(None)
-            }
-            Ok(Some((id, sealed))) => {
-                from = successor(id);
-                Ok(Some(Part::Read((DocId(id), sealed))))
-            }
-            Err(why) => {
-                // The failed read panicked through the iterator, so a new one begins after the
-                // damage.
-                rows = None;
-                from = end_of_damage(first, can_read);
-                Ok(Some(Part::Damaged(Damaged {
-                    from: first,
-                    to: from,
-                    why,
-                })))
-            }
-        }
-    };
-    std::iter::from_fn(move || next().transpose())
-}
 
 /// All rows in order. The iterator ends after an error.
 pub(crate) fn rows(

@@ -63,11 +63,9 @@ impl<A: ViewAccess> View<A> {
         scopes: &Arc<ScopeNames>,
     ) -> Self {
         // The clock is read once: all answers of a view have one expiry.
-        let by_clock = retention.is_some_and(|retention| retention.by_clock);
-        let clock = by_clock.then(Timestamp::now);
         Self {
             counts,
-            expiry: Expiry::new(retention, counts.latest_arrival.max(clock)),
+            expiry: Expiry::new(retention, counts.latest_arrival, Timestamp::now),
             retention,
             has_expired: OnceLock::new(),
             tables: Arc::new(tables),

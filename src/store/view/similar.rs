@@ -229,11 +229,8 @@ impl<A: ViewAccess> View<A> {
                     in_tables.push(*id);
                     continue;
                 };
-                let keyed = match &latest.text {
-                    TextEdit::Put(keyed) => keyed.packed(),
-                    TextEdit::Keep | TextEdit::Remove => None,
-                };
-                match (latest.state, keyed) {
+                let packed = latest.text.text().and_then(|text| text.packed());
+                match (latest.state, packed) {
                     (Some(_), Some(packed)) => visitor(*id, packed),
                     _ => others.push(*id),
                 }

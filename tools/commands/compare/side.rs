@@ -66,11 +66,8 @@ impl Side {
     }
 
     fn of_document(fingerprinter: &Fingerprinter, document: Document) -> Result<Self> {
+        let stored = document.text_fingerprint();
         let (id, key) = (Some(document.id.0), document.key);
-        let stored = TextFingerprint {
-            fingerprint: document.fingerprint,
-            reliable: document.reliable,
-        };
         // A database may keep texts beside fingerprints of other software. Their bits have no
         // features.
         if let Some(text) = &document.text

@@ -8,9 +8,7 @@ use rayon::prelude::*;
 use simdb::clusters::ClustersEvent;
 use simdb::containment::Verdict;
 use simdb::join::{Checkpoints, JoinCheckpoint};
-use simdb::{
-    Change, Database, DocId, Document, Error, Fingerprint, Snapshot, TextFingerprint, Timestamp,
-};
+use simdb::{Change, Database, DocId, Document, Error, Fingerprint, Snapshot, Timestamp};
 
 use super::checkpoint::CheckpointFile;
 use super::columns::DecisionColumns;
@@ -380,11 +378,9 @@ fn covered_by(
     radius: Option<u32>,
 ) -> Result<Option<Removal>> {
     let text = document.text.as_deref().unwrap_or_default();
-    let made = TextFingerprint {
-        fingerprint: document.fingerprint,
-        reliable: document.reliable,
-    };
-    let query = against.text_query(text)?.with_fingerprint(made);
+    let query = against
+        .text_query(text)?
+        .with_fingerprint(document.text_fingerprint());
     let query = query
         .likeness(options.clustering.join_likeness())
         .decision(options.clustering.decision());

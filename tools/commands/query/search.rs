@@ -181,10 +181,7 @@ impl FileSearch<'_> {
         match query {
             QueryContent::Text(text) => self.database.fingerprint(text),
             QueryContent::Fingerprint(made) => Ok(*made),
-            QueryContent::Document(document) => Ok(TextFingerprint {
-                fingerprint: document.fingerprint,
-                reliable: document.reliable,
-            }),
+            QueryContent::Document(document) => Ok(document.text_fingerprint()),
         }
     }
 

@@ -16,11 +16,8 @@ impl WriteTransaction {
         if !self.keeps.copies() {
             return Ok(());
         }
-        let retention = self.retention;
-        let by_clock = retention.is_some_and(|retention| retention.by_clock);
         let latest = self.counters.counts().latest_arrival;
-        let now = latest.max(by_clock.then(Timestamp::now));
-        let cutoff = Expiry::new(retention, now).cutoff();
+        let cutoff = Expiry::new(self.retention, latest, Timestamp::now).cutoff();
         let tables = self.tables()?;
         let changes = tables.copies_changes(edits, cutoff)?;
         drop(tables);

@@ -48,7 +48,7 @@ pub(crate) fn check(store: &Store, progress: &ProgressHandler) -> Result<Vec<Str
     }
     let mut write_guard = store.lock_for_maintenance()?;
     // Cached values may hide damage that came after they were read.
-    store.tables().caches.clear();
+    store.tables.caches.clear();
     let mut damage = Vec::new();
     let is_flushed = store
         .db_path()
@@ -108,7 +108,7 @@ pub(crate) fn check_tables(
     check.texts(&view.tables)?;
     check.progress.finish()?;
     let mut damage = check.damage;
-    unless_corrupt(store.tables().read_learner(), &mut damage)?;
+    unless_corrupt(store.tables.read_learner(), &mut damage)?;
     Ok(damage)
 }
 
@@ -137,7 +137,7 @@ pub(crate) fn steps(tables: &SnapshotTables) -> Result<u64> {
 }
 
 fn check_redb(store: &Store, damage: &mut Vec<String>) -> Result<()> {
-    let backend = &store.tables().backend;
+    let backend = &store.tables.backend;
     // redb repairs the damage that it finds, so the file must be writable.
     if !backend.is_writable() {
         return Ok(());

@@ -11,7 +11,7 @@ use crate::ids::DocId;
 use crate::record::{Record, key_hash};
 use crate::store::tables::copies::copied_entry;
 use crate::store::tables::keys::{self, FIRST_GROUP};
-use crate::store::tables::packed::damaged_ranges::{Part, split_damage};
+use crate::store::tables::packed::damaged_ranges::{Part, rows_past_damage, split_damage};
 use crate::store::tables::packed::entry::pair;
 use crate::store::tables::schema::{FINGERPRINTS, TEXT_KEYS};
 use crate::store::tables::text_keys;
@@ -67,9 +67,9 @@ impl TableCheck {
         let (mut batch, mut batch_bytes) = (Vec::new(), 0);
         let mut lost_refusals = Vec::new();
         let keeps_keys = tables.kept(TEXT_KEYS).is_some();
-        for part in texts::parts(table, 0, &tables.db_path) {
+        for part in rows_past_damage(table, 0, &tables.db_path) {
             let (id, sealed) = match part? {
-                Part::Read(row) => row,
+                Part::Read((id, sealed)) => (DocId(id), sealed),
                 Part::Damaged(range) => {
                     is_whole = false;
                     self.name_range("texts", range)?;

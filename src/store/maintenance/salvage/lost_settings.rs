@@ -20,7 +20,7 @@ use crate::store::disk::path::DbPath;
 use crate::store::tables::frames::FRAMES;
 use crate::store::tables::keys::FIRST_GROUP;
 use crate::store::tables::meta::Header;
-use crate::store::tables::packed::damaged_ranges::Part;
+use crate::store::tables::packed::damaged_ranges::{Part, rows_past_damage};
 use crate::store::tables::schema::{COPIED, KEYS, REFUSED, TEXT_KEYS, TEXTS, TIMES};
 use crate::store::tables::{text_keys, texts};
 
@@ -207,9 +207,9 @@ impl OpenFile {
         let Some(rows) = self.table(TEXTS, db_path, &mut Vec::new()) else {
             return Ok(());
         };
-        for part in texts::parts(&rows, 0, db_path) {
+        for part in rows_past_damage(&rows, 0, db_path) {
             if let Part::Read((id, sealed)) = part? {
-                evidence.take_row(id.0, &sealed, db_path);
+                evidence.take_row(id, &sealed, db_path);
             }
             reporter.report()?;
         }

@@ -7,7 +7,7 @@ use super::join::{
 };
 use super::source::OpenFile;
 use crate::error::Result;
-use crate::ids::Timestamp;
+use crate::ids::{DocId, Timestamp};
 use crate::progress::ProgressReporter;
 use crate::store::bulk::MIN_MEMORY_BYTES;
 use crate::store::bulk::sort::{SortContext, Sorted, Sorter};
@@ -16,12 +16,11 @@ use crate::store::disk::path::message_without_path;
 use crate::store::tables::edit::Refused;
 use crate::store::tables::keys::{self, FIRST_GROUP};
 use crate::store::tables::packed::Packed;
-use crate::store::tables::packed::damaged_ranges::{Damaged, KeyInt, Part};
+use crate::store::tables::packed::damaged_ranges::{Damaged, KeyInt, Part, rows_past_damage};
 use crate::store::tables::packed::entry::{Entry, swapped};
 use crate::store::tables::schema::{
     ARRIVALS, BLOCK0, FINGERPRINTS, Keeps, REFUSED, TEXTS, TIMES, TableSpec, UNRELIABLE,
 };
-use crate::store::tables::texts;
 
 type SalvagedPairs = Packed<SalvagedTable<u128>>;
 
@@ -182,9 +181,9 @@ impl SalvageTables {
         let Some(table) = &self.texts else {
             return SalvagedRows::lost(TEXTS_NAME, &self.db_path);
         };
-        let rows = texts::parts(table, 0, &self.db_path).map(|part| {
+        let rows = rows_past_damage(table, 0, &self.db_path).map(|part| {
             Ok(match part? {
-                Part::Read((id, sealed)) => Part::Read((id.0, Fact::Text(sealed))),
+                Part::Read((id, sealed)) => Part::Read((id, Fact::Text(sealed))),
                 Part::Damaged(range) => Part::Damaged(range),
             })
         });
@@ -204,17 +203,19 @@ impl SalvageTables {
         let Some(table) = &self.texts else {
             return SalvagedRows::lost(KEYS_NAME, &self.db_path);
         };
-        let rows = texts::parts(table, FIRST_GROUP, &self.db_path).flat_map(|part| {
+        let rows = rows_past_damage(table, FIRST_GROUP, &self.db_path).flat_map(|part| {
             let damaged = |from, to: Option<u64>, why| {
                 let to = to.map(keys::first_id);
                 let from = keys::first_id(from);
                 vec![Ok(Part::Damaged(Damaged { from, to, why }))]
             };
             match part {
-                Ok(Part::Read((row, sealed))) => match key_facts(row, &sealed, &self.db_path) {
-                    Ok(facts) => facts.into_iter().map(|fact| Ok(Part::Read(fact))).collect(),
-                    Err(why) => damaged(row.0, Some(row.0 + 1), why),
-                },
+                Ok(Part::Read((row, sealed))) => {
+                    match key_facts(DocId(row), &sealed, &self.db_path) {
+                        Ok(facts) => facts.into_iter().map(|fact| Ok(Part::Read(fact))).collect(),
+                        Err(why) => damaged(row, Some(row + 1), why),
+                    }
+                }
                 Ok(Part::Damaged(Damaged { from, to, why })) => damaged(from, to, why),
                 Err(error) => vec![Err(error)],
             }

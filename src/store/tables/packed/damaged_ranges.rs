@@ -1,6 +1,10 @@
 //! The readable parts of a damaged table, and the damaged ranges between them.
 
+use redb::ReadableTable;
+
 use crate::error::{Error, Result};
+use crate::store::disk::path::{DbPath, RedbResult};
+use crate::store::tables::packed::entry::Entry;
 
 /// A readable part of a table, or a damaged range.
 #[derive(Debug)]
@@ -81,6 +85,62 @@ pub(crate) fn end_of_damage<K: KeyInt>(from: K, can_read: impl Fn(K) -> bool) ->
         }
     }
     Some(K::from_number(found))
+}
+
+/// The rows of a table from `from` on, each a key and its bytes, and the damaged ranges between
+/// them. Damage does not end the iteration; any other error does.
+pub(crate) fn rows_past_damage<K: Entry + KeyInt>(
+    table: &impl ReadableTable<K, &'static [u8]>,
+    from: K,
+    db_path: &DbPath,
+) -> impl Iterator<Item = Result<Part<K, (K, Vec<u8>)>>> {
+    let rows_from =
+        move |from: K| db_path.catch_failed_reads(|| table.range::<K>(from..).reading(db_path));
+    let next_row = move |rows: &mut redb::Range<'_, K, &'static [u8]>| {
+        let row = rows.next().transpose().reading(db_path)?;
+        Ok(row.map(|(key, bytes)| (key.value(), bytes.value().to_vec())))
+    };
+    let can_read = move |from: K| {
+        db_path
+            .catch_failed_reads(|| next_row(&mut rows_from(from)?))
+            .is_ok()
+    };
+    let mut from = Some(from);
+    let mut rows = None;
+    let mut next = move || {
+        let Some(first) = from else {
+            return Ok(None);
+        };
+        let read = db_path.catch_failed_reads(|| {
+            let rows = match &mut rows {
+                Some(rows) => rows,
+                none => none.insert(rows_from(first)?),
+            };
+            next_row(rows)
+        });
+        match split_damage(read)? {
+            Ok(None) => {
+                from = None;
+                Ok(None)
+            }
+            Ok(Some((key, bytes))) => {
+                from = successor(key);
+                Ok(Some(Part::Read((key, bytes))))
+            }
+            Err(why) => {
+                // The failed read panicked through the iterator, so a new one begins after the
+                // damage.
+                rows = None;
+                from = end_of_damage(first, can_read);
+                Ok(Some(Part::Damaged(Damaged {
+                    from: first,
+                    to: from,
+                    why,
+                })))
+            }
+        }
+    };
+    std::iter::from_fn(move || next().transpose())
 }
 
 /// Moves [`Error::Corrupt`] and [`Error::Storage`] to the inner result, so that `?` returns only
