@@ -92,8 +92,8 @@ fn is_code(text: &str) -> bool {
     if text.len() > MAX_LINE_BYTES {
         return false;
     }
-    // The marks of a quotation, and the prompt of a shell.
-    let text = text.trim_start_matches(['>', '|', '$', ' ']);
+    // The marks of a quotation and of a comment, and the prompt of a shell.
+    let text = text.trim_start_matches(['>', '|', '$', '#', ';', ' ']);
     let first = text.find(|c: char| !c.is_ascii_alphabetic() && c != '-');
     let (first, rest) = text.split_at(first.unwrap_or(text.len()));
     let words = text.split_whitespace().count();

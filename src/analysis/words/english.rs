@@ -122,6 +122,14 @@ impl English {
     }
 }
 
+/// Shorter words with the end of a participle are other words: "red", "king".
+const MIN_PARTICIPLE_LETTERS: usize = 6;
+
+/// Returns `true` for a word with the end of a participle.
+pub(crate) fn may_be_participle(word: &str) -> bool {
+    word.len() >= MIN_PARTICIPLE_LETTERS && (word.ends_with("ed") || word.ends_with("ing"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,12 +6,10 @@ use super::pieces::is_format;
 use crate::text::floor_char_boundary;
 
 /// The entities that programs write. `&lt;` is part of a text about HTML, as a rule.
-const ENTITIES: [(&str, char); 19] = [
+const ENTITIES: [(&str, char); 13] = [
     ("amp", '&'),
     ("quot", '"'),
     ("apos", '\''),
-    ("nbsp", '\u{a0}'),
-    ("shy", '\u{ad}'),
     ("hellip", '…'),
     ("mdash", '—'),
     ("ndash", '–'),
@@ -19,14 +17,19 @@ const ENTITIES: [(&str, char); 19] = [
     ("rsquo", '’'),
     ("ldquo", '“'),
     ("rdquo", '”'),
-    ("middot", '·'),
     ("bull", '•'),
-    ("copy", '©'),
-    ("reg", '®'),
     ("trade", '™'),
     ("euro", '€'),
-    ("pound", '£'),
 ];
+
+/// The entities of the characters from U+00A0 to U+00FF, in order (HTML 4.01, section 24.2).
+const LATIN_1: &str = "nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg \
+    plusmn sup2 sup3 acute micro para middot cedil sup1 ordm raquo frac14 frac12 frac34 \
+    iquest Agrave Aacute Acirc Atilde Auml Aring AElig Ccedil Egrave Eacute Ecirc Euml \
+    Igrave Iacute Icirc Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash \
+    Ugrave Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring \
+    aelig ccedil egrave eacute ecirc euml igrave iacute icirc iuml eth ntilde ograve \
+    oacute ocirc otilde ouml divide oslash ugrave uacute ucirc uuml yacute thorn yuml";
 
 /// The longest entity, without its first and its last character.
 const MAX_NAME_BYTES: usize = 8;
@@ -119,6 +122,10 @@ fn named(rest: &str) -> Option<(char, usize)> {
     let limit = floor_char_boundary(rest, rest.len().min(MAX_NAME_BYTES + 1));
     let name = &rest[..rest[..limit].find(';')?];
     let listed = ENTITIES.into_iter().find(|(entity, _)| *entity == name);
+    let latin = || {
+        let place = LATIN_1.split(' ').position(|entity| entity == name)?;
+        char::from_u32(0xa0 + place as u32)
+    };
     let number = || {
         let digits = name.strip_prefix('#')?;
         let value = match digits.strip_prefix(['x', 'X']) {
@@ -128,7 +135,7 @@ fn named(rest: &str) -> Option<(char, usize)> {
         let c = char::from_u32(value).filter(|_| !digits.starts_with('+'))?;
         (!c.is_control() && !is_format(c)).then_some(c)
     };
-    let c = listed.map(|(_, c)| c).or_else(number)?;
+    let c = listed.map(|(_, c)| c).or_else(latin).or_else(number)?;
     Some((c, name.len() + 1))
 }
 

@@ -79,6 +79,7 @@ impl Lexicon {
                         let is_foreign = || class == "foreign" && !English::builtin().has(word);
                         entry.negates |= class == "not" || is_foreign();
                     }
+                    "status" => entry.negates = true,
                     "equal" | "everywhere" if entry.canonical.is_none() => {
                         entry.canonical = Some(*canonical.get_or_insert(word));
                         entry.is_everywhere = class == "everywhere";

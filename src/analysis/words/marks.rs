@@ -82,6 +82,7 @@ impl Scanner<'_> {
         }
         let found = match c {
             '\n' | '\r' => self.end_of_line(),
+            '\u{37e}' | ';' if self.is_greek_question(c, after) => Break::Sentence,
             '.' if self.is_behind_label() => Break::Clause,
             '.' if self.is_behind_abbreviation(end) => Break::None,
             '.' | '!' | '?' | '…' if !is_letter_or_digit(after) => Break::Sentence,
@@ -98,7 +99,7 @@ impl Scanner<'_> {
         };
         let mark = match c {
             _ if found != Break::Sentence => End::None,
-            '?' | '？' | '؟' | ';' => End::Question,
+            '?' | '？' | '؟' | ';' | '\u{37e}' => End::Question,
             _ => End::Statement,
         };
         if let Some(last) = self.lexemes.last_mut().filter(|last| last.end == End::None)
@@ -112,6 +113,16 @@ impl Scanner<'_> {
             self.line = end;
             self.begin_line();
         }
+    }
+
+    /// Returns `true` for the question mark of Greek, which texts write as a semicolon.
+    fn is_greek_question(&self, c: char, after: char) -> bool {
+        let is_greek = |c: char| matches!(c, '\u{370}'..='\u{3ff}' | '\u{1f00}'..='\u{1fff}');
+        let next = self.rest()[c.len_utf8()..].trim_start().chars().next();
+        c != ';'
+            || self.text[..self.at].ends_with(is_greek)
+                && after.is_whitespace()
+                && next.is_none_or(char::is_uppercase)
     }
 
     /// The mark of a note or of a link behind a word or a sentence.
@@ -241,7 +252,9 @@ impl Scanner<'_> {
     pub(super) fn end_of_line(&self) -> Break {
         let rest = self.rest().trim_start_matches(['\r', ' ', '\t']);
         let rest = rest.strip_prefix('\n').unwrap_or(rest);
-        let rest = rest.trim_start_matches([' ', '\t']);
+        // The lines of a quotation begin alike.
+        let quotation = self.text[self.line..].starts_with('>').then_some('>');
+        let rest = rest.trim_start_matches(|c| c == ' ' || c == '\t' || Some(c) == quotation);
         let mut characters = rest.chars();
         match characters.next() {
             Some('-' | '*' | '•' | '·' | '–') if characters.next() == Some(' ') => Break::Item,

@@ -342,11 +342,16 @@ pub(crate) fn of_cjk(run: &str) -> Option<String> {
             .position(|d| d == c)
             .map(|at| at as u64 + 1),
     };
+    // 千万 is "by all means" too.
+    if run == "千万" {
+        return None;
+    }
     if run.chars().all(|c| digit(c).is_some()) {
         let digits: Vec<u64> = run.chars().filter_map(digit).collect();
-        // 七八 is seven or eight.
+        // 七八 is seven or eight, 九一八 is a day: 35 is written 三十五, and 1918 has four digits.
         let between = match digits[..] {
-            [first, second] if first > 0 && second == first + 1 => "~",
+            [first, second] if first > 0 && second > 0 => "~",
+            [_, _, _] if !digits.contains(&0) => "~",
             _ => "",
         };
         let digits: Vec<String> = digits.iter().map(u64::to_string).collect();

@@ -52,6 +52,8 @@ impl Scanner<'_> {
             // The value of a test: "Protein: ++".
             "+" | "++" | "+++" | "-" if after == '\n' && self.is_behind_colon() => true,
             "<" if self.is_placeholder() => true,
+            // A row of values: "< 20 copies".
+            "<" if begins_line && rest[length..].trim_start().starts_with(char::is_numeric) => true,
             "%" => before.is_alphanumeric() || before.is_whitespace(),
             "&" => true,
             // Operators of arithmetic and of code, unlike bullets, emphasis and columns of a table.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::lexicon::Class;
 use super::number;
-use super::scanner::Break;
+use super::scanner::{Break, End};
 use super::token::Token;
 
 /// A shorter sentence, such as an answer or a row of numbers, has its meaning by its place.
@@ -17,7 +17,8 @@ const MIN_ITEM_WORDS: usize = 2;
 /// The fewest items of a list with numbers.
 const MIN_ITEMS: usize = 2;
 
-/// Marks the first sentence of a text whose headline is the same sentence.
+/// Marks the first sentence of a text whose headline is the same sentence. A headline has no mark at
+/// its end. Two equal rows with numbers are rows of a list.
 pub(super) fn mark_headline(tokens: &mut [Token]) {
     let mut ends = (1..tokens.len()).filter(|at| tokens[*at].before.ends_unit());
     let Some(headline) = ends.next() else {
@@ -26,7 +27,10 @@ pub(super) fn mark_headline(tokens: &mut [Token]) {
     let end = ends.next().unwrap_or(tokens.len());
     let (one, other) = (&tokens[..headline], &tokens[headline..end]);
     let mut pairs = one.iter().zip(other);
-    let is_prose = one.iter().all(|token| token.class != Class::Symbol);
+    let ends = [one, other].map(|sentence| sentence.last().map_or(End::None, |last| last.end));
+    let is_row = ends[1] == End::None && one.iter().any(|token| token.class == Class::Number);
+    let is_prose =
+        ends[0] == End::None && !is_row && one.iter().all(|token| token.class != Class::Symbol);
     if one.len() == other.len()
         && one.len() >= MIN_REPEATED_TOKENS
         && is_prose

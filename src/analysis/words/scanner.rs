@@ -79,6 +79,8 @@ pub(crate) struct Lexeme {
     pub end: End,
     /// `true` before a colon, as a speaker and a heading are.
     pub is_label: bool,
+    /// `true` in a line of code.
+    pub is_code: bool,
 }
 
 /// The mark that ends a sentence.
@@ -203,6 +205,11 @@ impl Scanner<'_> {
             self.cjk();
         } else if let Some(end) = number::end(self.text, self.at) {
             self.number(end);
+        } else if c == '⁻' && self.is_behind_text() {
+            // A negative exponent is no note: A⁻¹
+            let rest = self.rest().trim_start_matches(number::is_superscript);
+            let end = self.text.len() - rest.len();
+            self.push(end, self.text[self.at..end].to_smolstr(), Kind::Symbol);
         } else if number::is_superscript(c) && self.is_behind_text() {
             // The mark of a note, before the next sentence.
             let before = self.before;
@@ -244,6 +251,7 @@ impl Scanner<'_> {
             is_joined,
             end: End::None,
             is_label: false,
+            is_code: self.code.is_code,
         });
     }
 

@@ -26,6 +26,7 @@ pub(crate) fn may_be_misspelled(token: &Token) -> bool {
     matches!(token.class, Class::Word | Class::Number)
         && token.is_english
         && !token.is_name
+        && !token.is_exact
         && token.text.len() >= MIN_MISSPELLED_LETTERS
         && token
             .text

@@ -284,7 +284,9 @@ impl Scanner<'_> {
     }
 
     pub(super) fn begins_line(&self) -> bool {
-        self.text[self.line..self.at].trim_start().is_empty()
+        let before = self.text[self.line..self.at].trim_start();
+        // Behind the marks of a quotation.
+        before.trim_start_matches(['>', ' ']).is_empty()
     }
 
     pub(super) fn is_between_digits(&self, end: usize) -> bool {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use smol_str::SmolStr;
 
-use super::english::English;
+use super::english::{English, may_be_participle};
 use super::folding::{folded, is_accent};
 use super::lexicon::{Class, Lexicon, LexiconEntry};
 use super::number;
@@ -27,16 +27,21 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usiz
     };
     for (at, lexeme) in lexemes.iter().enumerate() {
         let is_followed = lexemes.get(at + 1).is_some_and(|next| next.is_joined);
+        let before = cutter.tokens.len();
         match lexeme.kind {
             Kind::Word => cutter.word(lexeme, text, is_followed),
             Kind::Cjk => cutter.cjk(lexeme, text),
-            Kind::Number => cutter.number(lexeme),
+            Kind::Number => cutter.number(lexeme, text),
             Kind::Markup => cutter.push(lexeme, Class::Light, lexeme.text.clone()),
             Kind::Symbol => cutter.push(lexeme, Class::Symbol, lexeme.text.clone()),
         }
         if let Some((last, _)) = cutter.tokens.last_mut() {
             last.end = last.end.or(lexeme.end);
             last.is_label |= lexeme.is_label;
+        }
+        // A word of code has no forms: `ship` and `ships` are two variables.
+        for (token, _) in cutter.tokens.iter_mut().skip(before) {
+            token.is_exact |= lexeme.is_code;
         }
     }
     cutter.mark_counted();
@@ -171,7 +176,7 @@ impl Cutter {
         ));
     }
 
-    fn number(&mut self, lexeme: &Lexeme) {
+    fn number(&mut self, lexeme: &Lexeme, text: &str) {
         // 1 1/2
         if let Some((last, range)) = self.tokens.last_mut()
             && last.class == Class::Number
@@ -184,7 +189,11 @@ impl Cutter {
             range.end = lexeme.range.end;
             return;
         }
-        self.push(lexeme, Class::Number, lexeme.text.clone());
+        let number = match lexeme.is_code {
+            true => text[lexeme.range.clone()].into(),
+            false => lexeme.text.clone(),
+        };
+        self.push(lexeme, Class::Number, number);
     }
 
     fn word(&mut self, lexeme: &Lexeme, text: &str, is_followed: bool) {
@@ -267,6 +276,10 @@ impl Cutter {
             // drug.
             "that" if !piece.starts_with(char::is_uppercase) && !BEGIN_CLAUSES.contains(&word) => {
                 last.class = Class::Word;
+            }
+            // A verb, in place of "is" or "has": "the company's planned it".
+            "s" if last.class == Class::Light && may_be_participle(word) => {
+                last.class = Class::Word
             }
             // "few" and "a few" are two quantities.
             "a" if matches!(word, "few" | "little" | "bit") => last.class = Class::Turn,

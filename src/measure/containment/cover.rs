@@ -9,8 +9,13 @@ use crate::analysis::words::token::Token;
 use crate::analysis::words::weights::Weights;
 
 /// Words that give the order of items a meaning.
-const ORDERS: [&str; 9] = [
+const ORDERS: [&str; 14] = [
     "top",
+    "sequence",
+    "left",
+    "right",
+    "左",
+    "右",
     "respectively",
     "resp",
     "ranked",
@@ -228,10 +233,15 @@ pub(super) fn is_enumeration(sentence: &[Token]) -> bool {
     let is_range = has("from") && has("to") || has("从") && has("到");
     let is_order = |token: &Token| ORDERS.contains(&&*token.text);
     let is_ordered = |pair: &[Token]| {
-        pair[1].text == "order" && matches!(&*pair[0].text, "this" | "that" | "following")
+        pair[1].text == "order" && pair[0].text != "in"
             || pair[0].text == "前" && pair[1].key.bytes().all(|byte| byte.is_ascii_digit())
     };
-    !is_range && !sentence.iter().any(is_order) && !sentence.windows(2).any(is_ordered)
+    // A sequence of events: "He apologised, resigned and was charged."
+    let is_event = |token: &Token| token.is_english && token.text.ends_with("ed");
+    !is_range
+        && !sentence.iter().any(is_order)
+        && !sentence.windows(2).any(is_ordered)
+        && !sentence[first..].iter().any(is_event)
 }
 
 /// The content words of tokens, times two: a CJK character counts as half a word.

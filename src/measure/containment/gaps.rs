@@ -52,6 +52,18 @@ const TIMES: [&str; 9] = [
     "week", "weekend", "month", "year", "century", "morning", "afternoon", "evening", "night",
 ];
 
+/// Words that join a sentence to the sentences before it.
+#[rustfmt::skip]
+const CONNECTIVES: [&str; 36] = [
+    "additionally", "finally", "firstly", "secondly", "thirdly", "lastly", "similarly", "consequently",
+    "accordingly", "subsequently", "separately", "recently", "currently", "此外", "另外", "同时", "因此", "所以", "于是",
+    "其中", "目前", "随后", "最后", "首先", "其次", "然后", "接着", "而且", "并且", "总之", "近期", "如今", "现在", "最近", "当前",
+    "日前",
+];
+
+/// Words in front of a page that was changed.
+const CHANGED: [&str; 4] = ["updated", "edited", "posted", "published"];
+
 /// The place of a run of tokens without a counterpart.
 struct Gap {
     /// `true` if the other text has one to three other tokens in the place.
@@ -275,7 +287,8 @@ impl Sides<'_> {
     }
 
     /// Returns `true` for a phrase before a sentence, with a comma behind it and without a time:
-    /// "In the novel, the king dies." A single word joins the sentence to others: "meanwhile".
+    /// "In the novel, the king dies." A single word may join the sentence to others: "meanwhile".
+    /// Other ones doubt it, "hopefully", or take it back: "[Closed]".
     fn is_front(&self, side: usize, added: &Range<usize>) -> bool {
         let (tokens, phrase) = (self.tokens[side], &self.tokens[side][added.clone()]);
         let is_dated = |token: &Token| token.class == Class::Number || is_day(&token.text);
@@ -285,12 +298,20 @@ impl Sides<'_> {
         };
         let next = tokens.get(added.end);
         let is_ended = next.is_some_and(|next| next.before == Break::Clause);
-        phrase.iter().map(Token::half_words).sum::<usize>() > 2
-            && phrase[0].before.ends_unit()
-            && phrase
-                .last()
-                .is_some_and(|last| !last.is_label && !is_time(&last.text))
+        let is_front = match phrase {
+            [word] if !word.is_cjk() => {
+                word.is_english
+                    && (word.text.ends_with("ly") && !word.is_label
+                        || word.text.ends_with("ed") && !CHANGED.contains(&&*word.text))
+            }
+            [.., last] => !last.is_label && !is_time(&last.text),
+            [] => false,
+        };
+        let text: String = phrase.iter().map(|token| &*token.text).collect();
+        is_front
             && is_ended
+            && phrase[0].before.ends_unit()
+            && !CONNECTIVES.contains(&&*text)
             && !phrase.iter().any(is_dated)
     }
 
