@@ -12,7 +12,9 @@ use crate::console::{Output, counted};
 
 /// Checks a database: every checksum, the order of entries, and that all tables agree
 ///
-/// Reads the whole file, which no other process may have open. The exit code is 1 if there is
+/// Reads the whole file, which no other process may have open. The file is opened for writing, and
+/// journals are merged into the file, which changes its bytes; a file without write permission is
+/// only read. The exit code is 1 if there is
 /// damage; `simdb-cli salvage` saves the rest. --json prints {"ok":true,"documents":...} or
 /// {"ok":false,"damage":["...", ...]}.
 #[derive(Debug, Args)]
