@@ -38,7 +38,7 @@ use crate::options::SubsetOptions;
 ///
 /// With --similar, a member also has "verdict" and "missing": the verdict about its text, A, and
 /// the text of the keeper, B, and the words that the keeper does not have, with their weights in
-/// nats.
+/// nats. Whole texts are compared, also if the database ignores frames.
 ///
 /// csv: the columns cluster, doc_id, keeper and distance, a line for each member.
 ///

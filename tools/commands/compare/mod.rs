@@ -49,7 +49,8 @@ use crate::remote::Remote;
 ///
 /// With --database, A and B are stored documents, named by their keys in a database with keys and
 /// by their ids in another one; if the database keeps no texts, only bits are compared. Similar
-/// search also needs the pair among its candidates, which compare does not check.
+/// search also needs the pair among its candidates, which compare does not check. Whole texts are
+/// compared, also if the database ignores frames.
 ///
 /// The exit code is 0 if similar search would answer one text with the other (without texts: if the
 /// fingerprints lie within radius 3), 1 if not, 2 after an error. --json prints one object: recipe,

@@ -34,7 +34,8 @@ use crate::options::{LikenessOptions, QuotationOptions, SubsetOptions};
 /// parquet: the columns of csv, a and b as INT64 with the bits of the ids, distance as INT32.
 ///
 /// With --similar, the lines of jsonl are {"documents":[1,7,...]} and {"a":1,"b":2,"distance":9,
-/// "verdict":"a_in_b","edit_similarity":0.91,"jaccard":0.85}.
+/// "verdict":"a_in_b","edit_similarity":0.91,"jaccard":0.85}. Whole texts are compared, also if the
+/// database ignores frames.
 ///
 /// In a database with keys, lines of jsonl also have "keys", in the order of the documents, or
 /// "a_key" and "b_key", and csv and parquet the columns a_key and b_key. A key takes some
