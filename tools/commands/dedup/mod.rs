@@ -170,7 +170,7 @@ impl Dedup {
         };
         let database = match opened {
             Err(missing @ Error::NotFound { .. }) if self.add => bail!(
-                "{missing}: `simdb-load {} < /dev/null` makes an empty one",
+                "{missing}: `simdb-load {} --similar < /dev/null` makes an empty one",
                 path.display()
             ),
             opened => opened?,

@@ -708,7 +708,7 @@ fn invalid_request_is_refused_before_reading() {
                 "none.simdb",
                 "--add",
             ],
-            "`simdb-load none.simdb < /dev/null` makes an empty one",
+            "`simdb-load none.simdb --similar < /dev/null` makes an empty one",
         ),
         (
             &["a.jsonl", "-o", "none/x.jsonl"],
