@@ -186,9 +186,8 @@ impl Dedup {
             );
             ensure!(
                 settings.copies.is_none(),
-                "{} counts copies, and --add counts none; leave --add out, write the counts into \
-                 OUTPUT by --with-copies, and add OUTPUT by simdb-load --unique similar \
-                 --copies-from copies",
+                "{0} counts copies, and --add counts none; load the inputs themselves: simdb-load {0} \
+                 INPUT --unique similar",
                 path.display()
             );
             if settings.frozen {

@@ -243,7 +243,8 @@ pub struct Dedup {
     /// The number is exact. Without a copy the number is 0, and the times are null or empty. For a
     /// bad record, and a document that --mark marks, all three are null or empty. Times are RFC
     /// 3339, in Parquet timestamps, and Parquet loses the Arrow schema, as with --mark. `simdb-load
-    /// --copies-from` reads these fields.
+    /// --copies-from` reads these fields. A document that is left out for a document of --against
+    /// is counted nowhere.
     #[arg(
         long,
         value_name = "COPIES,FIRST,LAST",

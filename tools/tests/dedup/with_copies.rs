@@ -321,7 +321,10 @@ fn names_and_formats_without_copies_are_refused() {
         "all.simdb",
         "--add",
     ];
-    dedup(&folder, &add).fails(&["counts copies", "--copies-from"]);
+    dedup(&folder, &add).fails(&[
+        "counts copies",
+        "simdb-load all.simdb INPUT --unique similar",
+    ]);
     folder
         .load(&[
             "b.simdb",
