@@ -70,6 +70,8 @@ pub struct Statistics {
     pub advice: &'static str,
     /// The number of documents that arrive after the system clock, and the latest of their times.
     ahead: Option<(u64, Timestamp)>,
+    /// The option that lists the bad records that are not shown, behind their number.
+    pub listed_by: &'static str,
     /// The number of bad records that were shown on standard error.
     shown: u64,
     report: Option<RecordReport>,
@@ -139,6 +141,7 @@ impl Statistics {
             ahead: None,
             shown: 0,
             report: report.map(RecordReport::create).transpose()?,
+            listed_by: "; --rejects FILE lists them all",
             deferred: None,
         })
     }
@@ -331,8 +334,13 @@ impl Statistics {
         let more = self.counts.rejected.saturating_sub(REJECTS_SHOWN);
         if more > 0 {
             note(format_args!(
-                "skipped {} after these; --rejects FILE lists them all",
-                counted(more, "record")
+                "{} {} after these{}",
+                match self.on_error {
+                    OnBadRecord::Keep => "kept",
+                    OnBadRecord::Abort | OnBadRecord::Skip => "skipped",
+                },
+                counted(more, "record"),
+                self.listed_by
             ));
         }
         Ok(())

@@ -336,6 +336,10 @@ fn outputs_are_replaced_with_force_only_and_bad_records_abort() {
     cut(&folder, &skip).ends(0);
     assert_eq!(folder.read("o.jsonl"), records(&["same", "", ""]));
     assert_eq!(folder.read_json("bad.jsonl")[0]["line"], 4);
+    folder.write("b.jsonl", records(&["a"]) + &"none\n".repeat(6));
+    let keep = ["b.jsonl", "-o", "b.out", "--lines", "--on-error", "keep"];
+    let kept = cut(&folder, &keep).ends(0).stderr;
+    assert!(kept.contains("kept 1 record after these"), "{kept}");
     cut(&folder, &skip).fails(&["o.jsonl", "--force"]);
     cut(&folder, &[&skip[..], &["--force"]].concat()).ends(0);
     cut(&folder, &["a.jsonl", "-o", "a.jsonl", "--lines", "--force"]).fails(&["an input"]);
