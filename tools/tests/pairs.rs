@@ -223,6 +223,18 @@ fn similar_pairs_have_verdicts_and_need_texts() {
     assert_eq!(found.len(), 2);
     let parts = ["a", "b", "verdict"].map(|name| found[1][name].clone());
     assert_eq!(parts, [json!(1), json!(2), json!("a_in_b")]);
+    for verb in ["pairs", "clusters"] {
+        let counts = folder.cli(&[
+            verb,
+            "a.simdb",
+            "--similar",
+            "--json",
+            "-o",
+            "r.jsonl",
+            "--force",
+        ]);
+        assert_eq!(counts.ends(0).one_json()["radius"], json!(null));
+    }
     let table = folder.cli(&["pairs", "a.simdb", "--similar", "--format", "csv"]);
     let table = table.ends(0).stdout;
     assert!(table.starts_with("a,b,distance\n1,4,0\n1,2,"), "{table}");

@@ -49,9 +49,9 @@ use crate::options::SubsetOptions;
 ///
 /// The counts are printed on standard error, or with -o on standard output; --json prints them as
 /// {"documents":...,"radius":3,"clusters":...,"members":...,"largest":...,"split":...,
-/// "seconds":...}, where members are the documents in clusters, largest is the size of the largest
-/// cluster, and split counts the chains that exceed --cap. The exit code is 1 if there is no
-/// cluster.
+/// "seconds":...}, where radius is null with --similar, members are the documents in clusters,
+/// largest is the size of the largest cluster, and split counts the chains that exceed --cap. The
+/// exit code is 1 if there is no cluster.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -95,7 +95,8 @@ pub struct Clusters {
 #[derive(Default, Serialize)]
 struct ClusterCounts {
     documents: u64,
-    radius: u32,
+    /// `None` if texts are compared.
+    radius: Option<u32>,
     clusters: u64,
     members: u64,
     largest: u64,
@@ -155,7 +156,7 @@ impl Clusters {
         let snapshot = snapshot.on_progress(sink.handler());
         let mut counts = ClusterCounts {
             documents: snapshot.len()?,
-            radius: self.radius(),
+            radius: (!self.similar).then(|| self.radius()),
             ..ClusterCounts::default()
         };
         let visitor = |event: ClustersEvent<'_>| {

@@ -43,7 +43,8 @@ use crate::options::{LikenessOptions, QuotationOptions, SubsetOptions};
 ///
 /// The counts are printed on standard error, or with -o on standard output; --json prints them as
 /// {"documents":...,"radius":3,"groups":...,"copies":...,"pairs":...,"seconds":...}, where copies
-/// are the documents in groups. The exit code is 1 if there is no pair and no group.
+/// are the documents in groups, and radius is null with --similar. The exit code is 1 if there is
+/// no pair and no group.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -121,7 +122,7 @@ impl Pairs {
             .results
             .write(&table, output, |sink| self.find(snapshot, sink))?;
         counts.documents = documents;
-        counts.radius = radius;
+        counts.radius = (!self.similar).then_some(radius);
         counts.seconds = started.elapsed().as_secs_f64();
         let PairCounts {
             pairs,

@@ -16,7 +16,8 @@ use crate::commands::result_output::ResultSink;
 #[derive(Default, Serialize)]
 pub struct PairCounts {
     pub documents: u64,
-    pub radius: u32,
+    /// `None` if texts are compared.
+    pub radius: Option<u32>,
     /// Fingerprints with several documents.
     pub groups: u64,
     /// Documents in groups.
