@@ -29,7 +29,7 @@ pub struct RecordCounts {
     pub replaced: u64,
     /// Bad records that were left out.
     pub rejected: u64,
-    /// Documents stored before with the same fingerprint.
+    /// Documents stored before with the same fingerprint, or left by `--on-exists keep`.
     pub present: u64,
     /// Documents that arrived before the retention window.
     pub expired: u64,
@@ -65,13 +65,15 @@ pub struct Statistics {
     /// The number of documents whose id is taken by another document; `None` if they are bad
     /// records.
     pub repeats: Option<u64>,
+    /// `true` if a document whose id or key is taken counts as present, and is no bad record.
+    pub leaves_stored: bool,
     on_error: OnBadRecord,
     /// Further advice about a bad record, behind the advice about `--on-error skip`.
     pub advice: &'static str,
-    /// The number of documents that arrive after the system clock, and the latest of their times.
-    ahead: Option<(u64, Timestamp)>,
     /// The option that lists the bad records that are not shown, behind their number.
     pub listed_by: &'static str,
+    /// The number of documents that arrive after the system clock, and the latest of their times.
+    ahead: Option<(u64, Timestamp)>,
     /// The number of bad records that were shown on standard error.
     shown: u64,
     report: Option<RecordReport>,
@@ -136,12 +138,13 @@ impl Statistics {
             counts: RecordCounts::default(),
             rejected: None,
             repeats: None,
+            leaves_stored: false,
             on_error: on_error.into(),
             advice: "",
+            listed_by: "; --rejects FILE lists them all",
             ahead: None,
             shown: 0,
             report: report.map(RecordReport::create).transpose()?,
-            listed_by: "; --rejects FILE lists them all",
             deferred: None,
         })
     }
@@ -224,6 +227,10 @@ impl Statistics {
     ) -> Result<()> {
         if let Some(repeats) = &mut self.repeats {
             *repeats += 1;
+            return Ok(());
+        }
+        if self.leaves_stored {
+            self.counts.present += 1;
             return Ok(());
         }
         let taken = Taken {
@@ -360,7 +367,10 @@ impl Taken {
                     )
                 }
                 None => {
-                    format!("its key is taken: another document has it, with fingerprint {stored}")
+                    format!(
+                        "its key is stored with another text, whose fingerprint is {stored}; \
+                         --on-exists replace stores the new text"
+                    )
                 }
             },
         }

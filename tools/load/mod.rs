@@ -62,6 +62,7 @@ pub fn run(options: &Options, output: &mut Output) -> Result<()> {
         memory,
     } = Plan::new(options)?;
     let mut statistics = Statistics::new(inputs.clone(), options.on_error, rejects)?;
+    statistics.leaves_stored = options.on_exists.is_given();
     let settings = target.settings();
     let mut duplicates = DuplicateReport::new(options.show_duplicates, duplicates, settings.keys)?;
     let config = PipelineConfig {
@@ -122,7 +123,7 @@ pub fn run(options: &Options, output: &mut Output) -> Result<()> {
         let report = loaded.map_err(with_state)?;
         statistics.write_deferred()?;
         statistics.counts.inserted = report.inserted;
-        statistics.counts.present = report.present;
+        statistics.counts.present += report.present;
         statistics.counts.expired = report.expired;
     }
 

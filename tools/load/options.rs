@@ -109,7 +109,8 @@ pub struct Options {
     )]
     pub show_duplicates: Option<u32>,
 
-    /// The treatment of a bad record, or of an id that is stored with another fingerprint
+    /// The treatment of a bad record, or without --on-exists of an id or key that is stored with
+    /// another fingerprint
     #[arg(long, value_enum, default_value_t = OnError::Abort, help_heading = "Errors")]
     pub on_error: OnError,
 
@@ -225,8 +226,9 @@ Summary (--json): read = inserted + duplicates + present + expired + rejected
   replaced              stored documents removed by --on-extended replace, or replaced by
                         --on-exists; the new documents count as inserted
   rejected              records left out by --on-error skip
-  present               documents stored before with the same id and fingerprint, and documents
-                        whose key or id is the key or id of a copy that was refused before
+  present               documents stored before with the same id and fingerprint, documents
+                        whose key or id is the key or id of a copy that was refused before, and
+                        documents whose stored document is left by --on-exists
   expired               documents that arrived before the retention window
   unreliable            documents whose text is too short, or repeats one phrase: --unique RADIUS
                         drops only equal texts, of one load without keys or times, or in a

@@ -432,9 +432,7 @@ impl FilteredLoad<'_> {
                 let location = self.statistics.inputs[input].location(number);
                 self.duplicates.push(document, of, location)?;
             }
-            (None, Outcome::Exists { stored })
-                if stored == document.fingerprint || self.on_exists != OnExists::Keep =>
-            {
+            (None, Outcome::Exists { stored }) if stored == document.fingerprint => {
                 counts.present += 1;
             }
             (None, Outcome::Exists { stored }) => {

@@ -322,8 +322,16 @@ fn load_replaces_documents_by_their_corrected_texts() {
         let load = ["pages.simdb", "again.jsonl", "--key", "url", "--json"];
         folder.load(&[&load[..], options].concat())
     };
-    // Another text under a stored key is a bad record.
-    load(longer, &[]).ends(2);
+    // Another text under a stored key is a bad record, unless the stored document is to be left.
+    load(longer, &[]).fails(&["its key is stored with another text", "--on-exists replace"]);
+    for unique in [&[][..], &["--unique", "3"]] {
+        let options = [&["--on-exists", "keep"], unique].concat();
+        let counts = load(longer, &options).ends(0).one_json();
+        assert_eq!(
+            (&counts["present"], &counts["rejected"]),
+            (&json!(1), &json!(0))
+        );
+    }
     for (text, rule, unique, replaced, stored) in [
         (other, "replace-if-extends", "3", 0, None),
         (longer, "replace-if-extends", "3", 1, Some(longer)),
