@@ -105,7 +105,14 @@ fn stats_have_the_documented_shape() {
     );
 
     let human = folder.cli(&["stats", "a.simdb"]).ends(0).stdout;
-    for said in ["documents", "ngram", "block0", "fill"] {
+    for said in [
+        "documents",
+        "ngram",
+        "counts copies",
+        "ignores frames",
+        "block0",
+        "fill",
+    ] {
         assert!(human.contains(said), "{said}: {human}");
     }
 }
