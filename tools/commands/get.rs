@@ -33,7 +33,7 @@ pub struct Get {
     database: DatabaseOptions,
 
     /// The ids of the documents
-    #[arg(required_unless_present = "key", value_name = "ID", value_parser = parse_id)]
+    #[arg(required_unless_present = "key", value_name = "ID|--key KEY", value_parser = parse_id)]
     ids: Vec<u64>,
 
     /// The key of a document; can be repeated

@@ -34,8 +34,8 @@ pub struct Insert {
     #[command(flatten)]
     database: DatabaseOptions,
 
-    /// The id of the document
-    #[arg(value_parser = parse_id, required_unless_present = "key", conflicts_with = "key")]
+    /// The id of the document; in a database with keys --key
+    #[arg(value_name = "ID|--key KEY", value_parser = parse_id, required_unless_present = "key", conflicts_with = "key")]
     id: Option<u64>,
 
     /// The key of the document, in a database with keys

@@ -41,7 +41,7 @@ pub struct Remove {
 
     /// The ids of the documents
     #[arg(
-        value_name = "ID",
+        value_name = "ID|--key KEY",
         value_parser = parse_id,
         required_unless_present_any = ["clusters", "key"],
         conflicts_with = "clusters"

@@ -82,6 +82,10 @@ fn invalid_command_line_exits_with_2() {
         assert_eq!(ran.stdout, "", "{arguments:?}");
         assert_ne!(ran.stderr, "", "{arguments:?}");
     }
+    for verb in ["get", "remove", "insert"] {
+        let ran = folder.cli(&[verb, "a.simdb"]).ends(2);
+        assert!(ran.stderr.contains("--key"), "{ran:#?}");
+    }
 }
 
 #[test]
