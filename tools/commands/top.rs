@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -87,6 +87,11 @@ impl Top {
             return Ok(());
         }
         let database = self.database.open_to_read()?;
+        ensure!(
+            self.show.is_empty() || database.settings().fields,
+            "--show names fields, and {} keeps none; leave --show out",
+            self.database.path.display()
+        );
         let snapshot = database.snapshot()?;
         let since = self.since.map(|age| time_before(&snapshot, age));
         let most = snapshot.most_copied(limit, since)?;

@@ -270,6 +270,9 @@ fn corrected_item_replaces_its_document_on_request() {
     watch_one_by_one(&folder);
     let item = |text: &str| {
         json!({"guid": "a/2", "title": "Ferry", "time": "2024-05-31T13:00:00Z", "text": text})
+    folder
+        .cli(&["top", "docs.simdb", "--show", "nope"])
+        .fails(&["--show names fields, and docs.simdb keeps none"]);
             .to_string()
             + "\n"
     };
