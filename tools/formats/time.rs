@@ -30,7 +30,13 @@ impl TimeRules {
 
     /// The clap parser of a time.
     pub fn parse(text: &str) -> Result<Timestamp, String> {
-        Self::default().read(text, format!("{text:?}"))
+        let time = Self::default().read(text, format!("{text:?}"));
+        // An option that holds a time has no --default-zone and no --time-unit beside it.
+        time.map_err(|reason| {
+            let advice = [", or name its zone", "; name its unit"];
+            let end = advice.iter().find_map(|advice| reason.find(advice));
+            reason[..end.unwrap_or(reason.len())].to_owned()
+        })
     }
 
     /// `shown` is the text in messages.
@@ -71,6 +77,17 @@ fn not_a_time(given: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn time_in_an_option_names_no_other_options() {
+        for bad in ["2026-11-27", "2026-11-27 12:00", "20261127"] {
+            let reason = TimeRules::parse(bad).unwrap_err();
+            assert!(
+                reason.contains(" is not a time: ") && !reason.contains("--"),
+                "{reason}"
+            );
+        }
+    }
 
     fn time(json: &str) -> Result<u64, String> {
         let time = TimeRules::default().time_of(&serde_json::from_str(json).unwrap());
