@@ -44,7 +44,9 @@ use crate::formats::Wanted;
 /// holds if
 ///
 /// - both texts are where the line says, with the ids and the hashes of the line;
+///
 /// - the keeper is not removed itself, and no text is removed twice;
+///
 /// - the verdict is same, a_in_b or same_body, and the line has this verdict, these missing words
 ///   and these forgiven differences.
 ///
@@ -115,6 +117,11 @@ impl CheckReport {
     pub fn run(&self, output: &mut Output) -> Result<()> {
         let inputs = self.input.inputs()?;
         let claims = self.read_claims()?;
+        ensure!(
+            self.against.is_some() || !claims.iter().any(|claim| claim.is_against),
+            "{} has keepers in a database; name the database with --against",
+            self.report.display()
+        );
         let interrupt = Interrupt::listen()?;
         let rule = uncompared_rule(&claims)?;
         let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
@@ -250,12 +257,9 @@ impl CheckReport {
 }
 
 fn stored_text(against: Option<&Snapshot>, id: u64) -> Result<Result<String, String>> {
-    let Some(against) = against else {
-        return Ok(Err(
-            "its keeper is in a database; name the database with --against".to_owned(),
-        ));
-    };
-    let text = against.get(id)?.and_then(|document| document.text);
+    // A line with such a keeper needs --against.
+    let document = against.map(|against| against.get(id)).transpose()?;
+    let text = document.flatten().and_then(|document| document.text);
     Ok(text.ok_or_else(|| format!("the database has no text of its keeper, document {id}")))
 }
 

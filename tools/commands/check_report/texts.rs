@@ -26,8 +26,8 @@ pub struct ReportTexts<'i> {
     inputs: &'i [Input],
     /// The number of the input of each file that the report names.
     files: HashMap<String, usize>,
-    /// The record of each place; `None` if it is not read, or is bad.
-    records: HashMap<TextPlace, Option<SpooledText>>,
+    /// The text of each place, or the reason why the record has none.
+    records: HashMap<TextPlace, Result<SpooledText, String>>,
     spool: File,
 }
 
@@ -63,7 +63,8 @@ impl<'i> ReportTexts<'i> {
                         input
                     }
                 };
-                texts.records.insert((input, *number), None);
+                let unread = Err("it is no document".to_owned());
+                texts.records.insert((input, *number), unread);
             }
         }
         Ok(texts)
@@ -79,8 +80,14 @@ impl<'i> ReportTexts<'i> {
         let mut spool = BufWriter::new(&mut self.spool);
         let mut offset = 0;
         records.for_each("reading", |input, item| {
-            let Item::Record(record) = item else {
-                return Ok(());
+            let record = match item {
+                Item::Record(record) => record,
+                Item::Reject(reject) => {
+                    if let Some(wanted) = self.records.get_mut(&(input, reject.number)) {
+                        *wanted = Err(reject.reason);
+                    }
+                    return Ok(());
+                }
             };
             let Some(text) = record.content.text else {
                 return Ok(());
@@ -89,7 +96,7 @@ impl<'i> ReportTexts<'i> {
             visit(place, &text);
             if let Some(wanted) = self.records.get_mut(&place) {
                 spool.write_all(text.as_bytes()).context(CANNOT)?;
-                *wanted = Some(SpooledText {
+                *wanted = Ok(SpooledText {
                     id: record.id.0,
                     offset,
                     len: text.len(),
@@ -140,8 +147,9 @@ impl<'i> ReportTexts<'i> {
             return Ok(Err(format!("{what} is not in the inputs")));
         };
         let location = self.inputs[place.0].location(place.1);
-        let Some(record) = self.records.get(&place).copied().flatten() else {
-            return Ok(Err(format!("{what} is missing: {location} is no document")));
+        let record = match &self.records[&place] {
+            Ok(record) => *record,
+            Err(reason) => return Ok(Err(format!("{what} is missing: {location}: {reason}"))),
         };
         if record.id != id {
             return Ok(Err(format!(

@@ -98,7 +98,11 @@ fn wrong_verdict_words_weights_or_id_are_noticed() {
         ("missing", json!([["fox", 2.5]]), "missing words are []"),
         ("weights", json!("mine 00"), "weights mine 00"),
         ("id", json!(3), "a.jsonl:2 is document 2, not 3"),
-        ("line", json!(99), "its text is missing: a.jsonl:99"),
+        (
+            "line",
+            json!(99),
+            "its text is missing: a.jsonl:99: it is no document",
+        ),
         (
             "keeper_line",
             json!(3),
@@ -109,7 +113,6 @@ fn wrong_verdict_words_weights_or_id_are_noticed() {
             json!(null),
             "its keeper is not in the inputs",
         ),
-        ("against", json!(true), "--against"),
     ] {
         let mut line = line.clone();
         line[field] = value;
@@ -234,5 +237,16 @@ fn keeper_in_database_is_proved_with_against() {
         &["gone.jsonl", "b.jsonl", "--against", "all.simdb"],
         0,
     );
-    assert!(reason(&folder, &["gone.jsonl", "b.jsonl"]).contains("--against"));
+    folder
+        .cli(&["check-report", "gone.jsonl", "b.jsonl"])
+        .fails(&["name the database with --against"]);
+    let wrong = [
+        "gone.jsonl",
+        "b.jsonl",
+        "--against",
+        "all.simdb",
+        "--text",
+        "nope",
+    ];
+    assert!(reason(&folder, &wrong).contains("there is no field \"nope\""));
 }
