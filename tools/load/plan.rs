@@ -16,7 +16,7 @@ use crate::corpus::memory::MemoryBudget;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::input::Source;
 use crate::formats::{DocumentFields, Format, Wanted};
-use crate::options::{DuplicateRule, refuse_created_without};
+use crate::options::{DuplicateRule, refuse_created};
 
 /// The inputs and outputs of a load.
 pub struct Plan {
@@ -48,6 +48,10 @@ impl Plan {
         let rule = options.unique.rule()?;
         if let Some(rule) = &rule {
             rule.refuse_textless(&options.fields)?;
+            ensure!(
+                options.new.ignore_frames.is_none() || rule.needs_texts(),
+                "--ignore-frames needs --unique similar, which compares texts"
+            );
             refuse_textless(rule, &inputs)?;
         }
 
@@ -150,7 +154,7 @@ impl LoadTarget {
             made_with.refuse_other(path, &settings.recipe)?;
         }
         let is_missing = options.frozen && !settings.frozen;
-        refuse_created_without(path, [("--frozen", is_missing)])?;
+        refuse_created(path, [("without --frozen", is_missing)])?;
         Ok(Self::Existing(Box::new(database)))
     }
 

@@ -10,6 +10,7 @@ mod times;
 mod unique;
 
 use std::collections::HashSet;
+use std::fmt::Display;
 use std::path::Path;
 use std::time::Duration;
 
@@ -329,33 +330,35 @@ impl NewDatabase {
         Ok(())
     }
 
-    /// Refuses an existing database that was created without one of these options. The recipe is
-    /// compared when the database is opened.
+    /// Refuses an existing database that was created without one of these options, or with another
+    /// value. The recipe is compared when the database is opened.
     pub fn refuse_other(&self, path: &Path, settings: &Settings) -> Result<()> {
         let kept = settings.retention;
-        let window = match self.retention {
-            Some(window) => format!("--retention {}", duration(window)),
-            None => "--arrivals".to_owned(),
+        let window = match (kept.and_then(|kept| kept.window), self.retention) {
+            (None, None) => "without --arrivals".to_owned(),
+            (kept, asked) => created("--retention ", asked.map(duration), kept.map(duration)),
         };
-        let max_ahead = duration(self.max_ahead.unwrap_or_default());
-        let max_ahead = format!("--max-ahead {max_ahead}");
-        let copies = format!("--copies {}", self.copies.unwrap_or_default());
-        let frames = self.ignore_frames.unwrap_or_default();
-        let frames = format!("--ignore-frames={frames}");
         let asks_window = self.arrivals || self.retention.is_some();
         let has_window = kept.is_some_and(|kept| kept.window == self.retention);
         let is_sliding = kept.is_some_and(|kept| kept.sliding);
         let kept_ahead = kept.and_then(|kept| kept.max_ahead);
+        let [asked, stored] = [self.max_ahead, kept_ahead].map(|ahead| ahead.map(duration));
+        let max_ahead = created("--max-ahead ", asked, stored);
+        let copies = created("--copies ", self.copies, settings.copies);
+        let frames = created("--ignore-frames=", self.ignore_frames, settings.frames);
         let missing = [
-            ("--keep-texts", self.keep_texts && !settings.keep_texts),
-            ("--similar", self.similar && !settings.similar),
+            (
+                "without --keep-texts",
+                self.keep_texts && !settings.keep_texts,
+            ),
+            ("without --similar", self.similar && !settings.similar),
             (&window, asks_window && !has_window),
-            ("--sliding", self.sliding && !is_sliding),
+            ("without --sliding", self.sliding && !is_sliding),
             (&max_ahead, differs(self.max_ahead, kept_ahead)),
             (&copies, differs(self.copies, settings.copies)),
             (&frames, differs(self.ignore_frames, settings.frames)),
         ];
-        refuse_created_without(path, missing)
+        refuse_created(path, missing)
     }
 }
 
@@ -364,16 +367,24 @@ fn differs<T: PartialEq>(asked: Option<T>, stored: Option<T>) -> bool {
     asked.is_some() && asked != stored
 }
 
-/// Refuses an existing database that was created without one of these options: each option, and
-/// `true` if the option is missing.
-pub fn refuse_created_without<'a>(
+/// The setting of an existing database in place of the setting that is asked for.
+fn created<T: Display>(option: &str, asked: Option<T>, stored: Option<T>) -> String {
+    match (stored, asked) {
+        (Some(stored), _) => format!("with {option}{stored}"),
+        (None, Some(asked)) => format!("without {option}{asked}"),
+        (None, None) => String::new(),
+    }
+}
+
+/// Refuses an existing database that was created otherwise: each way, such as `without --frozen`,
+/// and `true` if the database was created in this way.
+pub fn refuse_created<'a>(
     path: &Path,
-    options: impl IntoIterator<Item = (&'a str, bool)>,
+    ways: impl IntoIterator<Item = (&'a str, bool)>,
 ) -> Result<()> {
-    match options.into_iter().find(|(_, is_missing)| *is_missing) {
-        Some((option, _)) => bail!(
-            "{} was created without {option}, and its settings cannot be changed; load into a new \
-             database",
+    match ways.into_iter().find(|(_, is_so)| *is_so) {
+        Some((way, _)) => bail!(
+            "{} was created {way}, and its settings cannot be changed; load into a new database",
             path.display()
         ),
         None => Ok(()),

@@ -454,7 +454,7 @@ fn database_is_created_only_on_request_with_given_options() {
     watch(&["--create", "--retention", "2d"]).ends(0);
     watch(&["--create", "--retention", "2d"]).ends(0);
     for (arguments, said) in [
-        (&["--retention", "3d"][..], "created without --retention 3d"),
+        (&["--retention", "3d"][..], "created with --retention 2d"),
         (&["--keep-texts"], "created without --keep-texts"),
         (&["--similar"], "created without --similar"),
         (&["--recipe", "jieba"], "ask for that recipe"),

@@ -10,7 +10,7 @@ use simdb::{Builder, Database, Error, Settings};
 use simdb_tools::console::logger::Verbosity;
 use simdb_tools::console::parse_size;
 use simdb_tools::console::paths::refuse_special;
-use simdb_tools::options::{NewDatabase, refuse_created_without};
+use simdb_tools::options::{NewDatabase, refuse_created};
 
 /// Serves one database over HTTP: an API at /v1, and a page at /
 ///
@@ -235,11 +235,11 @@ impl Options {
                 let settings = database.settings();
                 self.new.refuse_other(path, settings)?;
                 let missing = [
-                    ("--keys", self.keys && !settings.keys),
-                    ("--fields", self.fields && !settings.fields),
-                    ("--scopes", self.scopes && !settings.scopes),
+                    ("without --keys", self.keys && !settings.keys),
+                    ("without --fields", self.fields && !settings.fields),
+                    ("without --scopes", self.scopes && !settings.scopes),
                 ];
-                refuse_created_without(path, missing)?;
+                refuse_created(path, missing)?;
                 Ok(database)
             }
             Err(Error::NotFound { .. }) if self.create => {
