@@ -3,6 +3,7 @@
 //! - [`inputs`]: the files to read
 //! - [`stream_copies`]: copies of standard input and pipes, for inputs that are read more than once
 //! - [`pipeline`]: from inputs to documents, in order
+//! - [`filled_fields`]: the optional fields that have a value in some record
 //! - [`bulk`]: from documents to a database
 //! - [`memory`]: the shares of `--memory`
 //! - [`records`]: the records of inputs, on one thread
@@ -16,6 +17,7 @@
 pub mod block_counter;
 pub mod blocks;
 pub mod bulk;
+pub mod filled_fields;
 pub mod input_fingerprint;
 pub mod inputs;
 pub mod memory;

@@ -20,10 +20,10 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 use simdb::{Document, Fingerprinter};
 
+use super::filled_fields::FilledFields;
 use super::inputs::Input;
 use super::uncompared::Uncompared;
 use crate::console::interrupt::Interrupt;
-use crate::console::note;
 use crate::console::progress::ProgressMode;
 use crate::formats::{InputRecord, Item, MAX_TEXT_BYTES, Records, Reject, Wanted, reader};
 
@@ -175,7 +175,7 @@ fn read_all(
     bytes_read: &Arc<AtomicU64>,
     items: &SyncSender<Message<Item>>,
 ) -> Result<()> {
-    let (mut has_records, mut has_fields, mut has_scope) = (false, false, false);
+    let mut filled = FilledFields::default();
     for (input, Input { source, format }) in inputs.iter().enumerate() {
         let mut reader = reader(*format, source, &wanted, bytes_read)?;
         // An empty batch is the end of the input.
@@ -185,10 +185,13 @@ fn read_all(
                 break;
             }
             for item in &records {
-                if let Item::Record(record) = item {
-                    has_records = true;
-                    has_fields |= record.content.fields.is_some();
-                    has_scope |= record.content.scope.is_some();
+                match item {
+                    Item::Record(InputRecord { content, .. }) => filled.add(
+                        content.fields.is_some(),
+                        content.scope.is_some(),
+                        content.copies.is_some(),
+                    ),
+                    Item::Reject(reject) => filled.add_bad(&reject.reason, &wanted.fields),
                 }
             }
             if items
@@ -201,19 +204,7 @@ fn read_all(
         // Counted ids continue from input to input. An input with ids of its own keeps the count.
         wanted.counted = reader.next_ids().or(wanted.counted);
     }
-    // A name that is misspelt would lose the fields or scopes of all documents without a word.
-    let fields = &wanted.fields;
-    for (option, names, is_found) in [
-        ("--keep", &fields.keep[..], has_fields),
-        ("--scope", fields.scope.as_slice(), has_scope),
-    ] {
-        if has_records && !is_found && !names.is_empty() {
-            let names = names.join(", ");
-            note(format_args!(
-                "warning: no record has a value in the field of {option}: {names}"
-            ));
-        }
-    }
+    filled.warn_of_empty(&wanted.fields);
     Ok(())
 }
 

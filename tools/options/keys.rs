@@ -1,5 +1,7 @@
 //! [`KeyOptions`]: the fields that hold the key, the scope and the kept fields of a document.
 
+use std::collections::HashSet;
+
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 use simdb::Settings;
@@ -75,6 +77,15 @@ impl KeyOptions {
         ensure!(
             self.scope.is_none() || self.scope != self.key && !is_named(&self.scope),
             "--scope names a field of another option; it must be a field of its own"
+        );
+        let others = names
+            .into_iter()
+            .chain([&self.key, &self.scope].into_iter().flatten());
+        let own_id = self.key.is_none().then_some(&fields.id);
+        let mut seen: HashSet<&String> = others.chain(own_id).collect();
+        ensure!(
+            self.copies_from.iter().all(|name| seen.insert(name)),
+            "--copies-from names a field twice, or a field of another option; each must be a field of its own"
         );
         let (copies, copies_times) = match &self.copies_from[..] {
             [] => (None, None),

@@ -242,6 +242,24 @@ fn tables_of_an_export_are_loaded_with_copies() {
 }
 
 #[test]
+fn misspelt_field_of_copies_is_reported() {
+    let folder = Folder::new();
+    let line = "{\"id\":1,\"text\":\"Three cats sat on the mat.\",\"copies\":4}\n";
+    folder.write("one.jsonl", line);
+    let asks = ["--copies", "4", "--copies-from"];
+    let load = |name, field| folder.load(&[&[name, "one.jsonl"], &asks[..], &[field]].concat());
+    let said = "no record has copies in the field of --copies-from: copeis";
+    assert!(load("a.simdb", "copeis").ends(0).stderr.contains(said));
+    assert!(!load("b.simdb", "copies").ends(0).stderr.contains("warning"));
+    load("c.simdb", "text").fails(&["--copies-from names a field twice"]);
+    let watch = [&["watch", "d.simdb", "--create"], &asks[..], &["copeis"]].concat();
+    let watched = folder.cli_from(&watch, line.as_bytes()).ends(0);
+    assert!(watched.stderr.contains(said), "{watched:#?}");
+    folder.write("one.jsonl", line.replace('4', "[4]"));
+    load("c.simdb", "copies").fails(&["no number of copies and no object of count"]);
+}
+
+#[test]
 fn database_without_copies_is_refused_with_the_option() {
     let folder = Folder::new();
     folder.write(
@@ -252,6 +270,9 @@ fn database_without_copies_is_refused_with_the_option() {
     folder
         .cli(&["top", "docs.simdb"])
         .fails(&["records no copies"]);
+    folder
+        .cli(&["top", "docs.simdb", "--show", "nope"])
+        .fails(&["--show names fields, and docs.simdb keeps none"]);
     folder
         .load(&["docs.simdb", "one.jsonl", "--copies", "4"])
         .fails(&["without --copies 4"]);
@@ -270,9 +291,6 @@ fn corrected_item_replaces_its_document_on_request() {
     watch_one_by_one(&folder);
     let item = |text: &str| {
         json!({"guid": "a/2", "title": "Ferry", "time": "2024-05-31T13:00:00Z", "text": text})
-    folder
-        .cli(&["top", "docs.simdb", "--show", "nope"])
-        .fails(&["--show names fields, and docs.simdb keeps none"]);
             .to_string()
             + "\n"
     };

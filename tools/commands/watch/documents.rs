@@ -10,6 +10,7 @@ use simdb::{Change, Database, DocId, Document, Fingerprint, OnExists, Ticket};
 use super::lines::{Event, InputLine};
 use crate::console::error_text;
 use crate::console::interrupt::Interrupt;
+use crate::corpus::filled_fields::FilledFields;
 use crate::corpus::uncompared::StreamFrames;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::jsonl::JsonParts;
@@ -53,6 +54,7 @@ pub(super) struct SubmittedDocuments<'d> {
     pub(super) on_exists: OnExists,
     /// `None` if texts are compared whole, or the database learns the frames.
     pub(super) learner: Option<StreamFrames>,
+    pub(super) filled: FilledFields,
 }
 
 impl SubmittedDocuments<'_> {
@@ -68,7 +70,10 @@ impl SubmittedDocuments<'_> {
             let bad = self.submit(lines, groups)?;
             match (bad, end) {
                 (Some(bad), _) => return Err(bad),
-                (None, Some(end)) => return end,
+                (None, Some(end)) => {
+                    self.filled.warn_of_empty(&self.fields);
+                    return end;
+                }
                 (None, None) => {}
             }
         }
@@ -101,6 +106,16 @@ impl SubmittedDocuments<'_> {
         let (mut lines, mut changes) = (Vec::new(), Vec::new());
         let mut bad = None;
         for (mut line, document) in parsed {
+            if let Some(document) = &document {
+                let Document {
+                    fields,
+                    scope,
+                    copies,
+                    ..
+                } = document;
+                self.filled
+                    .add(fields.is_some(), scope.is_some(), copies.is_some());
+            }
             changes.extend(document.and_then(|document| self.change(&mut line, document)));
             if let (Err(reason), OnError::Abort) = (&line.fingerprint, self.on_error) {
                 bad = Some(aborted(line.number, reason));

@@ -31,6 +31,7 @@ use self::monitor::{Monitor, MonitorEvent, MonitorOptions};
 use crate::console::interrupt::Interrupt;
 use crate::console::paths::refuse_special;
 use crate::console::{Output, OutputClosed, note};
+use crate::corpus::filled_fields::FilledFields;
 use crate::corpus::uncompared::StreamFrames;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::parse_id;
@@ -182,6 +183,7 @@ impl Watch {
             .transpose()?;
         let mut documents = SubmittedDocuments {
             learner,
+            filled: FilledFields::default(),
             database: &database,
             fields,
             rule,
