@@ -408,11 +408,14 @@ impl DocumentFields {
         let value = values
             .take(DocumentPart::Copies)?
             .map(FieldValue::into_json);
-        let invalid = |error: serde_json::Error| in_field::<V>(name)(error.to_string());
+        let invalid = |reason: String| in_field::<V>(name)(reason);
+        let no_copies = || invalid(NO_COPIES.to_owned());
         let value = match value {
             // A column of CSV.
             Some(Value::String(text)) if text.is_empty() => None,
-            Some(Value::String(text)) => Some(serde_json::from_str(&text).map_err(invalid)?),
+            Some(Value::String(text)) => {
+                Some(serde_json::from_str(&text).map_err(|_| no_copies())?)
+            }
             value => value,
         };
         match value.unwrap_or_default() {
@@ -431,7 +434,11 @@ impl DocumentFields {
                     newest: Vec::new(),
                 }))
             }
-            value => serde_json::from_value(value).map(Some).map_err(invalid),
+            value @ Value::Object(_) => {
+                let copies = serde_json::from_value(value).map(Some);
+                copies.map_err(|error| invalid(error.to_string()))
+            }
+            _ => Err(no_copies()),
         }
     }
 
@@ -605,6 +612,9 @@ fn group_of(value: FieldValue) -> Result<u64, String> {
             return Err("it is nested; a string or a number is expected".to_owned());
         }
     };
+const NO_COPIES: &str =
+    "it is no number of copies and no object of count, first_seen, last_seen and newest";
+
     Ok(xxh3_64(value.as_bytes()))
 }
 
