@@ -108,7 +108,14 @@ impl FramesVerb {
             path.display()
         );
         let frames = match settings.frames {
-            Some(_) => database.frames()?,
+            Some(kept) => {
+                ensure!(
+                    self.in_documents
+                        .is_none_or(|least| least >= u64::from(kept)),
+                    "this database counts lines of {kept} documents and more; --in-documents is lower"
+                );
+                database.frames()?
+            }
             None => {
                 let mut counter = FrameCounter::new(self.least());
                 count_stored(&mut counter, &database)?;
