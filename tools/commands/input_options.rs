@@ -1,5 +1,7 @@
 //! [`InputOptions`]: the options of verbs that read a corpus.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -42,17 +44,28 @@ pub struct InputOptions {
     first_id: u64,
 }
 
+/// Returns `true` if a file begins with the magic number of a database.
+fn begins_as_database(path: &Path) -> bool {
+    let mut start = [0; 6];
+    // A pipe would lose its first bytes.
+    path.is_file()
+        && File::open(path).is_ok_and(|mut file| file.read_exact(&mut start).is_ok())
+        && start == *b"simdb\x89"
+}
+
 impl InputOptions {
     pub fn inputs(&self) -> Result<Vec<Input>> {
         inputs(&self.inputs, self.format, &self.fields)
     }
 
-    /// The input, if it is the only one and a database: `FILE.simdb`.
+    /// The input, if it is the only one and a database: `FILE.simdb`, or a file of another name
+    /// that is no format and begins as a database.
     pub fn database(&self) -> Option<&Path> {
         let [path] = self.inputs.as_slice() else {
             return None;
         };
-        let is_database = path.extension().is_some_and(|ending| ending == "simdb");
+        let is_named = path.extension().is_some_and(|ending| ending == "simdb");
+        let is_database = is_named || Format::of(path).is_err() && begins_as_database(path);
         (is_database && self.format.is_none()).then_some(path)
     }
 
