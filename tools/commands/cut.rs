@@ -211,9 +211,9 @@ impl BlockCut<'_> {
         // The repeated blocks of which this document is the first, in order.
         let mut first = Vec::new();
         let mut removed = 0;
-        let unit = self.repeated.rule().unit;
+        let (unit, group) = (self.repeated.rule().unit, record.content.group());
         let rest = without_blocks(text, unit, |block| {
-            let Some((key, counts)) = self.repeated.get(record.content.group, block) else {
+            let Some((key, counts)) = self.repeated.get(group, block) else {
                 return false;
             };
             let is_cut = self.kept.contains(&key);

@@ -1,5 +1,6 @@
 //! `simdb-cli frames`: the lines and sentences around the bodies of the texts of a corpus.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::{Result, ensure};
@@ -14,8 +15,10 @@ use crate::console::Output;
 use crate::console::interrupt::Interrupt;
 use crate::console::progress::ProgressMode;
 use crate::corpus::records::InputRecords;
+use crate::corpus::statistics::Statistics;
 use crate::corpus::uncompared::{count_stored, learn_frames};
-use crate::formats::DocumentFields;
+use crate::formats::{DocumentFields, Item};
+use crate::options::OnError;
 
 /// Lists the frames of a corpus or a database: lines and sentences around the bodies of its texts
 ///
@@ -26,13 +29,16 @@ use crate::formats::DocumentFields;
 /// without their frames.
 ///
 /// Prints the number of documents and the line, the most frequent first; --json prints
-/// {"documents":57,"text":"..."}. Bad records are left out.
+/// {"documents":57,"text":"..."}. Ids are not read. Bad records are reported and left out; if all
+/// records are bad, the exit code is 2.
 ///
 /// The frames of a database, FILE.simdb, are what the database has learned, if it was created with
 /// --ignore-frames, or else they are counted in the stored texts. In a database with scopes, each
 /// scope has frames of its own; its name is printed before the line, and as "scope".
 ///
-/// Memory: at most 150 MiB.
+/// With --within, the value of the field is printed before the line, and as "within".
+///
+/// Memory: at most 150 MiB, with --within 170 MiB.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -65,6 +71,14 @@ pub struct FramesVerb {
     progress: ProgressMode,
 }
 
+/// The names of at most 65,536 groups are printed, each of at most 256 bytes: 16 MiB. Other groups
+/// are printed as `-`.
+const NAMED_GROUPS: usize = 1 << 16;
+const GROUP_NAME_BYTES: usize = 256;
+
+/// The kind of the groups of frames in JSON, and the name of the group of a frame.
+type Groups<'g> = (&'static str, &'g dyn Fn(&Frame) -> Result<Option<String>>);
+
 impl FramesVerb {
     pub fn run(&self, output: &mut Output) -> Result<()> {
         if let Some(path) = self.input.database() {
@@ -76,19 +90,39 @@ impl FramesVerb {
         );
         let fields = DocumentFields {
             group: self.within.clone(),
+            // Frames have no ids.
+            are_counted: true,
             ..self.input.document_fields()?
         };
-        let frames = learn_frames(
-            self.least(),
-            None,
-            &InputRecords {
-                inputs: &self.input.inputs()?,
-                wanted: &self.input.wanted(fields),
-                progress: self.progress,
-                interrupt: &Interrupt::listen()?,
-            },
-        )?;
-        self.print(&frames, None, output)
+        let inputs = self.input.inputs()?;
+        let mut statistics = Statistics::new(inputs.clone(), OnError::Skip, None)?;
+        statistics.listed_by = "";
+        let records = InputRecords {
+            inputs: &inputs,
+            wanted: &self.input.wanted(fields),
+            progress: self.progress,
+            interrupt: &Interrupt::listen()?,
+        };
+        let mut groups: HashMap<u64, String> = HashMap::new();
+        let frames = learn_frames(self.least(), None, &records, |input, item| {
+            statistics.counts.read += 1;
+            let content = match item {
+                Item::Record(record) => &record.content,
+                Item::Reject(reject) => return statistics.reject(input, reject),
+            };
+            if let (Some(group), Some(name)) = (content.group(), &content.group_name)
+                && groups.len() < NAMED_GROUPS
+                && name.len() <= GROUP_NAME_BYTES
+            {
+                groups.entry(group).or_insert_with(|| name.to_string());
+            }
+            Ok(())
+        })?;
+        statistics.refuse_all_rejected()?;
+        statistics.finish()?;
+        let name_of = |frame: &Frame| Ok(groups.get(&frame.group).cloned());
+        let groups: Option<Groups<'_>> = self.within.as_ref().map(|_| ("within", &name_of as _));
+        self.print(&frames, groups, output)
     }
 
     fn least(&self) -> u64 {
@@ -123,11 +157,17 @@ impl FramesVerb {
             }
         };
         let scoped = settings.frames.filter(|_| settings.scopes);
-        self.print(&frames, scoped.map(|_| &database), output)
+        let name_of = |frame: &Frame| Ok(database.scope_of_frame(frame)?);
+        self.print(&frames, scoped.map(|_| ("scope", &name_of as _)), output)
     }
 
-    /// Prints frames; of a database with frames for each scope, with the scope.
-    fn print(&self, frames: &Frames, scoped: Option<&Database>, output: &mut Output) -> Result<()> {
+    /// Prints frames; with groups, each with the name of its group.
+    fn print(
+        &self,
+        frames: &Frames,
+        groups: Option<Groups<'_>>,
+        output: &mut Output,
+    ) -> Result<()> {
         let least = self.in_documents.unwrap_or_default();
         let mut frames: Vec<_> = frames.iter().collect();
         frames.retain(|frame| frame.documents >= least);
@@ -136,21 +176,20 @@ impl FramesVerb {
             let Frame {
                 text, documents, ..
             } = frame;
-            let scope = match scoped {
-                Some(database) => Some(database.scope_of_frame(frame)?),
-                None => None,
+            let Some((kind, name_of)) = groups else {
+                output.print(
+                    self.json,
+                    || json!({"documents": documents, "text": text}),
+                    || format!("{documents:>9}  {text}"),
+                )?;
+                continue;
             };
-            match (self.json, scope) {
-                (true, None) => output.json(&json!({"documents": documents, "text": text}))?,
-                (true, Some(scope)) => {
-                    output.json(&json!({"documents": documents, "scope": scope, "text": text}))?;
-                }
-                (false, None) => output.line(format_args!("{documents:>9}  {text}"))?,
-                (false, Some(scope)) => {
-                    let scope = scope.as_deref().unwrap_or("-");
-                    output.line(format_args!("{documents:>9}  {scope}  {text}"))?;
-                }
-            }
+            let name = name_of(frame)?;
+            output.print(
+                self.json,
+                || json!({"documents": documents, kind: name, "text": text}),
+                || format!("{documents:>9}  {}  {text}", name.as_deref().unwrap_or("-")),
+            )?;
         }
         Ok(())
     }

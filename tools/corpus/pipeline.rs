@@ -268,8 +268,8 @@ fn fingerprint_record(
         mut content,
     } = record;
     if let Some(uncompared) = uncompared {
-        let text = content.text.take();
-        content.text = text.map(|text| uncompared.compared(content.group, text));
+        let (group, text) = (content.group(), content.text.take());
+        content.text = text.map(|text| uncompared.compared(group, text));
     }
     match content.into_document(id, fingerprinter) {
         Ok(document) => {

@@ -65,9 +65,10 @@ impl RepeatedBlocks {
                 Item::Record(record) => record.content,
                 Item::Reject(reject) => return on_reject(input, &reject),
             };
+            let group = content.group();
             if let Some(text) = content.text {
                 batch_bytes += text.len();
-                batch.push((content.group, text));
+                batch.push((group, text));
             }
             if batch_bytes >= BATCH_BYTES {
                 batch_bytes = 0;

@@ -84,24 +84,27 @@ pub fn body(frames: &Frames, group: u64, text: String) -> String {
 }
 
 /// Learns the frames of the documents of each group; of all documents and the texts of a database,
-/// if they have no groups.
+/// if they have no groups. Calls `visit` with the index of the input and each record.
 pub fn learn_frames(
     in_documents: u64,
     database: Option<&Database>,
     records: &InputRecords<'_>,
+    mut visit: impl FnMut(usize, &Item) -> Result<()>,
 ) -> Result<Frames> {
     let mut counter = FrameCounter::new(in_documents);
     if let Some(database) = database {
         count_stored(&mut counter, database)?;
     }
     let (mut batch, mut batch_bytes) = (Vec::new(), 0);
-    records.for_each("counting", |_, item| {
+    records.for_each("counting", |input, item| {
+        visit(input, &item)?;
         let Item::Record(record) = item else {
             return Ok(());
         };
+        let group = record.content.group().unwrap_or_default();
         if let Some(text) = record.content.text {
             batch_bytes += text.len();
-            batch.push((record.content.group.unwrap_or_default(), text));
+            batch.push((group, text));
         }
         if batch_bytes >= BATCH_BYTES {
             batch_bytes = 0;

@@ -5,7 +5,6 @@ use anyhow::{Result, bail};
 use serde_json::{Map, Value};
 use simdb::copies::Copies;
 use simdb::{DocId, Fingerprint, Timestamp};
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::html::text_of_html;
 use super::id_sequence::IdSequence;
@@ -334,7 +333,7 @@ impl DocumentFields {
             features: self.part(values, DocumentPart::Features, features_of)?,
             arrival,
             score: self.part(values, DocumentPart::Score, score_of)?,
-            group: self.part(values, DocumentPart::Group, group_of)?,
+            group_name: self.part(values, DocumentPart::Group, group_name_of)?,
         })
     }
 
@@ -600,23 +599,21 @@ fn score_of(value: FieldValue) -> Result<Score, String> {
     }
 }
 
-/// The hash of the value of a group: 64 bits take less memory than the value, and two of a million
-/// groups have one hash with a probability below 10⁻⁷. In Parquet and CSV, 7 and "7" are one group.
-fn group_of(value: FieldValue) -> Result<u64, String> {
-    let value = match value.into_json() {
-        Value::String(text) => text,
-        Value::Number(number) => number.to_string(),
-        Value::Bool(value) => value.to_string(),
-        Value::Null => return Err("it is null; a string or a number is expected".to_owned()),
+/// The value of a group, as a string.
+fn group_name_of(value: FieldValue) -> Result<Box<str>, String> {
+    match value.into_json() {
+        Value::String(text) => Ok(text.into()),
+        Value::Number(number) => Ok(number.to_string().into()),
+        Value::Bool(value) => Ok(value.to_string().into()),
+        Value::Null => Err("it is null; a string or a number is expected".to_owned()),
         Value::Array(_) | Value::Object(_) => {
-            return Err("it is nested; a string or a number is expected".to_owned());
+            Err("it is nested; a string or a number is expected".to_owned())
         }
-    };
+    }
+}
+
 const NO_COPIES: &str =
     "it is no number of copies and no object of count, first_seen, last_seen and newest";
-
-    Ok(xxh3_64(value.as_bytes()))
-}
 
 fn in_field<V: PartValues>(name: &str) -> impl FnOnce(String) -> String {
     move |reason| format!("{} {name:?}: {reason}", V::KIND)

@@ -29,6 +29,7 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 use simdb::copies::Copies;
 use simdb::{DocId, DocRef, Document, Fingerprint, Fingerprinter, Timestamp};
+use xxhash_rust::xxh3::xxh3_64;
 
 use self::delimited::Delimited;
 pub use self::fields::{DocumentFields, DocumentPart, MAX_MORE_TEXTS, Textless};
@@ -168,11 +169,17 @@ pub struct DocumentContent {
     pub arrival: Option<Timestamp>,
     /// The number by which `dedup` chooses a keeper.
     pub score: Option<Score>,
-    /// The hash of the group within or between which `dedup` compares.
-    pub group: Option<u64>,
+    /// The value of the group within or between which `dedup` compares.
+    pub group_name: Option<Box<str>>,
 }
 
 impl DocumentContent {
+    /// The hash of the group: 64 bits take less memory than the value, and two of a million groups
+    /// have one hash with a probability below 10⁻⁷. In Parquet and CSV, 7 and "7" are one group.
+    pub fn group(&self) -> Option<u64> {
+        (self.group_name.as_deref()).map(|name| xxh3_64(name.as_bytes()))
+    }
+
     /// A reliable fingerprint alone.
     fn of_fingerprint(fingerprint: Fingerprint) -> Self {
         Self {

@@ -63,7 +63,7 @@ impl DecisionColumns {
                 let sign = if keep == Keep::Longest { 1.0 } else { -1.0 };
                 lengths.insert(id, sign * length);
             }
-            if let Some(group) = record.content.group {
+            if let Some(group) = record.content.group() {
                 groups.insert(id, group);
             }
             Ok(())

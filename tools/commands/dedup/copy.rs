@@ -118,7 +118,7 @@ impl Copier<'_> {
             }
             let location = self.statistics.inputs[input].location(record.number);
             // The loaded corpus has the text of the keeper as it was compared.
-            let group = record.content.group;
+            let group = record.content.group();
             let text = record.content.text.map(|text| match self.uncompared {
                 Some(uncompared) => uncompared.compared(group, text),
                 None => text,
@@ -151,7 +151,7 @@ impl Copier<'_> {
     /// The frames that were not compared of a text, for the report.
     fn frames_of(&self, content: &DocumentContent) -> Option<Vec<String>> {
         let uncompared = self.uncompared.filter(|_| self.report.is_some())?;
-        uncompared.frames_of(content.group, content.text.as_deref()?)
+        uncompared.frames_of(content.group(), content.text.as_deref()?)
     }
 
     /// Records the text of a removed document or a keeper, to count documents with identical texts.

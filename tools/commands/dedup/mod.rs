@@ -144,7 +144,9 @@ impl Dedup {
         let records = self.copy.records(inputs, &wanted, interrupt);
         Ok(Some(Arc::new(match rule {
             UncomparedRule::Frames(number) => {
-                Uncompared::Frames(learn_frames(number, against, &records)?)
+                // The load reports bad records.
+                let frames = learn_frames(number, against, &records, |_, _| Ok(()))?;
+                Uncompared::Frames(frames)
             }
             UncomparedRule::Paragraphs(in_documents) => {
                 let unit = BlockUnit::Paragraph;

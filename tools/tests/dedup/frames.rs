@@ -260,8 +260,47 @@ fn frames_are_listed_with_their_documents() {
             assert!(documents(line) >= Some(10), "{line}: {listed:?}");
         }
     }
+    let within = ["frames", "feed.jsonl", "--within", "source", "--json"];
+    for frame in folder.cli(&within).ends(0).json() {
+        let value: usize = frame["within"].as_str().unwrap().parse().unwrap();
+        let lines = sources[value].concat();
+        assert!(lines.contains(frame["text"].as_str().unwrap()), "{frame}");
+    }
     let none = folder.cli(&["frames", "feed.jsonl", "--in-documents", "400"]);
     assert_eq!(none.ends(0).stdout, "");
+}
+
+#[test]
+fn frames_need_no_ids_and_bad_records_are_reported() {
+    let folder = Folder::new();
+    let line = |text: &str| format!("{}\n", json!({"url": "a", "text": text}));
+    let lines: String = SOURCES[0].1[0][0].trim().to_owned();
+    let feed: String = (feed(SOURCES[0].0, &SOURCES[0].1).iter())
+        .map(|item| line(&item.3))
+        .collect();
+    folder.write("feed.jsonl", feed + "{\"url\":1}\n");
+    let ran = folder.cli(&["frames", "feed.jsonl", "--id", "url"]).ends(0);
+    assert!(ran.stdout.contains(&lines), "{ran:#?}");
+    assert!(
+        ran.stderr.contains("there is no field \"text\""),
+        "{ran:#?}"
+    );
+    for option in ["--text", "--within"] {
+        folder
+            .cli(&["frames", "feed.jsonl", option, "nope"])
+            .ends(2);
+    }
+    folder.write("bad.jsonl", line("a").repeat(9));
+    let ran = folder
+        .cli(&["frames", "bad.jsonl", "--within", "nope"])
+        .ends(2);
+    for said in [
+        "there is no field \"nope\"",
+        "skipped 4 records after these\n",
+        "all 9 records are bad",
+    ] {
+        assert!(ran.stderr.contains(said), "{ran:#?}");
+    }
 }
 
 #[test]
@@ -449,6 +488,24 @@ fn frames_of_a_database_are_listed_by_scope() {
     folder
         .load(&["plain.simdb", "feed.jsonl", "--ignore-frames"])
         .fails(&["was created without --ignore-frames=10"]);
+    folder
+        .load(&["kept.simdb", "feed.jsonl", "--ignore-frames"])
+        .fails(&["was created with --ignore-frames=8"]);
+    folder
+        .load(&[
+            "new.simdb",
+            "feed.jsonl",
+            "--ignore-frames",
+            "--unique",
+            "3",
+        ])
+        .fails(&["needs --unique similar"]);
+    folder
+        .cli(&["frames", "kept.simdb", "--in-documents", "7"])
+        .fails(&["counts lines of 8 documents and more"]);
+    std::fs::rename(folder.file("kept.simdb"), folder.file("kept")).unwrap();
+    let listed = folder.cli(&["frames", "kept"]).ends(0).stdout;
+    assert!(listed.contains(SOURCES[0].1[2][0].trim()), "{listed}");
 }
 
 #[test]
