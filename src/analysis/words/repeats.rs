@@ -17,8 +17,8 @@ const MIN_ITEM_WORDS: usize = 2;
 /// The fewest items of a list with numbers.
 const MIN_ITEMS: usize = 2;
 
-/// Marks the first sentence of a text whose headline is the same sentence. A headline has no mark at
-/// its end. Two equal rows with numbers are rows of a list.
+/// Marks the first sentence of a text whose headline is the same sentence. A headline has no mark
+/// at its end. Two equal rows with numbers are rows of a list.
 pub(super) fn mark_headline(tokens: &mut [Token]) {
     let mut ends = (1..tokens.len()).filter(|at| tokens[*at].before.ends_unit());
     let Some(headline) = ends.next() else {
