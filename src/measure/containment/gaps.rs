@@ -288,7 +288,7 @@ impl Sides<'_> {
 
     /// Returns `true` for a phrase before a sentence, with a comma behind it and without a time:
     /// "In the novel, the king dies." A single word may join the sentence to others: "meanwhile".
-    /// Other ones doubt it, "hopefully", or take it back: "[Closed]".
+    /// Other ones doubt it, "hopefully", or take it back: `[Closed]`.
     fn is_front(&self, side: usize, added: &Range<usize>) -> bool {
         let (tokens, phrase) = (self.tokens[side], &self.tokens[side][added.clone()]);
         let is_dated = |token: &Token| token.class == Class::Number || is_day(&token.text);
