@@ -39,6 +39,8 @@
 //! | find similar texts, edited or short | [`Builder::similar`], then [`Database::similar_text`] |
 //! | load millions of documents | [`Builder::bulk_create`], [`Database::bulk_load`]; without near-duplicates [`bulk::BulkLoad::unique`] |
 //! | know documents by a URL or another string, with fields | [`Builder::keys`], [`Builder::fields`] |
+//! | count the copies of documents | [`Builder::copies`], then [`Snapshot::most_copied`] |
+//! | keep languages or tenants apart | [`Builder::scopes`], [`Document::with_scope`], [`Snapshot::in_scopes`] |
 //! | let documents expire by age | [`Builder::retention`]; by hand [`Database::prune`] |
 //! | undo a bad arrival time | [`Database::reset_clock`] |
 //! | export all documents | [`Snapshot::documents`] |

@@ -27,6 +27,7 @@ impl Snapshot {
 
     /// The documents with the most copies, the most first, then smallest id. With `since`, the
     /// documents with a copy at this time or later; the count is of all their copies.
+    /// [`in_scopes`](Self::in_scopes) does not limit the documents.
     ///
     /// # Errors
     /// [`Error::ZeroLimit`], [`Error::KeepsNoCopies`], [`Error::Corrupt`], [`Error::Storage`].

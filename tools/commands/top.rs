@@ -23,8 +23,9 @@ use crate::remote::MAX_TOP;
 ///
 /// Columns: the number of copies; id or key; the times of the first and of the last copy; the
 /// values of --show, or else the text, or `-` if the text is not kept. --json prints copies, id,
-/// key, first_seen, last_seen, and the shown fields, or else the text. The exit code is 1 if no
-/// document has a copy.
+/// key, first_seen, last_seen, and the shown fields, or else the text, whole: columns are cut to
+/// the line. Documents of all scopes are printed; `get --json` has the scope. The exit code is 1 if
+/// no document has a copy.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -218,7 +218,8 @@ pub struct NewDatabase {
 
     /// Keep the arrival time of each document, and documents for this long: `90m`, `2d`, `1h 30m`
     ///
-    /// A document expires when it is older than this, counted back from the latest arrival.
+    /// A document expires when it is older than this, counted back from the latest arrival; in a
+    /// database that is created without --time, from the present.
     #[arg(
         long,
         value_name = "DURATION",
@@ -249,8 +250,9 @@ pub struct NewDatabase {
 
     /// Count the copies of each document, and store the newest N of them, 1 to 1,000
     ///
-    /// A copy is a document that is refused because of a stored document. A key or id that was
-    /// refused is known from then on, and is not counted again.
+    /// A copy is a document that is refused because of a stored document. Its key or id, its time
+    /// and the kind are stored, and not its fields. A key or id that was refused is known from then
+    /// on, and is not counted again.
     #[arg(
         long,
         value_name = "N",

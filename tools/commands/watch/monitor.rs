@@ -25,9 +25,9 @@ pub struct MonitorOptions {
     ///
     /// SIGUSR1 prints them at once. The counts are since the start: seconds, read, answered, new,
     /// refused (duplicate, exists, seen, expired), rejected, copies (duplicates with the
-    /// fingerprint of the stored document), documents and latest_arrival of the database, backups
-    /// and failed_backups; latency_ms has the mean and the maximum, from the reading of a line to
-    /// its answer, since the last print.
+    /// fingerprint of the stored document; --copies counts all duplicates), documents and
+    /// latest_arrival of the database, backups and failed_backups; latency_ms has the mean and the
+    /// maximum, from the reading of a line to its answer, since the last print.
     #[arg(long, value_name = "DURATION", value_parser = parse_interval)]
     stats_every: Option<Duration>,
 
