@@ -205,19 +205,19 @@ impl Scanner<'_> {
             self.cjk();
         } else if let Some(end) = number::end(self.text, self.at) {
             self.number(end);
-        } else if c == '⁻' && self.is_behind_text() {
-            // A negative exponent is no note: A⁻¹
-            let rest = self.rest().trim_start_matches(number::is_superscript);
-            let end = self.text.len() - rest.len();
-            self.push(end, self.text[self.at..end].to_smolstr(), Kind::Symbol);
         } else if number::is_superscript(c) && self.is_behind_text() {
-            // The mark of a note, before the next sentence.
             let before = self.before;
             let rest = self.rest().trim_start_matches(number::is_superscript);
             let end = self.text.len() - rest.len();
             let mark = self.text[self.at..end].to_smolstr();
-            self.push(end, mark, Kind::Markup);
-            self.before = before;
+            if c == '⁻' {
+                // A negative exponent is no note: A⁻¹
+                self.push(end, mark, Kind::Symbol);
+            } else {
+                // The mark of a note, before the next sentence.
+                self.push(end, mark, Kind::Markup);
+                self.before = before;
+            }
         } else if is_part(c) {
             self.word();
         } else {

@@ -288,7 +288,7 @@ impl Sides<'_> {
 
     /// Returns `true` for a phrase before a sentence, with a comma behind it and without a time:
     /// "In the novel, the king dies." A single word may join the sentence to others: "meanwhile".
-    /// Other ones doubt it, "hopefully", or take it back: `[Closed]`.
+    /// Other words doubt the sentence, "hopefully", or take it back: `[Closed]`.
     fn is_front(&self, side: usize, added: &Range<usize>) -> bool {
         let (tokens, phrase) = (self.tokens[side], &self.tokens[side][added.clone()]);
         let is_dated = |token: &Token| token.class == Class::Number || is_day(&token.text);
@@ -307,11 +307,11 @@ impl Sides<'_> {
             [.., last] => !last.is_label && !is_time(&last.text),
             [] => false,
         };
-        let text: String = phrase.iter().map(|token| &*token.text).collect();
+        let text = || phrase.iter().map(|token| &*token.text).collect::<String>();
         is_front
             && is_ended
             && phrase[0].before.ends_unit()
-            && !CONNECTIVES.contains(&&*text)
+            && !CONNECTIVES.contains(&&*text())
             && !phrase.iter().any(is_dated)
     }
 

@@ -31,7 +31,7 @@ impl<A: Access> Tables<A> {
         }))
     }
 
-    /// What `decode` makes of the row of a document in table `texts`; `None` without a row.
+    /// Decodes the row of a document in table `texts`; `None` without a row.
     fn text_row<T>(&self, id: DocId, decode: impl FnOnce(&[u8]) -> Result<T>) -> Result<Option<T>> {
         match &self.texts {
             Some(table) => texts::get_row(table, id.0, &self.db_path, decode),
