@@ -14,9 +14,8 @@ use crate::console::{Output, counted};
 ///
 /// Reads the whole file, which no other process may have open. The file is opened for writing, and
 /// journals are merged into the file, which changes its bytes; a file without write permission is
-/// only read. The exit code is 1 if there is
-/// damage; `simdb-cli salvage` saves the rest. --json prints {"ok":true,"documents":...} or
-/// {"ok":false,"damage":["...", ...]}.
+/// only read. The exit code is 1 if there is damage; `simdb-cli salvage` saves the rest. --json
+/// prints {"ok":true,"documents":...} or {"ok":false,"damage":["...", ...]}.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -196,20 +196,12 @@ impl StatsReport {
             lines.row(["keeps scopes", yes_or_no(settings.scopes)]);
         }
         lines.row(["similar", yes_or_no(settings.similar)]);
-        let copies = settings
-            .copies
-            .map(|newest| format!("yes, the newest {newest} are stored"));
-        lines.row(cells![
-            "counts copies",
-            copies.unwrap_or_else(|| "no".to_owned())
-        ]);
-        let frames = settings
-            .frames
-            .map(|least| format!("yes, of {least} texts and more"));
-        lines.row(cells![
-            "ignores frames",
-            frames.unwrap_or_else(|| "no".to_owned())
-        ]);
+        let copies = (settings.copies).map(|newest| format!("the newest {newest} are stored"));
+        let frames = (settings.frames).map(|least| format!("of {least} texts and more"));
+        for (setting, detail) in [("counts copies", copies), ("ignores frames", frames)] {
+            let answer = detail.map_or_else(|| "no".to_owned(), |detail| format!("yes, {detail}"));
+            lines.row(cells![setting, answer]);
+        }
         if let Some(retention) = settings.retention {
             let window = retention.window.map_or("for ever".to_owned(), duration);
             lines.row(cells!["keeps documents", window]);

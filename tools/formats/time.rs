@@ -10,6 +10,20 @@ use super::excerpt;
 /// because its number is most likely in another unit.
 const LATEST_MS: u64 = 253_402_300_799_999;
 
+/// Advice of the library, which names no options, and the advice in its place.
+type Advice = [[&'static str; 2]; 2];
+
+const ADVICE_OF_INPUTS: Advice = [
+    ["name a default zone", "name its zone with --default-zone"],
+    ["name the unit of numbers", "name its unit with --time-unit"],
+];
+
+/// An option that holds a time has no --default-zone and no --time-unit beside it.
+const ADVICE_OF_OPTIONS: Advice = [
+    [", or name a default zone", ""],
+    ["; name the unit of numbers", ""],
+];
+
 /// The rules by which the times of an input are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TimeRules {
@@ -22,34 +36,28 @@ impl TimeRules {
     /// Reads a string or a number.
     pub fn time_of(&self, value: &Value) -> Result<Timestamp, String> {
         match value {
-            Value::Number(number) => self.read(&number.to_string(), number.to_string()),
-            Value::String(text) => self.read(text, format!("{text:?}")),
+            Value::Number(number) => {
+                self.read(&number.to_string(), number.to_string(), ADVICE_OF_INPUTS)
+            }
+            Value::String(text) => self.read(text, format!("{text:?}"), ADVICE_OF_INPUTS),
             other => Err(not_a_time(&other.to_string())),
         }
     }
 
     /// The clap parser of a time.
     pub fn parse(text: &str) -> Result<Timestamp, String> {
-        let time = Self::default().read(text, format!("{text:?}"));
-        // An option that holds a time has no --default-zone and no --time-unit beside it.
-        time.map_err(|reason| {
-            let advice = [", or name its zone", "; name its unit"];
-            let end = advice.iter().find_map(|advice| reason.find(advice));
-            reason[..end.unwrap_or(reason.len())].to_owned()
-        })
+        Self::default().read(text, format!("{text:?}"), ADVICE_OF_OPTIONS)
     }
 
     /// `shown` is the text in messages.
-    fn read(&self, text: &str, shown: String) -> Result<Timestamp, String> {
+    fn read(&self, text: &str, shown: String, advice: Advice) -> Result<Timestamp, String> {
         let shown = excerpt(&shown);
         match self.reader.read(text) {
             Ok(Timestamp(ms)) if ms > LATEST_MS => Err(format!("{shown} is after the year 9999")),
             Ok(time) => Ok(time),
             Err(Error::InvalidTimestamp { reason, .. }) => {
-                // The library names no options.
-                let reason = reason
-                    .replace("name a default zone", "name its zone with --default-zone")
-                    .replace("name the unit of numbers", "name its unit with --time-unit");
+                let replace = |reason: String, [own, other]: [&str; 2]| reason.replace(own, other);
+                let reason = advice.into_iter().fold(reason.to_owned(), replace);
                 Err(format!("{shown} is not a time: {reason}"))
             }
             Err(error) => Err(error.to_string()),

@@ -107,14 +107,11 @@ impl SubmittedDocuments<'_> {
         let mut bad = None;
         for (mut line, document) in parsed {
             if let Some(document) = &document {
-                let Document {
-                    fields,
-                    scope,
-                    copies,
-                    ..
-                } = document;
-                self.filled
-                    .add(fields.is_some(), scope.is_some(), copies.is_some());
+                self.filled.add(
+                    document.fields.is_some(),
+                    document.scope.is_some(),
+                    document.copies.is_some(),
+                );
             }
             changes.extend(document.and_then(|document| self.change(&mut line, document)));
             if let (Err(reason), OnError::Abort) = (&line.fingerprint, self.on_error) {
