@@ -1,6 +1,7 @@
 //! Runs of CJK characters as tokens: numerals, magnitudes, listed words, single characters.
 
 use super::lexicon::Class;
+use super::misread;
 use super::number;
 use super::scanner::{Break, Lexeme};
 use super::tokens::Cutter;
@@ -29,7 +30,9 @@ fn numeral(run: &str) -> &str {
 impl Cutter {
     /// Cuts a run of CJK characters: numerals, the longest listed words, single characters.
     pub(super) fn cjk(&mut self, lexeme: &Lexeme, text: &str) {
-        let run = &lexeme.text;
+        let written = &lexeme.text;
+        let corrected = misread::corrected(written);
+        let run = corrected.as_deref().unwrap_or(written);
         let original = &text[lexeme.range.clone()];
         // Normalisation keeps the number of characters, except of joined Hangul.
         let offsets = original
@@ -69,6 +72,12 @@ impl Cutter {
                 false => lexeme.range.clone(),
             };
             self.push_part(range, class, token, std::mem::take(&mut before));
+            // A misread word equals the word that is meant, and is shown as it is written.
+            if let Some((last, _)) = self.tokens.last_mut()
+                && rest[..length] != written[at..at + length]
+            {
+                last.text = written[at..at + length].into();
+            }
             at += length;
             // 两月 are two months, 二月 is the second one.
             if let Some((last, _)) = self.tokens.last_mut()

@@ -27,6 +27,7 @@ mod key_filter;
 pub(crate) mod lexicon;
 mod marks;
 mod markup;
+mod misread;
 mod names;
 mod number;
 mod operators;

@@ -122,6 +122,7 @@ impl Sides<'_> {
         match (one.class, other.class) {
             (Class::Number, _) | (_, Class::Number) => Equality::Number,
             _ if is_listed(one) || is_listed(other) => Equality::Doublet,
+            _ if one.is_cjk() => Equality::Misspelling,
             // The words of other scripts have no forms.
             _ if !one.text.is_ascii() => Equality::Accent,
             _ => Equality::Form,
