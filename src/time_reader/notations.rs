@@ -272,6 +272,11 @@ pub(crate) fn month_named(name: &str) -> Option<&'static str> {
     MONTHS.into_iter().find(|month| is_short_for(name, month))
 }
 
+/// The full name of a month by its number, from 1 on.
+pub(crate) fn month_at(month: u32) -> Option<&'static str> {
+    MONTHS.get(month.checked_sub(1)? as usize).copied()
+}
+
 /// Returns `true` for a name or its first three or more letters.
 fn is_short_for(short: &str, name: &str) -> bool {
     let start = name.get(..short.len());

@@ -6,7 +6,7 @@ use super::pieces::is_format;
 use crate::text::floor_char_boundary;
 
 /// The entities that programs write. `&lt;` is part of a text about HTML, as a rule.
-const ENTITIES: [(&str, char); 13] = [
+const ENTITIES: [(&str, char); 17] = [
     ("amp", '&'),
     ("quot", '"'),
     ("apos", '\''),
@@ -20,6 +20,10 @@ const ENTITIES: [(&str, char); 13] = [
     ("bull", '•'),
     ("trade", '™'),
     ("euro", '€'),
+    ("le", '≤'),
+    ("ge", '≥'),
+    ("ne", '≠'),
+    ("minus", '−'),
 ];
 
 /// The entities of the characters from U+00A0 to U+00FF, in order (HTML 4.01, section 24.2).

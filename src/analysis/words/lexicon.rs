@@ -80,9 +80,10 @@ impl Lexicon {
                         entry.negates |= class == "not" || is_foreign();
                     }
                     "status" => entry.negates = true,
-                    "equal" | "everywhere" if entry.canonical.is_none() => {
-                        entry.canonical = Some(*canonical.get_or_insert(word));
-                        entry.is_everywhere = class == "everywhere";
+                    "equal" | "everywhere" => {
+                        let first = *canonical.get_or_insert(entry.canonical.unwrap_or(word));
+                        entry.canonical.get_or_insert(first);
+                        entry.is_everywhere |= class == "everywhere";
                     }
                     "tells" => entry.tells_english = Some(true),
                     "others" => entry.tells_english = Some(false),

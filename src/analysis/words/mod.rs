@@ -19,6 +19,7 @@
 mod cjk;
 mod code;
 mod contractions;
+mod dates;
 pub(crate) mod english;
 mod entities;
 mod folding;

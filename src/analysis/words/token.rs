@@ -78,6 +78,15 @@ impl Token {
         }
     }
 
+    /// The token with another text, which is its key too.
+    pub fn with_text(&self, text: SmolStr) -> Token {
+        Token {
+            key: text.clone(),
+            text,
+            ..self.clone()
+        }
+    }
+
     /// Returns `true` for a token that may be absent.
     pub fn is_light(&self) -> bool {
         self.class == Class::Light || self.is_in_frame

@@ -5,16 +5,25 @@ use std::ops::Range;
 
 use smol_str::SmolStr;
 
+use super::dates;
 use super::lexicon::Class;
 use super::scanner::Break;
 use super::token::Token;
 use crate::time_reader::month_named;
 
 /// A token and its bytes in the text.
-type PlacedToken = (Token, Range<usize>);
+pub(super) type PlacedToken = (Token, Range<usize>);
+
+/// The common form of a value, in place of some tokens.
+pub(super) struct Form {
+    pub pieces: Vec<Token>,
+    /// The number of tokens that the form replaces, at least 1.
+    pub replaced: usize,
+}
 
 /// Gives the tokens of each value their common form, and their common order.
-pub(super) fn unify(tokens: &mut [PlacedToken]) {
+pub(super) fn unify(tokens: &mut Vec<PlacedToken>) {
+    replace_forms(tokens);
     for at in 1..tokens.len() {
         let [last, token] = [&tokens[at - 1].0, &tokens[at].0];
         if token.before != Break::None {
@@ -49,6 +58,12 @@ pub(super) fn unify(tokens: &mut [PlacedToken]) {
             let time = time.strip_suffix(":00").unwrap_or(&time);
             tokens[at - 1].0.key = time.into();
             tokens[at - 1].0.text = time.into();
+        } else if last.class == Class::Number
+            && let Some(unit) = unit_behind_number(&token.text)
+        {
+            let token = &mut tokens[at].0;
+            (token.key, token.class) = (unit.into(), Class::Word);
+            (token.is_name, token.is_exact) = (false, false);
         } else if token.text == "号" && last.class == Class::Number && is_day(tokens, at) {
             tokens[at].0.key = "日".into();
             tokens[at].0.text = "日".into();
@@ -56,8 +71,119 @@ pub(super) fn unify(tokens: &mut [PlacedToken]) {
     }
 }
 
+/// Replaces the tokens of dates, times and grouped numbers by their common forms.
+fn replace_forms(tokens: &mut Vec<PlacedToken>) {
+    // Korean dates have other signs.
+    let has_cjk = || {
+        tokens
+            .iter()
+            .any(|(token, _)| token.is_cjk() && token.text != "년")
+    };
+    let is_cjk = has_cjk() && !tokens.iter().any(|(token, _)| token.is_english);
+    let mut forms = Vec::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        let form = dates::form(tokens, at, is_cjk).or_else(|| joined_number(tokens, at));
+        at += form.as_ref().map_or(1, |form| form.replaced);
+        forms.extend(form.map(|form| (at - form.replaced, form)));
+    }
+    if forms.is_empty() {
+        return;
+    }
+    let mut rest = std::mem::take(tokens).into_iter();
+    let mut taken = 0;
+    for (at, mut form) in forms {
+        tokens.extend(rest.by_ref().take(at - taken));
+        taken = at + form.replaced;
+        let replaced: Vec<PlacedToken> = rest.by_ref().take(form.replaced).collect();
+        let (Some((first, start)), Some((last, end))) = (replaced.first(), replaced.last()) else {
+            continue;
+        };
+        for piece in &mut form.pieces {
+            (piece.before, piece.end, piece.is_label) = Default::default();
+        }
+        if let [piece, ..] = &mut form.pieces[..] {
+            piece.before = first.before;
+        }
+        if let [.., piece] = &mut form.pieces[..] {
+            (piece.end, piece.is_label) = (last.end, last.is_label);
+        }
+        // The first piece has the bytes of all.
+        let ranges =
+            std::iter::once(start.start..end.end).chain(std::iter::repeat(end.end..end.end));
+        tokens.extend(form.pieces.into_iter().zip(ranges));
+    }
+    tokens.extend(rest);
+}
+
+/// A number in groups of three digits with spaces between them, 31 450, and a number in words
+/// behind hundreds in words: "a hundred and six".
+fn joined_number(tokens: &[PlacedToken], at: usize) -> Option<Form> {
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let (first, range) = &tokens[at];
+    if first.class != Class::Number || first.is_exact || !is_digits(&first.text) {
+        return None;
+    }
+    let next = |at: usize| {
+        let token = tokens.get(at);
+        token.filter(|(token, _)| token.before == Break::None && !token.is_exact)
+    };
+    let form = |value: String, replaced| Form {
+        pieces: vec![first.with_text(value.into())],
+        replaced,
+    };
+    let is_written = |(token, range): &PlacedToken| range.len() != token.key.len();
+    if is_written(&tokens[at]) {
+        let and = next(at + 1).filter(|(and, _)| and.text == "and")?;
+        let ones = next(at + 2).filter(|ones| is_written(ones) && !and.0.is_exact)?;
+        let [hundreds, ones] = [&first.text, &ones.0.key].map(|text| text.parse::<u32>().ok());
+        let (hundreds, ones) = hundreds.zip(ones)?;
+        let is_sum = hundreds % 100 == 0 && hundreds % 1000 > 0 && (1..100).contains(&ones);
+        return is_sum.then(|| form((hundreds + ones).to_string(), 3));
+    }
+    let is_behind_month = at > 0 && month(&tokens[at - 1].0).is_some();
+    if first.text.len() > 3 || first.text.starts_with('0') || is_behind_month {
+        return None;
+    }
+    let mut value = first.text.to_string();
+    let mut end = range.end;
+    let mut replaced = 1;
+    while let Some((group, range)) = next(at + replaced)
+        && group.class == Class::Number
+        && range.start == end + 1
+        && is_digits(&value)
+    {
+        let (whole, fraction) = group.text.split_at_checked(3)?;
+        let is_fraction = fraction.is_empty()
+            || fraction.strip_prefix('.').is_some_and(is_digits) && fraction.len() > 1;
+        if !is_digits(whole) || !is_fraction || range.len() != group.text.len() {
+            break;
+        }
+        value.push_str(&group.text);
+        end = range.end;
+        replaced += 1;
+    }
+    // English groups four digits never: "won 3 200 m races".
+    let is_group = replaced > 1 && (!first.is_english || value.len() > 4);
+    is_group.then(|| form(value, replaced))
+}
+
+/// The common name of a unit behind a number, of units whose letters or characters are other words
+/// elsewhere.
+fn unit_behind_number(text: &str) -> Option<&'static str> {
+    Some(match text {
+        "m" | "米" | "公尺" | "metros" | "mètres" | "metri" | "метров" | "м" => "metre",
+        "g" | "克" | "公克" | "grammes" | "gramm" | "gramos" | "grammi" | "gramas" | "г" => {
+            "gram"
+        }
+        "l" | "升" | "公升" | "litros" | "litres" | "litri" | "литров" | "л" => "litre",
+        "min" | "minuten" | "minutes" | "minutos" | "minuti" | "минут" | "мин" => "minute",
+        _ => return None,
+    })
+}
+
 /// Returns `true` for an hour of a clock with two times twelve hours, and its minutes.
-fn is_time(token: &Token) -> bool {
+pub(super) fn is_time(token: &Token) -> bool {
     let (hour, minutes) = token
         .text
         .split_once(['.', ':'])
@@ -95,7 +221,7 @@ pub(super) fn is_currency(token: &Token) -> bool {
 }
 
 /// The full name of the month that a token names, in full or by three or four letters.
-fn month(token: &Token) -> Option<&'static str> {
+pub(super) fn month(token: &Token) -> Option<&'static str> {
     let name = &*token.text;
     let month = month_named(name).filter(|month| name.len() <= 4 || name == *month)?;
     token.is_capital.then_some(month)
