@@ -17,8 +17,9 @@ use crate::console::{Output, counted, duration, grouped, size, whole_seconds};
 /// Prints the number of documents of a database, its bytes, settings, and the fill of its tables
 ///
 /// Expired documents are not in the number of documents. Until later writes remove them, the other
-/// counts include them. `ahead of the clock` is the time by which the latest arrival ever stored
-/// lies ahead of the system clock: the retention window is shorter by so much.
+/// counts include them. `counts back from` is the present of the retention window: the latest
+/// arrival, or the system clock (`by_clock`). `ahead of the clock` is the time by which the latest
+/// arrival ever stored lies ahead of the system clock: the retention window is shorter by so much.
 ///
 /// Bytes per document are the bytes of the packed tables, without texts. After a crash, a journal
 /// may hold changes that are not in the tables yet: the numbers of documents, texts and arrivals
@@ -139,6 +140,7 @@ impl StatsReport {
             "similar": settings.similar,
             "keep_arrivals": settings.retention.is_some(),
             "retention_seconds": window.map(|window| window.as_secs_f64()),
+            "by_clock": settings.retention.is_some_and(|retention| retention.by_clock),
             "sliding": settings.retention.is_some_and(|retention| retention.sliding),
             "max_ahead_seconds": (settings.retention)
                 .and_then(|retention| retention.max_ahead)
@@ -205,6 +207,13 @@ impl StatsReport {
         if let Some(retention) = settings.retention {
             let window = retention.window.map_or("for ever".to_owned(), duration);
             lines.row(cells!["keeps documents", window]);
+            if retention.window.is_some() {
+                let now = match retention.by_clock {
+                    true => "the clock, or the latest arrival if it is later",
+                    false => "the latest arrival",
+                };
+                lines.row(["counts back from", now]);
+            }
             lines.row(["sliding", yes_or_no(retention.sliding)]);
             let max_ahead = retention
                 .max_ahead

@@ -817,6 +817,13 @@ fn retention_cannot_be_changed() {
         .ends(0)
         .json();
     assert_eq!(stats[0]["max_ahead_seconds"], 86_400.0);
+    // Documents without a time arrive by the clock.
+    assert_eq!(stats[0]["by_clock"], true);
+    for (database, is_shown) in [("window.simdb", true), ("times.simdb", false)] {
+        let human = folder.cli(&["stats", database]).ends(0).stdout;
+        let said = "counts back from        the clock";
+        assert_eq!(human.contains(said), is_shown, "{human}");
+    }
     load("window.simdb", &["--max-ahead", "1d"]).fails(&["--max-ahead needs"]);
     load("window.simdb", &["--retention", "2d", "--max-ahead", "24h"]).ends(0);
     load("window.simdb", &["--retention", "2d", "--max-ahead", "3d"])

@@ -755,9 +755,10 @@ fn arrivals_are_shown_with_retention() {
         (&stats["keep_arrivals"], &stats["retention_seconds"]),
         (&json!(true), &json!(129_600.0))
     );
-    assert_eq!(stats["sliding"], false);
+    assert_eq!([&stats["by_clock"], &stats["sliding"]], [&json!(false); 2]);
     let human = folder.cli(&["stats", "a.simdb"]).ends(0).stdout;
-    for said in ["1d 12h", first, second, "arrivals"] {
+    let now = "counts back from        the latest arrival\n";
+    for said in ["1d 12h", now, first, second, "arrivals"] {
         assert!(human.contains(said), "{said}: {human}");
     }
     folder.cli(&["check", "a.simdb"]).ends(0);
