@@ -9,7 +9,7 @@ use simdb::{DocRef, Document, Fingerprint, Timestamp};
 
 use super::{DatabaseOptions, doc_refs, note_not_stored};
 use crate::console::rows::{displayed, fields_value, or_displayed};
-use crate::console::table::{columns, one_line};
+use crate::console::table::{behind, one_line};
 use crate::console::{Output, grouped};
 use crate::formats::parse_id;
 
@@ -20,8 +20,8 @@ use crate::formats::parse_id;
 /// a document with a scope with the scope behind the fingerprint, and a document with copies with
 /// their number before the text. --json prints id, fingerprint, reliable, arrival and text; arrival
 /// and text are null if they are not kept; and key, scope, fields and copies (count, first_seen,
-/// last_seen, and the newest with document, seen and kind) if the document has them. The exit code
-/// is 1 if a document is not stored.
+/// last_seen, and the newest with document, seen and kind) if the document has them. On a terminal,
+/// the text is cut to the line. The exit code is 1 if a document is not stored.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -121,7 +121,7 @@ fn copies_counted(count: u64) -> String {
     }
 }
 
-/// A document as a line of text, cut to the width of the terminal.
+/// A document as a line of text, on a terminal cut to its width.
 fn row(document: &Document) -> String {
     let id = document.id.to_string();
     let name = one_line(document.key.as_deref().unwrap_or(&id), usize::MAX);
@@ -136,7 +136,6 @@ fn row(document: &Document) -> String {
         head += &format!("{}  ", copies_counted(copies.count));
     }
     let text = document.text.as_deref();
-    // A line of a narrow terminal still shows the start of a text.
-    let text = text.map(|text| one_line(text, columns().saturating_sub(head.len()).max(20)));
+    let text = text.map(|text| behind(&head, text));
     head + text.as_deref().unwrap_or("-")
 }

@@ -11,7 +11,7 @@ use simdb::copies::Copies;
 
 use super::DatabaseOptions;
 use crate::console::rows::fields_value;
-use crate::console::table::{columns, one_line};
+use crate::console::table::{behind, one_line};
 use crate::console::{Output, note, parse_duration};
 use crate::options::time_before;
 use crate::remote::MAX_TOP;
@@ -23,9 +23,9 @@ use crate::remote::MAX_TOP;
 ///
 /// Columns: the number of copies; id or key; the times of the first and of the last copy; the
 /// values of --show, or else the text, or `-` if the text is not kept. --json prints copies, id,
-/// key, first_seen, last_seen, and the shown fields, or else the text, whole: columns are cut to
-/// the line. Documents of all scopes are printed; `get --json` has the scope. The exit code is 1 if
-/// no document has a copy.
+/// key, first_seen, last_seen, and the shown fields, or else the text. On a terminal, columns are
+/// cut to the line; --json and output that is piped or redirected have them whole. Documents of all
+/// scopes are printed; `get --json` has the scope. The exit code is 1 if no document has a copy.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -127,7 +127,7 @@ impl Top {
         }
     }
 
-    /// A line of text, cut to the width of the terminal.
+    /// A line of text, on a terminal cut to its width.
     fn row(&self, document: &Document, copies: &Copies) -> String {
         let id = document.id.to_string();
         let name = one_line(document.key.as_deref().unwrap_or(&id), usize::MAX);
@@ -147,8 +147,8 @@ impl Top {
             true => document.text.clone().unwrap_or_else(|| "-".to_owned()),
             false => values.collect::<Vec<_>>().join("  "),
         };
-        let width = columns().saturating_sub(head.len()).max(20);
-        head + &one_line(&shown, width)
+        let shown = behind(&head, &shown);
+        head + &shown
     }
 
     /// The fields of `--show`; null for a field that the document does not have.

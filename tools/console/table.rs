@@ -80,8 +80,20 @@ const DEFAULT_COLUMNS: usize = 100;
 
 /// The number of columns of standard output.
 pub fn columns() -> usize {
-    terminal_size::terminal_size_of(std::io::stdout())
-        .map_or(DEFAULT_COLUMNS, |(width, _)| usize::from(width.0))
+    terminal_columns().unwrap_or(DEFAULT_COLUMNS)
+}
+
+/// The number of columns of the terminal; `None` if standard output is no terminal.
+fn terminal_columns() -> Option<usize> {
+    let size = terminal_size::terminal_size_of(std::io::stdout());
+    size.map(|(width, _)| usize::from(width.0))
+}
+
+/// A text on one line behind `head`: cut to the width of the terminal, or whole without a terminal.
+pub fn behind(head: &str, text: &str) -> String {
+    // A line of a narrow terminal still shows the start of a text.
+    let left = terminal_columns().map(|columns| columns.saturating_sub(head.len()).max(20));
+    one_line(text, left.unwrap_or(usize::MAX))
 }
 
 /// At most 4 characters for each column of a line. Combining accents take no column, and a text may
