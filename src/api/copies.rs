@@ -27,14 +27,13 @@ impl Snapshot {
 
     /// The documents with the most copies, the most first, then smallest id. With `since`, the
     /// documents with a copy at this time or later; the count is of all their copies.
-    /// [`in_scopes`](Self::in_scopes) does not limit the documents.
     ///
     /// # Errors
     /// [`Error::ZeroLimit`], [`Error::KeepsNoCopies`], [`Error::Corrupt`], [`Error::Storage`].
     ///
     /// # Cost
-    /// A read of 8 bytes for each document with a copy, of the records of the documents in the
-    /// answer, and of the documents in the journal.
+    /// A read of 8 bytes for each document of the scopes with a copy, of the records of the
+    /// documents in the answer, and of the documents in the journal.
     ///
     /// ```
     /// use simdb::{Database, DocId};
@@ -56,7 +55,7 @@ impl Snapshot {
     ) -> Result<Vec<(DocId, Copies)>> {
         check_limit(limit)?;
         self.refuse_without_copies()?;
-        self.view().most_copied(limit, since)
+        self.view().most_copied(limit, since, self.among())
     }
 
     fn refuse_without_copies(&self) -> Result<()> {

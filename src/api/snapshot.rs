@@ -71,10 +71,11 @@ impl Snapshot {
 
     /// This snapshot with its searches limited, by fingerprint ([`within`](Self::within),
     /// [`within_batch`](Self::within_batch), [`nearest`](Self::nearest), [`pairs`](Self::pairs),
-    /// [`clusters`](Self::clusters)) and by text ([`similar`](Self::similar),
-    /// [`similar_pairs`](Self::similar_pairs), [`similar_clusters`](Self::similar_clusters)), to
-    /// the documents of these scopes. The empty string is the empty scope. No document is in an
-    /// unknown scope. Other methods are not limited.
+    /// [`clusters`](Self::clusters)), by text ([`similar`](Self::similar),
+    /// [`similar_pairs`](Self::similar_pairs), [`similar_clusters`](Self::similar_clusters)) and
+    /// by copies ([`most_copied`](Self::most_copied)), to the documents of these scopes. The empty
+    /// string is the empty scope. No document is in an unknown scope. Other methods are not
+    /// limited.
     ///
     /// # Errors
     /// [`Error::KeepsNoScopes`], [`Error::InvalidScope`].

@@ -416,6 +416,36 @@ fn expired_documents_of_a_scope_are_not_found() {
 }
 
 #[test]
+fn most_copied_documents_are_limited_to_scopes() {
+    let folder = folder();
+    let database = with_scopes()
+        .copies(2)
+        .create(folder.path().join("docs.simdb"))
+        .unwrap();
+    for (key, scope) in ["zh", "en", "", "zh", "en", "en"].iter().enumerate() {
+        let document = document(&key.to_string(), scope, 7);
+        let _ = database.insert_unique(document, 3).unwrap();
+    }
+    for _ in 0..2 {
+        let most = |scopes: &[&str], limit| {
+            let snapshot = database.snapshot().unwrap().in_scopes(scopes).unwrap();
+            let most = snapshot.most_copied(limit, None).unwrap().into_iter();
+            let named = most.map(|(id, copies)| {
+                let key = snapshot.key(id).unwrap().unwrap();
+                format!("{key}: {}", copies.count)
+            });
+            named.collect::<Vec<_>>()
+        };
+        assert_eq!(most(&["zh"], 9), ["0: 1"]);
+        assert_eq!(most(&["", "zh", "en", "unknown"], 9), ["1: 2", "0: 1"]);
+        assert_eq!(most(&["zh", "en"], 1), ["1: 2"]);
+        assert!(most(&["", "unknown"], 9).is_empty());
+        // Once in the memtable, once in the tables.
+        database.merge().unwrap();
+    }
+}
+
+#[test]
 fn invalid_scopes_are_refused_by_name() {
     let folder = folder();
     let database = with_scopes()

@@ -13,7 +13,7 @@ use super::DatabaseOptions;
 use crate::console::rows::fields_value;
 use crate::console::table::{behind, one_line};
 use crate::console::{Output, note, parse_duration};
-use crate::options::time_before;
+use crate::options::{ScopeOptions, time_before};
 use crate::remote::MAX_TOP;
 
 /// Prints the documents with the most copies
@@ -24,14 +24,15 @@ use crate::remote::MAX_TOP;
 /// Columns: the number of copies; id or key; the times of the first and of the last copy; the
 /// values of --show, or else the text, or `-` if the text is not kept. --json prints copies, id,
 /// key, first_seen, last_seen, and the shown fields, or else the text. On a terminal, columns are
-/// cut to the line; --json and output that is piped or redirected have them whole. Documents of all
-/// scopes are printed; `get --json` has the scope. The exit code is 1 if no document has a copy.
+/// cut to the line; --json and output that is piped or redirected have them whole. `get --json` has
+/// the scope of a document. The exit code is 1 if no document has a copy.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   simdb-cli top feed.simdb
   simdb-cli top feed.simdb --since 2h --show title,source
-  simdb-cli top feed.simdb --limit 100 --json")]
+  simdb-cli top feed.simdb --limit 100 --json
+  simdb-cli top pages.simdb --within-scope en --within-scope fr")]
 pub struct Top {
     #[command(flatten)]
     database: DatabaseOptions,
@@ -46,6 +47,9 @@ pub struct Top {
     /// number is the number of all copies.
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     since: Option<Duration>,
+
+    #[command(flatten)]
+    scopes: ScopeOptions,
 
     /// Fields to show in place of the text, separated by commas
     #[arg(long, value_name = "FIELD", value_delimiter = ',')]
@@ -73,6 +77,11 @@ impl Top {
     pub fn run(&self, output: &mut Output) -> Result<()> {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
         if let Some(remote) = self.database.remote()? {
+            ensure!(
+                !self.scopes.is_given(),
+                "a server gives the documents of all scopes; leave --within-scope out, or run top on a \
+                 backup of its database"
+            );
             let most = remote.top(limit.min(MAX_TOP), self.since)?;
             for document in &most {
                 let copies = document
@@ -93,7 +102,7 @@ impl Top {
             "--show names fields, and {} keeps none; leave --show out",
             self.database.path.display()
         );
-        let snapshot = database.snapshot()?;
+        let snapshot = self.scopes.of(database.snapshot()?)?;
         let since = self.since.map(|age| time_before(&snapshot, age));
         let most = snapshot.most_copied(limit, since)?;
         for (id, copies) in &most {

@@ -25,7 +25,7 @@ pub use keys::KeyOptions;
 pub use on_exists::OnExistsOption;
 pub use quotation::QuotationOptions;
 pub use recipe::RecipeOptions;
-pub use subset::{SubsetOptions, time_before};
+pub use subset::{ScopeOptions, SubsetOptions, time_before};
 pub use times::TimeOptions;
 pub use unique::{DuplicateRule, LikenessOptions, UniqueOptions, note_without_forest};
 

@@ -9,14 +9,21 @@ use simdb::{Snapshot, Timestamp};
 
 use crate::console::parse_duration;
 
-/// The documents of a database that a search finds.
+/// The scopes of the documents that a search finds.
 #[derive(Clone, Debug, Args)]
-pub struct SubsetOptions {
+pub struct ScopeOptions {
     /// Find only documents of this scope, in a database with scopes; can be repeated
     ///
     /// The empty name is the scope of the documents without one.
     #[arg(long, value_name = "NAME")]
     within_scope: Vec<String>,
+}
+
+/// The documents of a database that a search finds.
+#[derive(Clone, Debug, Args)]
+pub struct SubsetOptions {
+    #[command(flatten)]
+    scopes: ScopeOptions,
 
     /// Find only documents that arrived in this time: `90m`, `6h`, `1h 30m`
     ///
@@ -26,11 +33,26 @@ pub struct SubsetOptions {
     since: Option<Duration>,
 }
 
+impl ScopeOptions {
+    /// Returns `true` if the search is limited to scopes.
+    pub fn is_given(&self) -> bool {
+        !self.within_scope.is_empty()
+    }
+
+    /// The snapshot with its searches limited.
+    pub fn of(&self, snapshot: Snapshot) -> Result<Snapshot> {
+        match self.is_given() {
+            true => Ok(snapshot.in_scopes(&self.within_scope)?),
+            false => Ok(snapshot),
+        }
+    }
+}
+
 impl SubsetOptions {
     /// Adds these options to a request to a server.
     pub fn add_to(&self, request: &mut Value) {
-        if !self.within_scope.is_empty() {
-            request["scopes"] = json!(self.within_scope);
+        if self.scopes.is_given() {
+            request["scopes"] = json!(self.scopes.within_scope);
         }
         if let Some(since) = self.since {
             request["since_seconds"] = since.as_secs_f64().into();
@@ -38,14 +60,12 @@ impl SubsetOptions {
     }
 
     /// The snapshot with its searches limited.
-    pub fn of(&self, mut snapshot: Snapshot) -> Result<Snapshot> {
-        if let Some(age) = self.since {
-            snapshot = snapshot.since(time_before(&snapshot, age))?;
+    pub fn of(&self, snapshot: Snapshot) -> Result<Snapshot> {
+        let snapshot = self.scopes.of(snapshot)?;
+        match self.since {
+            Some(age) => Ok(snapshot.since(time_before(&snapshot, age))?),
+            None => Ok(snapshot),
         }
-        if !self.within_scope.is_empty() {
-            snapshot = snapshot.in_scopes(&self.within_scope)?;
-        }
-        Ok(snapshot)
     }
 }
 

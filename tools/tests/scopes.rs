@@ -232,6 +232,31 @@ fn exports_are_loaded_with_their_scopes() {
 }
 
 #[test]
+fn top_prints_the_documents_of_the_named_scopes() {
+    let folder = Folder::new();
+    folder.write("pages.jsonl", PAGES);
+    let load = [
+        "pages.simdb",
+        "pages.jsonl",
+        "--key",
+        "url",
+        "--unique",
+        "3",
+    ];
+    folder
+        .load(&[&load[..], &["--scope", "lang", "--copies", "1"]].concat())
+        .ends(0);
+    let top = |scope| {
+        let top = ["top", "pages.simdb", "--json", "--within-scope", scope];
+        folder.cli(&top)
+    };
+    assert_eq!(top("en").ends(0).one_json()["key"], "a");
+    for without_copies in ["fr", "", "unknown"] {
+        assert_eq!(top(without_copies).ends(1).stdout, "");
+    }
+}
+
+#[test]
 fn database_without_scopes_says_what_to_do() {
     let folder = Folder::new();
     folder.write("pages.jsonl", PAGES);
@@ -257,9 +282,11 @@ fn database_without_scopes_says_what_to_do() {
         "--within-scope",
         "en",
     ];
-    folder
-        .cli(&query)
-        .fails(&["keeps no scopes", "build another database with scopes"]);
+    let top = ["top", "keys.simdb", "--within-scope", "en"];
+    for search in [&query[..], &top] {
+        let said = ["keeps no scopes", "build another database with scopes"];
+        folder.cli(search).fails(&said);
+    }
     let insert = [
         "insert",
         "keys.simdb",

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use super::View;
 use crate::copies::Copies;
 use crate::error::Result;
+use crate::ids::scope::IdRanges;
 use crate::ids::{DocId, Timestamp};
 use crate::record::Record;
 use crate::retention::Retention;
 use crate::store::tables::copies::{Copied, MAX_COUNT};
+use crate::store::tables::packed::entry::pair;
 use crate::store::tables::schema::COPIED;
 use crate::store::view::access::ViewAccess;
 
@@ -64,12 +66,13 @@ impl<A: ViewAccess> View<A> {
 }
 
 impl View {
-    /// The documents with the most copies among the documents with a copy since a time, the most
-    /// first, then smallest id. At most `limit` documents.
+    /// The documents with the most copies among the documents with some ids and a copy since a
+    /// time, the most first, then smallest id. At most `limit` documents.
     pub(crate) fn most_copied(
         &self,
         limit: usize,
         since: Option<Timestamp>,
+        among: &IdRanges,
     ) -> Result<Vec<(DocId, Copies)>> {
         let since = since.unwrap_or(Timestamp(0));
         let mut most = MostCopied {
@@ -78,7 +81,8 @@ impl View {
             since,
         };
         for id in self.ids_in_memtables() {
-            if let Some(copies) = self.copies(*id)?
+            if among.contains(*id)
+                && let Some(copies) = self.copies(*id)?
                 && self.contains(*id)?
             {
                 most.add(*id, &copies);
@@ -86,13 +90,16 @@ impl View {
         }
         let mut in_tables: Vec<Copied> = Vec::new();
         if let Some(table) = self.tables.kept(COPIED) {
-            table.visit_entries(0, u128::MAX, |entry| {
-                let copied = Copied::new(entry);
-                if copied.may_have_since(since) && self.is_in_tables(copied.id) {
-                    in_tables.push(copied);
-                }
-                true
-            })?;
+            for (first, last) in among.ranges() {
+                let (from, to) = (pair(first.0, 0), pair(last.0, u64::MAX));
+                table.visit_entries(from, to, |entry| {
+                    let copied = Copied::new(entry);
+                    if copied.may_have_since(since) && self.is_in_tables(copied.id) {
+                        in_tables.push(copied);
+                    }
+                    true
+                })?;
+            }
         }
         in_tables.sort_unstable_by_key(|copied| (std::cmp::Reverse(copied.count), copied.id));
         for copied in in_tables {
