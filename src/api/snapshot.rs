@@ -110,6 +110,38 @@ impl Snapshot {
         Ok(self.with_view(Arc::clone(&self.view), among))
     }
 
+    /// Returns `true` if a document of this scope is stored and not expired. The empty string is
+    /// the empty scope.
+    ///
+    /// # Errors
+    /// [`Error::KeepsNoScopes`], [`Error::InvalidScope`], [`Error::Corrupt`], [`Error::Storage`].
+    ///
+    /// # Cost
+    /// None for an unknown name; otherwise a look-up of the first document. Documents before the
+    /// first document that have expired or were removed are read until they have left the tables.
+    ///
+    /// ```
+    /// use simdb::{Database, Document, Fingerprint};
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let db = Database::builder().scopes(true).create(folder.path().join("docs.simdb"))?;
+    /// let document = Document::new("a", Fingerprint::from_bits(7)).with_scope("zh");
+    /// assert!(db.insert(document)?.is_inserted());
+    /// let snapshot = db.snapshot()?;
+    /// assert!(snapshot.has_scope("zh")? && !snapshot.has_scope("en")?);
+    /// # Ok::<(), simdb::Error>(())
+    /// ```
+    pub fn has_scope(&self, scope: &str) -> Result<bool> {
+        let ids = self.in_scopes([scope])?.among;
+        let Some((first, last)) = ids.ranges().first() else {
+            return Ok(false);
+        };
+        let documents = self.view.documents_portion(*first)?.items;
+        Ok(documents
+            .first()
+            .is_some_and(|document| document.id <= *last))
+    }
+
     /// This snapshot without the documents that arrived before a time, in a database that keeps
     /// arrival times. No method finds or counts these documents, as if they had expired.
     ///

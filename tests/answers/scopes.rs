@@ -97,6 +97,9 @@ fn assert_equals(database: &Database, plain: &Model, queries: &[Fingerprint]) {
     names.extend(plain.scopes.iter().cloned());
     for name in &names {
         let snapshot = database.snapshot().unwrap();
+        let mut scopes = plain.documents.values().map(|document| &document.scope);
+        let is_stored = scopes.any(|scope| scope.as_deref().unwrap_or_default() == name);
+        assert_eq!(snapshot.has_scope(name).unwrap(), is_stored, "{name}");
         compare(snapshot, plain, Some(std::slice::from_ref(name)), queries);
     }
     for scopes in [&names[..0], &names[1..], &names[..]] {
@@ -410,7 +413,9 @@ fn expired_documents_of_a_scope_are_not_found() {
     assert_eq!(arriving("e", "zh", 1_150), INSERTED);
     let found = |scope| {
         let snapshot = database.snapshot().unwrap().in_scopes([scope]).unwrap();
-        snapshot.within(Fingerprint::from_bits(7), 3).unwrap().len()
+        let found = snapshot.within(Fingerprint::from_bits(7), 3).unwrap();
+        assert_eq!(snapshot.has_scope(scope).unwrap(), !found.is_empty());
+        found.len()
     };
     assert_eq!(["zh", "en", "fr"].map(found), [1, 0, 1]);
 }
@@ -465,6 +470,7 @@ fn invalid_scopes_are_refused_by_name() {
     let error = database.insert_unique(asking, 3).unwrap_err();
     assert!(matches!(error, Error::InvalidScope { .. }), "{error:?}");
     assert!(database.snapshot().unwrap().in_scopes([&long]).is_err());
+    assert!(database.snapshot().unwrap().has_scope(&long).is_err());
     let without_key = test_support::document(1, 1).with_scope("zh");
     let error = database.insert(without_key).unwrap_err();
     assert!(matches!(error, Error::KeyMissing { .. }), "{error:?}");

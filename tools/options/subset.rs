@@ -7,14 +7,15 @@ use clap::Args;
 use serde_json::{Value, json};
 use simdb::{Snapshot, Timestamp};
 
-use crate::console::parse_duration;
+use crate::console::{note, parse_duration};
 
 /// The scopes of the documents that a search finds.
 #[derive(Clone, Debug, Args)]
 pub struct ScopeOptions {
     /// Find only documents of this scope, in a database with scopes; can be repeated
     ///
-    /// The empty name is the scope of the documents without one.
+    /// The empty name is the scope of the documents without one. A note on standard error names a
+    /// scope that no document of the file has.
     #[arg(long, value_name = "NAME")]
     within_scope: Vec<String>,
 }
@@ -39,8 +40,13 @@ impl ScopeOptions {
         !self.within_scope.is_empty()
     }
 
-    /// The snapshot with its searches limited.
+    /// The snapshot with its searches limited. Notes each scope that no document has.
     pub fn of(&self, snapshot: Snapshot) -> Result<Snapshot> {
+        for scope in &self.within_scope {
+            if !snapshot.has_scope(scope)? {
+                note(format_args!("no document has the scope {scope:?}"));
+            }
+        }
         match self.is_given() {
             true => Ok(snapshot.in_scopes(&self.within_scope)?),
             false => Ok(snapshot),

@@ -37,7 +37,15 @@ fn load_pages(folder: &Folder, unique: Option<&str>) -> Value {
 fn found(folder: &Folder, scopes: &[&str]) -> Vec<String> {
     let mut query = vec!["query", "pages.simdb", "--text", FERRY, "--json"];
     query.extend(scopes.iter().flat_map(|scope| ["--within-scope", scope]));
-    let found = folder.cli(&query).one_json();
+    let ran = folder.cli(&query);
+    let said = "no document has the scope \"unknown\"\n";
+    let expected = if scopes.contains(&"unknown") {
+        said
+    } else {
+        ""
+    };
+    assert_eq!(ran.stderr, expected);
+    let found = ran.one_json();
     let matches = found["matches"].as_array().unwrap().iter();
     let mut keys: Vec<String> = matches
         .map(|found| found["key"].as_str().unwrap().to_owned())
