@@ -1,8 +1,10 @@
-//! Entities of HTML and escapes of JSON in a text: `&amp;`, `&#8217;`, `\u6e21`.
+//! Entities of HTML and escapes of JSON in a text: `&amp;`, `&#8217;`, `\u6e21`. Letters of another
+//! width are replaced in the same pass.
 
 use std::borrow::Cow;
 
 use super::pieces::is_format;
+use super::variants::{may_be_variant, usual_form};
 use crate::text::floor_char_boundary;
 
 /// The entities that programs write. `&lt;` is part of a text about HTML, as a rule.
@@ -38,16 +40,17 @@ const LATIN_1: &str = "nbsp iexcl cent pound curren yen brvbar sect uml copy ord
 /// The longest entity, without its first and its last character.
 const MAX_NAME_BYTES: usize = 8;
 
-/// A text without entities, and the places of its bytes in the text with them.
+/// A text without entities and variants, and the places of its bytes in the text with them.
 pub(super) struct Decoded<'t> {
     pub text: Cow<'t, str>,
-    /// For each entity the ends of its character and of the entity, ascending.
+    /// For each entity and variant the ends of its character and of the entity, ascending.
     ends: Vec<(usize, usize)>,
 }
 
 impl<'t> Decoded<'t> {
     pub fn new(text: &'t str) -> Self {
-        if !text.contains('&') && !text.contains('\\') {
+        let has_variants = !text.is_ascii() && text.contains(may_be_variant);
+        if !text.contains('&') && !text.contains('\\') && !has_variants {
             let (text, ends) = (Cow::Borrowed(text), Vec::new());
             return Self { text, ends };
         }
@@ -63,19 +66,17 @@ impl<'t> Decoded<'t> {
         let has_lines = !text.contains('\n')
             && !text.contains(" \\n")
             && (has_escapes || text.contains("\\n\\n"));
-        let found = text.match_indices(['&', '\\']);
-        let found = found.filter_map(|(at, sign)| match sign {
-            "&" if is_about_entities => None,
-            "&" => Some((at, entity(&text[at..])?)),
-            _ if has_lines && text[at..].starts_with("\\n") => Some((at, ('\n', 2))),
-            _ if has_escapes => Some((at, escape(&text[at..])?)),
-            _ => None,
+        let found = text.char_indices().filter_map(|(at, c)| match c {
+            '&' if is_about_entities => None,
+            '&' => Some((at, entity(&text[at..])?)),
+            '\\' if has_lines && text[at..].starts_with("\\n") => Some((at, ('\n', 2))),
+            '\\' if has_escapes => Some((at, escape(&text[at..])?)),
+            c => may_be_variant(c).then_some((at, (c, c.len_utf8()))),
         });
         let (mut own, mut ends, mut last) = (String::new(), Vec::new(), 0);
         for (at, (c, len)) in found {
             own.push_str(&text[last..at]);
-            own.push(c);
-            last = at + len;
+            last = at + len + usual_form(&mut own, c, &text[at + len..]);
             ends.push((own.len(), last));
         }
         let text = match ends.is_empty() {
@@ -94,7 +95,7 @@ impl<'t> Decoded<'t> {
         }
     }
 
-    pub fn has_entities(&self) -> bool {
+    pub fn is_changed(&self) -> bool {
         !self.ends.is_empty()
     }
 }
@@ -156,6 +157,13 @@ mod tests {
             let at = decoded.text.find(word).unwrap();
             assert!(text[decoded.place(at)..].starts_with(word), "{word}");
         }
+        let text = "ﾊﾟﾝ ＮＯ．７";
+        let decoded = Decoded::new(text);
+        assert_eq!(decoded.text, "パン NO.7");
+        for (word, place) in [("ン", "ﾝ"), ("7", "７")] {
+            let at = decoded.text.find(word).unwrap();
+            assert!(text[decoded.place(at)..].starts_with(place), "{word}");
+        }
         assert_eq!(Decoded::new(r"a \u6e21\u8f6e").text, "a 渡轮");
         assert_eq!(Decoded::new("a&amp;amp;b &amp;quot;c").text, "a&b \"c");
         assert_eq!(Decoded::new(r"a\n\nb\nc").text, "a\n\nb\nc");
@@ -168,7 +176,7 @@ mod tests {
             "&unknown;",
             "&#+65;",
         ] {
-            assert!(!Decoded::new(text).has_entities(), "{text}");
+            assert!(!Decoded::new(text).is_changed(), "{text}");
         }
     }
 }

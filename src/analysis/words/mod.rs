@@ -2,7 +2,7 @@
 //!
 //! | file | responsibility |
 //! |---|---|
-//! | `entities` | replaces the entities of HTML and the escapes of JSON |
+//! | `entities` | replaces the entities of HTML and the escapes of JSON: `variants` |
 //! | `scanner` | cuts a text into words, numbers and symbols: `number`, `pieces`, `marks`, `symbols`, `operators`, `markup` |
 //! | `code` | recognises lines of code, in which every mark counts |
 //! | `stamps` | finds passages without information: stamps, credits, marks of truncation |
@@ -42,6 +42,7 @@ pub(crate) mod token;
 mod tokens;
 mod units;
 mod values;
+mod variants;
 pub(crate) mod vocabulary;
 pub(crate) mod weights;
 
@@ -81,7 +82,7 @@ impl Words {
     pub(crate) fn new(normaliser: &Normaliser, text: &str) -> Words {
         let decoded = Decoded::new(text);
         let mut words = Self::of_decoded(normaliser, &decoded.text);
-        if decoded.has_entities() {
+        if decoded.is_changed() {
             for range in &mut words.ranges {
                 *range = decoded.place(range.start)..decoded.place(range.end);
             }
