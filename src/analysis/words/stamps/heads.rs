@@ -79,6 +79,28 @@ pub(super) fn agency_line(head: &str) -> Option<usize> {
     Some(head.len() - rest.trim_start_matches(['：', ':']).len())
 }
 
+/// The length of a place and an agency in brackets at the head, and of the reporter behind them:
+/// 【ソウル共同】, (부산=연합뉴스) 김민수 기자 =.
+pub(super) fn bureau(head: &str) -> Option<usize> {
+    let inner = head.strip_prefix(['【', '(', '（', '['])?;
+    let line = &inner[..floor(inner, 96)];
+    let (bureau, behind) = line.split_once(['】', ')', '）', ']'])?;
+    let mut agencies = Wording::builtin().bureaus.iter();
+    let before = agencies.find_map(|agency| bureau.strip_suffix(agency))?;
+    let place = before.trim_end_matches(['=', '＝']);
+    let is_apart = place.len() < before.len();
+    // 日米共同 is a joint thing of two countries.
+    let is_part = |c: char| matches!(c, '・' | '·' | 'ァ'..='ー') || is_apart && is_cjk(c);
+    let is_place = (1..=MAX_PLACE_LETTERS).contains(&place.chars().count());
+    if !is_place || !place.chars().all(is_part) {
+        return None;
+    }
+    let reporter = behind.split_once("기자 =");
+    let is_name = |(name, _): &(&str, &str)| name.chars().all(|c| c == ' ' || is_cjk(c));
+    let rest = reporter.filter(is_name).map_or(behind, |(_, rest)| rest);
+    Some(head.len() - inner.len() + line.len() - rest.len())
+}
+
 /// The length of the name of an agency at the start of a text.
 fn agency_of(text: &str) -> Option<usize> {
     let agencies = Wording::builtin().agencies.iter();

@@ -1,7 +1,10 @@
 //! Lines that the form of a text needs: numbers of pages, numbers and times of subtitles. They
-//! stand within sentences too.
+//! stand within sentences too. Marks of advertisements and of pictures stand between sentences.
 
 use std::ops::Range;
+
+use super::floor;
+use super::wording::Wording;
 
 /// A longer line is a sentence.
 const MAX_LINE_BYTES: usize = 64;
@@ -36,6 +39,28 @@ pub(super) fn lines_of_layout(text: &str) -> Vec<Range<usize>> {
         is_behind_blank = content.is_empty();
     }
     lines
+}
+
+/// The bytes of the marks of advertisements and of pictures, in brackets at the head or behind a
+/// sentence, ascending: （廣告）.
+pub(super) fn insertions(text: &str) -> Vec<Range<usize>> {
+    let marks = &Wording::builtin().insertions;
+    let insertion = |(at, open): (usize, &str)| {
+        let start = at + open.len();
+        let inner = &text[start..floor(text, at + MAX_LINE_BYTES)];
+        let (mark, close) = inner.split_at(inner.find(['）', ')', ']', '】'])?);
+        let end = start + mark.len() + close.chars().next()?.len_utf8();
+        let before = text[..at].trim_end();
+        let is_apart = before.is_empty()
+            || text[..at].ends_with('\n')
+            || before.ends_with(['.', '!', '?', '。', '！', '？', '”', '」']);
+        // Behind the number of a section, a word in brackets is its heading.
+        let is_heading = before.trim_end_matches('.').ends_with(char::is_numeric);
+        let is_mark = is_apart && !is_heading && marks.contains(&*mark.to_lowercase());
+        is_mark.then_some(at..end)
+    };
+    let brackets = text.match_indices(['（', '(', '[', '【']);
+    brackets.filter_map(insertion).collect()
 }
 
 fn is_number(part: &str) -> bool {

@@ -8,7 +8,7 @@
 //! | `units` | the lines and sentences at the ends of a text |
 //! | `heads`, `tails` | the passages at each end |
 //! | `lines` | lines about the page, lines of stamps, credits |
-//! | `layout` | lines within a text that its form needs: numbers of pages, times of subtitles |
+//! | `layout` | within a text: numbers of pages, times of subtitles, marks of advertisements |
 //! | `wording` | the table of their words |
 
 mod heads;
@@ -20,8 +20,8 @@ mod wording;
 
 use std::ops::Range;
 
-use heads::{agency_line, dateline, repost};
-use layout::lines_of_layout;
+use heads::{agency_line, bureau, dateline, repost};
+use layout::{insertions, lines_of_layout};
 use lines::{is_frame, stamp};
 use tails::{credit, has_ellipsis, hashtag, rest_note, short_link, site, truncation};
 use units::{first_unit, last_unit};
@@ -100,6 +100,9 @@ impl Stamps {
         let start = body.range.start;
         let layout = lines.map(|line| start + line.start..start + line.end);
         stamps.layout = layout.collect();
+        let insertions = insertions(body.text()).into_iter();
+        let insertions = insertions.map(|mark| (start + mark.start..start + mark.end, Stamp::Free));
+        stamps.passages.extend(insertions);
         stamps.frames.sort_by_key(|range| range.start);
         stamps.passages.sort_by_key(|(range, _)| range.start);
         stamps
@@ -137,7 +140,8 @@ impl Stamps {
             .flatten();
         let mark = || {
             let mark = repost(head).or_else(|| dateline(head));
-            mark.or_else(|| agency_line(head))
+            let mark = mark.or_else(|| agency_line(head));
+            mark.or_else(|| bureau(head))
         };
         let found = of_line.map(|stamp| (line, stamp));
         let found = found.or_else(|| Some((mark()?, Stamp::Fact)));
