@@ -5,8 +5,13 @@
 //! they carry the sense: `foo()` is not `foo`, `[0, 1]` is not `(0, 1)`, and a line that leaves a
 //! loop runs once.
 
+use crate::text::{floor_char_boundary, is_letter_or_digit};
+
 /// A longer line is no code.
 const MAX_LINE_BYTES: usize = 1 << 10;
+
+/// A longer pattern in backticks is no pattern.
+const MAX_PATTERN_BYTES: usize = 1 << 7;
 
 /// A line of more words is prose.
 const MAX_WORDS: usize = 20;
@@ -86,6 +91,20 @@ impl Code {
         };
         was_code.then_some(line)
     }
+}
+
+/// The code in backticks at a position, if every mark of it counts: a regular expression, such as
+/// `\bcat`, or a slice, such as `ships[1:]`. A path is no such code: `C:\data`.
+pub(super) fn pattern_at(text: &str, at: usize) -> Option<&str> {
+    let end = floor_char_boundary(text, text.len().min(at + MAX_PATTERN_BYTES));
+    let (code, _) = text[at..end].strip_prefix('`')?.split_once('`')?;
+    let is_slice = code.contains('[') && code.contains(':');
+    let is_pattern = code.contains('^') || code.contains('\\') && !code.contains(":\\");
+    // A copy may write an escape alone without backticks: `\n`.
+    let is_escape = code.len() == 2 && code.ends_with(|c: char| c.is_ascii_lowercase());
+    // The next backtick may begin other code.
+    let is_open = !text[..at].ends_with(is_letter_or_digit) && code.trim() == code;
+    (is_open && (is_slice || is_pattern && !is_escape) && !code.contains('\n')).then_some(code)
 }
 
 fn is_code(text: &str) -> bool {

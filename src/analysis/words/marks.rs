@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use smol_str::ToSmolStr;
 
+use super::code::pattern_at;
 use super::english::English;
 use super::pieces::{end_of_word, len_of_reference};
 use super::scanner::{Break, End, Kind, Scanner};
@@ -52,6 +53,13 @@ impl Scanner<'_> {
             && (self.reference(c) || self.hyphenated(c) || self.optional_hyphen(c))
         {
             return;
+        }
+        if !self.code.is_code
+            && let Some(code) = pattern_at(self.text, self.at)
+        {
+            let end = self.at + code.len() + 2 * '`'.len_utf8();
+            let code = code.to_smolstr();
+            return self.push(end, code, Kind::Symbol);
         }
         if let Some(end) = self.end_of_shapes(c) {
             // The sentence begins behind a bullet.
