@@ -75,6 +75,9 @@ const NUMBERED: [&str; 12] = [
     "table", "title",
 ];
 
+/// Units of Cyrillic letters with the prefix milli, which a capital letter makes mega: МВт.
+const MILLI_UNITS: [&str; 8] = ["мВт", "мГц", "мПа", "мДж", "мВ", "мА", "мОм", "мЗв"];
+
 /// Apostrophes, and the quotation marks that replace them.
 const APOSTROPHES: [char; 7] = ['\'', '’', '‘', '“', '”', '`', '´'];
 
@@ -210,7 +213,8 @@ impl Cutter {
         if piece == "x" && !is_followed && self.is_after_number() && is_before_number() {
             return self.push(lexeme, Class::Symbol, "×");
         }
-        if self.has_small_letters && self.is_after_number() && is_unit_by_case(piece) {
+        let is_unit = || is_unit_by_case(piece) || MILLI_UNITS.contains(&piece);
+        if self.has_small_letters && self.is_after_number() && is_unit() {
             let unit = SmolStr::from(piece);
             let range = lexeme.range.clone();
             return self.push_token(range, Class::Word, unit.clone(), unit, lexeme.before);
