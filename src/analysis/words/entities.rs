@@ -1,5 +1,5 @@
 //! Entities of HTML and escapes of JSON in a text: `&amp;`, `&#8217;`, `\u6e21`. Letters of another
-//! width are replaced in the same pass.
+//! width and ligatures are replaced in the same pass.
 
 use std::borrow::Cow;
 
@@ -157,10 +157,10 @@ mod tests {
             let at = decoded.text.find(word).unwrap();
             assert!(text[decoded.place(at)..].starts_with(word), "{word}");
         }
-        let text = "ﾊﾟﾝ ＮＯ．７";
+        let text = "ﾊﾟﾝ ＮＯ．７ œuf";
         let decoded = Decoded::new(text);
-        assert_eq!(decoded.text, "パン NO.7");
-        for (word, place) in [("ン", "ﾝ"), ("7", "７")] {
+        assert_eq!(decoded.text, "パン NO.7 oeuf");
+        for (word, place) in [("ン", "ﾝ"), ("7", "７"), ("uf", "uf")] {
             let at = decoded.text.find(word).unwrap();
             assert!(text[decoded.place(at)..].starts_with(place), "{word}");
         }

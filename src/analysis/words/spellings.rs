@@ -83,7 +83,7 @@ impl Spellings {
             }
             _ if word.is_ascii() => {}
             _ => {
-                if let Some(plain) = without_accents(word) {
+                for plain in without_accents(word) {
                     let words = self.plain.entry(xxh3_64(plain.as_bytes()));
                     words.or_default().push(number);
                 }
@@ -155,10 +155,24 @@ pub(crate) fn has_few_wrong_letters(one: &str, other: &str) -> bool {
     osa::distance_with_args(one.chars(), other.chars(), &args).is_some()
 }
 
-/// A word in other letters without its accents; `None` if other letters are left.
-pub(crate) fn without_accents(word: &str) -> Option<String> {
-    let plain: String = word.nfd().filter(|c| !is_mark(*c)).collect();
-    plain.is_ascii().then_some(plain)
+/// Letters that writers replace by two letters.
+const UMLAUTS: [(char, &str); 5] = [
+    ('ä', "ae"),
+    ('ö', "oe"),
+    ('ü', "ue"),
+    ('ø', "oe"),
+    ('å', "aa"),
+];
+
+/// The forms of a word in ASCII letters: without its accents, and with the letters of [`UMLAUTS`]:
+/// `müller`, `muller`, `mueller`. None if other letters are left.
+pub(crate) fn without_accents(word: &str) -> impl Iterator<Item = String> {
+    let replace = |word: String, (c, letters): &(char, &str)| word.replace(*c, letters);
+    let spelled = UMLAUTS.iter().fold(word.to_owned(), replace);
+    let spelled = (spelled != word).then_some(spelled);
+    let words = [Some(word.to_owned()), spelled].into_iter().flatten();
+    let plain = words.map(|word| word.nfd().filter(|c| !is_mark(*c)).collect());
+    plain.filter(|word: &String| word.is_ascii())
 }
 
 /// The bit of [`letters`] that no letter and no digit has.

@@ -267,9 +267,10 @@ fn possible_matches(
         })
     });
     let accented = word.is_ascii().then(|| vocabulary.accented(word));
-    let plain = (!word.is_ascii()).then(|| without_accents(word)).flatten();
+    let plain = (!word.is_ascii()).then(|| without_accents(word));
     let words_of = |letters: &str| vocabulary.words_of(LettersHash::of(letters));
-    let plain = plain.iter().flat_map(|plain| words_of(plain));
+    let plain = plain.into_iter().flatten();
+    let plain = plain.flat_map(|plain| words_of(&plain));
     let regional = Lexicon::builtin().other_regions(word);
     let regional = regional.flat_map(words_of);
     let wholes = runs_with(text, at).filter(|run| text[run.clone()].iter().all(may_be_part));

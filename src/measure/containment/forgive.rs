@@ -65,7 +65,7 @@ fn differ_in_accents(a: &Token, b: &Token) -> bool {
     {
         return false;
     }
-    without_accents(&accented.text).is_some_and(|letters| letters == plain.text)
+    without_accents(&accented.text).any(|letters| letters == plain.text)
 }
 
 /// Returns `true` if one of two tokens is no English word, and one letter or two away from the

@@ -7,10 +7,10 @@
 //! A, in the order of A.
 //!
 //! 1. A token is matched by an equal token, or by a token of the same class of equals: case, width,
-//!    typography, traditional and simplified characters, words of Taiwan; regular forms of one
-//!    English word, proved by a word list; British and American spellings; forms of one number;
-//!    listed abbreviations; accents that a text does not write; a misspelling whose neighbours are
-//!    equal.
+//!    ligatures, typography, traditional and simplified characters, words of Taiwan; regular forms
+//!    of one English word, proved by a word list; British and American spellings; forms of one
+//!    number; listed abbreviations; accents that a text does not write; a misspelling whose
+//!    neighbours are equal.
 //! 2. A light word, such as an article, may be absent, and so may a tag of HTML, the number of an
 //!    item, and a first sentence that repeats its headline. A light word with another word in its
 //!    place is exchanged, and an exchange is never free: "US" and "UK".
