@@ -21,17 +21,45 @@ pub(crate) const MIN_LETTERS_OF_TWO: usize = 9;
 /// Words of fewer letters are not misspelled: too many are words themselves.
 const MIN_MISSPELLED_LETTERS: usize = 5;
 
+/// Months and days that no other name is spelled like: a Munday is no Monday.
+const CALENDAR: [&str; 10] = [
+    "january",
+    "february",
+    "september",
+    "october",
+    "november",
+    "december",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "saturday",
+];
+
+/// Returns `true` for a word that is spelled right: an English word, a month, a day.
+pub(crate) fn is_word(word: &str) -> bool {
+    CALENDAR.contains(&word.strip_suffix('s').unwrap_or(word)) || English::builtin().has(word)
+}
+
+/// The month or day that a word is or may be a misspelling of.
+pub(crate) fn calendar_name(word: &str) -> Option<&'static str> {
+    let word = word.strip_suffix('s').unwrap_or(word);
+    let is_near = |name: &&str| {
+        name.as_bytes().first() == word.as_bytes().first() && has_few_wrong_letters(name, word)
+    };
+    CALENDAR.into_iter().find(is_near)
+}
+
 /// Returns `true` for a token that may be a misspelling or be misspelled.
 pub(crate) fn may_be_misspelled(token: &Token) -> bool {
-    matches!(token.class, Class::Word | Class::Number)
+    token.class != Class::Light
         && token.is_english
-        && !token.is_name
         && !token.is_exact
         && token.text.len() >= MIN_MISSPELLED_LETTERS
         && token
             .text
             .bytes()
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+        && (!token.is_name || calendar_name(&token.text).is_some())
 }
 
 /// The most wrong letters of a misspelling, by the letters of the shorter of two words.
@@ -63,7 +91,7 @@ impl Spellings {
         let word = &*token.text;
         match word.as_bytes() {
             [first, ..] if may_be_misspelled(token) => {
-                let is_english = English::builtin().has(word);
+                let is_english = is_word(word);
                 let near = self.near(word, is_english);
                 let near: Vec<u32> = near
                     .filter(|other| are_near(word, letters_of(*other)))

@@ -147,6 +147,15 @@ impl Token {
         // "attacked", "attacking" and "attacks" are three sides.
         let is_of_one_side = ["ing", "ed"].map(|end| self.text.ends_with(end))
             == ["ing", "ed"].map(|end| other.text.ends_with(end));
+        // learned, learnt
+        let is_past = |one: &Token, other: &Token| {
+            let stems = one
+                .text
+                .strip_suffix("ed")
+                .zip(other.text.strip_suffix('t'));
+            stems.is_some_and(|(one, other)| one == other || one.strip_suffix('l') == Some(other))
+        };
+        let is_of_one_side = is_of_one_side || is_past(self, other) || is_past(other, self);
         self.text == other.text || may_be_form && is_of_one_side
     }
 }

@@ -6,9 +6,8 @@ use std::ops::Range;
 use super::forgive::{
     MAX_GLUED, forgiven, is_glued, is_misspelled_as, may_be_letters_of_part, may_be_part,
 };
-use crate::analysis::words::english::English;
 use crate::analysis::words::lexicon::Lexicon;
-use crate::analysis::words::spellings::{may_be_misspelled, without_accents};
+use crate::analysis::words::spellings::{is_word, may_be_misspelled, without_accents};
 use crate::analysis::words::token::Token;
 use crate::analysis::words::vocabulary::{LettersHash, key_hash};
 use crate::analysis::words::weights::Weights;
@@ -259,7 +258,7 @@ fn possible_matches(
 ) -> Vec<u32> {
     let (token, word) = (&text[at], &*text[at].text);
     let near = may_be_misspelled(token).then(|| {
-        let is_english = English::builtin().has(word);
+        let is_english = is_word(word);
         let near = vocabulary.near(word, is_english);
         near.filter(move |other| match is_english {
             true => is_misspelled_as(weights, token, other),

@@ -2,11 +2,10 @@
 //! two.
 
 use super::Equality;
-use crate::analysis::words::english::English;
 use crate::analysis::words::lexicon::{Class, Lexicon};
 use crate::analysis::words::spellings::{
-    MAX_WRONG_LETTERS, MIN_LETTERS_OF_TWO, has_few_wrong_letters, may_be_misspelled,
-    without_accents,
+    MAX_WRONG_LETTERS, MIN_LETTERS_OF_TWO, calendar_name, has_few_wrong_letters, is_word,
+    may_be_misspelled, without_accents,
 };
 use crate::analysis::words::token::Token;
 use crate::analysis::words::weights::Weights;
@@ -79,8 +78,7 @@ pub(super) fn is_misspelling(weights: &Weights, a: &Token, b: &Token) -> bool {
     if !has_same_start || is_too_far || !may_be_misspelled(a) || !may_be_misspelled(b) {
         return false;
     }
-    let english = English::builtin();
-    match (english.has(&a.text), english.has(&b.text)) {
+    match (is_word(&a.text), is_word(&b.text)) {
         (true, false) => is_misspelled_as(weights, a, b),
         (false, true) => is_misspelled_as(weights, b, a),
         _ => false,
@@ -89,20 +87,30 @@ pub(super) fn is_misspelling(weights: &Weights, a: &Token, b: &Token) -> bool {
 
 /// [`is_misspelling`] of an English word and a word that is none, which begin with one letter.
 pub(super) fn is_misspelled_as(weights: &Weights, right: &Token, wrong: &Token) -> bool {
+    let is_of_calendar = || {
+        let name = calendar_name(&right.text).filter(|name| right.text.starts_with(name));
+        name.is_some() && calendar_name(&wrong.text) == name
+    };
+    // Forms that the list of English words lacks: learnt.
+    let is_listed = || Lexicon::builtin().entry(&wrong.text).is_some();
     // A capital letter at the start of a sentence may begin a name.
-    if wrong.is_capital {
+    let is_name = wrong.is_capital || wrong.is_name || right.is_name;
+    if is_name && !is_of_calendar() || is_listed() {
         return false;
     }
     if wrong.class == Class::Number {
         return is_misread(&wrong.text, &right.text);
     }
-    if !weights.is_rare(&wrong.text) {
+    if !weights.is_rare(&wrong.text) || !has_few_wrong_letters(&right.text, &wrong.text) {
         return false;
     }
-    // Two rare words may be two terms: nifedipine, nimodipine.
-    let is_slip = || right.text.len() >= MIN_LETTERS_OF_TWO && is_slip(&right.text, &wrong.text);
-    has_few_wrong_letters(&right.text, &wrong.text) && (!weights.is_rare(&right.key) || is_slip())
+    // Two rare words may be two terms: nifedipine, nimodipine; silicon, silicone.
+    right.class != Class::Turn && (!weights.is_rare(&right.key) || is_of_calendar())
+        || is_slip(&right.text, &wrong.text)
 }
+
+/// The fewest letters of a word of which a letter may be doubled or may change places.
+const MIN_LETTERS_OF_SLIP: usize = 7;
 
 /// Returns `true` if two words have the same letters in another order or another number, or if the
 /// second word lacks one letter.
@@ -117,12 +125,14 @@ fn is_slip(right: &str, wrong: &str) -> bool {
         letters.dedup();
         letters
     };
+    let len = right.len();
     let lacks_one = || {
         let common = right.bytes().zip(wrong.bytes());
         let start = common.take_while(|(a, b)| a == b).count();
         right.get(start + 1..) == wrong.get(start..)
     };
-    letters(right) == letters(wrong) || distinct(right) == distinct(wrong) || lacks_one()
+    let has_letters = || letters(right) == letters(wrong) || distinct(right) == distinct(wrong);
+    len >= MIN_LETTERS_OF_SLIP && has_letters() || len >= MIN_LETTERS_OF_TWO && lacks_one()
 }
 
 /// Returns `true` if a word is another one with digits in the place of letters of their shape:
