@@ -127,8 +127,8 @@ fn written_date(tokens: &[PlacedToken], at: usize) -> Option<Form> {
             replaced: name_at + 1 - at,
         });
     }
-    let is_named = |names: &&str| names.split(' ').any(|name| name == named.text);
-    let index = FOREIGN_MONTHS.iter().position(|names| is_named(&names))?;
+    let is_named = |names: &str| names.split(' ').any(|name| name == named.text);
+    let index = FOREIGN_MONTHS.iter().position(|names| is_named(names))?;
     let name = month_at(index as u32 + 1)?;
     let year_at = name_at + 1 + of(name_at + 1);
     let year = next(tokens, year_at).filter(|year| year.class == Class::Number)?;
