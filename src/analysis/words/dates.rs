@@ -36,8 +36,8 @@ const OF: [&str; 4] = ["de", "di", "del", "of"];
 /// The form of the date or the time that begins at a token; `None` if none begins there.
 pub(super) fn form(tokens: &[PlacedToken], at: usize, is_cjk: bool) -> Option<Form> {
     let (first, _) = &tokens[at];
+    // Code has no dates.
     if first.is_exact {
-        // In code, and behind a number that its text marks.
         return None;
     }
     match first.class {
@@ -71,7 +71,9 @@ fn numeric_date(token: &Token, is_cjk: bool) -> Option<Form> {
     let is_whole = token.text.len() == parts.iter().map(|part| part.len()).sum::<usize>() + 2;
     let [first, month, last] = parts.map(|part| part.parse::<u32>().ok());
     let (year, day) = match separator {
-        '-' | '/' | '.' if parts[0].len() == 4 => (first?, last?),
+        // 2021.3.6 is a version, elsewhere.
+        '.' if parts[0].len() == 4 && is_cjk => (first?, last?),
+        '-' | '/' if parts[0].len() == 4 => (first?, last?),
         '.' | '/' if parts[2].len() == 4 && !token.is_english && !is_cjk => (last?, first?),
         _ => return None,
     };
@@ -201,8 +203,8 @@ fn time(tokens: &[PlacedToken], at: usize) -> Option<Form> {
     }
 }
 
-/// The time before 时 or 点, and its minutes. Three 点 may be three proposals: a small hour needs
-/// minutes, or hours to add, those between noon and the half of the day that is named.
+/// The time before 时 or 点, and its minutes, so many hours later. 3点 may be three points: an hour
+/// of the first half of a day needs minutes, or hours that are added.
 fn o_clock(tokens: &[PlacedToken], at: usize, added: u32) -> Option<Form> {
     let (first, _) = &tokens[at];
     let (hour, minutes) = clock(&first.key)?;

@@ -7,8 +7,8 @@
 //! | `code` | recognises lines of code, in which every mark counts |
 //! | `stamps` | finds passages without information: stamps, credits, marks of truncation |
 //! | `token` | a word, a number or a symbol, and which of them are equal |
-//! | `tokens` | gives each piece its class and its key: `cjk`, `contractions`, `names`, `english`, `folding`, `units` |
-//! | `values` | gives the forms of a price, a date, a time and an ordinal the same tokens |
+//! | `tokens` | gives each piece its class and its key: `cjk`, `misread`, `contractions`, `names`, `english`, `folding`, `units` |
+//! | `values` | gives the forms of a price, a date, a time, a unit and an ordinal the same tokens: `dates` |
 //! | `headings` | finds lines before lines of another form |
 //! | `repeats` | marks what adds nothing: a repeated headline, numbers and signs of items |
 //! | `lexicon` | the words that a comparison treats in a particular way |

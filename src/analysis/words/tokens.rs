@@ -309,7 +309,7 @@ impl Cutter {
             self.words > cjk.count()
         };
         let has_kana = LazyCell::new(|| text.contains(is_kana));
-        let is_latin = || text.chars().all(|c| c < '\u{370}' || !c.is_alphabetic());
+        let is_latin = LazyCell::new(|| text.chars().all(|c| c < '\u{370}' || !c.is_alphabetic()));
         for (token, range) in &mut self.tokens {
             let piece = &text[range.clone()];
             token.is_english = is_english;
@@ -317,7 +317,7 @@ impl Cutter {
             let is_upper = || piece.chars().nth(1).is_some() && !piece.contains(char::is_lowercase);
             token.has_accents = self.has_accents && (piece.is_ascii() || !is_upper());
             // 3,125 is 3125 in English, and a decimal in many other languages, where 3.125 is 3125.
-            if !is_english && self.words >= MIN_WORDS && is_latin() {
+            if !is_english && self.words >= MIN_WORDS && token.class == Class::Number && *is_latin {
                 let value = match piece.split_once('.') {
                     Some((whole, group)) if number::is_group(whole, group) => {
                         Some([whole, group].concat())

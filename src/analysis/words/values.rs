@@ -73,13 +73,8 @@ pub(super) fn unify(tokens: &mut Vec<PlacedToken>) {
 
 /// Replaces the tokens of dates, times and grouped numbers by their common forms.
 fn replace_forms(tokens: &mut Vec<PlacedToken>) {
-    // Korean dates have other signs.
-    let has_cjk = || {
-        tokens
-            .iter()
-            .any(|(token, _)| token.is_cjk() && token.text != "년")
-    };
-    let is_cjk = has_cjk() && !tokens.iter().any(|(token, _)| token.is_english);
+    let is_cjk = tokens.iter().any(|(token, _)| token.is_cjk())
+        && !tokens.iter().any(|(token, _)| token.is_english);
     let mut forms = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
@@ -116,6 +111,9 @@ fn replace_forms(tokens: &mut Vec<PlacedToken>) {
     tokens.extend(rest);
 }
 
+/// A number has at most eight groups of digits.
+const MAX_GROUPS: usize = 8;
+
 /// A number in groups of three digits with spaces between them, 31 450, and a number in words
 /// behind hundreds in words: "a hundred and six".
 fn joined_number(tokens: &[PlacedToken], at: usize) -> Option<Form> {
@@ -148,7 +146,8 @@ fn joined_number(tokens: &[PlacedToken], at: usize) -> Option<Form> {
     let mut value = first.text.to_string();
     let mut end = range.end;
     let mut replaced = 1;
-    while let Some((group, range)) = next(at + replaced)
+    while replaced <= MAX_GROUPS
+        && let Some((group, range)) = next(at + replaced)
         && group.class == Class::Number
         && range.start == end + 1
         && is_digits(&value)
@@ -163,8 +162,8 @@ fn joined_number(tokens: &[PlacedToken], at: usize) -> Option<Form> {
         end = range.end;
         replaced += 1;
     }
-    // English groups four digits never: "won 3 200 m races".
-    let is_group = replaced > 1 && (!first.is_english || value.len() > 4);
+    // English does not group four digits: "won 3 200 m races". More groups are a row of numbers.
+    let is_group = (2..=MAX_GROUPS).contains(&replaced) && (!first.is_english || value.len() > 4);
     is_group.then(|| form(value, replaced))
 }
 
