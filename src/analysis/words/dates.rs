@@ -2,15 +2,17 @@
 //! forms of one time.
 //!
 //! A date is the month, the day and the year: 2022-11-09 and 9 November 2022. In a text of CJK
-//! characters it is 2022年11月9日. A date without a year keeps its words. The order of day and month
-//! in 08/04/2019 is known outside of English alone.
+//! characters it is 2022年11月9日. A date without a year keeps its words, except "the 4th of July".
+//! The order of day and month in 08/04/2019 is known in texts of letters that are not English.
+//!
+//! A time is no duration: 3 h 30 is not 3:30, which may be minutes and seconds.
 
 use smol_str::{SmolStr, ToSmolStr};
 
 use super::lexicon::Class;
 use super::scanner::Break;
 use super::token::Token;
-use super::values::{Form, PlacedToken, is_time, month};
+use super::values::{Form, PlacedToken, is_currency, is_time, month};
 use crate::time_reader::month_at;
 
 /// The months in other languages: German, French, Spanish, Italian, Portuguese, Dutch, Indonesian,
@@ -33,8 +35,11 @@ const FOREIGN_MONTHS: [&str; 12] = [
 /// Words between the parts of a date.
 const OF: [&str; 4] = ["de", "di", "del", "of"];
 
+/// Words behind a year, before a time or a place.
+const BEHIND_YEAR: [&str; 8] = ["um", "à", "a", "alle", "ore", "в", "en", "in"];
+
 /// The form of the date or the time that begins at a token; `None` if none begins there.
-pub(super) fn form(tokens: &[PlacedToken], at: usize, is_cjk: bool) -> Option<Form> {
+pub(super) fn form(tokens: &[PlacedToken], at: usize, text: &str, is_cjk: bool) -> Option<Form> {
     let (first, _) = &tokens[at];
     // Code has no dates.
     if first.is_exact {
@@ -42,8 +47,8 @@ pub(super) fn form(tokens: &[PlacedToken], at: usize, is_cjk: bool) -> Option<Fo
     }
     match first.class {
         Class::Number => numeric_date(first, is_cjk)
-            .or_else(|| written_date(tokens, at))
-            .or_else(|| time(tokens, at)),
+            .or_else(|| written_date(tokens, at, text))
+            .or_else(|| time(tokens, at, text)),
         _ if first.is_cjk() => afternoon(tokens, at),
         _ => None,
     }
@@ -106,16 +111,19 @@ fn numeric_date(token: &Token, is_cjk: bool) -> Option<Form> {
 
 /// A day with the name of its month and its year: "15. Mai 2023". In English, the day and the month
 /// of "the 4th of July".
-fn written_date(tokens: &[PlacedToken], at: usize) -> Option<Form> {
-    let (first, _) = &tokens[at];
+fn written_date(tokens: &[PlacedToken], at: usize, text: &str) -> Option<Form> {
+    let (first, range) = &tokens[at];
     let digits = first.text.strip_suffix("th").unwrap_or(&first.text);
     let day = digits.parse().ok().filter(|day| is_day(*day))?;
     let of = |at| usize::from(next(tokens, at).is_some_and(|token| OF.contains(&&*token.text)));
     let name_at = at + 1 + of(at + 1);
     // "15. Mai" seems to begin a sentence.
     let named = match next(tokens, name_at) {
-        None if !first.is_english => &tokens.get(name_at)?.0,
-        named => named?,
+        None => {
+            let (named, of_name) = tokens.get(name_at)?;
+            (text.get(range.end..of_name.start) == Some(". ")).then_some(named)?
+        }
+        Some(named) => named,
     };
     let with_text = |text: SmolStr| first.with_text(text);
     let of_month = |name: &'static str| Token {
@@ -123,7 +131,8 @@ fn written_date(tokens: &[PlacedToken], at: usize) -> Option<Form> {
         ..named.with_text(SmolStr::new_static(name))
     };
     if first.is_english {
-        let name = month(named).filter(|_| name_at > at + 1)?;
+        let is_ordinal = first.text.ends_with("th");
+        let name = month(named).filter(|_| is_ordinal && name_at > at + 1)?;
         return Some(Form {
             pieces: vec![of_month(name), with_text(day.to_smolstr())],
             replaced: name_at + 1 - at,
@@ -135,8 +144,12 @@ fn written_date(tokens: &[PlacedToken], at: usize) -> Option<Form> {
     let year_at = name_at + 1 + of(name_at + 1);
     let year = next(tokens, year_at).filter(|year| year.class == Class::Number)?;
     let value = year.text.parse().ok().filter(|year| is_year(*year))?;
-    let is_word_for_year = |token: &Token| matches!(&*token.text, "года" | "г");
-    let tail = usize::from(next(tokens, year_at + 1).is_some_and(is_word_for_year));
+    // Other words are counted: "el 3 de mayo 2000 personas".
+    let behind = next(tokens, year_at + 1).map(|token| &*token.text);
+    let tail = usize::from(matches!(behind, Some("года" | "г")));
+    if tail == 0 && behind.is_some_and(|word| !BEHIND_YEAR.contains(&word)) {
+        return None;
+    }
     let numbers = [day, value].map(|value: u32| with_text(value.to_smolstr()));
     Some(Form {
         pieces: [of_month(name)].into_iter().chain(numbers).collect(),
@@ -169,19 +182,24 @@ fn of_clock(first: &Token, hour: u32, minutes: u32, replaced: usize) -> Form {
     }
 }
 
-/// A time of a day: 7:30 pm, 18 Uhr, 14 h 30, 15时30分.
-fn time(tokens: &[PlacedToken], at: usize) -> Option<Form> {
-    let (first, _) = &tokens[at];
+/// A time of a day: 7:30 pm, 18 Uhr. A time or a duration in one form: 14 h 30, 14h30.
+fn time(tokens: &[PlacedToken], at: usize, text: &str) -> Option<Form> {
+    let (first, range) = &tokens[at];
     let (hour, minutes) = clock(&first.text)?;
     let second = next(tokens, at + 1)?;
-    let number = |at| {
-        let token: &Token = next(tokens, at).filter(|token| token.class == Class::Number)?;
-        let is_two_digits = token.text.len() == 2;
-        token
-            .text
-            .parse::<u32>()
-            .ok()
-            .filter(|value| is_two_digits && *value < 60)
+    // 7,50 is a decimal, and £7.50 pm a price.
+    let is_decimal = text[range.clone()].contains(',');
+    let is_price = at > 0 && is_currency(&tokens[at - 1].0);
+    if is_decimal || is_price {
+        return None;
+    }
+    let hours_and_minutes = |digits: &str, replaced| {
+        let is_minutes = digits.len() == 2 && digits.parse::<u8>().is_ok_and(|value| value < 60);
+        let form = format!("{hour}h{digits}");
+        (is_minutes && minutes.is_none()).then(|| Form {
+            pieces: vec![first.with_text(form.into())],
+            replaced,
+        })
     };
     match &*second.text {
         "pm" | "p.m" if is_time(first) => {
@@ -189,60 +207,40 @@ fn time(tokens: &[PlacedToken], at: usize) -> Option<Form> {
             Some(of_clock(first, hour, minutes.unwrap_or(0), 2))
         }
         "uhr" => Some(of_clock(first, hour, minutes.unwrap_or(0), 1)),
-        "horas" | "ч" | "час" => Some(of_clock(first, hour, minutes?, 1)),
-        "h" if !first.is_english && minutes.is_none() => {
-            Some(of_clock(first, hour, number(at + 2)?, 3))
-        }
-        "时" | "点" => o_clock(tokens, at, 0),
-        text if !first.is_english && minutes.is_none() => {
-            let minutes = text.strip_prefix('h').filter(|digits| digits.len() == 2)?;
-            let minutes = minutes.parse().ok().filter(|minutes| *minutes < 60)?;
-            Some(of_clock(first, hour, minutes, 2))
+        "h" if !first.is_english => hours_and_minutes(&next(tokens, at + 2)?.text, 3),
+        word if !first.is_english && !second.is_capital => {
+            hours_and_minutes(word.strip_prefix('h')?, 2)
         }
         _ => None,
     }
 }
 
-/// The time before 时 or 点, and its minutes, so many hours later. 3点 may be three points: an hour
-/// of the first half of a day needs minutes, or hours that are added.
-fn o_clock(tokens: &[PlacedToken], at: usize, added: u32) -> Option<Form> {
-    let (first, _) = &tokens[at];
-    let (hour, minutes) = clock(&first.key)?;
-    let is_hour = next(tokens, at + 1).is_some_and(|token| matches!(&*token.text, "时" | "点"));
-    let minutes = match (is_hour, minutes) {
-        (false, Some(minutes)) if added > 0 => Some((minutes, 1)),
-        (true, None) => {
-            let third = next(tokens, at + 2);
-            let is_minutes = next(tokens, at + 3).is_some_and(|token| token.text == "分");
-            let digits = third.filter(|_| is_minutes);
-            let digits = digits.and_then(|third| third.text.parse::<u32>().ok());
-            match digits.filter(|digits| *digits < 60) {
-                Some(digits) => Some((digits, 4)),
-                None if third.is_some_and(|third| third.text == "半") => Some((30, 3)),
-                None => Some((0, 2)).filter(|_| added > 0 || hour > 12),
-            }
-        }
-        _ => None,
-    };
-    let (minutes, replaced) = minutes?;
-    Some(of_clock(first, hour + added, minutes, replaced))
-}
-
-/// A time behind the name of the second half of a day: 下午3时, 晚上8:30.
+/// A time in the second half of a day: 下午3时, 下午3点半, 晚上8:30. Before six, 晚上 is the night.
 fn afternoon(tokens: &[PlacedToken], at: usize) -> Option<Form> {
     let (first, _) = &tokens[at];
     let second = next(tokens, at + 1)?;
-    if !matches!(
-        (&*first.text, &*second.text),
-        ("下", "午") | ("午", "后") | ("晚", "上")
-    ) {
-        return None;
-    }
-    let hour = next(tokens, at + 2)?;
-    clock(&hour.key).filter(|(hour, _)| (1..12).contains(hour))?;
-    let form = o_clock(tokens, at + 2, 12)?;
-    Some(Form {
-        replaced: form.replaced + 2,
-        ..form
-    })
+    let hours = match (&*first.text, &*second.text) {
+        ("下", "午") | ("午", "后") => 1..12,
+        ("晚", "上") => 6..12,
+        _ => return None,
+    };
+    let time = next(tokens, at + 2)?;
+    let (hour, minutes) = clock(&time.key).filter(|_| !time.key.contains('.'))?;
+    let is_hour = next(tokens, at + 3).is_some_and(|token| matches!(&*token.text, "时" | "点"));
+    let (minutes, replaced) = match minutes {
+        Some(minutes) => (minutes, 3),
+        None if !is_hour => return None,
+        None => {
+            let fifth = next(tokens, at + 4);
+            let is_minutes = next(tokens, at + 5).is_some_and(|token| token.text == "分");
+            let digits = fifth.and_then(|fifth| fifth.key.parse::<u32>().ok());
+            match digits.filter(|digits| is_minutes && *digits < 60) {
+                Some(digits) => (digits, 6),
+                None if fifth.is_some_and(|fifth| fifth.text == "半") => (30, 5),
+                None => (0, 4),
+            }
+        }
+    };
+    let is_afternoon = hours.contains(&hour);
+    is_afternoon.then(|| of_clock(time, hour + 12, minutes, replaced))
 }

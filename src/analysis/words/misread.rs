@@ -1,8 +1,7 @@
-//! Chinese words with a character that was misread: 己经 is 已经, 木能 is 不能.
+//! Chinese words with a character that was misread: 己经 is 已经, 太厅 is 大厅.
 //!
-//! A character is read otherwise only within a word of the table, which makes no sense with the
-//! character that stands. So two texts that differ in the character are one text, and no other
-//! differences are lost.
+//! A character is read otherwise only within a word of the table, which has hardly a sense with the
+//! character that stands. Two texts that differ in the character are one text.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
@@ -118,7 +117,8 @@ mod tests {
             "树木能净化空气",
             "新增太阳能电站",
             "亚太规模",
-            "周末来访",
+            "防腐木超过五厘米",
+            "安分守己经营小店",
             "木",
             "太",
             "",

@@ -82,6 +82,10 @@ impl Words {
     pub(crate) fn new(normaliser: &Normaliser, text: &str) -> Words {
         let decoded = Decoded::new(text);
         let mut words = Self::of_decoded(normaliser, &decoded.text);
+        // A text that writes ligatures writes accents.
+        if text.contains(['œ', 'æ', 'Œ', 'Æ']) {
+            (words.tokens.iter_mut()).for_each(|token| token.has_accents = true);
+        }
         if decoded.is_changed() {
             for range in &mut words.ranges {
                 *range = decoded.place(range.start)..decoded.place(range.end);
@@ -93,12 +97,14 @@ impl Words {
     fn of_decoded(normaliser: &Normaliser, text: &str) -> Words {
         let stamps = Stamps::of(text);
         let mut tokens = tokens(lexemes(normaliser, text, &stamps.left_out()), text);
-        values::unify(&mut tokens);
+        values::unify(&mut tokens, text);
         let (mut tokens, mut ranges): (Vec<_>, Vec<_>) = tokens.into_iter().unzip();
         NameScanner::of(text).mark(&mut tokens);
         let mut was_in_frame = false;
         for (token, range) in tokens.iter_mut().zip(&ranges) {
-            let is_in_frame = stamps.is_in_frame(range.start);
+            // The later tokens of a date have the end of its bytes.
+            let place = range.start - usize::from(range.is_empty() && range.start > 0);
+            let is_in_frame = stamps.is_in_frame(place);
             if is_in_frame {
                 token.is_in_frame = true;
                 token.is_name = false;

@@ -280,17 +280,14 @@ pub(crate) fn circled(c: char) -> Option<u32> {
 /// Returns `true` for a comma before three digits: it is a decimal comma, or it groups thousands.
 pub(crate) fn is_ambiguous(piece: &str) -> bool {
     let parts = piece.split_once(',');
-    parts.is_some_and(|(whole, rest)| is_group(whole, rest))
-}
-
-/// Returns `true` for the digits before and behind a sign that may group thousands.
-pub(crate) fn is_group(whole: &str, group: &str) -> bool {
-    let is_digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
-    (1..=3).contains(&whole.len())
-        && group.len() == 3
-        && !whole.starts_with('0')
-        && is_digits(whole)
-        && is_digits(group)
+    parts.is_some_and(|(whole, rest)| {
+        let is_digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+        (1..=3).contains(&whole.len())
+            && rest.len() == 3
+            && !whole.starts_with('0')
+            && is_digits(whole)
+            && is_digits(rest)
+    })
 }
 
 /// A number times a power of ten: `1.5` and 6 are `1500000`. `None` for ranges, dates and the like.

@@ -21,7 +21,7 @@ pub(crate) const MIN_LETTERS_OF_TWO: usize = 9;
 /// Words of fewer letters are not misspelled: too many are words themselves.
 const MIN_MISSPELLED_LETTERS: usize = 5;
 
-/// Months and days that no other name is spelled like: a Munday is no Monday.
+/// Months and days. No other name has nearly the same letters, as Munday has of Monday.
 const CALENDAR: [&str; 10] = [
     "january",
     "february",

@@ -316,17 +316,10 @@ impl Cutter {
             // Greek words in capital letters have no accents.
             let is_upper = || piece.chars().nth(1).is_some() && !piece.contains(char::is_lowercase);
             token.has_accents = self.has_accents && (piece.is_ascii() || !is_upper());
-            // 3,125 is 3125 in English, and a decimal in many other languages, where 3.125 is 3125.
-            if !is_english && self.words >= MIN_WORDS && token.class == Class::Number && *is_latin {
-                let value = match piece.split_once('.') {
-                    Some((whole, group)) if number::is_group(whole, group) => {
-                        Some([whole, group].concat())
-                    }
-                    _ => number::is_ambiguous(piece).then(|| piece.to_owned()),
-                };
-                if let Some(value) = value.map(SmolStr::from) {
-                    (token.key, token.text) = (value.clone(), value);
-                }
+            // 3,125 is 3125 in English, and a decimal in many other languages.
+            if !is_english && self.words >= MIN_WORDS && number::is_ambiguous(piece) && *is_latin {
+                token.text = piece.into();
+                token.key = piece.into();
             }
             if is_foreign && token.text.bytes().all(|byte| byte.is_ascii_lowercase()) {
                 let entry = self.lexicon.entry(&token.text);

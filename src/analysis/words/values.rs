@@ -22,8 +22,8 @@ pub(super) struct Form {
 }
 
 /// Gives the tokens of each value their common form, and their common order.
-pub(super) fn unify(tokens: &mut Vec<PlacedToken>) {
-    replace_forms(tokens);
+pub(super) fn unify(tokens: &mut Vec<PlacedToken>, text: &str) {
+    replace_forms(tokens, text);
     for at in 1..tokens.len() {
         let [last, token] = [&tokens[at - 1].0, &tokens[at].0];
         if token.before != Break::None {
@@ -59,7 +59,8 @@ pub(super) fn unify(tokens: &mut Vec<PlacedToken>) {
             tokens[at - 1].0.key = time.into();
             tokens[at - 1].0.text = time.into();
         } else if last.class == Class::Number
-            && let Some(unit) = unit_behind_number(&token.text)
+            && !text[tokens[at].1.clone()].contains(char::is_uppercase)
+            && let Some(unit) = unit_behind_number(token)
         {
             let token = &mut tokens[at].0;
             (token.key, token.class) = (unit.into(), Class::Word);
@@ -72,13 +73,14 @@ pub(super) fn unify(tokens: &mut Vec<PlacedToken>) {
 }
 
 /// Replaces the tokens of dates, times and grouped numbers by their common forms.
-fn replace_forms(tokens: &mut Vec<PlacedToken>) {
+fn replace_forms(tokens: &mut Vec<PlacedToken>, text: &str) {
     let is_cjk = tokens.iter().any(|(token, _)| token.is_cjk())
         && !tokens.iter().any(|(token, _)| token.is_english);
     let mut forms = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
-        let form = dates::form(tokens, at, is_cjk).or_else(|| joined_number(tokens, at));
+        let form = dates::form(tokens, at, text, is_cjk);
+        let form = form.or_else(|| joined_number(tokens, at, text));
         at += form.as_ref().map_or(1, |form| form.replaced);
         forms.extend(form.map(|form| (at - form.replaced, form)));
     }
@@ -116,7 +118,7 @@ const MAX_GROUPS: usize = 8;
 
 /// A number in groups of three digits with spaces between them, 31 450, and a number in words
 /// behind hundreds in words: "a hundred and six".
-fn joined_number(tokens: &[PlacedToken], at: usize) -> Option<Form> {
+fn joined_number(tokens: &[PlacedToken], at: usize, text: &str) -> Option<Form> {
     let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let (first, range) = &tokens[at];
     if first.class != Class::Number || first.is_exact || !is_digits(&first.text) {
@@ -130,17 +132,21 @@ fn joined_number(tokens: &[PlacedToken], at: usize) -> Option<Form> {
         pieces: vec![first.with_text(value.into())],
         replaced,
     };
-    let is_written = |(token, range): &PlacedToken| range.len() != token.key.len();
-    if is_written(&tokens[at]) {
-        let and = next(at + 1).filter(|(and, _)| and.text == "and")?;
-        let ones = next(at + 2).filter(|ones| is_written(ones) && !and.0.is_exact)?;
-        let [hundreds, ones] = [&first.text, &ones.0.key].map(|text| text.parse::<u32>().ok());
+    let is_in_words = |(_, range): &PlacedToken| !text[range.clone()].contains(char::is_numeric);
+    if is_in_words(&tokens[at]) {
+        let and = next(at + 1).filter(|(and, _)| and.text == "and");
+        let ones = next(at + 2).filter(|ones| and.is_some() && is_in_words(ones))?;
+        let [hundreds, ones] = [&first.text, &ones.0.key].map(|text| text.parse::<u16>().ok());
         let (hundreds, ones) = hundreds.zip(ones)?;
-        let is_sum = hundreds % 100 == 0 && hundreds % 1000 > 0 && (1..100).contains(&ones);
+        let is_sum = (100..1000).contains(&hundreds) && hundreds % 100 == 0 && ones < 100;
         return is_sum.then(|| form((hundreds + ones).to_string(), 3));
     }
-    let is_behind_month = at > 0 && month(&tokens[at - 1].0).is_some();
-    if first.text.len() > 3 || first.text.starts_with('0') || is_behind_month {
+    // A row of numbers is not cut, and neither is a date: 15 May 200.
+    let is_behind_value = at > 0 && {
+        let (last, before) = &tokens[at - 1];
+        last.class == Class::Number && before.end + 1 == range.start || month(last).is_some()
+    };
+    if first.text.len() > 3 || first.text.starts_with('0') || is_behind_value {
         return None;
     }
     let mut value = first.text.to_string();
@@ -151,8 +157,8 @@ fn joined_number(tokens: &[PlacedToken], at: usize) -> Option<Form> {
         && group.class == Class::Number
         && range.start == end + 1
         && is_digits(&value)
+        && let Some((whole, fraction)) = group.text.split_at_checked(3)
     {
-        let (whole, fraction) = group.text.split_at_checked(3)?;
         let is_fraction = fraction.is_empty()
             || fraction.strip_prefix('.').is_some_and(is_digits) && fraction.len() > 1;
         if !is_digits(whole) || !is_fraction || range.len() != group.text.len() {
@@ -162,21 +168,21 @@ fn joined_number(tokens: &[PlacedToken], at: usize) -> Option<Form> {
         end = range.end;
         replaced += 1;
     }
-    // English does not group four digits: "won 3 200 m races". More groups are a row of numbers.
-    let is_group = (2..=MAX_GROUPS).contains(&replaced) && (!first.is_english || value.len() > 4);
+    // Four digits have no groups: "won 3 200 m races". More groups are a row of numbers.
+    let is_group = (2..=MAX_GROUPS).contains(&replaced) && value.len() > 4;
     is_group.then(|| form(value, replaced))
 }
 
 /// The common name of a unit behind a number, of units whose letters or characters are other words
 /// elsewhere.
-fn unit_behind_number(text: &str) -> Option<&'static str> {
-    Some(match text {
+fn unit_behind_number(token: &Token) -> Option<&'static str> {
+    Some(match &*token.text {
         "m" | "米" | "公尺" | "metros" | "mètres" | "metri" | "метров" | "м" => "metre",
-        "g" | "克" | "公克" | "grammes" | "gramm" | "gramos" | "grammi" | "gramas" | "г" => {
-            "gram"
-        }
+        "g" | "克" | "公克" | "grammes" | "gramos" | "grammi" | "gramas" | "г" => "gram",
         "l" | "升" | "公升" | "litros" | "litres" | "litri" | "литров" | "л" => "litre",
-        "min" | "minuten" | "minutes" | "minutos" | "minuti" | "минут" | "мин" => "minute",
+        // The least number, in English.
+        "min" if token.is_english => return None,
+        "min" | "minutes" | "minutos" | "minuti" | "минут" | "мин" => "minute",
         _ => return None,
     })
 }

@@ -51,6 +51,7 @@ pub struct AlignedWord {
     pub counterpart: Option<usize>,
     /// The bytes of the word in the text. The words of a price or a date may be in another order
     /// than their bytes.
+    /// The later words of a date have no bytes of their own: their range is empty, at its end.
     pub range: Range<usize>,
 }
 

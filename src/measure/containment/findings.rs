@@ -122,6 +122,8 @@ impl Sides<'_> {
         match (one.class, other.class) {
             (Class::Number, _) | (_, Class::Number) => Equality::Number,
             _ if is_listed(one) || is_listed(other) => Equality::Doublet,
+            // 8g, 8克
+            _ if one.is_cjk() != other.is_cjk() => Equality::Doublet,
             _ if one.is_cjk() => Equality::Misspelling,
             // The words of other scripts have no forms.
             _ if !one.text.is_ascii() => Equality::Accent,

@@ -109,7 +109,7 @@ pub(super) fn is_misspelled_as(weights: &Weights, right: &Token, wrong: &Token) 
         || is_slip(&right.text, &wrong.text)
 }
 
-/// The fewest letters of a word of which a letter may be doubled or may change places.
+/// The fewest letters of a word of which two letters may change places.
 const MIN_LETTERS_OF_SLIP: usize = 7;
 
 /// Returns `true` if two words have the same letters in another order or another number, or if the
@@ -131,8 +131,10 @@ fn is_slip(right: &str, wrong: &str) -> bool {
         let start = common.take_while(|(a, b)| a == b).count();
         right.get(start + 1..) == wrong.get(start..)
     };
-    let has_letters = || letters(right) == letters(wrong) || distinct(right) == distinct(wrong);
-    len >= MIN_LETTERS_OF_SLIP && has_letters() || len >= MIN_LETTERS_OF_TWO && lacks_one()
+    // A doubled letter makes another term: diamine, diammine.
+    let has_other_number = || distinct(right) == distinct(wrong) || lacks_one();
+    len >= MIN_LETTERS_OF_SLIP && letters(right) == letters(wrong)
+        || len >= MIN_LETTERS_OF_TWO && has_other_number()
 }
 
 /// Returns `true` if a word is another one with digits in the place of letters of their shape:

@@ -16,8 +16,8 @@
 //!    place is exchanged, and an exchange is never free: "US" and "UK".
 //! 3. A word that turns a sentence is neither absent, nor added, nor exchanged: negations,
 //!    conditions, quantities, directions, modal verbs, pronouns of persons.
-//! 4. A number is one token with one value, as a price, a date, a time and an ordinal too: 12,
-//!    twelve and 十二 are equal; 1,5 is not 15, and 5-7 is not 57.
+//! 4. A number is one value, as a price, a date, a time, an ordinal and in groups of digits too:
+//!    12, twelve and 十二 are equal; 1,5 is not 15, and 5-7 is not 57. A unit behind it has one name.
 //! 5. A symbol with a meaning is a token: `==` and `!=`, emoji, currencies.
 //! 6. Whole sentences, lines and the items of an enumeration may stand elsewhere, except answers,
 //!    parallel lists, lines below headings and lines that change places around others. A clause
@@ -34,8 +34,8 @@
 //!
 //! # Limits
 //! A paraphrase and a synonym are not recognised: precision comes before recall. Word forms and
-//! misspellings are English. Of words that turn a sentence the table has the negations of some
-//! thirty languages, and more in English and Chinese.
+//! misspellings are English, except some misread characters of Chinese words. Of words that turn a
+//! sentence the table has the negations of some thirty languages, and more in English and Chinese.
 //!
 //! # Examples
 //!

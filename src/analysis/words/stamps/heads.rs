@@ -79,24 +79,28 @@ pub(super) fn agency_line(head: &str) -> Option<usize> {
     Some(head.len() - rest.trim_start_matches(['：', ':']).len())
 }
 
+/// A Korean name has at most four syllables.
+const MAX_NAME_LETTERS: usize = 4;
+
 /// The length of a place and an agency in brackets at the head, and of the reporter behind them:
-/// 【ソウル共同】, (부산=연합뉴스) 김민수 기자 =.
+/// (부산=연합뉴스) 김민수 기자 =, 【ソウル＝時事】.
 pub(super) fn bureau(head: &str) -> Option<usize> {
     let inner = head.strip_prefix(['【', '(', '（', '['])?;
     let line = &inner[..floor(inner, 96)];
     let (bureau, behind) = line.split_once(['】', ')', '）', ']'])?;
     let mut agencies = Wording::builtin().bureaus.iter();
     let before = agencies.find_map(|agency| bureau.strip_suffix(agency))?;
-    let place = before.trim_end_matches(['=', '＝']);
-    let is_apart = place.len() < before.len();
     // 日米共同 is a joint thing of two countries.
-    let is_part = |c: char| matches!(c, '・' | '·' | 'ァ'..='ー') || is_apart && is_cjk(c);
+    let place = before.strip_suffix(['=', '＝'])?;
     let is_place = (1..=MAX_PLACE_LETTERS).contains(&place.chars().count());
-    if !is_place || !place.chars().all(is_part) {
+    if !is_place || !place.chars().all(|c| is_cjk(c) || c == 'ー') {
         return None;
     }
     let reporter = behind.split_once("기자 =");
-    let is_name = |(name, _): &(&str, &str)| name.chars().all(|c| c == ' ' || is_cjk(c));
+    let is_name = |(name, _): &(&str, &str)| {
+        let name = name.trim();
+        name.chars().count() <= MAX_NAME_LETTERS && name.chars().all(is_cjk)
+    };
     let rest = reporter.filter(is_name).map_or(behind, |(_, rest)| rest);
     Some(head.len() - inner.len() + line.len() - rest.len())
 }

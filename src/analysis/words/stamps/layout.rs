@@ -53,7 +53,7 @@ pub(super) fn insertions(text: &str) -> Vec<Range<usize>> {
         let before = text[..at].trim_end();
         let is_apart = before.is_empty()
             || text[..at].ends_with('\n')
-            || before.ends_with(['.', '!', '?', '。', '！', '？', '”', '」']);
+            || before.ends_with(['.', '!', '。', '！', '”', '」']);
         // Behind the number of a section, a word in brackets is its heading.
         let is_heading = before.trim_end_matches('.').ends_with(char::is_numeric);
         let is_mark = is_apart && !is_heading && marks.contains(&*mark.to_lowercase());
