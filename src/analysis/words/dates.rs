@@ -76,7 +76,7 @@ fn numeric_date(token: &Token, is_cjk: bool) -> Option<Form> {
     let is_whole = token.text.len() == parts.iter().map(|part| part.len()).sum::<usize>() + 2;
     let [first, month, last] = parts.map(|part| part.parse::<u32>().ok());
     let (year, day) = match separator {
-        // 2021.3.6 is a version, elsewhere.
+        // Outside of CJK texts, 2021.3.6 is a version.
         '.' if parts[0].len() == 4 && is_cjk => (first?, last?),
         '-' | '/' if parts[0].len() == 4 => (first?, last?),
         '.' | '/' if parts[2].len() == 4 && !token.is_english && !is_cjk => (last?, first?),
