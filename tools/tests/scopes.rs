@@ -17,9 +17,9 @@ const PAGES: &str = concat!(
     "\n",
 );
 
-fn load_pages(folder: &Folder, unique: Option<&str>) -> Value {
+fn load_pages(folder: &Folder, options: &[&str]) -> Value {
     folder.write("pages.jsonl", PAGES);
-    let mut load = vec![
+    let load = [
         "pages.simdb",
         "pages.jsonl",
         "--key",
@@ -27,10 +27,12 @@ fn load_pages(folder: &Folder, unique: Option<&str>) -> Value {
         "--scope",
         "lang",
         "--json",
+        "--keep-texts",
     ];
-    load.push("--keep-texts");
-    load.extend(unique.into_iter().flat_map(|unique| ["--unique", unique]));
-    folder.load(&load).ends(0).one_json()
+    folder
+        .load(&[&load[..], options].concat())
+        .ends(0)
+        .one_json()
 }
 
 /// The keys of the documents that a query of the text finds.
@@ -57,7 +59,7 @@ fn found(folder: &Folder, scopes: &[&str]) -> Vec<String> {
 #[test]
 fn queries_find_the_documents_of_the_named_scopes() {
     let folder = Folder::new();
-    load_pages(&folder, None);
+    load_pages(&folder, &[]);
     assert_eq!(found(&folder, &[]), ["a", "b", "c", "d"]);
     assert_eq!(found(&folder, &["en"]), ["a", "d"]);
     assert_eq!(found(&folder, &["fr", ""]), ["b", "c"]);
@@ -87,7 +89,7 @@ fn queries_find_the_documents_of_the_named_scopes() {
 fn unique_documents_are_compared_within_their_scope() {
     for unique in ["3", "similar"] {
         let folder = Folder::new();
-        let counts = load_pages(&folder, Some(unique));
+        let counts = load_pages(&folder, &["--unique", unique]);
         assert_eq!(counts["inserted"], json!(3), "{counts}");
         assert_eq!(found(&folder, &[]), ["a", "b", "c"], "--unique {unique}");
         let insert = |key, scope| {
@@ -115,7 +117,7 @@ fn unique_documents_are_compared_within_their_scope() {
 #[test]
 fn pairs_and_clusters_are_limited_to_scopes() {
     let folder = Folder::new();
-    load_pages(&folder, None);
+    load_pages(&folder, &[]);
     for verb in ["pairs", "clusters"] {
         for similar in [None, Some("--similar")] {
             let members = |scopes: &[&str]| {
@@ -207,7 +209,7 @@ fn watch_answers_by_scope() {
 #[test]
 fn exports_are_loaded_with_their_scopes() {
     let folder = Folder::new();
-    load_pages(&folder, None);
+    load_pages(&folder, &[]);
     // The export is in order of the scopes, so the copy has other ids.
     let export = |name: &str| {
         let mut documents = folder.cli(&["export", name]).ends(0).json();
@@ -242,18 +244,7 @@ fn exports_are_loaded_with_their_scopes() {
 #[test]
 fn top_prints_the_documents_of_the_named_scopes() {
     let folder = Folder::new();
-    folder.write("pages.jsonl", PAGES);
-    let load = [
-        "pages.simdb",
-        "pages.jsonl",
-        "--key",
-        "url",
-        "--unique",
-        "3",
-    ];
-    folder
-        .load(&[&load[..], &["--scope", "lang", "--copies", "1"]].concat())
-        .ends(0);
+    load_pages(&folder, &["--unique", "3", "--copies", "1"]);
     let top = |scope| {
         let top = ["top", "pages.simdb", "--json", "--within-scope", scope];
         folder.cli(&top)

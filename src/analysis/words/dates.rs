@@ -9,10 +9,11 @@
 
 use smol_str::{SmolStr, ToSmolStr};
 
+use super::forms::{Form, PlacedToken};
 use super::lexicon::Class;
 use super::scanner::Break;
 use super::token::Token;
-use super::values::{Form, PlacedToken, is_currency, is_time, month};
+use super::values::{clock, is_currency, is_time, minutes, month};
 use crate::time_reader::month_at;
 
 /// The months in other languages: German, French, Spanish, Italian, Portuguese, Dutch, Indonesian,
@@ -37,6 +38,12 @@ const OF: [&str; 4] = ["de", "di", "del", "of"];
 
 /// Words behind a year, before a time or a place.
 const BEHIND_YEAR: [&str; 8] = ["um", "à", "a", "alle", "ore", "в", "en", "in"];
+
+/// Returns `true` for a text of CJK characters, whose dates have 年, 月 and 日.
+pub(super) fn are_cjk(tokens: &[PlacedToken]) -> bool {
+    let has_cjk = tokens.iter().any(|(token, _)| token.is_cjk());
+    has_cjk && !tokens.iter().any(|(token, _)| token.is_english)
+}
 
 /// The form of the date or the time that begins at a token; `None` if none begins there.
 pub(super) fn form(tokens: &[PlacedToken], at: usize, text: &str, is_cjk: bool) -> Option<Form> {
@@ -125,7 +132,7 @@ fn written_date(tokens: &[PlacedToken], at: usize, text: &str) -> Option<Form> {
         }
         Some(named) => named,
     };
-    let with_text = |text: SmolStr| first.with_text(text);
+    let number = |value: u32| first.with_text(value.to_smolstr());
     let of_month = |name: &'static str| Token {
         is_name: false,
         ..named.with_text(SmolStr::new_static(name))
@@ -134,7 +141,7 @@ fn written_date(tokens: &[PlacedToken], at: usize, text: &str) -> Option<Form> {
         let is_ordinal = first.text.ends_with("th");
         let name = month(named).filter(|_| is_ordinal && name_at > at + 1)?;
         return Some(Form {
-            pieces: vec![of_month(name), with_text(day.to_smolstr())],
+            pieces: vec![of_month(name), number(day)],
             replaced: name_at + 1 - at,
         });
     }
@@ -150,27 +157,13 @@ fn written_date(tokens: &[PlacedToken], at: usize, text: &str) -> Option<Form> {
     if tail == 0 && behind.is_some_and(|word| !BEHIND_YEAR.contains(&word)) {
         return None;
     }
-    let numbers = [day, value].map(|value: u32| with_text(value.to_smolstr()));
     Some(Form {
-        pieces: [of_month(name)].into_iter().chain(numbers).collect(),
+        pieces: vec![of_month(name), number(day), number(value)],
         replaced: year_at + 1 + tail - at,
     })
 }
 
-/// The hour and the minutes of a time in figures: 14, 14:30, 14.30.
-fn clock(text: &str) -> Option<(u32, Option<u32>)> {
-    let (hour, minutes) = match text.split_once([':', '.']) {
-        Some((hour, minutes)) => {
-            let two = Some(minutes).filter(|minutes| minutes.len() == 2)?;
-            let value = two.parse().ok().filter(|minutes| *minutes < 60)?;
-            (hour, Some(value))
-        }
-        None => (text, None),
-    };
-    let hour = hour.parse().ok().filter(|hour| *hour < 25)?;
-    Some((hour, minutes))
-}
-
+/// A time, in place of so many tokens.
 fn of_clock(first: &Token, hour: u32, minutes: u32, replaced: usize) -> Form {
     let token = Token {
         class: Class::Number,
@@ -185,7 +178,7 @@ fn of_clock(first: &Token, hour: u32, minutes: u32, replaced: usize) -> Form {
 /// A time of a day: 7:30 pm, 18 Uhr. A time or a duration in one form: 14 h 30, 14h30.
 fn time(tokens: &[PlacedToken], at: usize, text: &str) -> Option<Form> {
     let (first, range) = &tokens[at];
-    let (hour, minutes) = clock(&first.text)?;
+    let (hour, own_minutes) = clock(&first.text)?;
     let second = next(tokens, at + 1)?;
     // 7,50 is a decimal, and £7.50 pm a price.
     let is_decimal = text[range.clone()].contains(',');
@@ -194,9 +187,8 @@ fn time(tokens: &[PlacedToken], at: usize, text: &str) -> Option<Form> {
         return None;
     }
     let hours_and_minutes = |digits: &str, replaced| {
-        let is_minutes = digits.len() == 2 && digits.parse::<u8>().is_ok_and(|value| value < 60);
         let form = format!("{hour}h{digits}");
-        (is_minutes && minutes.is_none()).then(|| Form {
+        (minutes(digits).is_some() && own_minutes.is_none()).then(|| Form {
             pieces: vec![first.with_text(form.into())],
             replaced,
         })
@@ -204,9 +196,9 @@ fn time(tokens: &[PlacedToken], at: usize, text: &str) -> Option<Form> {
     match &*second.text {
         "pm" | "p.m" if is_time(first) => {
             let hour = if hour < 12 { hour + 12 } else { hour };
-            Some(of_clock(first, hour, minutes.unwrap_or(0), 2))
+            Some(of_clock(first, hour, own_minutes.unwrap_or(0), 2))
         }
-        "uhr" => Some(of_clock(first, hour, minutes.unwrap_or(0), 1)),
+        "uhr" => Some(of_clock(first, hour, own_minutes.unwrap_or(0), 1)),
         "h" if !first.is_english => hours_and_minutes(&next(tokens, at + 2)?.text, 3),
         word if !first.is_english && !second.is_capital => {
             hours_and_minutes(word.strip_prefix('h')?, 2)

@@ -8,7 +8,8 @@
 //! | `stamps` | finds passages without information: stamps, credits, marks of truncation |
 //! | `token` | a word, a number or a symbol, and which of them are equal |
 //! | `tokens` | gives each piece its class and its key: `cjk`, `misread`, `contractions`, `names`, `english`, `folding`, `units` |
-//! | `values` | gives the forms of a price, a date, a time, a unit and an ordinal the same tokens: `dates` |
+//! | `forms` | replaces the tokens of a value by its common form: `dates` |
+//! | `values` | gives the forms of a price, a number, a unit and an ordinal the same tokens |
 //! | `headings` | finds lines before lines of another form |
 //! | `repeats` | marks what adds nothing: a repeated headline, numbers and signs of items |
 //! | `lexicon` | the words that a comparison treats in a particular way |
@@ -23,6 +24,7 @@ mod dates;
 pub(crate) mod english;
 mod entities;
 mod folding;
+mod forms;
 mod headings;
 mod key_filter;
 pub(crate) mod lexicon;
@@ -82,11 +84,11 @@ impl Words {
     pub(crate) fn new(normaliser: &Normaliser, text: &str) -> Words {
         let decoded = Decoded::new(text);
         let mut words = Self::of_decoded(normaliser, &decoded.text);
-        // A text that writes ligatures writes accents.
-        if text.contains(['œ', 'æ', 'Œ', 'Æ']) {
-            (words.tokens.iter_mut()).for_each(|token| token.has_accents = true);
-        }
         if decoded.is_changed() {
+            // A text that writes ligatures writes accents.
+            if text.contains(['œ', 'æ', 'Œ', 'Æ']) {
+                (words.tokens.iter_mut()).for_each(|token| token.has_accents = true);
+            }
             for range in &mut words.ranges {
                 *range = decoded.place(range.start)..decoded.place(range.end);
             }
@@ -97,6 +99,11 @@ impl Words {
     fn of_decoded(normaliser: &Normaliser, text: &str) -> Words {
         let stamps = Stamps::of(text);
         let mut tokens = tokens(lexemes(normaliser, text, &stamps.left_out()), text);
+        let is_cjk = dates::are_cjk(&tokens);
+        forms::replace(&mut tokens, |tokens, at| {
+            let date = dates::form(tokens, at, text, is_cjk);
+            date.or_else(|| values::joined_number(tokens, at, text))
+        });
         values::unify(&mut tokens, text);
         let (mut tokens, mut ranges): (Vec<_>, Vec<_>) = tokens.into_iter().unzip();
         NameScanner::of(text).mark(&mut tokens);

@@ -1,29 +1,16 @@
 //! Values that are written in several tokens: prices, dates, times. The tokens of one value are
 //! equal in all its forms.
 
-use std::ops::Range;
-
 use smol_str::SmolStr;
 
-use super::dates;
+use super::forms::{Form, PlacedToken};
 use super::lexicon::Class;
 use super::scanner::Break;
 use super::token::Token;
 use crate::time_reader::month_named;
 
-/// A token and its bytes in the text.
-pub(super) type PlacedToken = (Token, Range<usize>);
-
-/// The common form of a value, in place of some tokens.
-pub(super) struct Form {
-    pub pieces: Vec<Token>,
-    /// The number of tokens that the form replaces, at least 1.
-    pub replaced: usize,
-}
-
 /// Gives the tokens of each value their common form, and their common order.
-pub(super) fn unify(tokens: &mut Vec<PlacedToken>, text: &str) {
-    replace_forms(tokens, text);
+pub(super) fn unify(tokens: &mut [PlacedToken], text: &str) {
     for at in 1..tokens.len() {
         let [last, token] = [&tokens[at - 1].0, &tokens[at].0];
         if token.before != Break::None {
@@ -72,53 +59,12 @@ pub(super) fn unify(tokens: &mut Vec<PlacedToken>, text: &str) {
     }
 }
 
-/// Replaces the tokens of dates, times and grouped numbers by their common forms.
-fn replace_forms(tokens: &mut Vec<PlacedToken>, text: &str) {
-    let is_cjk = tokens.iter().any(|(token, _)| token.is_cjk())
-        && !tokens.iter().any(|(token, _)| token.is_english);
-    let mut forms = Vec::new();
-    let mut at = 0;
-    while at < tokens.len() {
-        let form = dates::form(tokens, at, text, is_cjk);
-        let form = form.or_else(|| joined_number(tokens, at, text));
-        at += form.as_ref().map_or(1, |form| form.replaced);
-        forms.extend(form.map(|form| (at - form.replaced, form)));
-    }
-    if forms.is_empty() {
-        return;
-    }
-    let mut rest = std::mem::take(tokens).into_iter();
-    let mut taken = 0;
-    for (at, mut form) in forms {
-        tokens.extend(rest.by_ref().take(at - taken));
-        taken = at + form.replaced;
-        let replaced: Vec<PlacedToken> = rest.by_ref().take(form.replaced).collect();
-        let (Some((first, start)), Some((last, end))) = (replaced.first(), replaced.last()) else {
-            continue;
-        };
-        for piece in &mut form.pieces {
-            (piece.before, piece.end, piece.is_label) = Default::default();
-        }
-        if let [piece, ..] = &mut form.pieces[..] {
-            piece.before = first.before;
-        }
-        if let [.., piece] = &mut form.pieces[..] {
-            (piece.end, piece.is_label) = (last.end, last.is_label);
-        }
-        // The first piece has the bytes of all.
-        let ranges =
-            std::iter::once(start.start..end.end).chain(std::iter::repeat(end.end..end.end));
-        tokens.extend(form.pieces.into_iter().zip(ranges));
-    }
-    tokens.extend(rest);
-}
-
 /// A number has at most eight groups of digits.
 const MAX_GROUPS: usize = 8;
 
 /// A number in groups of three digits with spaces between them, 31 450, and a number in words
 /// behind hundreds in words: "a hundred and six".
-fn joined_number(tokens: &[PlacedToken], at: usize, text: &str) -> Option<Form> {
+pub(super) fn joined_number(tokens: &[PlacedToken], at: usize, text: &str) -> Option<Form> {
     let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let (first, range) = &tokens[at];
     if first.class != Class::Number || first.is_exact || !is_digits(&first.text) {
@@ -189,16 +135,24 @@ fn unit_behind_number(token: &Token) -> Option<&'static str> {
 
 /// Returns `true` for an hour of a clock with two times twelve hours, and its minutes.
 pub(super) fn is_time(token: &Token) -> bool {
-    let (hour, minutes) = token
-        .text
-        .split_once(['.', ':'])
-        .unwrap_or((&token.text, "00"));
-    let is_below = |part: &str, end: u8| part.parse::<u8>().is_ok_and(|value| value < end);
-    token.class == Class::Number
-        && token.is_english
-        && is_below(hour, 13)
-        && minutes.len() == 2
-        && is_below(minutes, 60)
+    let is_hour = |(hour, _)| hour < 13;
+    token.class == Class::Number && token.is_english && clock(&token.text).is_some_and(is_hour)
+}
+
+/// The hour and the minutes of a time in figures: 14, 14:30, 14.30.
+pub(super) fn clock(text: &str) -> Option<(u32, Option<u32>)> {
+    let (hour, minutes) = match text.split_once([':', '.']) {
+        Some((hour, digits)) => (hour, Some(minutes(digits)?)),
+        None => (text, None),
+    };
+    let hour = hour.parse().ok().filter(|hour| *hour < 25)?;
+    Some((hour, minutes))
+}
+
+/// The value of two digits below 60.
+pub(super) fn minutes(digits: &str) -> Option<u32> {
+    let value = digits.parse().ok().filter(|value| *value < 60);
+    value.filter(|_| digits.len() == 2)
 }
 
 /// Gives the code of a currency, EUR, the form of its sign.
