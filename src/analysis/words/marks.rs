@@ -7,6 +7,7 @@ use smol_str::ToSmolStr;
 
 use super::code::pattern_at;
 use super::english::English;
+use super::markup::Tag;
 use super::pieces::{end_of_word, len_of_reference};
 use super::scanner::{Break, End, Kind, Scanner};
 use crate::text::{is_cjk, is_letter_or_digit};
@@ -34,47 +35,7 @@ const MIN_LETTERS_WITHOUT_HYPHEN: usize = 6;
 impl Scanner<'_> {
     /// A character that is neither a letter nor a digit.
     pub(super) fn mark(&mut self, c: char) {
-        if c == '<'
-            && !self.code.is_code
-            && let Some(tag) = self.tag()
-        {
-            let end = self.at + tag.len;
-            if tag.is_block {
-                self.before = self.before.max(Break::Line);
-            }
-            let text = self.rest()[..tag.len].to_lowercase();
-            self.push(end, text, Kind::Markup);
-            if tag.is_block {
-                self.before = Break::Line;
-            }
-            return;
-        }
-        if !self.code.is_code
-            && (self.reference(c) || self.hyphenated(c) || self.optional_hyphen(c))
-        {
-            return;
-        }
-        if !self.code.is_code
-            && let Some(code) = pattern_at(self.text, self.at)
-        {
-            let end = self.at + code.len() + 2 * '`'.len_utf8();
-            let code = code.to_smolstr();
-            return self.push(end, code, Kind::Symbol);
-        }
-        if let Some(end) = self.end_of_shapes(c) {
-            // The sentence begins behind a bullet.
-            let before = Some(self.before).filter(|before| before.ends_unit());
-            let shapes = self.text[self.at..end].to_smolstr();
-            self.push(end, shapes, Kind::Markup);
-            self.before = before.unwrap_or_default();
-            return;
-        }
-        if let Some((symbol, end)) = self.symbol(c) {
-            self.push(end, symbol, Kind::Symbol);
-            return;
-        }
-        if self.code.is_code && c.is_ascii_punctuation() {
-            self.push(self.at + 1, c.to_smolstr(), Kind::Symbol);
+        if self.lexeme_at_mark(c) {
             return;
         }
         let end = self.end_of_mark(c);
@@ -88,23 +49,7 @@ impl Scanner<'_> {
         {
             last.is_label = true;
         }
-        let found = match c {
-            '\n' | '\r' => self.end_of_line(),
-            '\u{37e}' | ';' if self.is_greek_question(c, after) => Break::Sentence,
-            '.' if self.is_behind_label() => Break::Clause,
-            '.' if self.is_behind_abbreviation(end) => Break::None,
-            '.' | '!' | '?' | '…' if !is_letter_or_digit(after) => Break::Sentence,
-            '!' | '?' if is_cjk(after) => Break::Sentence,
-            '。' | '！' | '？' | '．' | '｡' | '।' | '؟' => Break::Sentence,
-            ',' | ';' | ':' | '，' | '；' | '：' | '、' | '､' | '،' | '؛' | '|' => {
-                Break::Clause
-            }
-            '(' | ')' | '[' | ']' | '{' | '}' | '（' | '）' | '【' | '】' | '—' => {
-                Break::Clause
-            }
-            '-' | '–' if after.is_whitespace() && self.is_after_space() => Break::Clause,
-            _ => Break::None,
-        };
+        let found = self.break_at_mark(c, end, after);
         let mark = match c {
             _ if found != Break::Sentence => End::None,
             '?' | '？' | '؟' | ';' | '\u{37e}' => End::Question,
@@ -120,6 +65,74 @@ impl Scanner<'_> {
         if c == '\n' {
             self.line = end;
             self.begin_line();
+        }
+    }
+
+    /// Returns `true` if a lexeme begins with a mark, or goes on behind it: a tag, a note, a word
+    /// with a hyphen, a symbol. The scanner is behind the lexeme then.
+    fn lexeme_at_mark(&mut self, c: char) -> bool {
+        if !self.code.is_code {
+            if c == '<'
+                && let Some(tag) = self.tag()
+            {
+                self.push_tag(&tag);
+                return true;
+            }
+            if self.reference(c) || self.hyphenated(c) || self.optional_hyphen(c) {
+                return true;
+            }
+            if let Some(code) = pattern_at(self.text, self.at) {
+                let end = self.at + code.len() + 2 * '`'.len_utf8();
+                let code = code.to_smolstr();
+                self.push(end, code, Kind::Symbol);
+                return true;
+            }
+        }
+        if let Some(end) = self.end_of_shapes(c) {
+            // The sentence begins behind a bullet.
+            let before = Some(self.before).filter(|before| before.ends_unit());
+            let shapes = self.text[self.at..end].to_smolstr();
+            self.push(end, shapes, Kind::Markup);
+            self.before = before.unwrap_or_default();
+        } else if let Some((symbol, end)) = self.symbol(c) {
+            self.push(end, symbol, Kind::Symbol);
+        } else if self.code.is_code && c.is_ascii_punctuation() {
+            self.push(self.at + 1, c.to_smolstr(), Kind::Symbol);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    fn push_tag(&mut self, tag: &Tag) {
+        if tag.is_block {
+            self.before = self.before.max(Break::Line);
+        }
+        let text = self.rest()[..tag.len].to_lowercase();
+        self.push(self.at + tag.len, text, Kind::Markup);
+        if tag.is_block {
+            self.before = Break::Line;
+        }
+    }
+
+    /// The end of a clause, a line or a sentence at a mark, before the character `after`.
+    fn break_at_mark(&self, c: char, end: usize, after: char) -> Break {
+        match c {
+            '\n' | '\r' => self.end_of_line(),
+            '\u{37e}' | ';' if self.is_greek_question(c, after) => Break::Sentence,
+            '.' if self.is_behind_label() => Break::Clause,
+            '.' if self.is_behind_abbreviation(end) => Break::None,
+            '.' | '!' | '?' | '…' if !is_letter_or_digit(after) => Break::Sentence,
+            '!' | '?' if is_cjk(after) => Break::Sentence,
+            '。' | '！' | '？' | '．' | '｡' | '।' | '؟' => Break::Sentence,
+            ',' | ';' | ':' | '，' | '；' | '：' | '、' | '､' | '،' | '؛' | '|' => {
+                Break::Clause
+            }
+            '(' | ')' | '[' | ']' | '{' | '}' | '（' | '）' | '【' | '】' | '—' => {
+                Break::Clause
+            }
+            '-' | '–' if after.is_whitespace() && self.is_after_space() => Break::Clause,
+            _ => Break::None,
         }
     }
 
