@@ -40,10 +40,10 @@ const LATIN_1: &str = "nbsp iexcl cent pound curren yen brvbar sect uml copy ord
 /// The longest entity, without its first and its last character.
 const MAX_NAME_BYTES: usize = 8;
 
-/// A text without entities and variants, and the places of its bytes in the text with them.
+/// A text in which characters were replaced, and the places of its bytes in the text before.
 pub(super) struct Decoded<'t> {
     pub text: Cow<'t, str>,
-    /// For each entity and variant the ends of its character and of the entity, ascending.
+    /// For each character that was replaced, the ends after and before the replacement, ascending.
     ends: Vec<(usize, usize)>,
 }
 
@@ -86,7 +86,12 @@ impl<'t> Decoded<'t> {
         Self { text, ends }
     }
 
-    /// The place in the text with entities.
+    pub fn from_parts(text: String, ends: Vec<(usize, usize)>) -> Self {
+        let text = Cow::Owned(text);
+        Self { text, ends }
+    }
+
+    /// The place in the text before.
     pub fn place(&self, at: usize) -> usize {
         let after = self.ends.partition_point(|(end, _)| *end <= at);
         match after.checked_sub(1) {

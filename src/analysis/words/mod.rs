@@ -2,6 +2,7 @@
 //!
 //! | file | responsibility |
 //! |---|---|
+//! | `mojibake` | reads UTF-8 that was read as Windows-1252 |
 //! | `entities` | replaces the entities of HTML and the escapes of JSON: `variants` |
 //! | `scanner` | cuts a text into words, numbers and symbols: `number`, `pieces`, `marks`, `symbols`, `operators`, `markup` |
 //! | `code` | recognises lines of code, in which every mark counts |
@@ -31,6 +32,7 @@ pub(crate) mod lexicon;
 mod marks;
 mod markup;
 mod misread;
+mod mojibake;
 mod names;
 mod number;
 mod operators;
@@ -82,18 +84,28 @@ pub(crate) struct Words {
 
 impl Words {
     pub(crate) fn new(normaliser: &Normaliser, text: &str) -> Words {
+        if let Some(utf8) = mojibake::undone(text) {
+            return Self::new(normaliser, &utf8.text).at_places(&utf8);
+        }
         let decoded = Decoded::new(text);
-        let mut words = Self::of_decoded(normaliser, &decoded.text);
-        if decoded.is_changed() {
-            // A text that writes ligatures writes accents.
-            if text.contains(['œ', 'æ', 'Œ', 'Æ']) {
-                (words.tokens.iter_mut()).for_each(|token| token.has_accents = true);
-            }
-            for range in &mut words.ranges {
-                *range = decoded.place(range.start)..decoded.place(range.end);
-            }
+        let words = Self::of_decoded(normaliser, &decoded.text);
+        if !decoded.is_changed() {
+            return words;
+        }
+        let mut words = words.at_places(&decoded);
+        // A text that writes ligatures writes accents.
+        if text.contains(['œ', 'æ', 'Œ', 'Æ']) {
+            (words.tokens.iter_mut()).for_each(|token| token.has_accents = true);
         }
         words
+    }
+
+    /// The words of a text, at their places before characters were replaced.
+    fn at_places(mut self, decoded: &Decoded<'_>) -> Words {
+        for range in &mut self.ranges {
+            *range = decoded.place(range.start)..decoded.place(range.end);
+        }
+        self
     }
 
     fn of_decoded(normaliser: &Normaliser, text: &str) -> Words {

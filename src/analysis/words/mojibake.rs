@@ -1,0 +1,63 @@
+//! [`undone`]: UTF-8 text that was read as Windows-1252, "cafÃ©", is read as UTF-8 again.
+
+use super::entities::Decoded;
+
+/// The characters of the bytes from 0x80 to 0x9F in Windows-1252. Five bytes have none, and are
+/// control characters of Latin-1.
+const WINDOWS_1252: [char; 32] = [
+    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',
+    '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
+];
+
+/// The text as UTF-8, if all its characters are bytes of Windows-1252 or Latin-1, and the bytes are
+/// UTF-8. A text with a letter such as é beside "Ã©" is about encodings: its é is no UTF-8.
+pub(super) fn undone(text: &str) -> Option<Decoded<'static>> {
+    let first = text.chars().find(|c| !c.is_ascii())?;
+    // The first byte of a character of several bytes.
+    if !('\u{c2}'..='\u{f4}').contains(&first) {
+        return None;
+    }
+    let bytes: Option<Vec<u8>> = text.chars().map(byte).collect();
+    let utf8 = String::from_utf8(bytes?).ok()?;
+    let mut at = 0;
+    let mut ends = Vec::new();
+    let mut misread = text.chars();
+    for (start, c) in utf8.char_indices() {
+        let parts = misread.by_ref().take(c.len_utf8());
+        at += parts.map(char::len_utf8).sum::<usize>();
+        if !c.is_ascii() {
+            ends.push((start + c.len_utf8(), at));
+        }
+    }
+    Some(Decoded::from_parts(utf8, ends))
+}
+
+fn byte(c: char) -> Option<u8> {
+    let in_upper_half = || WINDOWS_1252.iter().position(|other| *other == c);
+    let at = in_upper_half().filter(|_| !c.is_ascii());
+    at.map(|at| 0x80 + at as u8)
+        .or_else(|| u8::try_from(u32::from(c)).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn utf8_that_was_read_as_windows_1252_is_utf8_again() {
+        for (misread, text) in [
+            ("donâ€™t", "don’t"),
+            ("cafÃ© Â· 5Â\u{a0}â‚¬", "café · 5\u{a0}€"),
+            ("æ¸¡è½® é¦–ç\u{8f}\u{ad}", "渡轮 首班"),
+        ] {
+            let decoded = undone(misread).unwrap();
+            assert_eq!(decoded.text, text);
+        }
+        let decoded = undone("cafÃ© x").unwrap();
+        assert_eq!(decoded.place("café ".len()), "cafÃ© ".len());
+        assert_eq!(decoded.place("caf".len()), "caf".len());
+        for text in ["", "plain", "café", "«Ã©» is é", "渡轮 Ã©", "„Spaß“", "NÃO"] {
+            assert!(undone(text).is_none(), "{text}");
+        }
+    }
+}
