@@ -5,13 +5,16 @@
 //! they carry the sense: `foo()` is not `foo`, `[0, 1]` is not `(0, 1)`, and a line that leaves a
 //! loop runs once.
 
-use crate::text::{floor_char_boundary, is_letter_or_digit};
+use crate::text::{floor_char_boundary, is_cjk, is_letter_or_digit};
 
 /// A longer line is no code.
 const MAX_LINE_BYTES: usize = 1 << 10;
 
 /// A longer pattern in backticks is no pattern.
 const MAX_PATTERN_BYTES: usize = 1 << 7;
+
+/// A longer interval is a bracket of prose.
+const MAX_INTERVAL_BYTES: usize = 24;
 
 /// A line of more words is prose.
 const MAX_WORDS: usize = 20;
@@ -105,6 +108,59 @@ pub(super) fn pattern_at(text: &str, at: usize) -> Option<&str> {
     // The next backtick may begin other code.
     let is_open = !text[..at].ends_with(is_letter_or_digit) && code.trim() == code;
     (is_open && (is_slice || is_pattern && !is_escape) && !code.contains('\n')).then_some(code)
+}
+
+/// The length of the regular expression that begins here, outside of backticks: `\d{4}/\d{2}`.
+pub(super) fn len_of_pattern(before: &str, text: &str) -> Option<usize> {
+    let is_class = |text: &str| text.starts_with(['d', 'w', 's', 'b', 'D', 'W', 'S', 'B']);
+    let goes_on = |text: &str| text.starts_with(['{', '[', '+', '*', '?', '\\', '(']);
+    let begins = match text.strip_prefix('\\') {
+        Some(rest) => is_class(rest) && goes_on(&rest[1..]),
+        None => text.starts_with("^["),
+    };
+    // The path `C:\data` and the note `Ulm^[1]` go on.
+    let is_behind_word = before.ends_with(|c: char| c.is_alphanumeric() && !is_cjk(c) || c == ':');
+    let text = &text[..floor_char_boundary(text, text.len().min(MAX_PATTERN_BYTES))];
+    let is_end = |c: char| c.is_whitespace() || is_cjk(c);
+    (begins && !is_behind_word).then(|| text.find(is_end).unwrap_or(text.len()))
+}
+
+/// Returns `true` for a quotation mark that keeps a shell from replacing a word: `"*.tmp"`,
+/// `"$file"`, `<<'EOF'`.
+pub(super) fn is_shell_quote(before: &str, text: &str) -> bool {
+    let Some(mark) = text.chars().next().filter(|c| "\"'“‘".contains(*c)) else {
+        return false;
+    };
+    let quoted = &text[mark.len_utf8()..];
+    let name = quoted
+        .trim_start_matches('$')
+        .trim_start_matches(|c: char| c.is_alphanumeric() || c == '_');
+    let is_variable = quoted.starts_with('$') && name.starts_with([mark, '/', '”', '’']);
+    let is_document = before.ends_with("<<") && name.len() < quoted.len() && name.starts_with(mark);
+    quoted.starts_with("*.") || quoted.starts_with("~/") || is_variable || is_document
+}
+
+/// Returns `true` for a bracket of an interval with one open end: `[0, 1)`.
+pub(super) fn is_interval_end(before: &str, text: &str) -> bool {
+    const BRACKETS: [char; 4] = ['[', '(', ']', ')'];
+    let (bracket, inner, end) = match text.chars().next() {
+        Some('[' | '(') => match text[1..].find(BRACKETS) {
+            Some(end) => (&text[..1], &text[1..][..end], &text[1..][end..=end]),
+            None => return false,
+        },
+        Some(']' | ')') => match before.rfind(BRACKETS) {
+            Some(start) => (&before[start..=start], &before[start + 1..], &text[..1]),
+            None => return false,
+        },
+        _ => return false,
+    };
+    let is_open = matches!((bracket, end), ("[", ")") | ("(", "]"));
+    // The brackets of prose have words.
+    let mut words = inner.split(|c: char| !c.is_alphabetic());
+    is_open
+        && inner.len() <= MAX_INTERVAL_BYTES
+        && inner.contains([',', ';', '，', '、'])
+        && words.all(|word| word.chars().nth(1).is_none())
 }
 
 fn is_code(text: &str) -> bool {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use smol_str::ToSmolStr;
 
-use super::code::pattern_at;
+use super::code::{is_interval_end, is_shell_quote, len_of_pattern, pattern_at};
 use super::english::English;
 use super::markup::Tag;
 use super::pieces::{end_of_word, len_of_reference};
@@ -81,10 +81,25 @@ impl Scanner<'_> {
             if self.reference(c) || self.hyphenated(c) || self.optional_hyphen(c) {
                 return true;
             }
-            if let Some(code) = pattern_at(self.text, self.at) {
-                let end = self.at + code.len() + 2 * '`'.len_utf8();
+            let (before, rest) = self.text.split_at(self.at);
+            let pattern = pattern_at(self.text, self.at);
+            let pattern = pattern.map(|code| (code, code.len() + 2 * '`'.len_utf8()));
+            let found = pattern.or_else(|| {
+                let length = len_of_pattern(before, rest)?;
+                Some((&rest[..length], length))
+            });
+            if let Some((code, length)) = found {
                 let code = code.to_smolstr();
-                self.push(end, code, Kind::Symbol);
+                self.push(self.at + length, code, Kind::Symbol);
+                return true;
+            }
+            if is_shell_quote(before, rest) || is_interval_end(before, rest) {
+                let mark = match c {
+                    '“' => '"',
+                    '‘' => '\'',
+                    c => c,
+                };
+                self.push(self.at + c.len_utf8(), mark.to_smolstr(), Kind::Symbol);
                 return true;
             }
         }

@@ -22,21 +22,36 @@ pub(super) fn undone(text: &str) -> Option<Decoded<'static>> {
     let mut at = 0;
     let mut ends = Vec::new();
     let mut misread = text.chars();
-    for (start, c) in utf8.char_indices() {
+    let mut characters = utf8.char_indices().peekable();
+    let mut was_ascii = true;
+    while let Some((start, c)) = characters.next() {
         let parts = misread.by_ref().take(c.len_utf8());
         at += parts.map(char::len_utf8).sum::<usize>();
-        if !c.is_ascii() {
+        let is_alone = was_ascii && characters.peek().is_none_or(|(_, next)| next.is_ascii());
+        if is_alone && !stands_alone(c) {
+            return None;
+        }
+        was_ascii = c.is_ascii();
+        if !was_ascii {
             ends.push((start + c.len_utf8(), at));
         }
     }
     Some(Decoded::from_parts(utf8, ends))
 }
 
+/// Returns `true` for a character that text of Latin letters has: ASCII, Latin letters,
+/// punctuation, signs, emoji. A single letter of another script is a Latin letter and a mark of a
+/// sound text: "Spaß”".
+fn stands_alone(c: char) -> bool {
+    matches!(c, '\0'..'\u{250}' | '\u{1e00}'..='\u{1eff}' | '\u{2000}'..='\u{2bff}' | '\u{10000}'..)
+}
+
 fn byte(c: char) -> Option<u8> {
-    let in_upper_half = || WINDOWS_1252.iter().position(|other| *other == c);
-    let at = in_upper_half().filter(|_| !c.is_ascii());
-    at.map(|at| 0x80 + at as u8)
-        .or_else(|| u8::try_from(u32::from(c)).ok())
+    let low = u8::try_from(u32::from(c)).ok();
+    low.or_else(|| {
+        let at = WINDOWS_1252.iter().position(|other| *other == c)?;
+        Some(0x80 + at as u8)
+    })
 }
 
 #[cfg(test)]
@@ -56,7 +71,18 @@ mod tests {
         let decoded = undone("cafÃ© x").unwrap();
         assert_eq!(decoded.place("café ".len()), "cafÃ© ".len());
         assert_eq!(decoded.place("caf".len()), "caf".len());
-        for text in ["", "plain", "café", "«Ã©» is é", "渡轮 Ã©", "„Spaß“", "NÃO"] {
+        for text in [
+            "",
+            "plain",
+            "café",
+            "«Ã©» is é",
+            "渡轮 Ã©",
+            "„Spaß“",
+            "NÃO",
+            "Spaß» sagte er",
+            "her fiancé…” she",
+            "ASÍ… NO",
+        ] {
             assert!(undone(text).is_none(), "{text}");
         }
     }

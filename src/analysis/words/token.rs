@@ -44,12 +44,24 @@ pub(crate) struct Token {
     pub is_proper: bool,
     /// The capital letters of an identifier such as `getUrl`, a bit each; 0 for other words.
     pub capitals: u32,
+    /// `true` if capital letters and small letters make two tokens: the keys `p` and `P`.
+    pub is_cased: bool,
+    pub possessive: Possessive,
     /// `true` in a line or a sentence about the page. It may be absent as a whole.
     pub is_in_frame: bool,
     /// The stamp that a passage without information is, as one token.
     pub stamp: Option<Stamp>,
     /// `true` in a text with traditional characters, where words of Taiwan are expected.
     pub is_traditional: bool,
+}
+
+/// The number of a noun before an apostrophe: the teacher's, the teachers'.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Possessive {
+    #[default]
+    None,
+    Singular,
+    Plural,
 }
 
 impl Token {
@@ -119,7 +131,15 @@ impl Token {
             return false;
         }
         // `getURL` and `getUrl`, one text of Base64 and another one.
-        if self.capitals != other.capitals && self.capitals.min(other.capitals) > 0 {
+        let are_cased = self.capitals.min(other.capitals) > 0 || self.is_cased && other.is_cased;
+        if self.capitals != other.capitals && are_cased {
+            return false;
+        }
+        // the teacher's pay, the teachers' pay
+        if self.text != other.text
+            && self.possessive != other.possessive
+            && ![self.possessive, other.possessive].contains(&Possessive::None)
+        {
             return false;
         }
         // πότε and ποτέ. Without accents, each is written as ποτε.

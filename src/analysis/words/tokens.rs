@@ -10,9 +10,9 @@ use super::folding::{folded, is_accent};
 use super::lexicon::{Class, Lexicon, LexiconEntry};
 use super::number;
 use super::scanner::{Break, Kind, Lexeme, has_small_letters};
-use super::token::Token;
+use super::token::{Possessive, Token};
 use super::units::is_unit_by_case;
-use crate::text::is_cjk;
+use crate::text::{floor_char_boundary, is_cjk};
 
 /// The tokens of the lexemes of a text, and the bytes of the text that each token has.
 pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usize>)> {
@@ -52,6 +52,9 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usiz
 
 /// A text of fewer words, such as the name of a product, may be in any language.
 const MIN_WORDS: usize = 5;
+
+/// The most bytes of a path before and after one of its names that are looked at.
+const MAX_PATH_BYTES: usize = 128;
 
 /// Verbs that are also the past form of another verb.
 const HOMOGRAPHS: [&str; 8] = [
@@ -106,10 +109,70 @@ fn capitals_of_identifier(word: &str) -> u32 {
     if !word.as_bytes().windows(2).any(is_cased) {
         return 0;
     }
-    let letters = word.chars().filter(|c| c.is_alphanumeric()).skip(1);
+    capitals_of(word.chars().filter(|c| c.is_alphanumeric()).skip(1))
+}
+
+fn capitals_of(letters: impl Iterator<Item = char>) -> u32 {
     letters.fold(0, |bits, c| {
         bits.rotate_left(1) ^ u32::from(c.is_uppercase())
     })
+}
+
+/// Returns `true` for a word that is code by its form or its place: the key `p`, `http_proxy`, a
+/// name between backticks, a part of a path.
+fn is_cased(token: &Token, text: &str, range: &Range<usize>, is_foreign: bool) -> bool {
+    let (piece, before, after) = (
+        &text[range.clone()],
+        &text[..range.start],
+        &text[range.end..],
+    );
+    if !matches!(token.class, Class::Word | Class::Number) {
+        return false;
+    }
+    if piece.len() == 1 {
+        // Texts write "u盘", "5g" and "x-ray" with capital letters, too.
+        let is_edge = |c: char| c.is_whitespace() || "\"“”‘’`「」『』".contains(c);
+        let is_apart =
+            before.ends_with(is_edge) && (after.is_empty() || after.starts_with(is_edge));
+        let is_word = is_foreign || matches!(&*token.text, "a" | "i");
+        return is_apart && !is_word && !token.before.ends_unit();
+    }
+    before.ends_with('`') && after.starts_with('`')
+        || piece.contains('_') && !piece.contains('@') && !before.ends_with(['@', '#'])
+        || is_in_path(before, after)
+}
+
+/// Returns `true` beside the slash of a path, which has a root or the name of a file. Words with
+/// slashes are choices: men/women/children.
+fn is_in_path(before: &str, after: &str) -> bool {
+    if !before.ends_with('/') && !after.starts_with('/') {
+        return false;
+    }
+    let is_end = |c: char| c.is_whitespace() || is_cjk(c);
+    let before =
+        &before[floor_char_boundary(before, before.len().saturating_sub(MAX_PATH_BYTES))..];
+    let after = &after[..floor_char_boundary(after, after.len().min(MAX_PATH_BYTES))];
+    let before = before.rsplit(is_end).next().unwrap_or_default();
+    let after = after.split(is_end).next().unwrap_or_default();
+    let is_name = |part: &str| {
+        let mut points = part.match_indices('.');
+        part.contains('_')
+            || points.any(|(at, _)| part[at + 1..].starts_with(char::is_alphanumeric))
+    };
+    before.starts_with(['/', '~', '.']) || is_name(before) || is_name(after)
+}
+
+/// The number of a noun before the apostrophe that begins a text.
+fn possessive(noun: &str, text: &str) -> Possessive {
+    let Some(ending) = text.strip_prefix(['\'', '’']) else {
+        return Possessive::None;
+    };
+    let goes_on = |text: &str| text.starts_with(char::is_alphanumeric);
+    match ending.strip_prefix(['s', 'S']) {
+        Some(behind) if !goes_on(behind) => Possessive::Singular,
+        None if noun.ends_with(['s', 'S']) && !goes_on(ending) => Possessive::Plural,
+        _ => Possessive::None,
+    }
 }
 
 pub(super) struct Cutter {
@@ -335,10 +398,19 @@ impl Cutter {
     /// Marks capital letters, and the names among them in a text of few capital letters.
     fn mark_capitals(&mut self, text: &str) {
         let mut capitals = 0;
+        // A message without capital letters writes names and keys alike, and so does a title.
+        let has_case = text.contains(char::is_lowercase)
+            && (self.words < MIN_WORDS || text.contains(char::is_uppercase));
+        let is_foreign = self.words > 0 && 2 * self.english <= self.words;
         for (token, range) in &mut self.tokens {
             let piece = &text[range.clone()];
             token.is_capital = piece.starts_with(char::is_uppercase);
-            token.capitals = capitals_of_identifier(piece);
+            token.is_cased = has_case && is_cased(token, text, range, is_foreign);
+            token.capitals = match token.is_cased {
+                true => capitals_of(piece.chars()),
+                false => capitals_of_identifier(piece),
+            };
+            token.possessive = possessive(piece, &text[range.end..]);
             capitals += usize::from(token.is_capital);
         }
         if 2 * capitals < self.words {

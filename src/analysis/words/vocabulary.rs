@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use super::Words;
 use super::spellings::Spellings;
 use super::stamps::Stamp;
-use super::token::Token;
+use super::token::{Possessive, Token};
 
 /// A word is compared with at most 16 words of the same hash. More words with one hash were made to
 /// have it, and each further one takes a new number every time.
@@ -186,6 +186,9 @@ fn token_hash(token: &Token) -> u64 {
         token.is_traditional,
         token.stamp.is_some(),
         token.stamp == Some(Stamp::Fact),
+        token.is_cased,
+        token.possessive == Possessive::Singular,
+        token.possessive == Possessive::Plural,
     ];
     let flags = (flags.into_iter()).fold(0, |bits, flag| bits << 1 | u64::from(flag));
     let of_place = u64::from(token.capitals) << 32
