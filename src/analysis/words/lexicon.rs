@@ -36,6 +36,8 @@ pub(crate) struct LexiconEntry {
     pub class: Option<Class>,
     /// `true` for a word that negates a sentence.
     pub negates: bool,
+    /// `true` for a word of a sentence that takes back the sentence before or behind it.
+    pub retracts: bool,
     /// The word that represents all equal words.
     pub canonical: Option<&'static str>,
     /// `true` for a word that has its equal words in the texts of all languages.
@@ -80,6 +82,7 @@ impl Lexicon {
                         entry.negates |= class == "not" || is_foreign();
                     }
                     "status" => entry.negates = true,
+                    "retracts" => (entry.negates, entry.retracts) = (true, true),
                     "equal" | "everywhere" => {
                         let first = *canonical.get_or_insert(entry.canonical.unwrap_or(word));
                         entry.canonical.get_or_insert(first);
@@ -141,6 +144,11 @@ impl Lexicon {
     /// Returns `true` for a word that negates a sentence.
     pub fn negates(&self, word: &str) -> bool {
         self.entry(word).is_some_and(|entry| entry.negates)
+    }
+
+    /// Returns `true` for a word that takes back a sentence beside its own.
+    pub fn retracts(&self, word: &str) -> bool {
+        self.entry(word).is_some_and(|entry| entry.retracts)
     }
 
     pub fn longest_han(&self) -> usize {

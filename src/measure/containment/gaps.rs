@@ -30,6 +30,9 @@ const MIN_SENTENCE_WORDS: usize = 5;
 /// The fewest content words of a text that is cut short by an ellipsis.
 const MIN_TEASER_WORDS: usize = 12;
 
+/// A sentence that takes back another one says so in its first two words.
+const HEAD_OF_RETRACTION: usize = 2;
+
 /// Adverbs of place and time that end no noun.
 #[rustfmt::skip]
 const ADVERBS: [&str; 33] = [
@@ -217,6 +220,7 @@ impl Sides<'_> {
     pub(super) fn find_insertions(&mut self, side: usize) {
         let other = 1 - side;
         for run in self.runs(other) {
+            self.find_retraction(other, &run);
             let (from, to) = self.neighbours(other, &run);
             let tokens = self.tokens[other];
             let first_break = run.clone().find(|at| tokens[*at].before != Break::None);
@@ -260,6 +264,19 @@ impl Sides<'_> {
                 }
             }
         }
+    }
+
+    /// Finds a sentence that takes back the sentence before or behind it, by its first words:
+    /// "Correction: the road is open." Sentences farther off are about other things.
+    fn find_retraction(&mut self, other: usize, run: &Range<usize>) {
+        let (tokens, lexicon) = (self.tokens[other], Lexicon::builtin());
+        let begins_unit = |at: &usize| tokens.get(*at).is_none_or(|next| next.before.ends_unit());
+        let first = Some(run.start).filter(|at| *at > 0 && begins_unit(at));
+        let last = run.clone().rev().find(begins_unit);
+        let last = last.filter(|_| run.end < tokens.len() && begins_unit(&run.end));
+        let starts = first.into_iter().chain(last);
+        let mut heads = starts.flat_map(|at| at..run.end.min(at + HEAD_OF_RETRACTION));
+        self.insertions[other].extend(heads.find(|at| lexicon.retracts(&tokens[*at].text)));
     }
 
     /// Finds a word that negates a sentence in the clauses that a run adds to the sentence: "If it

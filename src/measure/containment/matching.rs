@@ -296,6 +296,7 @@ impl Sides<'_> {
         for run in &runs[0] {
             let is_same = |other: &&Range<usize>| {
                 other.len() == run.len()
+                    && self.have_one_sentence(run.start, other.start)
                     && run.clone().zip((*other).clone()).all(|(one, of)| {
                         self.keys[0][one] == self.keys[1][of]
                             && self.is_open(1, of)
@@ -309,6 +310,17 @@ impl Sides<'_> {
                 }
             }
         }
+    }
+
+    /// Returns `true` if the sentences of two tokens have their counterparts in each other: an item
+    /// stays in its list.
+    fn have_one_sentence(&self, at: usize, other: usize) -> bool {
+        let sentences = [self.sentence(0, at), self.sentence(1, other)];
+        [0, 1].into_iter().all(|side| {
+            let places = sentences[side].clone();
+            let mut places = places.filter_map(|at| self.counterpart(side, at));
+            places.all(|place| sentences[1 - side].contains(&place))
+        })
     }
 
     /// Returns `true` for an item, or the end of the first item, of an enumeration of at least
