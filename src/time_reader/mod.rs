@@ -11,7 +11,7 @@ use jiff::fmt::temporal::DateTimeParser;
 use jiff::tz::TimeZone;
 
 use self::notations::{Fields, civil_fields, compact_fields, folded, rfc_2822_fields};
-pub(crate) use self::notations::{month_at, month_named};
+pub(crate) use self::notations::{month_at, month_named, weekday_named};
 use crate::error::{Error, Result};
 use crate::ids::Timestamp;
 use crate::parse::{BEFORE_1970, NO_TIME_OF_DAY, NO_ZONE, NOT_A_TIME, TOO_LATE, time_of};

@@ -272,6 +272,12 @@ pub(crate) fn month_named(name: &str) -> Option<&'static str> {
     MONTHS.into_iter().find(|month| is_short_for(name, month))
 }
 
+/// The full name of the day of the week that a name, or its first three or more letters, is short
+/// for.
+pub(crate) fn weekday_named(name: &str) -> Option<&'static str> {
+    WEEKDAYS.into_iter().find(|day| is_short_for(name, day))
+}
+
 /// The full name of a month by its number, from 1 on.
 pub(crate) fn month_at(month: u32) -> Option<&'static str> {
     MONTHS.get(month.checked_sub(1)? as usize).copied()

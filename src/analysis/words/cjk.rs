@@ -20,10 +20,18 @@ fn is_spaced_magnitude(text: &str) -> bool {
         )
 }
 
-/// The numerals at the start of a run.
+/// The numerals at the start of a run. 千 behind 十 or 百 is no magnitude: 四十千瓦.
 fn numeral(run: &str) -> &str {
-    let numerals = run.chars().take(MAX_NUMERALS);
-    let numerals = numerals.take_while(|c| number::is_cjk_numeral(*c));
+    let mut is_behind_smaller = false;
+    let numerals = run.chars().take(MAX_NUMERALS).take_while(|c| {
+        let is_kilo = is_behind_smaller && *c == '千';
+        is_behind_smaller = match c {
+            '十' | '百' => true,
+            '万' | '亿' => false,
+            _ => is_behind_smaller,
+        };
+        number::is_cjk_numeral(*c) && !is_kilo
+    });
     &run[..numerals.map(char::len_utf8).sum()]
 }
 
@@ -48,7 +56,11 @@ impl Cutter {
             let rest = &run[at..];
             let is_behind = before == Break::None && (lexeme.is_joined || at > 0);
             if is_behind || before == Break::None && is_spaced_magnitude(rest) {
-                let magnitude = rest.chars().next().filter(|c| self.scales(*c, lexeme));
+                // 5千克
+                let is_unit =
+                    rest.starts_with('千') && self.listed_or_character(rest) > '千'.len_utf8();
+                let magnitude = rest.chars().next();
+                let magnitude = magnitude.filter(|c| !is_unit && self.scales(*c, lexeme));
                 if let Some(magnitude) = magnitude {
                     at += magnitude.len_utf8();
                     index += 1;
@@ -58,8 +70,9 @@ impl Cutter {
             let numeral = numeral(rest);
             let is_number = numeral.chars().count() > 1;
             let value = is_number.then(|| number::of_cjk(numeral)).flatten();
-            let (length, class, token) = match value {
-                Some(value) => (numeral.len(), Class::Number, value.into()),
+            let value = value.map(|value| (numeral.len(), value));
+            let (length, class, token) = match value.or_else(|| number::of_formal(rest)) {
+                Some((length, value)) => (length, Class::Number, value.into()),
                 None => {
                     let length = self.listed_or_character(rest);
                     let word = &rest[..length];

@@ -13,51 +13,115 @@ use super::forms::{Form, PlacedToken};
 use super::lexicon::Class;
 use super::scanner::Break;
 use super::token::Token;
-use super::values::{clock, is_currency, is_time, minutes, month};
+use super::tokens::is_kana;
+use super::values::{clock, is_currency, minutes, month};
 use crate::time_reader::month_at;
 
 /// The months in other languages: German, French, Spanish, Italian, Portuguese, Dutch, Indonesian,
-/// Russian, Turkish.
+/// Russian, Turkish, Swedish, Danish, Polish, Czech, Ukrainian. A name of two months is none of
+/// them: listopada is November in Polish and October in Croatian.
 const FOREIGN_MONTHS: [&str; 12] = [
-    "januar janvier enero gennaio janeiro januari января ocak",
-    "februar février febrero febbraio fevereiro februari февраля şubat",
-    "märz mars marzo março maart maret марта mart",
-    "april avril abril aprile апреля nisan",
-    "mai mayo maggio maio mei мая mayıs",
-    "juni juin junio giugno junho июня haziran",
-    "juli juillet julio luglio julho июля temmuz",
-    "august août agosto augustus agustus августа ağustos",
-    "september septembre septiembre settembre setembro сентября eylül",
-    "oktober octobre octubre ottobre outubro октября ekim",
-    "november novembre noviembre novembro ноября kasım",
-    "dezember décembre diciembre dicembre dezembro december desember декабря aralık",
+    "januar janvier enero gennaio janeiro januari января ocak stycznia ledna січня",
+    "februar février febrero febbraio fevereiro februari февраля şubat lutego února лютого",
+    "märz mars marzo março maart maret марта mart marts marca března березня",
+    "april avril abril aprile апреля nisan kwietnia dubna квітня",
+    "mai mayo maggio maio mei мая mayıs maj maja května травня",
+    "juni juin junio giugno junho июня haziran czerwca června червня",
+    "juli juillet julio luglio julho июля temmuz lipca července липня",
+    "august août agosto augustus agustus августа ağustos augusti sierpnia srpna серпня",
+    "september septembre septiembre settembre setembro сентября eylül września září вересня",
+    "oktober octobre octubre ottobre outubro октября ekim października října жовтня",
+    "november novembre noviembre novembro ноября kasım listopadu листопада",
+    "dezember décembre diciembre dicembre dezembro december desember декабря aralık grudnia prosince грудня",
 ];
 
 /// Words between the parts of a date.
 const OF: [&str; 4] = ["de", "di", "del", "of"];
 
 /// Words behind a year, before a time or a place.
-const BEHIND_YEAR: [&str; 8] = ["um", "à", "a", "alle", "ore", "в", "en", "in"];
+const BEHIND_YEAR: [&str; 22] = [
+    "um", "à", "a", "alle", "ore", "в", "en", "in", "auf", "im", "am", "bei", "w", "na", "o",
+    "dans", "au", "por", "presso", "nel", "på", "на",
+];
 
-/// Returns `true` for a text of CJK characters, whose dates have 年, 月 and 日.
-pub(super) fn are_cjk(tokens: &[PlacedToken]) -> bool {
-    let has_cjk = tokens.iter().any(|(token, _)| token.is_cjk());
-    has_cjk && !tokens.iter().any(|(token, _)| token.is_english)
+/// The eras of Japan and of Taiwan: the name, the year before the first one, the last year.
+const ERAS: [(&str, u32, u32); 7] = [
+    ("令和", 2018, 99),
+    ("平成", 1988, 31),
+    ("昭和", 1925, 64),
+    ("大正", 1911, 15),
+    ("明治", 1867, 45),
+    ("民国", 1911, 199),
+    ("中华民国", 1911, 199),
+];
+
+/// Behind the value of a time: 9:30 am, which is 09:30, and 9:30 in a text of 24 hours. 9:30 alone
+/// may be in the evening.
+const AM: &str = " am";
+const OF_24_HOURS: &str = " h";
+
+/// What a whole text tells about its values.
+pub(super) struct Notation {
+    /// `true` for a text of CJK characters, whose dates have 年, 月 and 日.
+    is_cjk: bool,
+    /// `true` for a text with a time behind 12:59.
+    is_of_24_hours: bool,
+    /// The currency of the sign ¥.
+    pub(super) yen_or_yuan: Option<&'static str>,
+}
+
+impl Notation {
+    pub(super) fn of(tokens: &[PlacedToken], text: &str) -> Self {
+        let has_cjk = tokens.iter().any(|(token, _)| token.is_cjk());
+        let is_cjk = has_cjk && !tokens.iter().any(|(token, _)| token.is_english);
+        let is_late = |(token, _): &PlacedToken| {
+            let time = clock(&token.text).filter(|_| token.text.contains(':'));
+            time.is_some_and(|(hour, _)| hour > 12)
+        };
+        let has_yen = || {
+            ["円", "圓", "日元", "日圆", "日币"]
+                .iter()
+                .any(|yen| text.contains(yen))
+        };
+        let is_hangul = |c: char| ('\u{ac00}'..='\u{d7a3}').contains(&c);
+        let yen_or_yuan = match text.contains(is_kana) {
+            _ if !is_cjk || text.contains(is_hangul) => None,
+            true => Some("円"),
+            false => (!has_yen()).then_some("元"),
+        };
+        Self {
+            is_cjk,
+            is_of_24_hours: tokens.iter().any(is_late),
+            yen_or_yuan,
+        }
+    }
+}
+
+/// Returns `true` for 9:30 am and 9:30, which may be in the evening.
+pub(super) fn is_other_half(one: &Token, other: &Token) -> bool {
+    let is_morning = |token: &Token| token.text.ends_with(AM);
+    let is_open = |token: &Token| token.text.ends_with(|c: char| c.is_ascii_digit());
+    is_morning(one) && is_open(other) || is_open(one) && is_morning(other)
 }
 
 /// The form of the date or the time that begins at a token; `None` if none begins there.
-pub(super) fn form(tokens: &[PlacedToken], at: usize, text: &str, is_cjk: bool) -> Option<Form> {
+pub(super) fn form(
+    tokens: &[PlacedToken],
+    at: usize,
+    text: &str,
+    notation: &Notation,
+) -> Option<Form> {
     let (first, _) = &tokens[at];
     // Code has no dates.
     if first.is_exact {
         return None;
     }
     match first.class {
-        Class::Number => numeric_date(first, is_cjk)
+        Class::Number => numeric_date(first, notation.is_cjk)
             .or_else(|| written_date(tokens, at, text))
-            .or_else(|| time(tokens, at, text)),
-        _ if first.is_cjk() => afternoon(tokens, at),
-        _ => None,
+            .or_else(|| time(tokens, at, text, notation)),
+        _ if first.is_cjk() => of_daypart(tokens, at).or_else(|| year_of_era(tokens, at)),
+        _ => time(tokens, at, text, notation),
     }
 }
 
@@ -75,12 +139,25 @@ fn is_year(year: u32) -> bool {
     (1000..3000).contains(&year)
 }
 
-/// A day with its month and its year, in figures.
+/// A day with its month and its year, or the first and the last day of a range, in figures.
 fn numeric_date(token: &Token, is_cjk: bool) -> Option<Form> {
-    let separator = token.text.chars().find(|c| !c.is_ascii_digit())?;
-    let mut parts = token.text.split(separator);
+    let pieces = date_in_figures(token, &token.text, is_cjk).or_else(|| {
+        let (first, last) = token.text.split_once('-')?;
+        let mut pieces = date_in_figures(token, first, is_cjk)?;
+        pieces.extend(date_in_figures(token, last, is_cjk)?);
+        Some(pieces)
+    })?;
+    Some(Form {
+        pieces,
+        replaced: 1,
+    })
+}
+
+fn date_in_figures(token: &Token, text: &str, is_cjk: bool) -> Option<Vec<Token>> {
+    let separator = text.chars().find(|c| !c.is_ascii_digit())?;
+    let mut parts = text.split(separator);
     let parts = [parts.next()?, parts.next()?, parts.next()?];
-    let is_whole = token.text.len() == parts.iter().map(|part| part.len()).sum::<usize>() + 2;
+    let is_whole = text.len() == parts.iter().map(|part| part.len()).sum::<usize>() + 2;
     let [first, month, last] = parts.map(|part| part.parse::<u32>().ok());
     let (year, day) = match separator {
         // Outside of CJK texts, 2021.3.6 is a version.
@@ -99,7 +176,7 @@ fn numeric_date(token: &Token, is_cjk: bool) -> Option<Form> {
         class: Class::Word,
         ..token.with_text(SmolStr::new_static(text))
     };
-    let pieces = match is_cjk {
+    Some(match is_cjk {
         true => vec![
             number(year),
             word("年"),
@@ -109,10 +186,6 @@ fn numeric_date(token: &Token, is_cjk: bool) -> Option<Form> {
             word("日"),
         ],
         false => vec![word(name), number(day), number(year)],
-    };
-    Some(Form {
-        pieces,
-        replaced: 1,
     })
 }
 
@@ -153,7 +226,10 @@ fn written_date(tokens: &[PlacedToken], at: usize, text: &str) -> Option<Form> {
     let value = year.text.parse().ok().filter(|year| is_year(*year))?;
     // Other words are counted: "el 3 de mayo 2000 personas".
     let behind = next(tokens, year_at + 1).map(|token| &*token.text);
-    let tail = usize::from(matches!(behind, Some("года" | "г")));
+    let tail = usize::from(matches!(
+        behind,
+        Some("года" | "г" | "року" | "р" | "r" | "roku")
+    ));
     if tail == 0 && behind.is_some_and(|word| !BEHIND_YEAR.contains(&word)) {
         return None;
     }
@@ -163,11 +239,13 @@ fn written_date(tokens: &[PlacedToken], at: usize, text: &str) -> Option<Form> {
     })
 }
 
-/// A time, in place of so many tokens.
-fn of_clock(first: &Token, hour: u32, minutes: u32, replaced: usize) -> Form {
+/// A time, in place of so many tokens, and what tells its half of the day.
+fn of_clock(first: &Token, [hour, minutes]: [u32; 2], half: &str, replaced: usize) -> Form {
+    let time = format!("{hour}:{minutes:02}");
     let token = Token {
         class: Class::Number,
-        ..first.with_text(format!("{hour}:{minutes:02}").into())
+        text: format!("{time}{half}").into(),
+        ..first.with_text(time.into())
     };
     Form {
         pieces: vec![token],
@@ -176,63 +254,114 @@ fn of_clock(first: &Token, hour: u32, minutes: u32, replaced: usize) -> Form {
 }
 
 /// A time of a day: 7:30 pm, 18 Uhr. A time or a duration in one form: 14 h 30, 14h30.
-fn time(tokens: &[PlacedToken], at: usize, text: &str) -> Option<Form> {
+fn time(tokens: &[PlacedToken], at: usize, text: &str, notation: &Notation) -> Option<Form> {
     let (first, range) = &tokens[at];
-    let (hour, own_minutes) = clock(&first.text)?;
-    let second = next(tokens, at + 1)?;
+    let (hour, own_minutes) = clock(&first.key)?;
+    let is_number = first.class == Class::Number;
+    let second = next(tokens, at + 1).map_or("", |second| &*second.text);
     // 7,50 is a decimal, and £7.50 pm a price.
     let is_decimal = text[range.clone()].contains(',');
     let is_price = at > 0 && is_currency(&tokens[at - 1].0);
     if is_decimal || is_price {
         return None;
     }
+    let is_24 = notation.is_of_24_hours || text[range.clone()].starts_with('0');
+    let is_in_figures = is_number && first.text.contains(':');
+    let value = [hour, own_minutes.unwrap_or(0)];
+    let is_half = first.is_english && hour < 13;
+    let is_foreign = is_number && !first.is_english && own_minutes.is_none();
     let hours_and_minutes = |digits: &str, replaced| {
         let form = format!("{hour}h{digits}");
-        (minutes(digits).is_some() && own_minutes.is_none()).then(|| Form {
+        minutes(digits).map(|_| Form {
             pieces: vec![first.with_text(form.into())],
             replaced,
         })
     };
-    match &*second.text {
-        "pm" | "p.m" if is_time(first) => {
-            let hour = if hour < 12 { hour + 12 } else { hour };
-            Some(of_clock(first, hour, own_minutes.unwrap_or(0), 2))
+    let is_small = || !tokens[at + 1].0.is_capital;
+    match second {
+        "pm" | "p.m" if is_half => Some(of_clock(first, [hour % 12 + 12, value[1]], "", 2)),
+        "am" | "a.m" if is_half => Some(of_clock(first, [hour % 12, value[1]], AM, 2)),
+        "o" if is_half && own_minutes.is_none() => {
+            let is_clock = next(tokens, at + 2).is_some_and(|third| third.text == "clock");
+            is_clock.then(|| of_clock(first, value, "", 3))
         }
-        "uhr" => Some(of_clock(first, hour, own_minutes.unwrap_or(0), 1)),
-        "h" if !first.is_english => hours_and_minutes(&next(tokens, at + 2)?.text, 3),
-        word if !first.is_english && !second.is_capital => {
+        "uhr" if is_number => Some(of_clock(first, value, "", 1)),
+        "h" | "heure" | "heures" if is_foreign && !notation.is_cjk => {
+            let third = next(tokens, at + 2).map(|third| &*third.text);
+            let form = third.and_then(|digits| hours_and_minutes(digits, 3));
+            form.or_else(|| hours_and_minutes("00", 2))
+        }
+        "h" if is_foreign => hours_and_minutes(&next(tokens, at + 2)?.text, 3),
+        word if is_foreign && word.starts_with('h') && is_small() => {
             hours_and_minutes(word.strip_prefix('h')?, 2)
         }
+        _ if is_in_figures && is_24 => Some(of_clock(first, value, OF_24_HOURS, 1)),
         _ => None,
     }
 }
 
-/// A time in the second half of a day: 下午3时, 下午3点半, 晚上8:30. Before six, 晚上 is the night.
-fn afternoon(tokens: &[PlacedToken], at: usize) -> Option<Form> {
+/// A time in a half of a day: 上午9时, 下午3点半, 晚上8:30, 오후 3시 30분. Before six, 晚上 is the night.
+fn of_daypart(tokens: &[PlacedToken], at: usize) -> Option<Form> {
     let (first, _) = &tokens[at];
     let second = next(tokens, at + 1)?;
-    let hours = match (&*first.text, &*second.text) {
-        ("下", "午") | ("午", "后") => 1..12,
-        ("晚", "上") => 6..12,
+    let (hours, half) = match (&*first.text, &*second.text) {
+        ("上", "午") | ("午", "前") | ("오", "전") => (0..12, AM),
+        ("凌", "晨") => (0..6, AM),
+        ("早", "上") => (5..12, AM),
+        ("下", "午") | ("午", "后") | ("오", "후") => (1..12, ""),
+        ("晚", "上") => (6..12, ""),
         _ => return None,
     };
     let time = next(tokens, at + 2)?;
     let (hour, minutes) = clock(&time.key).filter(|_| !time.key.contains('.'))?;
-    let is_hour = next(tokens, at + 3).is_some_and(|token| matches!(&*token.text, "时" | "点"));
+    let is_hour =
+        next(tokens, at + 3).is_some_and(|token| matches!(&*token.text, "时" | "点" | "시"));
     let (minutes, replaced) = match minutes {
         Some(minutes) => (minutes, 3),
         None if !is_hour => return None,
         None => {
             let fifth = next(tokens, at + 4);
-            let is_minutes = next(tokens, at + 5).is_some_and(|token| token.text == "分");
+            let unit = next(tokens, at + 5).map(|token| &*token.text);
             let digits = fifth.and_then(|fifth| fifth.key.parse::<u32>().ok());
-            match digits.filter(|digits| is_minutes && *digits < 60) {
-                Some(digits) => (digits, 6),
-                None if fifth.is_some_and(|fifth| fifth.text == "半") => (30, 5),
-                None => (0, 4),
+            match (digits, fifth.map(|fifth| &*fifth.text), unit) {
+                (Some(digits), _, Some("分" | "분")) if digits < 60 => (digits, 6),
+                (Some(quarters @ (1 | 3)), _, Some("刻")) => (quarters * 15, 6),
+                (_, Some("半" | "반"), _) => (30, 5),
+                (_, Some("整" | "钟"), _) => (0, 5),
+                _ => (0, 4),
             }
         }
     };
-    let is_afternoon = hours.contains(&hour);
-    is_afternoon.then(|| of_clock(time, hour + 12, minutes, replaced))
+    let noon = if half == AM { 0 } else { 12 };
+    let is_of_half = hours.contains(&hour);
+    is_of_half.then(|| of_clock(time, [hour + noon, minutes], half, replaced))
+}
+
+/// A year of an era, in the common era: 令和元年, 民国108年.
+fn year_of_era(tokens: &[PlacedToken], at: usize) -> Option<Form> {
+    let is_named = |name: &str| {
+        let mut characters = name.chars().enumerate();
+        characters.all(|(place, c)| {
+            let token = match place {
+                0 => tokens.get(at).map(|(token, _)| token),
+                _ => next(tokens, at + place),
+            };
+            token.is_some_and(|token| token.text.chars().eq([c]))
+        })
+    };
+    let (name, before, last) = ERAS.into_iter().find(|(name, ..)| is_named(name))?;
+    let year_at = at + name.chars().count();
+    let year = next(tokens, year_at)?;
+    let value = match &*year.text {
+        "元" => 1,
+        _ => year.key.parse().ok()?,
+    };
+    let is_year = next(tokens, year_at + 1).is_some_and(|token| token.text == "年");
+    (is_year && (1..=last).contains(&value)).then(|| Form {
+        pieces: vec![Token {
+            class: Class::Number,
+            ..year.with_text((before + value).to_smolstr())
+        }],
+        replaced: year_at + 1 - at,
+    })
 }

@@ -42,6 +42,8 @@ pub(crate) struct LexiconEntry {
     pub canonical: Option<&'static str>,
     /// `true` for a word that has its equal words in the texts of all languages.
     pub is_everywhere: bool,
+    /// `true` for a word that is written in short, also within names.
+    pub is_short: bool,
     /// `true` for a word of English grammar, `false` for grammar of another language.
     pub tells_english: Option<bool>,
 }
@@ -83,10 +85,11 @@ impl Lexicon {
                     }
                     "status" => entry.negates = true,
                     "retracts" => (entry.negates, entry.retracts) = (true, true),
-                    "equal" | "everywhere" => {
+                    "equal" | "everywhere" | "short" => {
                         let first = *canonical.get_or_insert(entry.canonical.unwrap_or(word));
                         entry.canonical.get_or_insert(first);
-                        entry.is_everywhere |= class == "everywhere";
+                        entry.is_short |= class == "short";
+                        entry.is_everywhere |= class != "equal";
                     }
                     "tells" => entry.tells_english = Some(true),
                     "others" => entry.tells_english = Some(false),
@@ -149,6 +152,12 @@ impl Lexicon {
     /// Returns `true` for a word that takes back a sentence beside its own.
     pub fn retracts(&self, word: &str) -> bool {
         self.entry(word).is_some_and(|entry| entry.retracts)
+    }
+
+    /// Returns `true` for two words of which one is the other one in short.
+    pub fn are_short(&self, words: [&str; 2]) -> bool {
+        let entries = words.map(|word| self.entry(word).filter(|entry| entry.is_short));
+        matches!(entries, [Some(one), Some(other)] if one.canonical == other.canonical)
     }
 
     pub fn longest_han(&self) -> usize {

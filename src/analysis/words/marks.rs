@@ -11,7 +11,7 @@ use super::markup::Tag;
 use super::pieces::{end_of_word, len_of_reference};
 use super::scanner::{Break, End, Kind, Scanner};
 use crate::text::{is_cjk, is_letter_or_digit};
-use crate::time_reader::month_named;
+use crate::time_reader::{month_named, weekday_named};
 
 /// Titles before a name, in their short forms.
 const TITLES: [&str; 11] = [
@@ -269,7 +269,8 @@ impl Scanner<'_> {
             })
     }
 
-    /// Returns `true` behind the short form of a title before a name, or of a month before a day.
+    /// Returns `true` behind the short form of a title before a name, or of a month before a day,
+    /// or of a day of the week before a date.
     fn is_behind_abbreviation(&self, end: usize) -> bool {
         let next = self.text[end..].trim_start_matches(' ').chars().next();
         let last = self.lexemes.last().filter(|last| last.range.end == self.at);
@@ -279,7 +280,12 @@ impl Scanner<'_> {
                 let is_short = word.len() == 3 || word == "sept";
                 is_short && month_named(word).is_some_and(|month| word != month)
             };
-            TITLES.contains(&word) && next.is_uppercase() || next.is_ascii_digit() && is_month()
+            let is_weekday = || {
+                let is_capital = self.text[last.range.clone()].starts_with(char::is_uppercase);
+                is_capital && word.len() == 3 && weekday_named(word).is_some()
+            };
+            TITLES.contains(&word) && next.is_uppercase()
+                || next.is_ascii_digit() && (is_month() || is_weekday())
         })
     }
 

@@ -9,7 +9,7 @@
 //! | `stamps` | finds passages without information: stamps, credits, marks of truncation |
 //! | `token` | a word, a number or a symbol, and which of them are equal |
 //! | `tokens` | gives each piece its class and its key: `cjk`, `misread`, `contractions`, `names`, `english`, `folding`, `units` |
-//! | `forms` | replaces the tokens of a value by its common form: `dates` |
+//! | `forms` | replaces the tokens of a value by its common form: `dates`, `amounts` |
 //! | `values` | gives the forms of a price, a number, a unit and an ordinal the same tokens |
 //! | `headings` | finds lines before lines of another form |
 //! | `repeats` | marks what adds nothing: a repeated headline, numbers and signs of items |
@@ -18,6 +18,7 @@
 //! | `vocabulary` | the words of many texts, each word once: `spellings` |
 //! | `key_filter` | the keys of the words of a text in few bits |
 
+mod amounts;
 mod cjk;
 mod code;
 mod contractions;
@@ -58,6 +59,7 @@ use std::ops::Range;
 use foldhash::fast::FixedState;
 
 use crate::text::Normaliser;
+use dates::Notation;
 use entities::Decoded;
 use headings::mark_headings;
 pub(crate) use key_filter::KeyFilter;
@@ -111,10 +113,12 @@ impl Words {
     fn of_decoded(normaliser: &Normaliser, text: &str) -> Words {
         let stamps = Stamps::of(text);
         let mut tokens = tokens(lexemes(normaliser, text, &stamps.left_out()), text);
-        let is_cjk = dates::are_cjk(&tokens);
+        let notation = Notation::of(&tokens, text);
         forms::replace(&mut tokens, |tokens, at| {
-            let date = dates::form(tokens, at, text, is_cjk);
+            let date = dates::form(tokens, at, text, &notation);
             date.or_else(|| values::joined_number(tokens, at, text))
+                .or_else(|| values::number_with_figures(tokens, at, text))
+                .or_else(|| amounts::form(tokens, at, &notation))
         });
         values::unify(&mut tokens, text);
         let (mut tokens, mut ranges): (Vec<_>, Vec<_>) = tokens.into_iter().unzip();

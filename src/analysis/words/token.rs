@@ -2,8 +2,9 @@
 
 use smol_str::SmolStr;
 
+use super::dates::is_other_half;
 use super::folding::is_accented;
-use super::lexicon::Class;
+use super::lexicon::{Class, Lexicon};
 use super::scanner::{Break, End};
 use super::stamps::Stamp;
 use crate::text::is_cjk;
@@ -123,6 +124,9 @@ impl Token {
         if self.text != other.text && (self.is_exact || other.is_exact) {
             return false;
         }
+        if self.class == Class::Number && is_other_half(self, other) {
+            return false;
+        }
         // A text of capital letters writes names and words alike.
         let is_word = |token: &Token| !token.is_name && !token.is_capital;
         if (is_word(self) && other.is_name || is_word(other) && self.is_name)
@@ -176,6 +180,8 @@ impl Token {
             stems.is_some_and(|(one, other)| one == other || one.strip_suffix('l') == Some(other))
         };
         let is_of_one_side = is_of_one_side || is_past(self, other) || is_past(other, self);
-        self.text == other.text || may_be_form && is_of_one_side
+        self.text == other.text
+            || may_be_form && is_of_one_side
+            || Lexicon::builtin().are_short([&self.text, &other.text])
     }
 }

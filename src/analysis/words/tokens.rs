@@ -85,7 +85,7 @@ const MILLI_UNITS: [&str; 8] = ["мВт", "мГц", "мПа", "мДж", "мВ", 
 const APOSTROPHES: [char; 7] = ['\'', '’', '‘', '“', '”', '`', '´'];
 
 /// Returns `true` for kana of Japanese grammar. Chinese texts write の for 的.
-fn is_kana(c: char) -> bool {
+pub(super) fn is_kana(c: char) -> bool {
     matches!(c, '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fa}') && c != 'の'
 }
 
@@ -373,6 +373,12 @@ impl Cutter {
         };
         let has_kana = LazyCell::new(|| text.contains(is_kana));
         let is_latin = LazyCell::new(|| text.chars().all(|c| c < '\u{370}' || !c.is_alphabetic()));
+        let has_point_groups = !is_english
+            && self.words >= MIN_WORDS
+            && *is_latin
+            && (self.tokens.iter()).any(|(token, range)| {
+                token.class == Class::Number && number::has_groups_of_points(&text[range.clone()])
+            });
         for (token, range) in &mut self.tokens {
             let piece = &text[range.clone()];
             token.is_english = is_english;
@@ -383,6 +389,12 @@ impl Cutter {
             if !is_english && self.words >= MIN_WORDS && number::is_ambiguous(piece) && *is_latin {
                 token.text = piece.into();
                 token.key = piece.into();
+            }
+            if has_point_groups
+                && !token.is_exact
+                && let Some(digits) = number::without_point(piece)
+            {
+                (token.text, token.key) = (digits.clone().into(), digits.into());
             }
             if is_foreign && token.text.bytes().all(|byte| byte.is_ascii_lowercase()) {
                 let entry = self.lexicon.entry(&token.text);

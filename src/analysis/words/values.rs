@@ -1,17 +1,24 @@
 //! Values that are written in several tokens: prices, dates, times. The tokens of one value are
 //! equal in all its forms.
 
+use std::cell::LazyCell;
+
 use smol_str::SmolStr;
 
 use super::forms::{Form, PlacedToken};
-use super::lexicon::Class;
+use super::lexicon::{Class, Lexicon};
+use super::number;
 use super::scanner::Break;
 use super::token::Token;
-use crate::time_reader::month_named;
+use crate::time_reader::{month_named, weekday_named};
 
 /// Gives the tokens of each value their common form, and their common order.
 pub(super) fn unify(tokens: &mut [PlacedToken], text: &str) {
+    // "5 min" is the least number beside "20 max".
+    let has_bounds = LazyCell::new(|| text.to_lowercase().contains("max"));
+    let mut amount_at = None;
     for at in 1..tokens.len() {
+        set_weekday(tokens, at);
         let [last, token] = [&tokens[at - 1].0, &tokens[at].0];
         if token.before != Break::None {
             continue;
@@ -24,10 +31,13 @@ pub(super) fn unify(tokens: &mut [PlacedToken], text: &str) {
             (tokens[at - 1].0.key, tokens[at - 1].0.text) = (digit.clone(), digit);
         }
         let [last, token] = [&tokens[at - 1].0, &tokens[at].0];
-        let is_unit = is_currency(last) || last.text == "百分之";
+        // A currency behind its number is not before the next one: $5 10.
+        let is_before = amount_at != Some(at - 1);
+        let is_unit = is_currency(last) && is_before || last.text == "百分之";
         if is_unit && token.class == Class::Number {
-            set_sign(&mut tokens[at - 1].0);
             swap(tokens, at);
+            set_amount(tokens, at);
+            amount_at = Some(at);
         } else if day(last).is_some()
             && let Some(month) = month(token)
         {
@@ -36,22 +46,29 @@ pub(super) fn unify(tokens: &mut [PlacedToken], text: &str) {
                 set_date(tokens, [at, at - 1], month);
                 swap(tokens, at);
             }
-        } else if day(token).is_some()
+        } else if (day(token).is_some() || is_year(token))
             && let Some(month) = month(last)
         {
             set_date(tokens, [at - 1, at], month);
-        } else if matches!(&*token.key, "am" | "pm" | "a.m" | "p.m") && is_time(last) {
-            let time = last.text.replace('.', ":");
-            let time = time.strip_suffix(":00").unwrap_or(&time);
-            tokens[at - 1].0.key = time.into();
-            tokens[at - 1].0.text = time.into();
-        } else if last.class == Class::Number
+        } else if is_number(last)
             && !text[tokens[at].1.clone()].contains(char::is_uppercase)
             && let Some(unit) = unit_behind_number(token)
+            && !(token.text == "min" && token.is_english && *has_bounds)
         {
             let token = &mut tokens[at].0;
             (token.key, token.class) = (unit.into(), Class::Word);
             (token.is_name, token.is_exact) = (false, false);
+        } else if last.class == Class::Number && is_money(token) {
+            set_amount(tokens, at);
+        } else if is_number(last) && scaled(last, token).is_some() {
+            set_scaled(tokens, at);
+        } else if last.class == Class::Number
+            && is_measure(token)
+            && !token.is_capital
+            && text[tokens[at].1.clone()].contains(char::is_uppercase)
+        {
+            // The capital letter of mL makes no name.
+            tokens[at].0.text = token.key.clone();
         } else if token.text == "号" && last.class == Class::Number && is_day(tokens, at) {
             tokens[at].0.key = "日".into();
             tokens[at].0.text = "日".into();
@@ -114,29 +131,113 @@ pub(super) fn joined_number(tokens: &[PlacedToken], at: usize, text: &str) -> Op
         end = range.end;
         replaced += 1;
     }
-    // Four digits have no groups: "won 3 200 m races". More groups are a row of numbers.
-    let is_group = (2..=MAX_GROUPS).contains(&replaced) && value.len() > 4;
+    // More groups are a row of numbers.
+    let is_group = (2..=MAX_GROUPS).contains(&replaced)
+        && (value.len() > 4 || replaced == 2 && is_thousand(tokens, at));
     is_group.then(|| form(value, replaced))
+}
+
+/// Returns `true` for four digits in two groups within a sentence that is not English: "livré 3 400
+/// tonnes". In "won 3 200 m races" they are two numbers.
+fn is_thousand(tokens: &[PlacedToken], at: usize) -> bool {
+    let is_text = |token: &Token| {
+        token.text.chars().all(char::is_alphabetic)
+            && !(token.is_cjk() || token.is_english || token.is_capital)
+    };
+    let is_within = |token: &Token| token.before == Break::None;
+    let unit = tokens.get(at + 2).map(|(unit, _)| unit);
+    let unit = unit.filter(|unit| is_within(unit) && unit_behind_number(unit).is_none());
+    at > 0 && is_within(&tokens[at].0) && is_text(&tokens[at - 1].0) && unit.is_some_and(is_text)
+}
+
+/// A number in words with its figures: "fourteen (14)".
+pub(super) fn number_with_figures(tokens: &[PlacedToken], at: usize, text: &str) -> Option<Form> {
+    let (first, range) = &tokens[at];
+    let (figures, place) = tokens.get(at + 1)?;
+    let before = text.get(range.end..place.start)?;
+    let is_number = figures.class == Class::Number && !first.is_exact;
+    let is_same = figures.text == first.key && figures.text != first.text;
+    let is_in_brackets = before.trim_start() == "(" && text[place.end..].starts_with(')');
+    (is_number && is_same && is_in_brackets).then(|| Form {
+        pieces: vec![figures.clone()],
+        replaced: 2,
+    })
 }
 
 /// The common name of a unit behind a number, of units whose letters or characters are other words
 /// elsewhere.
-fn unit_behind_number(token: &Token) -> Option<&'static str> {
+pub(super) fn unit_behind_number(token: &Token) -> Option<&'static str> {
     Some(match &*token.text {
         "m" | "米" | "公尺" | "metros" | "mètres" | "metri" | "метров" | "м" => "metre",
         "g" | "克" | "公克" | "grammes" | "gramos" | "grammi" | "gramas" | "г" => "gram",
         "l" | "升" | "公升" | "litros" | "litres" | "litri" | "литров" | "л" => "litre",
-        // The least number, in English.
-        "min" if token.is_english => return None,
+        "h" | "ч" => "hour",
         "min" | "minutes" | "minutos" | "minuti" | "минут" | "мин" => "minute",
         _ => return None,
     })
 }
 
-/// Returns `true` for an hour of a clock with two times twelve hours, and its minutes.
-pub(super) fn is_time(token: &Token) -> bool {
-    let is_hour = |(hour, _)| hour < 13;
-    token.class == Class::Number && token.is_english && clock(&token.text).is_some_and(is_hour)
+/// Returns `true` for a number in figures or in words.
+pub(super) fn is_number(token: &Token) -> bool {
+    token.class == Class::Number || token.key.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Returns `true` for a unit of a length, a volume or a mass.
+pub(super) fn is_measure(token: &Token) -> bool {
+    let is_long_name = || {
+        matches!(
+            &*token.key,
+            "kilometer"
+                | "centimeter"
+                | "millimeter"
+                | "milliliter"
+                | "kilogram"
+                | "gram"
+                | "metre"
+                | "litre"
+                | "foot"
+                | "mile"
+        )
+    };
+    unit_behind_number(token).is_some() || is_long_name()
+}
+
+/// A token with the common name of a value, which is no name of a person or a thing.
+pub(super) fn named(token: &Token, class: Class, name: &str) -> Token {
+    let entry = Lexicon::builtin().entry(name);
+    let canonical = entry.and_then(|entry| entry.canonical);
+    Token {
+        class,
+        is_name: false,
+        is_exact: false,
+        key: canonical.unwrap_or(name).into(),
+        ..token.with_text(name.into())
+    }
+}
+
+/// The number of grams or metres, and their name, of a number of kilograms or kilometres.
+fn scaled(number: &Token, unit: &Token) -> Option<(String, &'static str)> {
+    let name = match &*unit.key {
+        "kilogram" => "gram",
+        "kilometer" => "metre",
+        _ => return None,
+    };
+    // 1.250 kg are 1250 kg in some languages.
+    let decimals = number
+        .key
+        .split_once('.')
+        .map_or(0, |(_, decimals)| decimals.len());
+    let is_certain = !number.is_exact && (decimals != 3 || number.is_english);
+    let value = number::times_power_of_ten(&number.key, 3).filter(|_| is_certain)?;
+    Some((value, name))
+}
+
+fn set_scaled(tokens: &mut [PlacedToken], at: usize) {
+    if let Some((value, name)) = scaled(&tokens[at - 1].0, &tokens[at].0) {
+        let number = named(&tokens[at - 1].0, Class::Number, &value);
+        let unit = named(&tokens[at].0, Class::Word, name);
+        (tokens[at - 1].0, tokens[at].0) = (number, unit);
+    }
 }
 
 /// The hour and the minutes of a time in figures: 14, 14:30, 14.30.
@@ -155,28 +256,89 @@ pub(super) fn minutes(digits: &str) -> Option<u32> {
     value.filter(|_| digits.len() == 2)
 }
 
-/// Gives the code of a currency, EUR, the form of its sign.
-fn set_sign(token: &mut Token) {
-    if let Some(sign) = sign_of_code(token) {
-        token.text = sign.into();
-        token.is_name = false;
+/// The keys of currencies.
+const CURRENCIES: [&str; 16] = [
+    "usd",
+    "eur",
+    "gbp",
+    "元",
+    "円",
+    "港币",
+    "新台币",
+    "a$",
+    "c$",
+    "nz$",
+    "s$",
+    "r$",
+    "lira",
+    "¥",
+    "₹",
+    "₩",
+];
+
+/// Gives the code of a currency, EUR, its name, and an amount without a fraction no zeros.
+fn set_amount(tokens: &mut [PlacedToken], of_currency: usize) {
+    let [(number, _), (currency, _)] = &mut tokens[of_currency - 1..=of_currency] else {
+        return;
+    };
+    if let Some(name) = name_of_code(currency) {
+        *currency = named(currency, Class::Symbol, name);
+    }
+    if let Some(whole) = number.key.strip_suffix(".00").filter(|_| !number.is_exact) {
+        *number = number.with_text(whole.into());
     }
 }
 
-/// The sign of a currency that is written by its code in capitals. "Euro 5" is the name of a
-/// standard.
-fn sign_of_code(token: &Token) -> Option<&'static str> {
-    let sign = match &*token.text {
+/// The sign or the name of a currency that is written by its code in capitals. "Euro 5" is the name
+/// of a standard.
+fn name_of_code(token: &Token) -> Option<&'static str> {
+    let name = match &*token.text {
         "usd" => "$",
         "eur" => "€",
         "gbp" => "£",
+        "cny" | "rmb" => "元",
+        "jpy" => "円",
+        "hkd" => "港币",
+        "twd" | "ntd" => "新台币",
+        "aud" => "a$",
+        "cad" => "c$",
+        "nzd" => "nz$",
+        "sgd" => "s$",
+        "brl" => "r$",
+        "tl" => "₺",
         _ => return None,
     };
-    token.is_name.then_some(sign)
+    token.is_name.then_some(name)
 }
 
+/// Returns `true` for the sign or the code of a currency, which may stand before its number.
 pub(super) fn is_currency(token: &Token) -> bool {
-    matches!(&*token.text, "$" | "€" | "£" | "¥" | "₹" | "₩") || sign_of_code(token).is_some()
+    let is_sign = token.class == Class::Symbol && is_money(token);
+    is_sign || name_of_code(token).is_some()
+}
+
+/// Returns `true` for a currency behind its number.
+fn is_money(token: &Token) -> bool {
+    let is_name = CURRENCIES.contains(&&*token.key);
+    is_name || name_of_code(token).is_some()
+}
+
+/// Gives the short form of a day of the week before a date its full name: "Sat. 14 May".
+fn set_weekday(tokens: &mut [PlacedToken], at: usize) {
+    let is_month_at = |at: usize| {
+        tokens
+            .get(at)
+            .is_some_and(|(token, _)| month(token).is_some())
+    };
+    let is_date = is_month_at(at) || day(&tokens[at].0).is_some() && is_month_at(at + 1);
+    let last = &tokens[at - 1].0;
+    let is_before = last.is_capital && tokens[at].0.before <= Break::Clause;
+    let is_short = last.text.len() == 3 || matches!(&*last.text, "tues" | "thur" | "thurs");
+    if let Some(name) = weekday_named(&last.text).filter(|_| is_short && is_before && is_date) {
+        let token = &mut tokens[at - 1].0;
+        (token.text, token.key) = (name.into(), name.into());
+        token.is_name = false;
+    }
 }
 
 /// The full name of the month that a token names, in full or by three or four letters.
@@ -194,6 +356,11 @@ fn day(token: &Token) -> Option<u8> {
     let digits = token.text.strip_suffix("th").unwrap_or(&token.text);
     let day = digits.parse().ok().filter(|_| digits.len() <= 2)?;
     (1..=31).contains(&day).then_some(day)
+}
+
+fn is_year(token: &Token) -> bool {
+    let year = token.text.parse().unwrap_or(0);
+    token.class == Class::Number && (1000..3000).contains(&year)
 }
 
 fn set_date(tokens: &mut [PlacedToken], [of_month, of_day]: [usize; 2], month: &'static str) {
