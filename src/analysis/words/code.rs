@@ -5,6 +5,7 @@
 //! they carry the sense: `foo()` is not `foo`, `[0, 1]` is not `(0, 1)`, and a line that leaves a
 //! loop runs once.
 
+use super::markup::is_latex;
 use crate::text::{floor_char_boundary, is_cjk, is_letter_or_digit};
 
 /// A longer line is no code.
@@ -204,7 +205,7 @@ fn small_words(text: &str) -> usize {
 /// Returns `true` for a line that opens or closes a block with a bracket, or has no letters.
 fn is_bracketed(text: &str) -> bool {
     text.ends_with('{')
-        || text.ends_with('}') && text.contains('{')
+        || text.ends_with('}') && text.contains('{') && !is_latex(text)
         || text.contains(['(', ')', '{', '}', '[', ']'])
             && text.chars().all(|c| "()[]{};, ".contains(c))
 }

@@ -31,7 +31,7 @@ pub(super) fn is_accent(c: char) -> bool {
 }
 
 /// The letters that writers of a script exchange, or leave out: Arabic alef, ta marbuta, tatweel
-/// and vowels, Hebrew points, Persian ye and kaf, ё, Greek accents.
+/// and vowels, Hebrew points, Persian ye and kaf, ё, Greek accents, the place of a Vietnamese tone.
 pub(super) fn folded(text: &SmolStr) -> SmolStr {
     if text.is_ascii() || text.starts_with(is_cjk) {
         return text.clone();
@@ -56,5 +56,54 @@ pub(super) fn folded(text: &SmolStr) -> SmolStr {
         'ώ' => Some('ω'),
         c => Some(c),
     };
-    text.chars().filter_map(fold).collect()
+    let folded: String = text.chars().filter_map(fold).collect();
+    with_last_tone(&folded).unwrap_or(folded).into()
+}
+
+/// Latin letters and the Cyrillic letters of their shapes, in one order.
+const TWINS: [&str; 2] = ["aceopxyiABCEHIKMOPTXY", "асеорхуіАВСЕНІКМОРТХУ"];
+
+/// A word of Latin and Cyrillic letters in the script of the letters that have no twin in the other
+/// one; `None` for a word of one script, and for a word with such letters of both or of none.
+pub(super) fn in_one_script(word: &str) -> Option<String> {
+    let is_cyrillic = |c: char| matches!(c, '\u{400}'..='\u{45f}');
+    let is_latin = |c: char| c.is_ascii_alphabetic();
+    if word.is_ascii() || !word.contains(is_latin) || !word.contains(is_cyrillic) {
+        return None;
+    }
+    let has_twin = |c: char| TWINS.iter().any(|letters| letters.contains(c));
+    let is_own = |is: &dyn Fn(char) -> bool| word.contains(|c| is(c) && !has_twin(c));
+    let [from, to] = match (is_own(&is_latin), is_own(&is_cyrillic)) {
+        (true, false) => [TWINS[1], TWINS[0]],
+        (false, true) => TWINS,
+        _ => return None,
+    };
+    let twin = |c: char| {
+        let place = from.chars().position(|own| own == c);
+        place.and_then(|place| to.chars().nth(place)).unwrap_or(c)
+    };
+    Some(word.chars().map(twin).collect())
+}
+
+/// The letters of two vowels at the end of a Vietnamese syllable, with a tone on the first one or
+/// on the last one: hòa, hoà. Each line has the tones in one order.
+const TONES: [[&str; 4]; 3] = [
+    ["o", "òóỏõọ", "a", "àáảãạ"],
+    ["o", "òóỏõọ", "e", "èéẻẽẹ"],
+    ["u", "ùúủũụ", "y", "ỳýỷỹỵ"],
+];
+
+/// A word with the tone of its last two vowels on the last one; `None` for other words.
+fn with_last_tone(word: &str) -> Option<String> {
+    TONES
+        .iter()
+        .find_map(|[first, toned_first, last, toned_last]| {
+            let stem = word.strip_suffix(last)?;
+            let vowel = stem.chars().next_back()?;
+            let tone = toned_first.chars().position(|toned| toned == vowel)?;
+            let start = &stem[..stem.len() - vowel.len_utf8()];
+            let toned = toned_last.chars().nth(tone)?;
+            // The u belongs to the consonant: quý.
+            (!start.ends_with('q')).then(|| format!("{start}{first}{toned}"))
+        })
 }

@@ -9,6 +9,7 @@ use super::code::{is_interval_end, is_shell_quote, len_of_pattern, pattern_at};
 use super::english::English;
 use super::markup::Tag;
 use super::pieces::{end_of_word, len_of_reference};
+use super::readings::len_of_reading;
 use super::scanner::{Break, End, Kind, Scanner};
 use crate::text::{is_cjk, is_letter_or_digit};
 use crate::time_reader::{month_named, weekday_named};
@@ -72,10 +73,13 @@ impl Scanner<'_> {
     /// with a hyphen, a symbol. The scanner is behind the lexeme then.
     fn lexeme_at_mark(&mut self, c: char) -> bool {
         if !self.code.is_code {
-            if c == '<'
+            if matches!(c, '<' | '[' | '\\')
                 && let Some(tag) = self.tag()
             {
                 self.push_tag(&tag);
+                return true;
+            }
+            if matches!(c, '(' | '（' | '《') && self.reading() {
                 return true;
             }
             if self.reference(c) || self.hyphenated(c) || self.optional_hyphen(c) {
@@ -116,6 +120,21 @@ impl Scanner<'_> {
         } else {
             return false;
         }
+        true
+    }
+
+    /// The reading of the CJK characters directly before it.
+    fn reading(&mut self) -> bool {
+        let last = self.lexemes.last().filter(|last| last.range.end == self.at);
+        let is_behind = last.is_some_and(|last| last.kind == Kind::Cjk);
+        let length = is_behind.then(|| len_of_reading(&self.text[..self.at], self.rest()));
+        let Some(length) = length.flatten() else {
+            return false;
+        };
+        let before = self.before;
+        let reading = self.rest()[..length].to_lowercase();
+        self.push(self.at + length, reading, Kind::Markup);
+        self.before = before;
         true
     }
 
@@ -169,8 +188,9 @@ impl Scanner<'_> {
             let is_punctuation = |c: char| ".,;!?\"”)]。，".contains(c);
             self.is_behind_prose_word() || before.trim_end().ends_with(is_punctuation)
         };
+        let is_ascii_word = |c: char| c.is_ascii_alphanumeric();
         let length = match c {
-            '[' if is_behind() => len_of_reference(self.rest()),
+            '[' if is_behind() => len_of_reference(self.rest(), before.ends_with(is_ascii_word)),
             _ => None,
         };
         if let Some(length) = length {
@@ -180,12 +200,14 @@ impl Scanner<'_> {
         length.is_some()
     }
 
-    /// Returns `true` directly behind a CJK character or an English word, and not behind the name
-    /// of an array.
+    /// Returns `true` directly behind a CJK character, an English word or a word with other than
+    /// ASCII letters, and not behind the name of an array.
     fn is_behind_prose_word(&self) -> bool {
         let last = self.lexemes.last().filter(|last| last.range.end == self.at);
         last.is_some_and(|last| match last.kind {
             Kind::Cjk => true,
+            // The name of an array has ASCII letters.
+            Kind::Word if !last.text.is_ascii() => true,
             Kind::Word => last.text.len() > 2 && English::builtin().has(&last.text),
             _ => false,
         })

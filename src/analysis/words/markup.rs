@@ -1,5 +1,5 @@
-//! Tags of HTML. A tag may be absent, since a copy of a page has its text alone, and is not
-//! exchanged for another tag.
+//! Tags of HTML, of forums (BBCode), of wikis and of LaTeX. A tag may be absent, since a copy of a
+//! page has its text alone, and is not exchanged for another tag.
 
 use crate::text::floor_char_boundary;
 
@@ -8,8 +8,8 @@ const MAX_TAG_BYTES: usize = 512;
 
 /// Elements around words.
 #[rustfmt::skip]
-const INLINE: [&str; 24] = [
-    "a", "abbr", "b", "big", "cite", "code", "em", "font", "i", "img", "kbd", "mark", "meta", "nobr", "small", "span",
+const INLINE: [&str; 26] = [
+    "a", "abbr", "b", "big", "cite", "code", "em", "font", "i", "img", "kbd", "mark", "meta", "nobr", "small", "span", "rb", "ruby",
     "strong", "sub", "sup", "tt", "u", "var", "wbr", "link",
 ];
 
@@ -24,7 +24,22 @@ const BLOCKS: [&str; 37] = [
 /// Attributes with words that a reader sees.
 const ATTRIBUTES_OF_WORDS: [&str; 5] = ["alt=", "title=", "content=", "value=", "placeholder="];
 
-/// A tag of HTML at the start of a text.
+/// Elements whose text belongs to the tag: the reading of the word before it.
+const READINGS: [&str; 2] = ["rt", "rp"];
+
+/// Tags of forums.
+#[rustfmt::skip]
+const FORUM: [&str; 14] = [
+    "b", "i", "u", "s", "url", "color", "size", "quote", "img", "center", "font", "align", "left", "right",
+];
+
+/// Commands of LaTeX for the type of some words.
+const LATEX: [&str; 3] = ["\\emph{", "\\textbf{", "\\textit{"];
+
+/// The ends of an environment of LaTeX for prose.
+const ENVIRONMENTS: [&str; 2] = ["\\begin{abstract}", "\\end{abstract}"];
+
+/// A tag at the start of a text.
 pub(super) struct Tag {
     /// The bytes of the tag.
     pub len: usize,
@@ -41,10 +56,15 @@ impl Tag {
         let end = inner.find(|c: char| !c.is_ascii_alphanumeric())?;
         let name = inner[..end].to_ascii_lowercase();
         let is_block = BLOCKS.contains(&&*name);
+        let limit = floor_char_boundary(text, text.len().min(MAX_TAG_BYTES));
+        if READINGS.contains(&&*name) && !text.starts_with("</") {
+            let close = format!("</{name}>");
+            let len = text[..limit].find(&close)? + close.len();
+            return Some(Self { len, is_block });
+        }
         if !is_block && !INLINE.contains(&&*name) {
             return None;
         }
-        let limit = floor_char_boundary(text, text.len().min(MAX_TAG_BYTES));
         let start = text.len() - inner.len() + end;
         let len = text[..limit].find('>')? + 1;
         let attributes = text.get(start..len - 1)?.trim_end_matches('/').trim();
@@ -57,6 +77,76 @@ impl Tag {
         };
         (is_tag && !attributes.contains('<')).then_some(Self { len, is_block })
     }
+
+    /// The tag of a forum that begins here, one of the paired tags of the text: `[b]`,
+    /// `[color=red]`. The author of a quotation is no tag.
+    pub fn of_forum(text: &str, is_paired: impl Fn(&str) -> bool) -> Option<Self> {
+        let limit = floor_char_boundary(text, text.len().min(MAX_TAG_BYTES));
+        let len = text[..limit].find(']')? + 1;
+        let inner = text.get(1..len - 1)?;
+        let inner = inner.strip_prefix('/').unwrap_or(inner);
+        let (name, value) = inner.split_once('=').unwrap_or((inner, ""));
+        let name = name.to_ascii_lowercase();
+        let is_block = matches!(&*name, "quote" | "center");
+        let is_value = value.is_empty() || !is_block && !value.contains(char::is_whitespace);
+        (is_value && is_paired(&name)).then_some(Self { len, is_block })
+    }
+
+    /// The target before the text of a link in a wiki: `[[target|`. A condition of a shell has
+    /// spaces around it.
+    pub fn of_wiki(text: &str) -> Option<Self> {
+        let limit = floor_char_boundary(text, text.len().min(MAX_TAG_BYTES));
+        let inner = text[..limit].strip_prefix("[[")?.split("]]").next()?;
+        let (target, words) = inner.split_once('|')?;
+        let is_open = text[..limit].len() > inner.len() + 2;
+        let is_part = |part: &str| {
+            !part.is_empty() && part.trim() == part && !part.contains(['[', ']', '|', '\n', ':'])
+        };
+        let len = "[[|".len() + target.len();
+        (is_open && is_part(target) && is_part(words)).then_some(Self {
+            len,
+            is_block: false,
+        })
+    }
+
+    /// The command of LaTeX that begins here, with the bracket before its words.
+    pub fn of_latex(text: &str) -> Option<Self> {
+        let find = |commands: &[&str]| {
+            commands
+                .iter()
+                .find(|of| text.starts_with(**of))
+                .map(|of| of.len())
+        };
+        if let Some(len) = find(&ENVIRONMENTS) {
+            return Some(Self {
+                len,
+                is_block: true,
+            });
+        }
+        let len = find(&LATEX)?;
+        let limit = floor_char_boundary(text, text.len().min(MAX_TAG_BYTES));
+        let words = &text[len..limit];
+        let is_plain = |words: &str| !words.trim().is_empty() && !words.contains(['{', '\\', '\n']);
+        is_plain(&words[..words.find('}')?]).then_some(Self {
+            len,
+            is_block: false,
+        })
+    }
+}
+
+/// Returns `true` for prose with a tag of LaTeX.
+pub(super) fn is_latex(text: &str) -> bool {
+    (LATEX.iter().chain(&ENVIRONMENTS)).any(|command| text.contains(command))
+}
+
+/// The tags of a forum that a text opens and closes.
+pub(super) fn paired_of_forum(text: &str) -> Vec<&'static str> {
+    let text = text.to_ascii_lowercase();
+    let has = |tag: String| text.contains(&tag);
+    let is_paired = |name: &&str| {
+        has(format!("[/{name}]")) && (has(format!("[{name}]")) || has(format!("[{name}=")))
+    };
+    FORUM.into_iter().filter(is_paired).collect()
 }
 
 /// The inline elements that a text opens and closes.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `mojibake` | reads UTF-8 that was read as Windows-1252 |
 //! | `entities` | replaces the entities of HTML and the escapes of JSON: `variants` |
-//! | `scanner` | cuts a text into words, numbers and symbols: `number`, `pieces`, `marks`, `symbols`, `operators`, `markup` |
+//! | `scanner` | cuts a text into words, numbers and symbols: `number`, `pieces`, `marks`, `symbols`, `operators`, `markup`, `readings` |
 //! | `code` | recognises lines of code, in which every mark counts |
 //! | `stamps` | finds passages without information: stamps, credits, marks of truncation |
 //! | `token` | a word, a number or a symbol, and which of them are equal |
@@ -38,6 +38,7 @@ mod names;
 mod number;
 mod operators;
 mod pieces;
+mod readings;
 mod repeats;
 pub(crate) mod scanner;
 pub(crate) mod spellings;
@@ -65,7 +66,7 @@ use headings::mark_headings;
 pub(crate) use key_filter::KeyFilter;
 use lexicon::Class;
 use names::NameScanner;
-use repeats::{mark_bullets, mark_headline, mark_numbers_of_items};
+use repeats::{drop_doubled, mark_bullets, mark_headline, mark_numbers_of_items};
 use scanner::{Break, lexemes};
 use stamps::Stamps;
 use token::Token;
@@ -113,6 +114,7 @@ impl Words {
     fn of_decoded(normaliser: &Normaliser, text: &str) -> Words {
         let stamps = Stamps::of(text);
         let mut tokens = tokens(lexemes(normaliser, text, &stamps.left_out()), text);
+        drop_doubled(&mut tokens, text);
         let notation = Notation::of(&tokens, text);
         forms::replace(&mut tokens, |tokens, at| {
             let date = dates::form(tokens, at, text, &notation);

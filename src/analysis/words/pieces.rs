@@ -88,17 +88,37 @@ fn is_within(before: &str, after: &str) -> bool {
     last.chars().count() == 1 && after[..next].chars().count() == 1
 }
 
-/// The length of the web address that begins here.
-pub(super) fn end_of_address(text: &str) -> Option<usize> {
+/// The longest name of a host: RFC 1035.
+const MAX_HOST_BYTES: usize = 253;
+
+/// Returns `true` for the name of a host and a path, without a scheme: `example.org/map`.
+fn begins_with_host(text: &str) -> bool {
+    let is_own = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let mut bytes = text.bytes().take(MAX_HOST_BYTES + 1);
+    let Some(length) = bytes.position(|byte| !is_own(byte) && byte != b'.') else {
+        return false;
+    };
+    let domain = text[..length].rsplit_once('.').map(|(_, domain)| domain);
+    let is_domain =
+        |domain: &str| domain.len() > 1 && domain.bytes().all(|b| b.is_ascii_lowercase());
+    let path = text[length..].strip_prefix('/');
+    domain.is_some_and(is_domain)
+        && !text[..length].split('.').any(str::is_empty)
+        && path.is_some_and(|path| path.starts_with(|c: char| c.is_ascii_alphanumeric()))
+}
+
+/// The length of the web address that begins at a position. A folder of a path is no host:
+/// `a/b.txt/c`.
+pub(super) fn end_of_address(text: &str, at: usize) -> Option<usize> {
+    let (before, text) = text.split_at(at);
     let begins = |start: &str| {
         text.as_bytes()
             .get(..start.len())
             .is_some_and(|bytes| bytes.eq_ignore_ascii_case(start.as_bytes()))
     };
-    if !["http://", "https://", "ftp://", "www."]
-        .into_iter()
-        .any(begins)
-    {
+    let mut starts = ["http://", "https://", "ftp://", "www."].into_iter();
+    let is_part = before.ends_with(['/', '.', '-', '_', '@', '\\', '~']);
+    if !starts.any(begins) && (is_part || !begins_with_host(text)) {
         return None;
     }
     let is_end = |c: char| {
@@ -123,12 +143,44 @@ pub(super) fn end_of_mail(text: &str) -> Option<usize> {
     (name > 0 && domain.contains('.')).then_some(name + 1 + domain.len())
 }
 
-/// The beginnings of the parameters of a campaign.
-const CAMPAIGNS: [&str; 4] = ["utm_", "fbclid=", "gclid=", "igshid="];
+/// The beginnings of the parameters of a campaign, and of the way by which a page was shared.
+#[rustfmt::skip]
+const CAMPAIGNS: [&str; 19] = [
+    "utm_", "fbclid=", "gclid=", "dclid=", "msclkid=", "yclid=", "igshid=", "mc_cid=", "mc_eid=", "ref_src=", "spm=",
+    "usp=", "share_token=", "isappinstalled=", "from=weibo", "from=singlemessage", "from=groupmessage",
+    "from=timeline", "from=wechat",
+];
 
-/// An address without scheme and without parameters of a campaign.
+/// The characters that a text writes for escapes of UTF-8: `%E9%95%BF`. An escape of ASCII has
+/// another meaning than its character.
+fn without_escapes(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let digits = tail
+            .get(..2)
+            .and_then(|digits| std::str::from_utf8(digits).ok());
+        let value = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let escaped = value.filter(|byte| *first == b'%' && !byte.is_ascii());
+        bytes.push(escaped.unwrap_or(*first));
+        rest = if escaped.is_some() { &tail[2..] } else { tail };
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// An address without the scheme of the web, without parameters of a campaign and without escapes.
 pub(super) fn address(text: &str) -> String {
-    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+    if text.contains('%')
+        && let Some(plain) = without_escapes(text).filter(|plain| plain.len() < text.len())
+    {
+        return address(&plain);
+    }
+    // A server of files is another one than a server of pages.
+    let is_web = text
+        .get(..4)
+        .is_none_or(|start| !start.eq_ignore_ascii_case("ftp:"));
+    let rest = text.split_once("://").filter(|_| is_web);
+    let rest = rest.map_or(text, |(_, rest)| rest);
     let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     // The letters of a path are as they are: youtu.be/dQw4w9WgXcQ.
     let host = host.to_lowercase();
@@ -154,14 +206,23 @@ const REFERENCES: [&str; 6] = ["edit", "edit source", "citation needed", "编辑
 
 /// The length of the mark of a note or of a link that begins here: [1], [note 3], [edit]. A text
 /// with an element of an array has no mark: `a[1].b`.
-pub(super) fn len_of_reference(text: &str) -> Option<usize> {
+pub(super) fn len_of_reference(text: &str, is_behind_ascii: bool) -> Option<usize> {
     let end = text
         .bytes()
         .take(MAX_REFERENCE_BYTES)
         .position(|byte| byte == b']')?;
     let mark = text[1..end].trim();
-    let number = mark.strip_prefix("note ").unwrap_or(mark);
-    let is_number = (1..=3).contains(&number.len()) && number.bytes().all(|b| b.is_ascii_digit());
+    let mut names = ["note ", "nb ", "註", "注", "注释"].into_iter();
+    let number = names.find_map(|name| mark.strip_prefix(name));
+    let number = number.unwrap_or(mark).trim_start();
+    let is_digits = |number: &str| {
+        (1..=3).contains(&number.len()) && number.bytes().all(|b| b.is_ascii_digit())
+    };
+    // [2-3] behind an ASCII word may be a pattern of names.
+    let is_number = match is_behind_ascii {
+        true => is_digits(number),
+        false => number.split(['-', '–', ',']).all(is_digits),
+    };
     let rest = &text[end + 1..];
     let goes_on = |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || "(=".contains(c));
     let is_array = goes_on(rest) || rest.strip_prefix('.').is_some_and(goes_on);

@@ -8,6 +8,21 @@ use super::number;
 use super::scanner::{Break, End};
 use super::token::Token;
 
+/// Words of grammar that are written twice by mistake alone. "that that", "in in" and "to to" are
+/// also the end of one phrase and the start of another one: "the bar I went to to forget".
+#[rustfmt::skip]
+const DOUBLED: [&str; 12] = ["a", "an", "the", "and", "of", "is", "are", "was", "from", "your", "which", "at"];
+
+/// The same, in texts of other languages than English.
+#[rustfmt::skip]
+const DOUBLED_OF_OTHERS: [&str; 31] = [
+    "de", "la", "le", "les", "des", "du", "un", "une", "et", "el", "los", "las", "en", "y", "il", "lo", "gli", "con",
+    "der", "die", "dem", "den", "ein", "ist", "von", "mit", "van", "och", "og", "und", "auf",
+];
+
+/// The same, of Chinese, without the characters that words double: 的的确确, 是是非非, 对对联.
+const DOUBLED_HAN: [&str; 6] = ["并", "及", "而", "且", "与", "将"];
+
 /// A shorter sentence, such as an answer or a row of numbers, has its meaning by its place.
 const MIN_REPEATED_TOKENS: usize = 4;
 
@@ -16,6 +31,40 @@ const MIN_ITEM_WORDS: usize = 2;
 
 /// The fewest items of a list with numbers.
 const MIN_ITEMS: usize = 2;
+
+/// Removes the second one of two equal words of grammar, which a writer typed twice.
+pub(super) fn drop_doubled(tokens: &mut Vec<(Token, Range<usize>)>, text: &str) {
+    let is_again = |at: usize| {
+        let pair = at.checked_sub(1).and_then(|last| tokens.get(last..=at));
+        let Some([(last, before), (token, range)]) = pair else {
+            return false;
+        };
+        let words = match (token.is_cjk(), token.is_english) {
+            (true, _) => &DOUBLED_HAN[..],
+            (_, true) => &DOUBLED,
+            (_, false) => &DOUBLED_OF_OTHERS,
+        };
+        let gap = text.get(before.end..range.start).unwrap_or_default();
+        last.text == token.text
+            && token.before == Break::None
+            && gap == if token.is_cjk() { "" } else { " " }
+            && !token.is_name
+            && !(token.is_capital || last.is_proper)
+            && words.contains(&&*token.text)
+    };
+    // Three equal words are no mistake: "la la la". 将将好 is a word.
+    let next = |at: usize| text[tokens[at].1.end..].trim_start().chars().next();
+    let is_doubled = |at: &usize| {
+        is_again(*at)
+            && !is_again(at - 1)
+            && !is_again(at + 1)
+            && !next(*at).is_some_and(|c| "好够才能".contains(c))
+    };
+    let doubled: Vec<usize> = (1..tokens.len()).filter(is_doubled).collect();
+    for at in doubled.into_iter().rev() {
+        tokens.remove(at);
+    }
+}
 
 /// Marks the first sentence of a text whose headline is the same sentence. A headline has no mark
 /// at its end. Two equal rows with numbers are rows of a list.

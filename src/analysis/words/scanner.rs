@@ -9,7 +9,8 @@ use std::ops::Range;
 use smol_str::{SmolStr, StrExt, ToSmolStr};
 
 use super::code::{Code, CodeLine};
-use super::markup::{Tag, paired_elements};
+use super::folding::in_one_script;
+use super::markup::{Tag, paired_elements, paired_of_forum};
 use super::number;
 use super::pieces::{address, end_of_address, end_of_mail, end_of_word, is_format, is_part};
 use crate::text::{Normaliser, is_cjk, is_mark};
@@ -60,7 +61,7 @@ pub(crate) enum Kind {
     Number,
     /// A sign with a meaning.
     Symbol,
-    /// A tag of HTML, the target of a link.
+    /// A tag, the target of a link, a reading of CJK characters.
     Markup,
 }
 
@@ -121,6 +122,7 @@ pub(crate) fn lexemes(
         has_at: text.contains('@'),
         wrapped_columns: OnceCell::new(),
         paired: OnceCell::new(),
+        paired_of_forum: OnceCell::new(),
         choices: OnceCell::new(),
         is_diff: OnceCell::new(),
         is_table: OnceCell::new(),
@@ -152,6 +154,8 @@ pub(super) struct Scanner<'t> {
     wrapped_columns: OnceCell<Option<usize>>,
     /// The inline elements of HTML that the text opens and closes.
     paired: OnceCell<Vec<&'static str>>,
+    /// The tags of a forum that the text opens and closes.
+    paired_of_forum: OnceCell<Vec<&'static str>>,
     /// `true` for each pair of boxes that the text has both of.
     pub(super) choices: OnceCell<[bool; 2]>,
     /// `true` if lines of the text are added, and lines are removed.
@@ -319,7 +323,7 @@ impl Scanner<'_> {
             let text = self.text[self.at..end].to_lowercase();
             return self.push(end, text, Kind::Word);
         }
-        if let Some(end) = end_of_address(self.rest()) {
+        if let Some(end) = end_of_address(self.text, self.at) {
             let end = self.at + end;
             let text = address(&self.text[self.at..end]);
             // The target of a link in Markdown.
@@ -334,9 +338,18 @@ impl Scanner<'_> {
         let piece = &self.text[self.at..end];
         let text = match is_plain(piece) {
             true => piece.to_ascii_lowercase_smolstr(),
-            false => self.normalised(piece).into(),
+            false => match in_one_script(piece).filter(|_| !self.is_before_point(end)) {
+                Some(word) => self.normalised(&word).into(),
+                None => self.normalised(piece).into(),
+            },
         };
         self.push(end, text, Kind::Word);
+    }
+
+    /// Returns `true` before a point of a name of a host.
+    fn is_before_point(&self, end: usize) -> bool {
+        let after = self.text[end..].strip_prefix('.');
+        after.is_some_and(|after| after.starts_with(char::is_alphanumeric))
     }
 
     /// A word with connecting characters, which the normaliser takes for separators at its ends.
@@ -359,12 +372,24 @@ impl Scanner<'_> {
         text
     }
 
-    /// The tag of HTML that begins here.
+    /// The tag of HTML, of a forum, of a wiki or of LaTeX that begins here.
     pub(super) fn tag(&self) -> Option<Tag> {
-        Tag::at(self.rest(), |name| {
+        let text = self.rest();
+        let is_paired = |name: &str| {
             let paired = self.paired.get_or_init(|| paired_elements(self.whole));
             paired.contains(&name)
-        })
+        };
+        match text.as_bytes().first() {
+            Some(b'<') => Tag::at(text, is_paired),
+            Some(b'[') => Tag::of_forum(text, |name| {
+                let paired = self
+                    .paired_of_forum
+                    .get_or_init(|| paired_of_forum(self.whole));
+                paired.contains(&name)
+            })
+            .or_else(|| Tag::of_wiki(text)),
+            _ => Tag::of_latex(text),
+        }
     }
 
     /// Lines of code without a blank line between them are one sentence: none of them may stand

@@ -192,6 +192,18 @@ const UMLAUTS: [(char, &str); 5] = [
     ('å', "aa"),
 ];
 
+/// The letter without the stroke or the dot that is no mark of Unicode.
+fn without_stroke(c: char) -> char {
+    match c {
+        'ø' => 'o',
+        'ł' => 'l',
+        'đ' | 'ð' => 'd',
+        'ħ' => 'h',
+        'ı' => 'i',
+        c => c,
+    }
+}
+
 /// The forms of a word in ASCII letters: without its accents, and with the letters of [`UMLAUTS`]:
 /// `müller`, `muller`, `mueller`. None if other letters are left.
 pub(crate) fn without_accents(word: &str) -> impl Iterator<Item = String> {
@@ -199,7 +211,10 @@ pub(crate) fn without_accents(word: &str) -> impl Iterator<Item = String> {
     let spelled = UMLAUTS.iter().fold(word.to_owned(), replace);
     let spelled = (spelled != word).then_some(spelled);
     let words = [Some(word.to_owned()), spelled].into_iter().flatten();
-    let plain = words.map(|word| word.nfd().filter(|c| !is_mark(*c)).collect());
+    let plain = words.map(|word| {
+        let letters = word.nfd().filter(|c| !is_mark(*c));
+        letters.map(without_stroke).collect()
+    });
     plain.filter(|word: &String| word.is_ascii())
 }
 

@@ -448,7 +448,8 @@ impl Cutter {
         self.english += usize::from(is_english && tells != Some(false));
         self.english += usize::from(tells == Some(true));
         // Other scripts have no accents, except of these letters.
-        let has_accent = |c: char| is_accent(c) || !c.is_ascii() && c < '\u{370}';
+        let is_latin = |c: char| c < '\u{370}' || matches!(c, '\u{1e00}'..='\u{1eff}');
+        let has_accent = |c: char| is_accent(c) || !c.is_ascii() && is_latin(c);
         self.has_accents |= !word.is_ascii() && word.contains(has_accent);
     }
 

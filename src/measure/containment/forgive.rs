@@ -56,15 +56,15 @@ fn differ_in_accents(a: &Token, b: &Token) -> bool {
         _ => return false,
     };
     // The accents of a text that writes them carry sense: más, mas.
-    if plain.has_accents
-        || accented.is_cjk()
-        || accented.is_turn()
-        || plain.is_turn()
-        || plain.text.len() < MIN_PART_LETTERS
-    {
-        return false;
-    }
-    without_accents(&accented.text).any(|letters| letters == plain.text)
+    !plain.has_accents
+        && !accented.is_cjk()
+        && without_accents(&accented.text).any(|letters| letters == plain.text)
+}
+
+/// Returns `true` for tokens that are a word of grammar in one text, or too short, so that their
+/// accents may be missing only in a text without any: `sí` and `si`, `à` and `a`.
+pub(super) fn needs_accents(a: &Token, b: &Token) -> bool {
+    a.is_turn() || b.is_turn() || a.text.len().min(b.text.len()) < MIN_PART_LETTERS
 }
 
 /// Returns `true` if one of two tokens is no English word, and one letter or two away from the
@@ -112,6 +112,17 @@ pub(super) fn is_misspelled_as(weights: &Weights, right: &Token, wrong: &Token) 
 /// The fewest letters of a word of which two letters may change places.
 const MIN_LETTERS_OF_SLIP: usize = 7;
 
+/// Returns `true` if two words differ in the order of two letters beside each other.
+fn are_swapped(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let at = one.iter().zip(other).position(|(a, b)| a != b);
+    let parts = at.and_then(|at| Some((one.get(at..)?, other.get(at..)?)));
+    let Some(([a, b, rest @ ..], [c, d, others @ ..])) = parts else {
+        return false;
+    };
+    (a, b, rest) == (d, c, others)
+}
+
 /// Returns `true` if two words have the same letters in another order or another number, or if the
 /// second word lacks one letter.
 fn is_slip(right: &str, wrong: &str) -> bool {
@@ -133,7 +144,8 @@ fn is_slip(right: &str, wrong: &str) -> bool {
     };
     // A doubled letter makes another term: diamine, diammine.
     let has_other_number = || distinct(right) == distinct(wrong) || lacks_one();
-    len >= MIN_LETTERS_OF_SLIP && letters(right) == letters(wrong)
+    are_swapped(right, wrong)
+        || len >= MIN_LETTERS_OF_SLIP && letters(right) == letters(wrong)
         || len >= MIN_LETTERS_OF_TWO && has_other_number()
 }
 

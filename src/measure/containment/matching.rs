@@ -9,7 +9,7 @@ use foldhash::fast::FixedState;
 use super::Equality;
 use super::align::align;
 use super::cover::{CoverState, Sides, is_conjunction, is_enumeration};
-use super::forgive::{MAX_GLUED, forgiven, is_glued};
+use super::forgive::{MAX_GLUED, forgiven, is_glued, needs_accents};
 use crate::analysis::words::lexicon::Class;
 use crate::analysis::words::scanner::Break;
 use crate::analysis::words::token::Token;
@@ -26,6 +26,9 @@ const MAX_CJK_WORD: usize = 4;
 
 /// A label has at most four tokens.
 const MAX_LABEL_TOKENS: usize = 4;
+
+/// A text that lacks the accents of three other words is written without accents.
+const MIN_MISSING_ACCENTS: usize = 3;
 
 /// The most tokens of an item of an enumeration.
 pub(super) const MAX_ITEM_TOKENS: usize = 3;
@@ -367,11 +370,15 @@ impl Sides<'_> {
             }
         }
         // One word may be another word: "drucken", "drücken". English words have no accents.
-        let is_one = accents.len() == 1;
+        let is_certain =
+            |[one, of]: &[usize; 2]| !needs_accents(&self.tokens[0][*one], &self.tokens[1][*of]);
+        let certain = accents.iter().filter(|pair| is_certain(pair)).count();
+        accents.retain(|pair| {
+            let is_english = self.tokens[0][pair[0]].is_english;
+            certain >= MIN_MISSING_ACCENTS || is_certain(pair) && (certain > 1 || is_english)
+        });
         for pair in accents {
-            if !is_one || self.tokens[0][pair[0]].is_english {
-                self.match_pair(pair);
-            }
+            self.match_pair(pair);
         }
     }
 
