@@ -2,10 +2,23 @@
 
 use smol_str::SmolStr;
 
+use super::english::English;
 use super::lexicon::Class;
-use super::scanner::{Break, Lexeme};
+use super::scanner::{Break, End, Lexeme};
+use super::token::Token;
 use super::tokens::Cutter;
 use super::values::is_currency;
+
+/// English words without their apostrophes that are no other words, ascending, and their two words.
+#[rustfmt::skip]
+const WITHOUT_APOSTROPHE: [[&str; 3]; 22] = [
+    ["cant", "can", "not"], ["heres", "here", "is"], ["hes", "he", "is"], ["im", "i", "am"],
+    ["itll", "it", "will"], ["ive", "i", "have"], ["oclock", "o", "clock"], ["shes", "she", "is"],
+    ["thats", "that", "is"], ["theres", "there", "is"], ["theyd", "they", "would"], ["theyll", "they", "will"],
+    ["theyre", "they", "are"], ["theyve", "they", "have"], ["weve", "we", "have"], ["whats", "what", "is"],
+    ["wheres", "where", "is"], ["whos", "who", "is"], ["wont", "will", "not"], ["youll", "you", "will"],
+    ["youre", "you", "are"], ["youve", "you", "have"],
+];
 
 /// Behind these words, an apostrophe and an s are the verb "is": there's.
 const BEFORE_IS: [&str; 10] = [
@@ -119,6 +132,7 @@ impl Cutter {
         last.class = self.lexicon.class(&verb);
         last.key = verb.clone();
         last.text = verb;
+        self.give_lemma();
         self.push(lexeme, Class::Turn, "not");
         true
     }
@@ -128,15 +142,62 @@ impl Cutter {
     pub(super) fn denial(&mut self, lexeme: &Lexeme) -> bool {
         let (verb, class) = match &*lexeme.text {
             "cannot" => ("can", Class::Turn),
-            "dont" | "doesnt" | "didnt" | "isnt" | "arent" | "wasnt" | "werent" | "wont"
-            | "couldnt" | "wouldnt" | "shouldnt" | "hasnt" | "havent" | "hadnt" => {
+            "dont" | "doesnt" | "didnt" | "isnt" | "arent" | "wasnt" | "werent" | "couldnt"
+            | "wouldnt" | "shouldnt" | "hasnt" | "havent" | "hadnt" => {
                 let verb = lexeme.text.trim_end_matches("nt");
                 (verb, self.lexicon.class(verb))
             }
             _ => return false,
         };
         self.push(lexeme, class, verb);
+        self.give_lemma();
         self.push(lexeme, Class::Turn, "not");
         true
+    }
+
+    /// Gives the verb of a denial the key that it has alone: "has" is a form of "have".
+    fn give_lemma(&mut self) {
+        if let Some((last, _)) = self
+            .tokens
+            .last_mut()
+            .filter(|(last, _)| last.class == Class::Word)
+            && let Some(base) = English::builtin().base(&last.text)
+        {
+            last.key = SmolStr::from(base);
+        }
+    }
+
+    /// Replaces words without their apostrophes in English texts by their two words: "theyve".
+    pub(super) fn restore_apostrophes(&mut self) {
+        let words_of = |token: &Token| {
+            let is_own = token.is_english && !token.is_name && !token.is_exact;
+            let listed = &WITHOUT_APOSTROPHE;
+            let place =
+                is_own.then(|| listed.binary_search_by_key(&&*token.text, |words| words[0]));
+            Some(listed[place?.ok()?])
+        };
+        if !self
+            .tokens
+            .iter()
+            .any(|(token, _)| words_of(token).is_some())
+        {
+            return;
+        }
+        for (token, range) in std::mem::take(&mut self.tokens) {
+            let Some([_, first, second]) = words_of(&token) else {
+                self.tokens.push((token, range));
+                continue;
+            };
+            let [mut first, mut second] = [first, second].map(|word| Token {
+                class: self.lexicon.class(word),
+                key: self.key_of(&SmolStr::from(word)),
+                ..token.with_text(SmolStr::from(word))
+            });
+            (first.end, first.is_label) = (End::None, false);
+            (second.before, second.is_capital) = (Break::None, false);
+            let end = range.end;
+            self.tokens.push((first, range));
+            self.tokens.push((second, end..end));
+        }
     }
 }

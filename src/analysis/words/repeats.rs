@@ -11,7 +11,7 @@ use super::token::Token;
 /// Words of grammar that are written twice by mistake alone. "that that", "in in" and "to to" are
 /// also the end of one phrase and the start of another one: "the bar I went to to forget".
 #[rustfmt::skip]
-const DOUBLED: [&str; 12] = ["a", "an", "the", "and", "of", "is", "are", "was", "from", "your", "which", "at"];
+const DOUBLED: [&str; 11] = ["a", "an", "the", "and", "of", "is", "are", "was", "from", "your", "which"];
 
 /// The same, in texts of other languages than English.
 #[rustfmt::skip]
@@ -39,31 +39,24 @@ pub(super) fn drop_doubled(tokens: &mut Vec<(Token, Range<usize>)>, text: &str) 
         let Some([(last, before), (token, range)]) = pair else {
             return false;
         };
+        let gap = if token.is_cjk() { "" } else { " " };
         let words = match (token.is_cjk(), token.is_english) {
             (true, _) => &DOUBLED_HAN[..],
             (_, true) => &DOUBLED,
             (_, false) => &DOUBLED_OF_OTHERS,
         };
-        let gap = text.get(before.end..range.start).unwrap_or_default();
         last.text == token.text
             && token.before == Break::None
-            && gap == if token.is_cjk() { "" } else { " " }
-            && !token.is_name
-            && !(token.is_capital || last.is_proper)
+            && text.get(before.end..range.start) == Some(gap)
+            && !(token.is_name || token.is_capital || last.is_proper)
             && words.contains(&&*token.text)
     };
     // Three equal words are no mistake: "la la la". 将将好 is a word.
-    let next = |at: usize| text[tokens[at].1.end..].trim_start().chars().next();
-    let is_doubled = |at: &usize| {
-        is_again(*at)
-            && !is_again(at - 1)
-            && !is_again(at + 1)
-            && !next(*at).is_some_and(|c| "好够才能".contains(c))
-    };
-    let doubled: Vec<usize> = (1..tokens.len()).filter(is_doubled).collect();
-    for at in doubled.into_iter().rev() {
-        tokens.remove(at);
-    }
+    let goes_on = |at: usize| text[tokens[at].1.end..].starts_with(['好', '够', '才', '能']);
+    let is_doubled = |at| is_again(at) && !is_again(at - 1) && !is_again(at + 1) && !goes_on(at);
+    let doubled: Vec<bool> = (0..tokens.len()).map(is_doubled).collect();
+    let mut doubled = doubled.into_iter();
+    tokens.retain(|_| !doubled.next().unwrap_or_default());
 }
 
 /// Marks the first sentence of a text whose headline is the same sentence. A headline has no mark

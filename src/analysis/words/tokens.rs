@@ -46,6 +46,7 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usiz
     }
     cutter.mark_counted();
     cutter.mark_language(text);
+    cutter.restore_apostrophes();
     cutter.mark_capitals(text);
     cutter.tokens
 }
@@ -66,6 +67,9 @@ const BEGIN_CLAUSES: [&str; 23] = [
     "a", "an", "the", "this", "these", "those", "there", "it", "he", "she", "they", "we", "you",
     "i", "his", "her", "its", "their", "our", "your", "my", "if", "when",
 ];
+
+/// Ends of English nouns whose possessive is no plural, also without an apostrophe: "fishermans".
+const IRREGULAR_PLURALS: [&str; 3] = ["man", "men", "children"];
 
 /// Keys of words of which "a" is another quantity than "the".
 const COUNTED: [&str; 10] = [
@@ -205,7 +209,7 @@ impl Cutter {
     }
 
     /// The representative of equal words.
-    fn key_of(&self, text: &SmolStr) -> SmolStr {
+    pub(super) fn key_of(&self, text: &SmolStr) -> SmolStr {
         let entry = self.lexicon.entry(text);
         let canonical = entry.and_then(|entry| entry.canonical);
         canonical.map_or_else(|| text.clone(), SmolStr::from)
@@ -312,6 +316,11 @@ impl Cutter {
         let is_ascii = word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_lowercase());
         let english = English::builtin();
         let base = is_ascii.then(|| english.base(word)).flatten();
+        // "childrens", without its apostrophe
+        let stem = word
+            .strip_suffix('s')
+            .filter(|stem| IRREGULAR_PLURALS.iter().any(|end| stem.ends_with(end)));
+        let base = base.or_else(|| english.base(stem.filter(|_| is_ascii)?));
         let is_english = base.is_some() || is_ascii && english.has_behind_prefix(word);
         self.count_language(word, piece, is_english, listed);
         self.weigh_word_before(word, piece);

@@ -96,7 +96,7 @@ impl CoveringWords {
         };
         let is_lost = |place: usize| {
             let (words, at) = around(place);
-            !words.tokens[at].is_light()
+            !(words.tokens[at].is_light() || words.tokens[at].is_cut)
                 && known.lack(&possible_matches(
                     weights,
                     &words.tokens,
@@ -151,7 +151,8 @@ impl HeavyWord {
 impl HeavyWords {
     pub(crate) fn new(text: &Words) -> Self {
         let words = text.tokens.iter().enumerate();
-        let heavy = words.filter(|(_, token)| !token.is_light());
+        // A word that is cut may be the start of any word.
+        let heavy = words.filter(|(_, token)| !token.is_light() && !token.is_cut);
         let heavy = heavy.map(|(at, token)| HeavyWord {
             at,
             key_hash: key_hash(&token.key),

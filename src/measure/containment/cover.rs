@@ -87,6 +87,7 @@ impl<'s> Sides<'s> {
         sides.match_moved();
         sides.match_enumerations();
         sides.match_forgiven();
+        sides.match_cut();
         for side in [0, 1] {
             sides.weigh_missing(side);
             sides.find_insertions(side);

@@ -28,7 +28,7 @@ const MAX_MOVED_END: usize = 6;
 const MIN_SENTENCE_WORDS: usize = 5;
 
 /// The fewest content words of a text that is cut short by an ellipsis.
-const MIN_TEASER_WORDS: usize = 12;
+pub(super) const MIN_TEASER_WORDS: usize = 12;
 
 /// A sentence that takes back another one says so in its first two words.
 const HEAD_OF_RETRACTION: usize = 2;

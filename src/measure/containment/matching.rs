@@ -8,8 +8,9 @@ use foldhash::fast::FixedState;
 
 use super::Equality;
 use super::align::align;
-use super::cover::{CoverState, Sides, is_conjunction, is_enumeration};
+use super::cover::{CoverState, Sides, half_words, is_conjunction, is_enumeration};
 use super::forgive::{MAX_GLUED, forgiven, is_glued, needs_accents};
+use super::gaps::MIN_TEASER_WORDS;
 use crate::analysis::words::lexicon::Class;
 use crate::analysis::words::scanner::Break;
 use crate::analysis::words::token::Token;
@@ -379,6 +380,29 @@ impl Sides<'_> {
         });
         for pair in accents {
             self.match_pair(pair);
+        }
+    }
+
+    /// Matches the last word of a text that is cut within it with the whole word, which the part
+    /// does not cover.
+    pub(super) fn match_cut(&mut self) {
+        for side in [0, 1] {
+            let (tokens, others) = (self.tokens[side], self.tokens[1 - side]);
+            let Some(at) = tokens.iter().rposition(|token| token.is_cut) else {
+                continue;
+            };
+            let before = at.checked_sub(1).and_then(|at| self.counterpart(side, at));
+            let place = before.map_or(others.len(), |before| before + 1);
+            let is_part = |whole: &Token| whole.text.starts_with(&*tokens[at].text);
+            if half_words(tokens) >= 2 * MIN_TEASER_WORDS
+                && self.is_open(side, at)
+                && others.get(place).is_some_and(is_part)
+                && self.is_open(1 - side, place)
+            {
+                self.states[side][at] = CoverState::At(place);
+                self.states[1 - side][place] = CoverState::At(at);
+                self.weigh_replaced(1 - side, place);
+            }
         }
     }
 

@@ -105,6 +105,25 @@ pub(super) fn bureau(head: &str) -> Option<usize> {
     Some(head.len() - inner.len() + line.len() - rest.len())
 }
 
+/// The length of a reporter and a place in brackets at the head: 〔記者張書瑋／台東報導〕.
+pub(super) fn reporter(head: &str) -> Option<usize> {
+    let inner = head.strip_prefix(['〔', '【', '（', '('])?;
+    let line = &inner[..floor(inner, 96)];
+    let (report, behind) = line.split_once(['〕', '】', '）', ')'])?;
+    let names = report
+        .strip_prefix("記者")
+        .or_else(|| report.strip_prefix("记者"))?;
+    let (names, place) = names.split_once(['／', '/'])?;
+    let mut ends = ["報導", "报导", "報道", "报道"].into_iter();
+    let place = ends.find_map(|end| place.strip_suffix(end))?;
+    let is_short = |part: &str| {
+        (1..=MAX_PLACE_LETTERS).contains(&part.chars().count())
+            && part.chars().all(|c| is_cjk(c) || c == '、')
+    };
+    (is_short(names) && is_short(place))
+        .then(|| head.len() - inner.len() + line.len() - behind.len())
+}
+
 /// The length of the name of an agency at the start of a text.
 fn agency_of(text: &str) -> Option<usize> {
     let agencies = Wording::builtin().agencies.iter();

@@ -20,7 +20,7 @@ mod wording;
 
 use std::ops::Range;
 
-use heads::{agency_line, bureau, dateline, repost};
+use heads::{agency_line, bureau, dateline, reporter, repost};
 use layout::{insertions, lines_of_layout};
 use lines::{is_frame, stamp};
 use tails::{credit, has_ellipsis, hashtag, rest_note, short_link, site, truncation};
@@ -141,7 +141,7 @@ impl Stamps {
         let mark = || {
             let mark = repost(head).or_else(|| dateline(head));
             let mark = mark.or_else(|| agency_line(head));
-            mark.or_else(|| bureau(head))
+            mark.or_else(|| bureau(head)).or_else(|| reporter(head))
         };
         let found = of_line.map(|stamp| (line, stamp));
         let found = found.or_else(|| Some((mark()?, Stamp::Fact)));

@@ -154,7 +154,9 @@ pub(super) fn truncation(tail: &str) -> Option<usize> {
     let gap = &body[before.len()..from];
     // "More" on a line of its own may be an answer.
     let is_line = gap.contains('\n') && body.len() - from > 4;
-    let is_bracketed = is_line || gap.contains(['[', '（', '【']);
+    // （續） is a part of a title.
+    let is_title = body.len() - from == '續'.len_utf8();
+    let is_bracketed = is_line || gap.contains(['[', '（', '【']) && !is_title;
     let is_own = has_ellipsis(before)
         || before.ends_with(['.', '。']) && gap.contains('(')
         || is_bracketed
