@@ -79,11 +79,19 @@ impl Tag {
     }
 
     /// The tag of a forum that begins here, one of the paired tags of the text: `[b]`,
-    /// `[color=red]`. The author of a quotation is no tag.
-    pub fn of_forum(text: &str, is_paired: impl Fn(&str) -> bool) -> Option<Self> {
+    /// `[color=red]`. The author of a quotation is no tag, and neither is a tag between spaces, of
+    /// which a text tells.
+    pub fn of_forum(
+        text: &str,
+        is_after_space: bool,
+        is_paired: impl Fn(&str) -> bool,
+    ) -> Option<Self> {
         let limit = floor_char_boundary(text, text.len().min(MAX_TAG_BYTES));
         let len = text[..limit].find(']')? + 1;
         let inner = text.get(1..len - 1)?;
+        if is_after_space && text[len..].starts_with(' ') {
+            return None;
+        }
         let inner = inner.strip_prefix('/').unwrap_or(inner);
         let (name, value) = inner.split_once('=').unwrap_or((inner, ""));
         let name = name.to_ascii_lowercase();

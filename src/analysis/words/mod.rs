@@ -38,7 +38,7 @@ mod names;
 mod number;
 mod operators;
 mod pieces;
-mod readings;
+pub(crate) mod readings;
 mod repeats;
 pub(crate) mod scanner;
 pub(crate) mod spellings;

@@ -1,5 +1,6 @@
 //! Readings in brackets behind the CJK characters that they read: 森（もり）, 龟兹（qiū cí）, 향교(鄕校).
-//! A reading may be absent, and is not exchanged. Other words in brackets are words.
+//! A text without a reading is covered by the text with it, and does not cover it: kana may also
+//! be a name or a remark, 長女（さくら）. Other words in brackets are words.
 
 use crate::text::{floor_char_boundary, is_cjk};
 
@@ -18,13 +19,14 @@ const WORDS_OF_KANA: [&str; 27] = [
     "ない", "なく", "する", "しない", "いる", "いない", "はい", "いいえ", "うち", "もの", "とき", "ため",
 ];
 
-/// The ends of words for relatives and pets, behind which kana are a name: 長女（さくら）.
-const NAMED: [char; 15] = [
-    '女', '男', '娘', '妻', '夫', '姉', '妹', '兄', '弟', '犬', '猫', '孫', '嫁', '甥', '姪',
-];
-
 /// The vowels of Pinyin with a tone.
 const TONED: &str = "āáǎàēéěèīíǐìōóǒòūúǔùǖǘǚǜ";
+
+/// Returns `true` for the text of a token that is a reading. No other token begins with a bracket
+/// and goes on.
+pub(crate) fn is_reading(token: &str) -> bool {
+    token.len() > '（'.len_utf8() && token.starts_with(BRACKETS.map(|(open, _)| open))
+}
 
 /// The length of the reading in brackets that begins here, behind some text.
 pub(super) fn len_of_reading(before: &str, text: &str) -> Option<usize> {
@@ -74,8 +76,6 @@ fn is_of_kanji(before: &str, kana: &str) -> bool {
     kana.chars().all(|c| is_hiragana(c) || c == 'ー')
         && kana.chars().count() <= MAX_KANA * trailing(before, is_han)
         && !WORDS_OF_KANA.contains(&kana)
-        && !before.ends_with(NAMED)
-        && !before.ends_with("息子")
 }
 
 /// Returns `true` for as many Chinese characters as the last word of a Korean text has syllables.
@@ -159,7 +159,6 @@ mod tests {
         }
         for (before, text) in [
             ("朝食", "（なし）"),
-            ("長女", "（さくら）"),
             ("犬", "（ペット）"),
             ("森", "（もり"),
             ("森", "（）"),

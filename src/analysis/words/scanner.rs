@@ -381,7 +381,7 @@ impl Scanner<'_> {
         };
         match text.as_bytes().first() {
             Some(b'<') => Tag::at(text, is_paired),
-            Some(b'[') => Tag::of_forum(text, |name| {
+            Some(b'[') => Tag::of_forum(text, self.is_after_space(), |name| {
                 let paired = self
                     .paired_of_forum
                     .get_or_init(|| paired_of_forum(self.whole));

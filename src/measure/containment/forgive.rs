@@ -64,7 +64,8 @@ fn differ_in_accents(a: &Token, b: &Token) -> bool {
 /// Returns `true` for tokens that are a word of grammar in one text, or too short, so that their
 /// accents may be missing only in a text without any: `sí` and `si`, `à` and `a`.
 pub(super) fn needs_accents(a: &Token, b: &Token) -> bool {
-    a.is_turn() || b.is_turn() || a.text.len().min(b.text.len()) < MIN_PART_LETTERS
+    let plain = if a.text.is_ascii() { a } else { b };
+    plain.is_turn() || plain.text.len() < MIN_PART_LETTERS
 }
 
 /// Returns `true` if one of two tokens is no English word, and one letter or two away from the

@@ -6,6 +6,7 @@ use super::MIN_REPLACED;
 use super::cover::{Sides, half_words, is_conjunction, is_enumeration};
 use super::matching::MAX_ITEM_TOKENS;
 use crate::analysis::words::lexicon::{Class, Lexicon};
+use crate::analysis::words::readings::is_reading;
 use crate::analysis::words::scanner::{Break, End};
 use crate::analysis::words::stamps::Stamp;
 use crate::analysis::words::token::Token;
@@ -102,6 +103,7 @@ impl Sides<'_> {
                         self.losses[side][at] = MIN_REPLACED;
                     }
                 } else if !token.is_light()
+                    || is_reading(&token.text)
                     || gap.is_exchanged(at)
                     || token.is_in_frame && self.is_of_common_sentence(side, at)
                     || self.is_displaced(side, &run, at)
