@@ -9,11 +9,14 @@
 //! 1. A token is matched by an equal token, or by a token of the same class of equals: case, width,
 //!    ligatures, typography, traditional and simplified characters, words of Taiwan; regular forms
 //!    of one English word, proved by a word list; British and American spellings; forms of one
-//!    number; listed abbreviations; accents that a text does not write; a misspelling whose
-//!    neighbours are equal.
-//! 2. A light word, such as an article, may be absent, and so may a tag of HTML, the number of an
-//!    item, and a first sentence that repeats its headline. A light word with another word in its
-//!    place is exchanged, and an exchange is never free: "US" and "UK".
+//!    number; listed abbreviations; accents that a text does not write; letters of the shape of
+//!    another script; contractions without their apostrophes; a misspelling whose neighbours are
+//!    equal.
+//! 2. A light word, such as an article, may be absent, and so may a tag of HTML, of a forum or of
+//!    LaTeX, the mark of a note, the number of an item, a word of grammar that is written twice,
+//!    and a first sentence that repeats its headline. A reading of CJK characters may be added. A
+//!    light word with another word in its place is exchanged, and an exchange is never free: "US"
+//!    and "UK".
 //! 3. A word that turns a sentence is neither absent, nor added, nor exchanged: negations,
 //!    conditions, quantities, directions, modal verbs, pronouns of persons.
 //! 4. A number is one value, as a price, a date, a time, an ordinal and in groups of digits too:
