@@ -91,7 +91,8 @@ fn is_within(before: &str, after: &str) -> bool {
 /// The longest name of a host: RFC 1035.
 const MAX_HOST_BYTES: usize = 253;
 
-/// Returns `true` for the name of a host and a path, without a scheme: `example.org/map`.
+/// Returns `true` for the name of a host, a path and parameters, without a scheme:
+/// `example.org/map?season=spring`. A host without them is words, which capital letters may write.
 fn begins_with_host(text: &str) -> bool {
     let is_own = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let mut bytes = text.bytes().take(MAX_HOST_BYTES + 1);
@@ -101,10 +102,12 @@ fn begins_with_host(text: &str) -> bool {
     let domain = text[..length].rsplit_once('.').map(|(_, domain)| domain);
     let is_domain =
         |domain: &str| domain.len() > 1 && domain.bytes().all(|b| b.is_ascii_lowercase());
-    let path = text[length..].strip_prefix('/');
+    let path = text[length..].strip_prefix('/').unwrap_or_default();
+    let mut path = (path.bytes().take(MAX_HOST_BYTES)).take_while(u8::is_ascii_graphic);
     domain.is_some_and(is_domain)
         && !text[..length].split('.').any(str::is_empty)
-        && path.is_some_and(|path| path.starts_with(|c: char| c.is_ascii_alphanumeric()))
+        && path.any(|byte| byte == b'?')
+        && path.any(|byte| byte == b'=')
 }
 
 /// The length of the web address that begins at a position. A folder of a path is no host:
