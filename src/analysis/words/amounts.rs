@@ -1,7 +1,6 @@
-//! Amounts of money and measures that are written in several tokens, or in another order: US$5,
+//! Amounts of money and measures that are written in several tokens, or in another order: HK$5,
 //! 人民币5元, 5 degrees Celsius, 零下5度, 5 km per hour.
 
-use super::dates::Notation;
 use super::forms::{Form, PlacedToken};
 use super::lexicon::Class;
 use super::scanner::Break;
@@ -9,8 +8,7 @@ use super::token::Token;
 use super::values::{is_measure, is_number, named, unit_behind_number};
 
 /// The letters before the sign of dollars, and the name of the currency.
-const DOLLARS: [(&str, &str); 10] = [
-    ("us", "$"),
+const DOLLARS: [(&str, &str); 9] = [
     ("nt", "新台币"),
     ("hk", "港币"),
     ("a", "a$"),
@@ -32,16 +30,9 @@ const BEFORE_NUMBER: [(&str, &str); 5] = [
 ];
 
 /// The form of the amount that begins at a token; `None` if none begins there.
-pub(super) fn form(tokens: &[PlacedToken], at: usize, notation: &Notation) -> Option<Form> {
+pub(super) fn form(tokens: &[PlacedToken], at: usize) -> Option<Form> {
     let first = &tokens[at].0;
     match &*first.text {
-        "¥" => {
-            let name = notation.yen_or_yuan.filter(|_| !first.is_exact)?;
-            Some(Form {
-                pieces: vec![first.with_text(name.into())],
-                replaced: 1,
-            })
-        }
         "零" => below_zero(tokens, at),
         "小" | "分" => unit_of_two_characters(tokens, at),
         "每" => rate_before_number(tokens, at),
@@ -64,7 +55,7 @@ fn is_digits(token: &Token) -> bool {
         && token.key.bytes().all(|b| b.is_ascii_digit() || b == b'.')
 }
 
-/// US$5, before the number.
+/// HK$5, before the number.
 fn dollars(tokens: &[PlacedToken], at: usize) -> Option<Form> {
     let (first, range) = &tokens[at];
     let (_, name) = DOLLARS.iter().find(|(letters, _)| *letters == first.text)?;
@@ -157,7 +148,8 @@ fn rate(tokens: &[PlacedToken], at: usize) -> Option<Form> {
     let [(number, _), (unit, _)] = tokens.get(at.checked_sub(2)?..at)? else {
         return None;
     };
-    let time = next(tokens, at + 1).filter(|time| !time.is_capital)?;
+    // 120 KM/H
+    let time = next(tokens, at + 1).filter(|time| !time.is_capital || unit.is_capital)?;
     let (name, of_time) = unit_of_time(tokens, at + 1)?;
     let is_rate = number.class == Class::Number && is_measure(unit) && !time.is_exact;
     let first = &tokens[at].0;

@@ -26,8 +26,7 @@ fn numeral(run: &str) -> &str {
     let numerals = run.chars().take(MAX_NUMERALS).take_while(|c| {
         let is_kilo = is_behind_smaller && *c == '千';
         is_behind_smaller = match c {
-            '十' | '百' => true,
-            '万' | '亿' => false,
+            '十' | '百' | '万' | '亿' => true,
             _ => is_behind_smaller,
         };
         number::is_cjk_numeral(*c) && !is_kilo

@@ -129,7 +129,7 @@ pub(super) fn len_of_pattern(before: &str, text: &str) -> Option<usize> {
 /// Returns `true` for a quotation mark that keeps a shell from replacing a word: `"*.tmp"`,
 /// `"$file"`, `<<'EOF'`.
 pub(super) fn is_shell_quote(before: &str, text: &str) -> bool {
-    let Some(mark) = text.chars().next().filter(|c| "\"'“‘".contains(*c)) else {
+    let Some(mark) = text.chars().next() else {
         return false;
     };
     let quoted = &text[mark.len_utf8()..];

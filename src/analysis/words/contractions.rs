@@ -25,6 +25,9 @@ const BEFORE_IS: [&str; 10] = [
     "it", "he", "she", "that", "there", "here", "what", "where", "who", "how",
 ];
 
+/// The longest of these words.
+const MAX_WITHOUT_APOSTROPHE: usize = 6;
+
 impl Cutter {
     /// Joins a word to the number before it: 1st, 1.5 million, $3m, a hundred, twenty-five, 5 per
     /// cent. `false` for other words.
@@ -170,7 +173,10 @@ impl Cutter {
     /// Replaces words without their apostrophes in English texts by their two words: "theyve".
     pub(super) fn restore_apostrophes(&mut self) {
         let words_of = |token: &Token| {
-            let is_own = token.is_english && !token.is_name && !token.is_exact;
+            let is_own = token.text.len() <= MAX_WITHOUT_APOSTROPHE
+                && token.is_english
+                && !token.is_name
+                && !token.is_exact;
             let listed = &WITHOUT_APOSTROPHE;
             let place =
                 is_own.then(|| listed.binary_search_by_key(&&*token.text, |words| words[0]));

@@ -13,7 +13,6 @@ use super::forms::{Form, PlacedToken};
 use super::lexicon::Class;
 use super::scanner::Break;
 use super::token::Token;
-use super::tokens::is_kana;
 use super::values::{clock, is_currency, minutes, month};
 use crate::time_reader::month_at;
 
@@ -39,9 +38,8 @@ const FOREIGN_MONTHS: [&str; 12] = [
 const OF: [&str; 4] = ["de", "di", "del", "of"];
 
 /// Words behind a year, before a time or a place.
-const BEHIND_YEAR: [&str; 22] = [
-    "um", "à", "a", "alle", "ore", "в", "en", "in", "auf", "im", "am", "bei", "w", "na", "o",
-    "dans", "au", "por", "presso", "nel", "på", "на",
+const BEHIND_YEAR: [&str; 12] = [
+    "um", "à", "a", "alle", "ore", "в", "en", "in", "auf", "im", "am", "bei",
 ];
 
 /// The eras of Japan and of Taiwan: the name, the year before the first one, the last year.
@@ -55,46 +53,14 @@ const ERAS: [(&str, u32, u32); 7] = [
     ("中华民国", 1911, 199),
 ];
 
-/// Behind the value of a time: 9:30 am, which is 09:30, and 9:30 in a text of 24 hours. 9:30 alone
-/// may be in the evening.
+/// Behind the value of a time: 9:30 am, which is 09:30. 9:30 alone may be in the evening.
 const AM: &str = " am";
 const OF_24_HOURS: &str = " h";
 
-/// What a whole text tells about its values.
-pub(super) struct Notation {
-    /// `true` for a text of CJK characters, whose dates have 年, 月 and 日.
-    is_cjk: bool,
-    /// `true` for a text with a time behind 12:59.
-    is_of_24_hours: bool,
-    /// The currency of the sign ¥.
-    pub(super) yen_or_yuan: Option<&'static str>,
-}
-
-impl Notation {
-    pub(super) fn of(tokens: &[PlacedToken], text: &str) -> Self {
-        let has_cjk = tokens.iter().any(|(token, _)| token.is_cjk());
-        let is_cjk = has_cjk && !tokens.iter().any(|(token, _)| token.is_english);
-        let is_late = |(token, _): &PlacedToken| {
-            let time = clock(&token.text).filter(|_| token.text.contains(':'));
-            time.is_some_and(|(hour, _)| hour > 12)
-        };
-        let has_yen = || {
-            ["円", "圓", "日元", "日圆", "日币"]
-                .iter()
-                .any(|yen| text.contains(yen))
-        };
-        let is_hangul = |c: char| ('\u{ac00}'..='\u{d7a3}').contains(&c);
-        let yen_or_yuan = match text.contains(is_kana) {
-            _ if !is_cjk || text.contains(is_hangul) => None,
-            true => Some("円"),
-            false => (!has_yen()).then_some("元"),
-        };
-        Self {
-            is_cjk,
-            is_of_24_hours: tokens.iter().any(is_late),
-            yen_or_yuan,
-        }
-    }
+/// Returns `true` for a text of CJK characters, whose dates have 年, 月 and 日.
+pub(super) fn are_cjk(tokens: &[PlacedToken]) -> bool {
+    let has_cjk = tokens.iter().any(|(token, _)| token.is_cjk());
+    has_cjk && !tokens.iter().any(|(token, _)| token.is_english)
 }
 
 /// Returns `true` for 9:30 am and 9:30, which may be in the evening.
@@ -105,23 +71,18 @@ pub(super) fn is_other_half(one: &Token, other: &Token) -> bool {
 }
 
 /// The form of the date or the time that begins at a token; `None` if none begins there.
-pub(super) fn form(
-    tokens: &[PlacedToken],
-    at: usize,
-    text: &str,
-    notation: &Notation,
-) -> Option<Form> {
+pub(super) fn form(tokens: &[PlacedToken], at: usize, text: &str, is_cjk: bool) -> Option<Form> {
     let (first, _) = &tokens[at];
     // Code has no dates.
     if first.is_exact {
         return None;
     }
     match first.class {
-        Class::Number => numeric_date(first, notation.is_cjk)
+        Class::Number => numeric_date(first, is_cjk)
             .or_else(|| written_date(tokens, at, text))
-            .or_else(|| time(tokens, at, text, notation)),
+            .or_else(|| time(tokens, at, text, is_cjk)),
         _ if first.is_cjk() => of_daypart(tokens, at).or_else(|| year_of_era(tokens, at)),
-        _ => time(tokens, at, text, notation),
+        _ => time(tokens, at, text, is_cjk),
     }
 }
 
@@ -139,14 +100,9 @@ fn is_year(year: u32) -> bool {
     (1000..3000).contains(&year)
 }
 
-/// A day with its month and its year, or the first and the last day of a range, in figures.
+/// A day with its month and its year, in figures.
 fn numeric_date(token: &Token, is_cjk: bool) -> Option<Form> {
-    let pieces = date_in_figures(token, &token.text, is_cjk).or_else(|| {
-        let (first, last) = token.text.split_once('-')?;
-        let mut pieces = date_in_figures(token, first, is_cjk)?;
-        pieces.extend(date_in_figures(token, last, is_cjk)?);
-        Some(pieces)
-    })?;
+    let pieces = date_in_figures(token, &token.text, is_cjk)?;
     Some(Form {
         pieces,
         replaced: 1,
@@ -226,10 +182,7 @@ fn written_date(tokens: &[PlacedToken], at: usize, text: &str) -> Option<Form> {
     let value = year.text.parse().ok().filter(|year| is_year(*year))?;
     // Other words are counted: "el 3 de mayo 2000 personas".
     let behind = next(tokens, year_at + 1).map(|token| &*token.text);
-    let tail = usize::from(matches!(
-        behind,
-        Some("года" | "г" | "року" | "р" | "r" | "roku")
-    ));
+    let tail = usize::from(matches!(behind, Some("года" | "г" | "року" | "r" | "roku")));
     if tail == 0 && behind.is_some_and(|word| !BEHIND_YEAR.contains(&word)) {
         return None;
     }
@@ -254,7 +207,7 @@ fn of_clock(first: &Token, [hour, minutes]: [u32; 2], half: &str, replaced: usiz
 }
 
 /// A time of a day: 7:30 pm, 18 Uhr. A time or a duration in one form: 14 h 30, 14h30.
-fn time(tokens: &[PlacedToken], at: usize, text: &str, notation: &Notation) -> Option<Form> {
+fn time(tokens: &[PlacedToken], at: usize, text: &str, is_cjk: bool) -> Option<Form> {
     let (first, range) = &tokens[at];
     let (hour, own_minutes) = clock(&first.key)?;
     let is_number = first.class == Class::Number;
@@ -265,7 +218,7 @@ fn time(tokens: &[PlacedToken], at: usize, text: &str, notation: &Notation) -> O
     if is_decimal || is_price {
         return None;
     }
-    let is_24 = notation.is_of_24_hours || text[range.clone()].starts_with('0');
+    let is_24 = text[range.clone()].starts_with('0');
     let is_in_figures = is_number && first.text.contains(':');
     let value = [hour, own_minutes.unwrap_or(0)];
     let is_half = first.is_english && hour < 13;
@@ -286,7 +239,7 @@ fn time(tokens: &[PlacedToken], at: usize, text: &str, notation: &Notation) -> O
             is_clock.then(|| of_clock(first, value, "", 3))
         }
         "uhr" if is_number => Some(of_clock(first, value, "", 1)),
-        "h" | "heure" | "heures" if is_foreign && !notation.is_cjk => {
+        "h" | "heure" | "heures" if is_foreign && !is_cjk => {
             let third = next(tokens, at + 2).map(|third| &*third.text);
             let form = third.and_then(|digits| hours_and_minutes(digits, 3));
             form.or_else(|| hours_and_minutes("00", 2))

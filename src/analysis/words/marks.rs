@@ -3,13 +3,13 @@
 
 use std::ops::Range;
 
-use smol_str::ToSmolStr;
+use smol_str::{SmolStr, ToSmolStr};
 
 use super::code::{is_interval_end, is_shell_quote, len_of_pattern, pattern_at};
 use super::english::English;
 use super::markup::Tag;
 use super::pieces::{end_of_word, len_of_reference};
-use super::readings::len_of_reading;
+use super::readings::{common_form, len_of_reading};
 use super::scanner::{Break, End, Kind, Scanner};
 use crate::text::{is_cjk, is_letter_or_digit};
 use crate::time_reader::{month_named, weekday_named};
@@ -85,25 +85,8 @@ impl Scanner<'_> {
             if self.reference(c) || self.hyphenated(c) || self.optional_hyphen(c) {
                 return true;
             }
-            let (before, rest) = self.text.split_at(self.at);
-            let pattern = pattern_at(self.text, self.at);
-            let pattern = pattern.map(|code| (code, code.len() + 2 * '`'.len_utf8()));
-            let found = pattern.or_else(|| {
-                let length = len_of_pattern(before, rest)?;
-                Some((&rest[..length], length))
-            });
-            if let Some((code, length)) = found {
-                let code = code.to_smolstr();
-                self.push(self.at + length, code, Kind::Symbol);
-                return true;
-            }
-            if is_shell_quote(before, rest) || is_interval_end(before, rest) {
-                let mark = match c {
-                    '“' => '"',
-                    '‘' => '\'',
-                    c => c,
-                };
-                self.push(self.at + c.len_utf8(), mark.to_smolstr(), Kind::Symbol);
+            if let Some((symbol, end)) = self.code_in_prose(c) {
+                self.push(end, symbol, Kind::Symbol);
                 return true;
             }
         }
@@ -132,10 +115,31 @@ impl Scanner<'_> {
             return false;
         };
         let before = self.before;
-        let reading = self.rest()[..length].to_lowercase();
+        let reading = common_form(&self.rest()[..length]);
         self.push(self.at + length, reading, Kind::Markup);
         self.before = before;
         true
+    }
+
+    /// A mark with a sense in code alone: a regular expression, a quotation mark of a shell, the
+    /// end of an interval. The symbol, and its end.
+    fn code_in_prose(&self, c: char) -> Option<(SmolStr, usize)> {
+        let (before, rest) = self.text.split_at(self.at);
+        let (symbol, length) = match c {
+            '`' => {
+                let code = pattern_at(self.text, self.at)?;
+                (code, code.len() + 2 * c.len_utf8())
+            }
+            '\\' | '^' => {
+                let length = len_of_pattern(before, rest)?;
+                (&rest[..length], length)
+            }
+            '"' | '“' if is_shell_quote(before, rest) => ("\"", c.len_utf8()),
+            '\'' | '‘' if is_shell_quote(before, rest) => ("'", c.len_utf8()),
+            '[' | '(' | ']' | ')' if is_interval_end(before, rest) => (&rest[..1], 1),
+            _ => return None,
+        };
+        Some((symbol.to_smolstr(), self.at + length))
     }
 
     fn push_tag(&mut self, tag: &Tag) {
@@ -188,9 +192,8 @@ impl Scanner<'_> {
             let is_punctuation = |c: char| ".,;!?\"”)]。，".contains(c);
             self.is_behind_prose_word() || before.trim_end().ends_with(is_punctuation)
         };
-        let is_ascii_word = |c: char| c.is_ascii_alphanumeric();
         let length = match c {
-            '[' if is_behind() => len_of_reference(self.rest(), before.ends_with(is_ascii_word)),
+            '[' if is_behind() => len_of_reference(self.rest()),
             _ => None,
         };
         if let Some(length) = length {
@@ -200,14 +203,12 @@ impl Scanner<'_> {
         length.is_some()
     }
 
-    /// Returns `true` directly behind a CJK character, an English word or a word with other than
-    /// ASCII letters, and not behind the name of an array.
+    /// Returns `true` directly behind a CJK character or an English word, and not behind the name
+    /// of an array.
     fn is_behind_prose_word(&self) -> bool {
         let last = self.lexemes.last().filter(|last| last.range.end == self.at);
         last.is_some_and(|last| match last.kind {
             Kind::Cjk => true,
-            // The name of an array has ASCII letters.
-            Kind::Word if !last.text.is_ascii() => true,
             Kind::Word => last.text.len() > 2 && English::builtin().has(&last.text),
             _ => false,
         })

@@ -24,13 +24,10 @@ const BLOCKS: [&str; 37] = [
 /// Attributes with words that a reader sees.
 const ATTRIBUTES_OF_WORDS: [&str; 5] = ["alt=", "title=", "content=", "value=", "placeholder="];
 
-/// Elements whose text belongs to the tag: the reading of the word before it.
-const READINGS: [&str; 2] = ["rt", "rp"];
-
 /// Tags of forums.
 #[rustfmt::skip]
-const FORUM: [&str; 14] = [
-    "b", "i", "u", "s", "url", "color", "size", "quote", "img", "center", "font", "align", "left", "right",
+const FORUM: [&str; 13] = [
+    "b", "i", "u", "url", "color", "size", "quote", "img", "center", "font", "align", "left", "right",
 ];
 
 /// Commands of LaTeX for the type of some words.
@@ -57,11 +54,6 @@ impl Tag {
         let name = inner[..end].to_ascii_lowercase();
         let is_block = BLOCKS.contains(&&*name);
         let limit = floor_char_boundary(text, text.len().min(MAX_TAG_BYTES));
-        if READINGS.contains(&&*name) && !text.starts_with("</") {
-            let close = format!("</{name}>");
-            let len = text[..limit].find(&close)? + close.len();
-            return Some(Self { len, is_block });
-        }
         if !is_block && !INLINE.contains(&&*name) {
             return None;
         }
@@ -100,23 +92,6 @@ impl Tag {
         (is_value && is_paired(&name)).then_some(Self { len, is_block })
     }
 
-    /// The target before the text of a link in a wiki: `[[target|`. A condition of a shell has
-    /// spaces around it.
-    pub fn of_wiki(text: &str) -> Option<Self> {
-        let limit = floor_char_boundary(text, text.len().min(MAX_TAG_BYTES));
-        let inner = text[..limit].strip_prefix("[[")?.split("]]").next()?;
-        let (target, words) = inner.split_once('|')?;
-        let is_open = text[..limit].len() > inner.len() + 2;
-        let is_part = |part: &str| {
-            !part.is_empty() && part.trim() == part && !part.contains(['[', ']', '|', '\n', ':'])
-        };
-        let len = "[[|".len() + target.len();
-        (is_open && is_part(target) && is_part(words)).then_some(Self {
-            len,
-            is_block: false,
-        })
-    }
-
     /// The command of LaTeX that begins here, with the bracket before its words.
     pub fn of_latex(text: &str) -> Option<Self> {
         let find = |commands: &[&str]| {
@@ -147,12 +122,13 @@ pub(super) fn is_latex(text: &str) -> bool {
     (LATEX.iter().chain(&ENVIRONMENTS)).any(|command| text.contains(command))
 }
 
-/// The tags of a forum that a text opens and closes.
+/// The tags of a forum that a text opens and closes equally often.
 pub(super) fn paired_of_forum(text: &str) -> Vec<&'static str> {
     let text = text.to_ascii_lowercase();
-    let has = |tag: String| text.contains(&tag);
+    let count = |tag: String| text.matches(&tag).count();
     let is_paired = |name: &&str| {
-        has(format!("[/{name}]")) && (has(format!("[{name}]")) || has(format!("[{name}=")))
+        let closed = count(format!("[/{name}]"));
+        closed > 0 && closed == count(format!("[{name}]")) + count(format!("[{name}="))
     };
     FORUM.into_iter().filter(is_paired).collect()
 }

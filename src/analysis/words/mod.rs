@@ -60,7 +60,6 @@ use std::ops::Range;
 use foldhash::fast::FixedState;
 
 use crate::text::Normaliser;
-use dates::Notation;
 use entities::Decoded;
 use headings::mark_headings;
 pub(crate) use key_filter::KeyFilter;
@@ -115,14 +114,17 @@ impl Words {
         let stamps = Stamps::of(text);
         let mut tokens = tokens(lexemes(normaliser, text, &stamps.left_out()), text);
         drop_doubled(&mut tokens, text);
-        let notation = Notation::of(&tokens, text);
-        forms::replace(&mut tokens, |tokens, at| {
-            let date = dates::form(tokens, at, text, &notation);
-            date.or_else(|| values::joined_number(tokens, at, text))
-                .or_else(|| values::number_with_figures(tokens, at, text))
-                .or_else(|| amounts::form(tokens, at, &notation))
-        });
-        values::unify(&mut tokens, text);
+        // Values have a number, and few short texts have one.
+        if tokens.iter().any(|(token, _)| values::is_number(token)) {
+            let is_cjk = dates::are_cjk(&tokens);
+            forms::replace(&mut tokens, |tokens, at| {
+                let date = dates::form(tokens, at, text, is_cjk);
+                date.or_else(|| values::joined_number(tokens, at, text))
+                    .or_else(|| values::number_with_figures(tokens, at, text))
+                    .or_else(|| amounts::form(tokens, at))
+            });
+            values::unify(&mut tokens, text);
+        }
         let (mut tokens, mut ranges): (Vec<_>, Vec<_>) = tokens.into_iter().unzip();
         NameScanner::of(text).mark(&mut tokens);
         let mut was_in_frame = false;

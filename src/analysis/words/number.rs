@@ -277,22 +277,6 @@ pub(crate) fn circled(c: char) -> Option<u32> {
     ('①'..='⑳').contains(&c).then(|| c as u32 - '①' as u32 + 1)
 }
 
-/// Returns `true` for a number whose point groups thousands, or whose comma is a decimal comma:
-/// 1.250.000, 8,50. A single point of its text groups thousands too.
-pub(crate) fn has_groups_of_points(piece: &str) -> bool {
-    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    let is_decimal = piece.split_once(',').is_some_and(|(whole, fraction)| {
-        is_digits(whole) && is_digits(fraction) && fraction.len() < 3
-    });
-    is_decimal || piece.matches('.').count() > 1 && is_digits(&value(piece))
-}
-
-/// The digits of a number with a point before three digits.
-pub(crate) fn without_point(piece: &str) -> Option<String> {
-    let grouped = piece.replacen('.', ",", 1);
-    (!piece.contains(',') && is_ambiguous(&grouped)).then(|| grouped.replace(',', ""))
-}
-
 /// Returns `true` for a comma before three digits: it is a decimal comma, or it groups thousands.
 pub(crate) fn is_ambiguous(piece: &str) -> bool {
     let parts = piece.split_once(',');
@@ -364,7 +348,7 @@ pub(crate) fn of_formal(run: &str) -> Option<(usize, String)> {
     let formal = &run[..length];
     let is_number = formal.starts_with(|c| !"零万亿".contains(c))
         && formal.contains(['拾', '佰', '仟'])
-        && formal.chars().nth(1).is_some();
+        && formal.chars().nth(2).is_some();
     is_number.then(|| Some((length, of_cjk(&numerals)?)))?
 }
 

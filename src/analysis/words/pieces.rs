@@ -114,10 +114,12 @@ fn begins_with_host(text: &str) -> bool {
 /// `a/b.txt/c`.
 pub(super) fn end_of_address(text: &str, at: usize) -> Option<usize> {
     let (before, text) = text.split_at(at);
+    let first = text.as_bytes().first()?.to_ascii_lowercase();
     let begins = |start: &str| {
-        text.as_bytes()
-            .get(..start.len())
-            .is_some_and(|bytes| bytes.eq_ignore_ascii_case(start.as_bytes()))
+        let bytes = text.as_bytes().get(..start.len());
+        // Most words end at the first letter.
+        first == start.as_bytes()[0]
+            && bytes.is_some_and(|bytes| bytes.eq_ignore_ascii_case(start.as_bytes()))
     };
     let mut starts = ["http://", "https://", "ftp://", "www."].into_iter();
     let is_part = before.ends_with(['/', '.', '-', '_', '@', '\\', '~']);
@@ -128,6 +130,8 @@ pub(super) fn end_of_address(text: &str, at: usize) -> Option<usize> {
         c.is_whitespace() || is_cjk(c) || matches!(c, '"' | '<' | '>' | '，' | '。' | '）' | '」')
     };
     let length = text.find(is_end).unwrap_or(text.len());
+    // The end of a tag of a forum: [/url].
+    let length = text[..length].find("[/").unwrap_or(length);
     let trimmed =
         text[..length].trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '}', '\'', '*']);
     Some(trimmed.len())
@@ -188,15 +192,24 @@ pub(super) fn address(text: &str) -> String {
     // The letters of a path are as they are: youtu.be/dQw4w9WgXcQ.
     let host = host.to_lowercase();
     let rest = format!("{}{path}", host.strip_prefix("www.").unwrap_or(&host));
-    let (path, query) = rest.split_once('?').unwrap_or((&rest, ""));
-    let kept: Vec<_> = query
+    let (rest, fragment) = rest.split_at(rest.find('#').unwrap_or(rest.len()));
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let is_campaign = |part: &str| {
+        CAMPAIGNS
+            .iter()
+            .any(|name| match name.starts_with("from=") {
+                true => part == *name,
+                false => part.starts_with(name),
+            })
+    };
+    let kept = query
         .split('&')
-        .filter(|part| !part.is_empty() && !CAMPAIGNS.iter().any(|name| part.starts_with(name)))
-        .collect();
+        .filter(|part| !part.is_empty() && !is_campaign(part));
+    let kept: Vec<_> = kept.collect();
     let path = path.trim_end_matches('/');
     match kept.is_empty() {
-        true => path.to_owned(),
-        false => format!("{path}?{}", kept.join("&")),
+        true => format!("{path}{fragment}"),
+        false => format!("{path}?{}{fragment}", kept.join("&")),
     }
 }
 
@@ -209,7 +222,7 @@ const REFERENCES: [&str; 6] = ["edit", "edit source", "citation needed", "编辑
 
 /// The length of the mark of a note or of a link that begins here: [1], [note 3], [edit]. A text
 /// with an element of an array has no mark: `a[1].b`.
-pub(super) fn len_of_reference(text: &str, is_behind_ascii: bool) -> Option<usize> {
+pub(super) fn len_of_reference(text: &str) -> Option<usize> {
     let end = text
         .bytes()
         .take(MAX_REFERENCE_BYTES)
@@ -218,14 +231,7 @@ pub(super) fn len_of_reference(text: &str, is_behind_ascii: bool) -> Option<usiz
     let mut names = ["note ", "nb ", "註", "注", "注释"].into_iter();
     let number = names.find_map(|name| mark.strip_prefix(name));
     let number = number.unwrap_or(mark).trim_start();
-    let is_digits = |number: &str| {
-        (1..=3).contains(&number.len()) && number.bytes().all(|b| b.is_ascii_digit())
-    };
-    // [2-3] behind an ASCII word may be a pattern of names.
-    let is_number = match is_behind_ascii {
-        true => is_digits(number),
-        false => number.split(['-', '–', ',']).all(is_digits),
-    };
+    let is_number = (1..=3).contains(&number.len()) && number.bytes().all(|b| b.is_ascii_digit());
     let rest = &text[end + 1..];
     let goes_on = |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || "(=".contains(c));
     let is_array = goes_on(rest) || rest.strip_prefix('.').is_some_and(goes_on);

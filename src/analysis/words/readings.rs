@@ -1,23 +1,13 @@
-//! Readings in brackets behind the CJK characters that they read: 森（もり）, 龟兹（qiū cí）, 향교(鄕校).
-//! A text without a reading is covered by the text with it, and does not cover it: kana may also
-//! be a name or a remark, 長女（さくら）. Other words in brackets are words.
+//! Readings in brackets behind the Chinese characters that they read: 龟兹（qiū cí）, 水獺（ㄊㄚˋ）. A text
+//! without a reading is covered by the text with it, and does not cover it. Kana and hanja in
+//! brackets are words: they may be a name or a remark, 長女（さくら）, 무료(禁止).
 
 use crate::text::{floor_char_boundary, is_cjk};
 
 /// A longer text in brackets is no reading.
 const MAX_READING_BYTES: usize = 64;
 
-/// A kanji is read by at most four kana.
-const MAX_KANA: usize = 4;
-
 const BRACKETS: [(char, char); 3] = [('（', '）'), ('(', ')'), ('《', '》')];
-
-/// Kana that say something about the word before them: "without", "only", "or".
-#[rustfmt::skip]
-const WORDS_OF_KANA: [&str; 27] = [
-    "あり", "なし", "のみ", "など", "だけ", "ほか", "また", "または", "もしくは", "まで", "から", "より", "ほど", "くらい", "ぐらい",
-    "ない", "なく", "する", "しない", "いる", "いない", "はい", "いいえ", "うち", "もの", "とき", "ため",
-];
 
 /// The vowels of Pinyin with a tone.
 const TONED: &str = "āáǎàēéěèīíǐìōóǒòūúǔùǖǘǚǜ";
@@ -28,6 +18,15 @@ pub(crate) fn is_reading(token: &str) -> bool {
     token.len() > '（'.len_utf8() && token.starts_with(BRACKETS.map(|(open, _)| open))
 }
 
+/// A reading in its common form: brackets of ASCII, without spaces.
+pub(super) fn common_form(reading: &str) -> String {
+    let inner = reading.chars().skip(1).filter(|c| *c != ' ');
+    let inner: String = inner
+        .take_while(|c| !BRACKETS.iter().any(|(_, close)| close == c))
+        .collect();
+    format!("({})", inner.to_lowercase())
+}
+
 /// The length of the reading in brackets that begins here, behind some text.
 pub(super) fn len_of_reading(before: &str, text: &str) -> Option<usize> {
     let open = text.chars().next()?;
@@ -36,11 +35,9 @@ pub(super) fn len_of_reading(before: &str, text: &str) -> Option<usize> {
     let end = text[..limit].find(close)?;
     let inner = &text[open.len_utf8()..end];
     let is_read = match inner.chars().next()? {
-        c if is_hiragana(c) => is_of_kanji(before, inner),
         c if is_bopomofo(c) => inner
             .chars()
             .all(|c| is_bopomofo(c) || " ˊˇˋ˙ˉ".contains(c)),
-        c if is_han(c) => is_of_hangul(before, inner),
         _ => syllables(inner).is_some_and(|count| count <= trailing(before, is_han)),
     };
     is_read.then_some(end + close.len_utf8())
@@ -70,18 +67,6 @@ fn is_han(c: char) -> bool {
 fn trailing(text: &str, is_own: fn(char) -> bool) -> usize {
     let characters = text.chars().rev().take(MAX_READING_BYTES);
     characters.take_while(|c| is_own(*c)).count()
-}
-
-fn is_of_kanji(before: &str, kana: &str) -> bool {
-    kana.chars().all(|c| is_hiragana(c) || c == 'ー')
-        && kana.chars().count() <= MAX_KANA * trailing(before, is_han)
-        && !WORDS_OF_KANA.contains(&kana)
-}
-
-/// Returns `true` for as many Chinese characters as the last word of a Korean text has syllables.
-fn is_of_hangul(before: &str, hanja: &str) -> bool {
-    let count = hanja.chars().count();
-    count > 1 && hanja.chars().all(is_han) && count == trailing(before, is_hangul)
 }
 
 /// The number of syllables of a reading in Latin letters, of which each has a tone: "qiū cí",
@@ -146,19 +131,17 @@ mod tests {
     #[test]
     fn readings_are_told_from_glosses() {
         for (before, text) in [
-            ("森", "（もり）の奥"),
-            ("美しい森", "《もり》"),
             ("蝈", "（guō）"),
             ("龟兹", "（qiū cí）"),
             ("一棵枣树", "（zǎoshù）"),
             ("傾偈", "（king1 gai2）"),
             ("水獺", "（ㄊㄚˋ）"),
-            ("시대의 향교", "(鄕校)는"),
         ] {
             assert!(len_of_reading(before, text).is_some(), "{before}{text}");
         }
         for (before, text) in [
-            ("朝食", "（なし）"),
+            ("森", "（もり）"),
+            ("향교", "(鄕校)"),
             ("犬", "（ペット）"),
             ("森", "（もり"),
             ("森", "（）"),

@@ -8,20 +8,10 @@ use super::number;
 use super::scanner::{Break, End};
 use super::token::Token;
 
-/// Words of grammar that are written twice by mistake alone. "that that", "in in" and "to to" are
-/// also the end of one phrase and the start of another one: "the bar I went to to forget".
-#[rustfmt::skip]
-const DOUBLED: [&str; 11] = ["a", "an", "the", "and", "of", "is", "are", "was", "from", "your", "which"];
-
-/// The same, in texts of other languages than English.
-#[rustfmt::skip]
-const DOUBLED_OF_OTHERS: [&str; 31] = [
-    "de", "la", "le", "les", "des", "du", "un", "une", "et", "el", "los", "las", "en", "y", "il", "lo", "gli", "con",
-    "der", "die", "dem", "den", "ein", "ist", "von", "mit", "van", "och", "og", "und", "auf",
-];
-
-/// The same, of Chinese, without the characters that words double: 的的确确, 是是非非, 对对联.
-const DOUBLED_HAN: [&str; 6] = ["并", "及", "而", "且", "与", "将"];
+/// Words of English grammar that are written twice by mistake alone. "of of", "is is" and "that
+/// that" are also the end of one phrase and the start of another one: "whatever is is right". So
+/// are 与与 of Chinese and "die die" of German.
+const DOUBLED: [&str; 3] = ["an", "the", "your"];
 
 /// A shorter sentence, such as an answer or a row of numbers, has its meaning by its place.
 const MIN_REPEATED_TOKENS: usize = 4;
@@ -32,31 +22,31 @@ const MIN_ITEM_WORDS: usize = 2;
 /// The fewest items of a list with numbers.
 const MIN_ITEMS: usize = 2;
 
-/// Removes the second one of two equal words of grammar, which a writer typed twice.
+/// Drops the second one of two equal words of grammar beside each other: "the the". Three equal
+/// words are no mistake.
 pub(super) fn drop_doubled(tokens: &mut Vec<(Token, Range<usize>)>, text: &str) {
     let is_again = |at: usize| {
         let pair = at.checked_sub(1).and_then(|last| tokens.get(last..=at));
-        let Some([(last, before), (token, range)]) = pair else {
-            return false;
-        };
-        let gap = if token.is_cjk() { "" } else { " " };
-        let words = match (token.is_cjk(), token.is_english) {
-            (true, _) => &DOUBLED_HAN[..],
-            (_, true) => &DOUBLED,
-            (_, false) => &DOUBLED_OF_OTHERS,
-        };
-        last.text == token.text
-            && token.before == Break::None
-            && text.get(before.end..range.start) == Some(gap)
-            && !(token.is_name || token.is_capital || last.is_proper)
-            && words.contains(&&*token.text)
+        pair.is_some_and(|pair| {
+            let [(last, before), (token, range)] = pair else {
+                return false;
+            };
+            last.text == token.text
+                && DOUBLED.contains(&&*token.text)
+                && token.before == Break::None
+                && text.get(before.end..range.start) == Some(" ")
+                && token.is_english
+                && !(token.is_name || token.is_capital || last.is_proper)
+        })
     };
-    // Three equal words are no mistake: "la la la". 将将好 is a word.
-    let goes_on = |at: usize| text[tokens[at].1.end..].starts_with(['好', '够', '才', '能']);
-    let is_doubled = |at| is_again(at) && !is_again(at - 1) && !is_again(at + 1) && !goes_on(at);
-    let doubled: Vec<bool> = (0..tokens.len()).map(is_doubled).collect();
-    let mut doubled = doubled.into_iter();
-    tokens.retain(|_| !doubled.next().unwrap_or_default());
+    let is_doubled = |at: usize| is_again(at) && !is_again(at - 1) && !is_again(at + 1);
+    if let Some(at) = (1..tokens.len()).find(|at| is_doubled(*at)) {
+        let doubled: Vec<bool> = (0..tokens.len())
+            .map(|other| other >= at && is_doubled(other))
+            .collect();
+        let mut doubled = doubled.into_iter();
+        tokens.retain(|_| !doubled.next().unwrap_or_default());
+    }
 }
 
 /// Marks the first sentence of a text whose headline is the same sentence. A headline has no mark

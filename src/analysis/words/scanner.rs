@@ -372,7 +372,7 @@ impl Scanner<'_> {
         text
     }
 
-    /// The tag of HTML, of a forum, of a wiki or of LaTeX that begins here.
+    /// The tag of HTML, of a forum or of LaTeX that begins here.
     pub(super) fn tag(&self) -> Option<Tag> {
         let text = self.rest();
         let is_paired = |name: &str| {
@@ -386,8 +386,7 @@ impl Scanner<'_> {
                     .paired_of_forum
                     .get_or_init(|| paired_of_forum(self.whole));
                 paired.contains(&name)
-            })
-            .or_else(|| Tag::of_wiki(text)),
+            }),
             _ => Tag::of_latex(text),
         }
     }

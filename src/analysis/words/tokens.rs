@@ -382,12 +382,6 @@ impl Cutter {
         };
         let has_kana = LazyCell::new(|| text.contains(is_kana));
         let is_latin = LazyCell::new(|| text.chars().all(|c| c < '\u{370}' || !c.is_alphabetic()));
-        let has_point_groups = !is_english
-            && self.words >= MIN_WORDS
-            && *is_latin
-            && (self.tokens.iter()).any(|(token, range)| {
-                token.class == Class::Number && number::has_groups_of_points(&text[range.clone()])
-            });
         for (token, range) in &mut self.tokens {
             let piece = &text[range.clone()];
             token.is_english = is_english;
@@ -398,12 +392,6 @@ impl Cutter {
             if !is_english && self.words >= MIN_WORDS && number::is_ambiguous(piece) && *is_latin {
                 token.text = piece.into();
                 token.key = piece.into();
-            }
-            if has_point_groups
-                && !token.is_exact
-                && let Some(digits) = number::without_point(piece)
-            {
-                (token.text, token.key) = (digits.clone().into(), digits.into());
             }
             if is_foreign && token.text.bytes().all(|byte| byte.is_ascii_lowercase()) {
                 let entry = self.lexicon.entry(&token.text);

@@ -1,24 +1,19 @@
 //! Values that are written in several tokens: prices, dates, times. The tokens of one value are
 //! equal in all its forms.
 
-use std::cell::LazyCell;
-
 use smol_str::SmolStr;
 
 use super::forms::{Form, PlacedToken};
 use super::lexicon::{Class, Lexicon};
-use super::number;
 use super::scanner::Break;
 use super::token::Token;
 use crate::time_reader::{month_named, weekday_named};
 
 /// Gives the tokens of each value their common form, and their common order.
 pub(super) fn unify(tokens: &mut [PlacedToken], text: &str) {
-    // "5 min" is the least number beside "20 max".
-    let has_bounds = LazyCell::new(|| text.to_lowercase().contains("max"));
     let mut amount_at = None;
     for at in 1..tokens.len() {
-        set_weekday(tokens, at);
+        set_weekday(tokens, at, text);
         let [last, token] = [&tokens[at - 1].0, &tokens[at].0];
         if token.before != Break::None {
             continue;
@@ -50,18 +45,15 @@ pub(super) fn unify(tokens: &mut [PlacedToken], text: &str) {
             && let Some(month) = month(last)
         {
             set_date(tokens, [at - 1, at], month);
-        } else if is_number(last)
+        } else if last.class == Class::Number
             && !text[tokens[at].1.clone()].contains(char::is_uppercase)
             && let Some(unit) = unit_behind_number(token)
-            && !(token.text == "min" && token.is_english && *has_bounds)
         {
             let token = &mut tokens[at].0;
             (token.key, token.class) = (unit.into(), Class::Word);
             (token.is_name, token.is_exact) = (false, false);
         } else if last.class == Class::Number && is_money(token) {
             set_amount(tokens, at);
-        } else if is_number(last) && scaled(last, token).is_some() {
-            set_scaled(tokens, at);
         } else if last.class == Class::Number
             && is_measure(token)
             && !token.is_capital
@@ -131,23 +123,9 @@ pub(super) fn joined_number(tokens: &[PlacedToken], at: usize, text: &str) -> Op
         end = range.end;
         replaced += 1;
     }
-    // More groups are a row of numbers.
-    let is_group = (2..=MAX_GROUPS).contains(&replaced)
-        && (value.len() > 4 || replaced == 2 && is_thousand(tokens, at));
+    // Four digits have no groups: "won 3 200 m races". More groups are a row of numbers.
+    let is_group = (2..=MAX_GROUPS).contains(&replaced) && value.len() > 4;
     is_group.then(|| form(value, replaced))
-}
-
-/// Returns `true` for four digits in two groups within a sentence that is not English: "livré 3 400
-/// tonnes". In "won 3 200 m races" they are two numbers.
-fn is_thousand(tokens: &[PlacedToken], at: usize) -> bool {
-    let is_text = |token: &Token| {
-        token.text.chars().all(char::is_alphabetic)
-            && !(token.is_cjk() || token.is_english || token.is_capital)
-    };
-    let is_within = |token: &Token| token.before == Break::None;
-    let unit = tokens.get(at + 2).map(|(unit, _)| unit);
-    let unit = unit.filter(|unit| is_within(unit) && unit_behind_number(unit).is_none());
-    at > 0 && is_within(&tokens[at].0) && is_text(&tokens[at - 1].0) && unit.is_some_and(is_text)
 }
 
 /// A number in words with its figures: "fourteen (14)".
@@ -172,6 +150,8 @@ pub(super) fn unit_behind_number(token: &Token) -> Option<&'static str> {
         "g" | "克" | "公克" | "grammes" | "gramos" | "grammi" | "gramas" | "г" => "gram",
         "l" | "升" | "公升" | "litros" | "litres" | "litri" | "литров" | "л" => "litre",
         "h" | "ч" => "hour",
+        // The least number, in English.
+        "min" if token.is_english => return None,
         "min" | "minutes" | "minutos" | "minuti" | "минут" | "мин" => "minute",
         _ => return None,
     })
@@ -212,31 +192,6 @@ pub(super) fn named(token: &Token, class: Class, name: &str) -> Token {
         is_exact: false,
         key: canonical.unwrap_or(name).into(),
         ..token.with_text(name.into())
-    }
-}
-
-/// The number of grams or metres, and their name, of a number of kilograms or kilometres.
-fn scaled(number: &Token, unit: &Token) -> Option<(String, &'static str)> {
-    let name = match &*unit.key {
-        "kilogram" => "gram",
-        "kilometer" => "metre",
-        _ => return None,
-    };
-    // 1.250 kg are 1250 kg in some languages.
-    let decimals = number
-        .key
-        .split_once('.')
-        .map_or(0, |(_, decimals)| decimals.len());
-    let is_certain = !number.is_exact && (decimals != 3 || number.is_english);
-    let value = number::times_power_of_ten(&number.key, 3).filter(|_| is_certain)?;
-    Some((value, name))
-}
-
-fn set_scaled(tokens: &mut [PlacedToken], at: usize) {
-    if let Some((value, name)) = scaled(&tokens[at - 1].0, &tokens[at].0) {
-        let number = named(&tokens[at - 1].0, Class::Number, &value);
-        let unit = named(&tokens[at].0, Class::Word, name);
-        (tokens[at - 1].0, tokens[at].0) = (number, unit);
     }
 }
 
@@ -299,13 +254,11 @@ fn name_of_code(token: &Token) -> Option<&'static str> {
         "cny" | "rmb" => "元",
         "jpy" => "円",
         "hkd" => "港币",
-        "twd" | "ntd" => "新台币",
+        "twd" => "新台币",
         "aud" => "a$",
-        "cad" => "c$",
         "nzd" => "nz$",
         "sgd" => "s$",
         "brl" => "r$",
-        "tl" => "₺",
         _ => return None,
     };
     token.is_name.then_some(name)
@@ -324,17 +277,19 @@ fn is_money(token: &Token) -> bool {
 }
 
 /// Gives the short form of a day of the week before a date its full name: "Sat. 14 May".
-fn set_weekday(tokens: &mut [PlacedToken], at: usize) {
-    let is_month_at = |at: usize| {
-        tokens
-            .get(at)
-            .is_some_and(|(token, _)| month(token).is_some())
-    };
-    let is_date = is_month_at(at) || day(&tokens[at].0).is_some() && is_month_at(at + 1);
-    let last = &tokens[at - 1].0;
-    let is_before = last.is_capital && tokens[at].0.before <= Break::Clause;
+fn set_weekday(tokens: &mut [PlacedToken], at: usize, text: &str) {
+    let (last, range) = &tokens[at - 1];
     let is_short = last.text.len() == 3 || matches!(&*last.text, "tues" | "thur" | "thurs");
-    if let Some(name) = weekday_named(&last.text).filter(|_| is_short && is_before && is_date) {
+    // Without a point it may be a name: "the Sun", SAT.
+    if !is_short || !last.is_capital || !text[range.end..].starts_with('.') {
+        return;
+    }
+    let is_month_at = |at: usize| {
+        let found = tokens.get(at);
+        found.is_some_and(|(token, _)| month(token).is_some())
+    };
+    let is_date = || is_month_at(at) || day(&tokens[at].0).is_some() && is_month_at(at + 1);
+    if let Some(name) = weekday_named(&last.text).filter(|_| is_date()) {
         let token = &mut tokens[at - 1].0;
         (token.text, token.key) = (name.into(), name.into());
         token.is_name = false;

@@ -55,9 +55,10 @@ fn differ_in_accents(a: &Token, b: &Token) -> bool {
         (false, true) => (b, a),
         _ => return false,
     };
-    // The accents of a text that writes them carry sense: más, mas.
+    // The accents of a text that writes them carry sense: más, mas. An address is no word.
     !plain.has_accents
         && !accented.is_cjk()
+        && !plain.text.contains(['.', '/'])
         && without_accents(&accented.text).any(|letters| letters == plain.text)
 }
 
@@ -121,7 +122,8 @@ fn are_swapped(one: &str, other: &str) -> bool {
     let Some(([a, b, rest @ ..], [c, d, others @ ..])) = parts else {
         return false;
     };
-    (a, b, rest) == (d, c, others)
+    // The last two letters are another ending: marian, marina; castro, castor.
+    !rest.is_empty() && (a, b, rest) == (d, c, others)
 }
 
 /// Returns `true` if two words have the same letters in another order or another number, or if the

@@ -394,7 +394,9 @@ impl Sides<'_> {
             let before = at.checked_sub(1).and_then(|at| self.counterpart(side, at));
             let place = before.map_or(others.len(), |before| before + 1);
             let is_part = |whole: &Token| whole.text.starts_with(&*tokens[at].text);
-            if half_words(tokens) >= 2 * MIN_TEASER_WORDS
+            // "The fare is 5…" and "he said no…" end with whole words.
+            if tokens[at].class == Class::Word
+                && half_words(tokens) >= 2 * MIN_TEASER_WORDS
                 && self.is_open(side, at)
                 && others.get(place).is_some_and(is_part)
                 && self.is_open(1 - side, place)

@@ -144,7 +144,12 @@ pub(super) fn truncation(tail: &str) -> Option<usize> {
         ' ', '\n', '\r', '\t', ']', ')', '）', '】', '»', '>', '→', '.', '…',
     ];
     let body = tail.trim_end_matches(closing);
+    let last = body.as_bytes().last()?;
     let start_of = |mark: &&str| {
+        // Most marks end here.
+        mark.as_bytes()
+            .last()
+            .filter(|own| own.eq_ignore_ascii_case(last))?;
         let from = body.len().checked_sub(mark.len())?;
         let end = body.get(from..)?;
         end.eq_ignore_ascii_case(mark).then_some(from)
