@@ -95,7 +95,7 @@ pub fn sign<const BITS: usize>(sums: [i64; BITS]) -> u128 {
 
 /// [`weigh`], [`merge`] and [`sign`] for 64 bits, at some hundred million features a second.
 ///
-/// FeatureWeights are not negative. Most features of a text occur once, and have the base weight of
+/// The weights are not negative. Most features of a text occur once, and have the base weight of
 /// their kind. So each kind adds its base weight to all its features by counting bits, and only the
 /// excess weights are added feature by feature.
 pub(crate) fn fingerprint_of(hashes: &[u64], weights: &FeatureWeights) -> u64 {

@@ -1,6 +1,6 @@
 //! Tokens to weighted features: counts, weights, and the tests for unreliable fingerprints.
 //!
-//! FeatureWeights are integers in fixed point. This folder uses no other folder.
+//! Weights are integers in fixed point. This folder uses no other folder.
 
 mod counts;
 #[cfg(feature = "jieba")]
@@ -15,7 +15,7 @@ pub(crate) use idf::{STOP_WORDS, WORD_WEIGHTS};
 pub use unreliable::UnreliableReason;
 pub(crate) use unreliable::is_repetitive;
 
-/// The weight 1 in fixed point. FeatureWeights are integers, so sums are exact and do not depend on
+/// The weight 1 in fixed point. Weights are integers, so sums are exact and do not depend on
 /// the order of the features.
 pub(crate) const WEIGHT_UNIT: i64 = 1024;
 

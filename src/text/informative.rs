@@ -8,7 +8,7 @@ use super::shingles::{is_cjk, is_common_han};
 /// script without spaces makes such tokens of whole sentences.
 pub(crate) const MAX_WORD_BYTES: usize = 256;
 
-/// Returns `true` if a text is more than numbers, or than a single word and its repetitions.
+/// Returns `true` if a text is more than numbers, and more than one word and its repetitions.
 ///
 /// Numbers that differ in one digit and words that differ in one letter share most of their
 /// shingles, but are no near-duplicates. `normalised` is the text as

@@ -1,5 +1,5 @@
-//! Shared parts of the tests: a seeded sequence, small corpora, and a plain model of a database
-//! that answers by comparison with every document.
+//! The parts that tests share; README.md has a drawing. This file has the seeded sequence, small
+//! corpora and assertions.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -9,7 +9,8 @@
 //! - [`records`]: the records of inputs, on one thread
 //! - [`blocks`]: the lines or paragraphs of a text
 //! - [`repeated_blocks`], [`block_counter`]: the blocks that several documents have
-//! - [`uncompared`]: what is left out of texts before they are compared
+//! - [`uncompared`]: the repeated paragraphs and the frames that are left out of texts, and how
+//!   frames are learned
 //! - [`statistics`], [`report`]: the outcomes of the records
 //! - [`positions`]: the location of each record in its input
 //! - [`input_fingerprint`]: the detection of inputs that change between two readings

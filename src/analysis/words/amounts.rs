@@ -20,7 +20,7 @@ const DOLLARS: [(&str, &str); 9] = [
     ("r", "r$"),
 ];
 
-/// Currencies that stand before a number in Chinese, with 元 behind it, and their names.
+/// Currencies that stand before a number in Chinese, with or without 元 behind it, and their names.
 const BEFORE_NUMBER: [(&str, &str); 5] = [
     ("人民币", "元"),
     ("新台币", "新台币"),
@@ -44,7 +44,7 @@ pub(super) fn form(tokens: &[PlacedToken], at: usize) -> Option<Form> {
     }
 }
 
-/// The token at a position, if it continues a clause and is no code.
+/// The token at a position, if no break is before it.
 fn next(tokens: &[PlacedToken], at: usize) -> Option<&Token> {
     let token = tokens.get(at).map(|(token, _)| token);
     token.filter(|token| token.before == Break::None)
@@ -81,7 +81,7 @@ fn currency_around_number(tokens: &[PlacedToken], at: usize) -> Option<Form> {
     })
 }
 
-/// 5 degrees Celsius, without the number.
+/// Degrees Celsius; the number before them stays.
 fn celsius(tokens: &[PlacedToken], at: usize) -> Option<Form> {
     let first = &tokens[at].0;
     let is_degree = first.key == "degree"
@@ -107,7 +107,7 @@ fn celsius_around_number(tokens: &[PlacedToken], at: usize) -> Option<Form> {
     })
 }
 
-/// 零下5度, without the unit.
+/// 零下5度; the unit stays.
 fn below_zero(tokens: &[PlacedToken], at: usize) -> Option<Form> {
     let number = next(tokens, at + 2).filter(|number| is_digits(number))?;
     let unit = next(tokens, at + 3)?;

@@ -2,17 +2,19 @@
 //!
 //! | file | responsibility |
 //! |---|---|
-//! | `mojibake` | reads UTF-8 that was read as Windows-1252 |
+//! | `mojibake` | repairs UTF-8 that was read as Windows-1252 |
 //! | `entities` | replaces the entities of HTML and the escapes of JSON: `variants` |
-//! | `scanner` | cuts a text into words, numbers and symbols: `number`, `pieces`, `marks`, `symbols`, `operators`, `markup`, `readings` |
+//! | `scanner` | cuts a text into words, numbers and symbols: `number`, `pieces`, `marks`, `symbols`, `operators`, `markup` |
+//! | `readings` | finds Pinyin, Jyutping and Bopomofo in brackets behind Chinese characters |
 //! | `code` | recognises lines of code, in which every mark counts |
 //! | `stamps` | finds passages without information: stamps, credits, marks of truncation |
 //! | `token` | a word, a number or a symbol, and which of them are equal |
 //! | `tokens` | gives each piece its class and its key: `cjk`, `misread`, `contractions`, `names`, `english`, `folding`, `units` |
-//! | `forms` | replaces the tokens of a value by its common form: `dates`, `amounts` |
+//! | `forms` | puts other tokens in the place of some: the forms of `dates`, `amounts` and `values` |
+//! | `amounts` | finds amounts of several tokens or in another order: HK$5, 人民币5元, 5 km per hour |
 //! | `values` | gives the forms of a price, a number, a unit and an ordinal the same tokens |
 //! | `headings` | finds lines before lines of another form |
-//! | `repeats` | marks what adds nothing: a repeated headline, numbers and signs of items |
+//! | `repeats` | drops a second "the", and marks what adds nothing: a repeated headline, numbers and signs of items |
 //! | `lexicon` | the words that a comparison treats in a particular way |
 //! | `weights` | the information of a word |
 //! | `vocabulary` | the words of many texts, each word once: `spellings` |

@@ -40,8 +40,8 @@ pub(super) fn undone(text: &str) -> Option<Decoded<'static>> {
 }
 
 /// Returns `true` for a character that text of Latin letters has: ASCII, Latin letters,
-/// punctuation, signs, emoji. A single letter of another script is a Latin letter and a mark of a
-/// sound text: "Spaß”".
+/// punctuation, signs, emoji. A single letter of another script is a Latin letter before a mark
+/// in a text that was not misread: "Spaß”".
 fn stands_alone(c: char) -> bool {
     matches!(c, '\0'..'\u{250}' | '\u{1e00}'..='\u{1eff}' | '\u{2000}'..='\u{2bff}' | '\u{10000}'..)
 }

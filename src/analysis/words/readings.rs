@@ -38,7 +38,7 @@ pub(super) fn len_of_reading(before: &str, text: &str) -> Option<usize> {
         c if is_bopomofo(c) => inner
             .chars()
             .all(|c| is_bopomofo(c) || " ˊˇˋ˙ˉ".contains(c)),
-        _ => syllables(inner).is_some_and(|count| count <= trailing(before, is_han)),
+        _ => syllables(inner).is_some_and(|count| count <= trailing_han(before)),
     };
     is_read.then_some(end + close.len_utf8())
 }
@@ -63,10 +63,10 @@ fn is_han(c: char) -> bool {
         && !matches!(c, '\u{30a0}'..='\u{30ff}')
 }
 
-/// The number of characters of a kind at the end of a text, at most as many as a reading has.
-fn trailing(text: &str, is_own: fn(char) -> bool) -> usize {
+/// The number of Chinese characters at the end of a text, at most as many as a reading has.
+fn trailing_han(text: &str) -> usize {
     let characters = text.chars().rev().take(MAX_READING_BYTES);
-    characters.take_while(|c| is_own(*c)).count()
+    characters.take_while(|c| is_han(*c)).count()
 }
 
 /// The number of syllables of a reading in Latin letters, of which each has a tone: "qiū cí",
@@ -77,10 +77,10 @@ fn syllables(reading: &str) -> Option<usize> {
     for word in reading.to_lowercase().split([' ', '\'', '’', '-']) {
         let is_numbered = word.ends_with(|c: char| matches!(c, '1'..='6'));
         let ends = |c: char| is_toned(c) && !is_numbered || c.is_ascii_digit() && is_numbered;
-        let (tones, letters) = (word.chars().filter(|c| ends(*c)).count(), word.len());
+        let tones = word.chars().filter(|c| ends(*c)).count();
         let is_own = |c: char| ends(c) || c.is_ascii_lowercase() && c != 'v' || c == 'ü';
         if tones == 0
-            || letters < 2
+            || word.len() < 2
             || !word.chars().all(is_own)
             || !are_syllables(word, is_numbered)
         {

@@ -1,5 +1,6 @@
-//! Tokens that add nothing: a first sentence that repeats its headline, the numbers and the signs
-//! before items. They may be absent, and are not exchanged.
+//! Tokens that add nothing. A second "the" is dropped. A first sentence that repeats its headline,
+//! and the numbers and the signs before items, are marked: they may be absent, and are not
+//! exchanged.
 
 use std::ops::Range;
 
@@ -9,8 +10,8 @@ use super::scanner::{Break, End};
 use super::token::Token;
 
 /// Words of English grammar that are written twice by mistake alone. "of of", "is is" and "that
-/// that" are also the end of one phrase and the start of another one: "whatever is is right". So
-/// are 与与 of Chinese and "die die" of German.
+/// that" are also the end of one phrase and the start of another one: "whatever is is right". The
+/// same is true of 与与 in Chinese and of "die die" in German.
 const DOUBLED: [&str; 3] = ["an", "the", "your"];
 
 /// A shorter sentence, such as an answer or a row of numbers, has its meaning by its place.

@@ -89,7 +89,7 @@ const MILLI_UNITS: [&str; 8] = ["мВт", "мГц", "мПа", "мДж", "мВ", 
 const APOSTROPHES: [char; 7] = ['\'', '’', '‘', '“', '”', '`', '´'];
 
 /// Returns `true` for kana of Japanese grammar. Chinese texts write の for 的.
-pub(super) fn is_kana(c: char) -> bool {
+fn is_kana(c: char) -> bool {
     matches!(c, '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fa}') && c != 'の'
 }
 

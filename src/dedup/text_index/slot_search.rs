@@ -68,8 +68,9 @@ impl<V> SlotSearch<'_, V> {
         })
     }
 
-    /// Moves the slots that may have a sought text to the front, in order, and returns how many
-    /// these are. Other slots lack the word that the last compared texts lacked.
+    /// Keeps the slots that may have a sought text at the front, in order, and returns how many
+    /// these are. The slots behind them have no meaning afterwards. The slots that are dropped lack
+    /// the word that the last compared texts lacked.
     pub(super) fn select_covering(&self, slots: &mut [u32]) -> usize {
         let heavy = (self.heavy_words.get()).filter(|_| self.sought.only_containers);
         let Some(needed) = heavy.and_then(HeavyWords::needed_keys) else {

@@ -20,7 +20,7 @@ impl<A: ViewAccess> Batch<A> {
             Some(id) => Some(*id),
             None => self.view.id_of(key)?,
         };
-        // A document that a change before has removed is gone, as after its commit: ids do not
+        // A document that an earlier change has removed is gone, as after its commit: ids do not
         // depend on the grouping of changes.
         let is_removed = |id: &DocId| (self.edits.get(id)).is_some_and(|edit| edit.after.is_none());
         let known = known.filter(|id| !is_removed(id));
@@ -39,7 +39,8 @@ impl<A: ViewAccess> Batch<A> {
     }
 
     /// The id of a document that replaces the document with an id. A document that changes its
-    /// scope gets a new id, because the scope is a part of the id.
+    /// scope gets a new id, because the scope is a part of the id; the document with the old id is
+    /// removed.
     pub(super) fn upserted_id(&mut self, id: DocId, prepared: &PreparedChange) -> Result<DocId> {
         if prepared.key.is_none() || ScopeNumber::of(id) == prepared.scope {
             return Ok(id);

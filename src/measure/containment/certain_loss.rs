@@ -209,8 +209,8 @@ impl HeavyWords {
         missing.into_iter().any(|hash| equal(hash).all(is_lost))
     }
 
-    /// The hashes of the keys of which each other text has one, unless the text of these words is
-    /// certainly not covered: the keys that the last lost word needs. `None` before a loss.
+    /// Hashes of keys. A text without any of them certainly does not cover the text of these words.
+    /// They are the keys that the last lost word needs; `None` before a loss.
     pub(crate) fn needed_keys(&self) -> Option<Vec<u32>> {
         let word = self.words.get(self.last_lost.get()?)?;
         Some([&[word.key_hash], &word.matches.get()?[..]].concat())
@@ -221,8 +221,8 @@ impl HeavyWords {
         self.words.iter().map(|word| word.key_hash)
     }
 
-    /// The hashes of the keys of which each text of a vocabulary has one, unless it certainly does
-    /// not cover the text of these words: the keys that a word needs.
+    /// Hashes of the keys that a word needs. A text of a vocabulary without any of them certainly
+    /// does not cover the text of these words.
     pub(crate) fn keys_needed_by(
         &self,
         word: usize,
@@ -235,7 +235,7 @@ impl HeavyWords {
     }
 
     /// Returns `true` only if another text has neither one of the words nor a word that a rule may
-    /// match with it.
+    /// match with it. The word is remembered.
     fn has_lost_word(&self, weights: &Weights, text: &Words, other: KnownWords<'_>) -> bool {
         let is_lost = |at: &usize| {
             let word = &self.words[*at];

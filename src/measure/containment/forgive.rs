@@ -1,5 +1,5 @@
-//! Unequal tokens that are one word: accents that a writer drops, misspellings, words written in
-//! two.
+//! Unequal tokens that are one word: accents that a writer drops, words of Taiwan, misspellings,
+//! digits misread for letters, words written in two or three.
 
 use super::Equality;
 use crate::analysis::words::lexicon::{Class, Lexicon};
@@ -62,8 +62,8 @@ fn differ_in_accents(a: &Token, b: &Token) -> bool {
         && without_accents(&accented.text).any(|letters| letters == plain.text)
 }
 
-/// Returns `true` for tokens that are a word of grammar in one text, or too short, so that their
-/// accents may be missing only in a text without any: `sí` and `si`, `à` and `a`.
+/// Returns `true` if the plain one of two tokens turns a sentence or is short. Its accents may be
+/// missing only in a text that writes none: `sí` and `si`, `à` and `a`.
 pub(super) fn needs_accents(a: &Token, b: &Token) -> bool {
     let plain = if a.text.is_ascii() { a } else { b };
     plain.is_turn() || plain.text.len() < MIN_PART_LETTERS
@@ -134,7 +134,7 @@ fn is_slip(right: &str, wrong: &str) -> bool {
         letters.sort_unstable();
         letters
     };
-    let distinct = |word: &str| {
+    let without_doubled = |word: &str| {
         let mut letters = word.as_bytes().to_vec();
         letters.dedup();
         letters
@@ -145,11 +145,11 @@ fn is_slip(right: &str, wrong: &str) -> bool {
         let start = common.take_while(|(a, b)| a == b).count();
         right.get(start + 1..) == wrong.get(start..)
     };
-    // A doubled letter makes another term: diamine, diammine.
-    let has_other_number = || distinct(right) == distinct(wrong) || lacks_one();
+    let is_nearly_spelled = || without_doubled(right) == without_doubled(wrong) || lacks_one();
+    // In a short word a doubled letter makes another term: diamine, diammine.
     are_swapped(right, wrong)
         || len >= MIN_LETTERS_OF_SLIP && letters(right) == letters(wrong)
-        || len >= MIN_LETTERS_OF_TWO && has_other_number()
+        || len >= MIN_LETTERS_OF_TWO && is_nearly_spelled()
 }
 
 /// Returns `true` if a word is another one with digits in the place of letters of their shape:

@@ -14,8 +14,8 @@
 //!    equal.
 //! 2. A light word, such as an article, may be absent, and so may a tag of HTML, of a forum or of
 //!    LaTeX, the mark of a note, the number of an item, a second "the", and a first sentence that
-//!    repeats its headline. A reading of Chinese characters may be added. A light word with another
-//!    word in its place is exchanged, and an exchange is never free: "US" and "UK".
+//!    repeats its headline. A reading of Chinese characters may be added: 龟兹（qiū cí）. A light word
+//!    with another word in its place is exchanged, and an exchange is never free: "US" and "UK".
 //! 3. A word that turns a sentence is neither absent, nor added, nor exchanged: negations,
 //!    conditions, quantities, directions, modal verbs, pronouns of persons.
 //! 4. A number is one value, as a price, a date, a time, an ordinal and in groups of digits too:

@@ -114,7 +114,8 @@ impl SimilarJoin<'_> {
     }
 }
 
-/// The documents that are compared with each other.
+/// The documents that are compared with each other, by groups that the caller gives. The scopes of
+/// a database are in the ids.
 #[derive(Clone, Copy)]
 pub enum Scope<'g> {
     /// All documents.

@@ -1,4 +1,5 @@
-//! [`Nodes`]: the distinct texts of a database, longest first.
+//! [`Nodes`]: the documents with each distinct text of a database, the longest text first. It has
+//! no texts, and its nodes are not the nodes of a forest.
 
 use std::cmp::Reverse;
 use std::hash::{BuildHasher, RandomState};
@@ -35,7 +36,7 @@ pub(super) struct Nodes {
 
 /// A document with a text.
 struct Keyed {
-    /// A hash of the text with random keys. A writer of texts cannot find two with one hash.
+    /// A hash of the text with random keys. So no writer can make two texts with one hash.
     text: [u64; 2],
     group: u64,
     id: DocId,

@@ -2,8 +2,8 @@
 //!
 //! Copies are documents with the same fingerprint. [`copies`] finds them in one walk through
 //! `block0`. [`tasks`] and [`join`] find the pairs of distinct fingerprints in the table of each
-//! block: up to radius 3 in one walk, at larger radii with several reads of a range. [`postings`]
-//! finds the documents of these fingerprints.
+//! block: up to radius 3 in one walk, at larger radii with several reads of a range. [`low_halves`]
+//! rejects most pairs that are compared. [`postings`] finds the documents of these fingerprints.
 //!
 //! The threads of the database do the work in turns. Between two turns these threads are idle, so a
 //! visitor may use the database.

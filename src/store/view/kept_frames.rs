@@ -1,4 +1,5 @@
-//! The frames of an open database, and the learner that is stored with it.
+//! The frames of an open database. They are learned while texts arrive, or set by the caller, and
+//! are no part of a snapshot.
 
 use std::sync::Arc;
 
@@ -58,7 +59,7 @@ impl TableStore {
             .is_some_and(|learner| learner.has_changed_rows())
     }
 
-    /// Counts all rows as changed, after a write that failed.
+    /// Treats all rows as changed, after a write that failed.
     pub(crate) fn set_frame_rows_changed(&self) {
         if let Some(learner) = &mut *self.frames.learner.lock() {
             learner.set_changed();

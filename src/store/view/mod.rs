@@ -6,7 +6,8 @@
 //!   and on all cores, or in a write transaction.
 //! - [`TableStore`](table_store::TableStore) is the open file, which all snapshots share.
 //!
-//! This folder uses the tables, the pager, the memtables and the caches, and writes nothing.
+//! This folder uses the tables, the pager, the memtables and the caches, and writes nothing to the
+//! file. `kept_frames` has what is learned about frames, which all snapshots share.
 
 pub(crate) mod access;
 mod copies;
