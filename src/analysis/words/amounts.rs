@@ -1,13 +1,13 @@
 //! Amounts of money and measures that are written in several tokens, or in another order: HK$5,
 //! 人民币5元, 5 degrees Celsius, 零下5度, 5 km per hour.
 
-use super::forms::{Form, PlacedToken};
+use super::forms::{Form, PlacedToken, next_in_clause as next};
 use super::lexicon::Class;
 use super::scanner::Break;
 use super::token::Token;
 use super::values::{is_measure, is_number, named, unit_behind_number};
 
-/// The letters before the sign of dollars, and the name of the currency.
+/// The letters before the sign $ of dollars and reals, and the name of the currency.
 const DOLLARS: [(&str, &str); 9] = [
     ("nt", "新台币"),
     ("hk", "港币"),
@@ -42,12 +42,6 @@ pub(super) fn form(tokens: &[PlacedToken], at: usize) -> Option<Form> {
             .or_else(|| currency_around_number(tokens, at))
             .or_else(|| celsius(tokens, at)),
     }
-}
-
-/// The token at a position, if no break is before it.
-fn next(tokens: &[PlacedToken], at: usize) -> Option<&Token> {
-    let token = tokens.get(at).map(|(token, _)| token);
-    token.filter(|token| token.before == Break::None)
 }
 
 fn is_digits(token: &Token) -> bool {

@@ -20,13 +20,13 @@ const WITHOUT_APOSTROPHE: [[&str; 3]; 22] = [
     ["youre", "you", "are"], ["youve", "you", "have"],
 ];
 
+/// The most letters of a word in [`WITHOUT_APOSTROPHE`].
+const MAX_WITHOUT_APOSTROPHE: usize = 6;
+
 /// Behind these words, an apostrophe and an s are the verb "is": there's.
 const BEFORE_IS: [&str; 10] = [
     "it", "he", "she", "that", "there", "here", "what", "where", "who", "how",
 ];
-
-/// The longest of these words.
-const MAX_WITHOUT_APOSTROPHE: usize = 6;
 
 impl Cutter {
     /// Joins a word to the number before it: 1st, 1.5 million, $3m, a hundred, twenty-five, 5 per

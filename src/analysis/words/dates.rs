@@ -9,11 +9,10 @@
 
 use smol_str::{SmolStr, ToSmolStr};
 
-use super::forms::{Form, PlacedToken};
+use super::forms::{Form, PlacedToken, next_in_clause as next};
 use super::lexicon::Class;
-use super::scanner::Break;
-use super::token::Token;
-use super::values::{clock, is_currency, minutes, month};
+use super::token::{AM, OF_24_HOURS, Token};
+use super::values::{clock, is_currency, is_year, minutes, month};
 use crate::time_reader::month_at;
 
 /// The months in other languages: German, French, Spanish, Italian, Portuguese, Dutch, Indonesian,
@@ -53,21 +52,10 @@ const ERAS: [(&str, u32, u32); 7] = [
     ("中华民国", 1911, 199),
 ];
 
-/// Behind the value of a time: 9:30 am, which is 09:30. 9:30 alone may be in the evening.
-const AM: &str = " am";
-const OF_24_HOURS: &str = " h";
-
 /// Returns `true` for a text of CJK characters, whose dates have 年, 月 and 日.
 pub(super) fn are_cjk(tokens: &[PlacedToken]) -> bool {
     let has_cjk = tokens.iter().any(|(token, _)| token.is_cjk());
     has_cjk && !tokens.iter().any(|(token, _)| token.is_english)
-}
-
-/// Returns `true` for 9:30 am and 9:30, which may be in the evening.
-pub(super) fn is_other_half(one: &Token, other: &Token) -> bool {
-    let is_morning = |token: &Token| token.text.ends_with(AM);
-    let is_open = |token: &Token| token.text.ends_with(|c: char| c.is_ascii_digit());
-    is_morning(one) && is_open(other) || is_open(one) && is_morning(other)
 }
 
 /// The form of the date or the time that begins at a token; `None` if none begins there.
@@ -86,30 +74,13 @@ pub(super) fn form(tokens: &[PlacedToken], at: usize, text: &str, is_cjk: bool) 
     }
 }
 
-/// The token at a position, if it continues a clause.
-fn next(tokens: &[PlacedToken], at: usize) -> Option<&Token> {
-    let token = tokens.get(at).map(|(token, _)| token);
-    token.filter(|token| token.before == Break::None)
-}
-
 fn is_day(day: u32) -> bool {
     (1..=31).contains(&day)
 }
 
-fn is_year(year: u32) -> bool {
-    (1000..3000).contains(&year)
-}
-
 /// A day with its month and its year, in figures.
 fn numeric_date(token: &Token, is_cjk: bool) -> Option<Form> {
-    let pieces = date_in_figures(token, &token.text, is_cjk)?;
-    Some(Form {
-        pieces,
-        replaced: 1,
-    })
-}
-
-fn date_in_figures(token: &Token, text: &str, is_cjk: bool) -> Option<Vec<Token>> {
+    let text = &token.text;
     let separator = text.chars().find(|c| !c.is_ascii_digit())?;
     let mut parts = text.split(separator);
     let parts = [parts.next()?, parts.next()?, parts.next()?];
@@ -132,7 +103,7 @@ fn date_in_figures(token: &Token, text: &str, is_cjk: bool) -> Option<Vec<Token>
         class: Class::Word,
         ..token.with_text(SmolStr::new_static(text))
     };
-    Some(match is_cjk {
+    let pieces = match is_cjk {
         true => vec![
             number(year),
             word("年"),
@@ -142,6 +113,10 @@ fn date_in_figures(token: &Token, text: &str, is_cjk: bool) -> Option<Vec<Token>
             word("日"),
         ],
         false => vec![word(name), number(day), number(year)],
+    };
+    Some(Form {
+        pieces,
+        replaced: 1,
     })
 }
 
@@ -192,7 +167,8 @@ fn written_date(tokens: &[PlacedToken], at: usize, text: &str) -> Option<Form> {
     })
 }
 
-/// A time, in place of so many tokens, and what tells its half of the day.
+/// The form of a time. `half` is the end of its text: [`AM`], [`OF_24_HOURS`] or nothing.
+/// `replaced` is the number of tokens that the time replaces.
 fn of_clock(first: &Token, [hour, minutes]: [u32; 2], half: &str, replaced: usize) -> Form {
     let time = format!("{hour}:{minutes:02}");
     let token = Token {

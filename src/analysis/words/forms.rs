@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::scanner::Break;
 use super::token::Token;
 
 /// A token and its bytes in the text.
@@ -12,6 +13,12 @@ pub(super) struct Form {
     pub pieces: Vec<Token>,
     /// The number of tokens that the form replaces, at least 1.
     pub replaced: usize,
+}
+
+/// The token at a position, if no break is before it.
+pub(super) fn next_in_clause(tokens: &[PlacedToken], at: usize) -> Option<&Token> {
+    let token = tokens.get(at).map(|(token, _)| token);
+    token.filter(|token| token.before == Break::None)
 }
 
 /// Replaces the tokens of values by their common forms. `form` returns the form of the value that

@@ -106,7 +106,7 @@ impl Scanner<'_> {
         true
     }
 
-    /// The reading of the CJK characters directly before it.
+    /// The reading of the Chinese characters directly before it.
     fn reading(&mut self) -> bool {
         let last = self.lexemes.last().filter(|last| last.range.end == self.at);
         let is_behind = last.is_some_and(|last| last.kind == Kind::Cjk);

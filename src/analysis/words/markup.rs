@@ -53,10 +53,10 @@ impl Tag {
         let end = inner.find(|c: char| !c.is_ascii_alphanumeric())?;
         let name = inner[..end].to_ascii_lowercase();
         let is_block = BLOCKS.contains(&&*name);
-        let limit = floor_char_boundary(text, text.len().min(MAX_TAG_BYTES));
         if !is_block && !INLINE.contains(&&*name) {
             return None;
         }
+        let limit = floor_char_boundary(text, text.len().min(MAX_TAG_BYTES));
         let start = text.len() - inner.len() + end;
         let len = text[..limit].find('>')? + 1;
         let attributes = text.get(start..len - 1)?.trim_end_matches('/').trim();

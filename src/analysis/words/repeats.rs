@@ -28,26 +28,23 @@ const MIN_ITEMS: usize = 2;
 pub(super) fn drop_doubled(tokens: &mut Vec<(Token, Range<usize>)>, text: &str) {
     let is_again = |at: usize| {
         let pair = at.checked_sub(1).and_then(|last| tokens.get(last..=at));
-        pair.is_some_and(|pair| {
-            let [(last, before), (token, range)] = pair else {
-                return false;
-            };
-            last.text == token.text
-                && DOUBLED.contains(&&*token.text)
-                && token.before == Break::None
-                && text.get(before.end..range.start) == Some(" ")
-                && token.is_english
-                && !(token.is_name || token.is_capital || last.is_proper)
-        })
+        let Some([(last, before), (token, range)]) = pair else {
+            return false;
+        };
+        last.text == token.text
+            && DOUBLED.contains(&&*token.text)
+            && token.before == Break::None
+            && text.get(before.end..range.start) == Some(" ")
+            && token.is_english
+            && !(token.is_name || token.is_capital || last.is_proper)
     };
     let is_doubled = |at: usize| is_again(at) && !is_again(at - 1) && !is_again(at + 1);
-    if let Some(at) = (1..tokens.len()).find(|at| is_doubled(*at)) {
-        let doubled: Vec<bool> = (0..tokens.len())
-            .map(|other| other >= at && is_doubled(other))
-            .collect();
-        let mut doubled = doubled.into_iter();
-        tokens.retain(|_| !doubled.next().unwrap_or_default());
+    if !(0..tokens.len()).any(is_doubled) {
+        return;
     }
+    let doubled: Vec<bool> = (0..tokens.len()).map(is_doubled).collect();
+    let mut doubled = doubled.into_iter();
+    tokens.retain(|_| !doubled.next().unwrap_or_default());
 }
 
 /// Marks the first sentence of a text whose headline is the same sentence. A headline has no mark

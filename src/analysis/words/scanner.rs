@@ -61,7 +61,7 @@ pub(crate) enum Kind {
     Number,
     /// A sign with a meaning.
     Symbol,
-    /// A tag, the target of a link, a reading of CJK characters.
+    /// A tag, the target of a link, a reading of Chinese characters.
     Markup,
 }
 

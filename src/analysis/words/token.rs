@@ -2,12 +2,17 @@
 
 use smol_str::SmolStr;
 
-use super::dates::is_other_half;
 use super::folding::is_accented;
 use super::lexicon::{Class, Lexicon};
 use super::scanner::{Break, End};
 use super::stamps::Stamp;
 use crate::text::is_cjk;
+
+/// The end of the text of a time before noon: 9:30 am.
+pub(super) const AM: &str = " am";
+
+/// The end of the text of a time whose zero tells that a day has 24 hours: 09:30.
+pub(super) const OF_24_HOURS: &str = " h";
 
 /// Words of grammar that are names in capital letters.
 const NAMES_OF_CAPITALS: [&str; 4] = ["us", "who", "it", "aids"];
@@ -63,6 +68,13 @@ pub(crate) enum Possessive {
     None,
     Singular,
     Plural,
+}
+
+/// Returns `true` for 9:30 am and 9:30, which may be in the evening.
+fn is_other_half(one: &Token, other: &Token) -> bool {
+    let is_morning = |token: &Token| token.text.ends_with(AM);
+    let is_open = |token: &Token| token.text.ends_with(|c: char| c.is_ascii_digit());
+    is_morning(one) && is_open(other) || is_open(one) && is_morning(other)
 }
 
 impl Token {

@@ -407,7 +407,7 @@ impl Cutter {
     /// Marks capital letters, and the names among them in a text of few capital letters.
     fn mark_capitals(&mut self, text: &str) {
         let mut capitals = 0;
-        // A message without capital letters writes names and keys alike, and so does a title.
+        // A text without small or without capital letters writes names and keys alike.
         let has_case = text.contains(char::is_lowercase)
             && (self.words < MIN_WORDS || text.contains(char::is_uppercase));
         let is_foreign = self.words > 0 && 2 * self.english <= self.words;

@@ -1,5 +1,5 @@
-//! Values that are written in several tokens: prices, dates, times. The tokens of one value are
-//! equal in all its forms.
+//! [`unify`]: gives the tokens of a price, a unit, a day and an ordinal one form and one order. The
+//! tokens of one number are joined.
 
 use smol_str::SmolStr;
 
@@ -41,7 +41,8 @@ pub(super) fn unify(tokens: &mut [PlacedToken], text: &str) {
                 set_date(tokens, [at, at - 1], month);
                 swap(tokens, at);
             }
-        } else if (day(token).is_some() || is_year(token))
+        } else if (day(token).is_some()
+            || token.class == Class::Number && token.text.parse().is_ok_and(is_year))
             && let Some(month) = month(last)
         {
             set_date(tokens, [at - 1, at], month);
@@ -313,9 +314,8 @@ fn day(token: &Token) -> Option<u8> {
     (1..=31).contains(&day).then_some(day)
 }
 
-fn is_year(token: &Token) -> bool {
-    let year = token.text.parse().unwrap_or(0);
-    token.class == Class::Number && (1000..3000).contains(&year)
+pub(super) fn is_year(year: u32) -> bool {
+    (1000..3000).contains(&year)
 }
 
 fn set_date(tokens: &mut [PlacedToken], [of_month, of_day]: [usize; 2], month: &'static str) {

@@ -3,10 +3,15 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
-use super::matching::MAX_ITEM_TOKENS;
 use crate::analysis::words::scanner::Break;
 use crate::analysis::words::token::Token;
 use crate::analysis::words::weights::Weights;
+
+/// The most tokens of an item of an enumeration.
+pub(super) const MAX_ITEM_TOKENS: usize = 3;
+
+/// The fewest content words of a text that is cut short by an ellipsis.
+pub(super) const MIN_TEASER_WORDS: usize = 12;
 
 /// Words that give the order of items a meaning.
 const ORDERS: [&str; 14] = [

@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use super::MIN_REPLACED;
-use super::cover::{Sides, half_words, is_conjunction, is_enumeration};
-use super::matching::MAX_ITEM_TOKENS;
+use super::cover::{
+    MAX_ITEM_TOKENS, MIN_TEASER_WORDS, Sides, half_words, is_conjunction, is_enumeration,
+};
 use crate::analysis::words::lexicon::{Class, Lexicon};
 use crate::analysis::words::readings::is_reading;
 use crate::analysis::words::scanner::{Break, End};
@@ -27,9 +28,6 @@ const MAX_MOVED_END: usize = 6;
 
 /// The fewest content words of a sentence. A shorter clause is taken for a title.
 const MIN_SENTENCE_WORDS: usize = 5;
-
-/// The fewest content words of a text that is cut short by an ellipsis.
-pub(super) const MIN_TEASER_WORDS: usize = 12;
 
 /// A sentence that takes back another one says so in its first two words.
 const HEAD_OF_RETRACTION: usize = 2;

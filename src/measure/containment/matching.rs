@@ -8,9 +8,11 @@ use foldhash::fast::FixedState;
 
 use super::Equality;
 use super::align::align;
-use super::cover::{CoverState, Sides, half_words, is_conjunction, is_enumeration};
+use super::cover::{
+    CoverState, MAX_ITEM_TOKENS, MIN_TEASER_WORDS, Sides, half_words, is_conjunction,
+    is_enumeration,
+};
 use super::forgive::{MAX_GLUED, forgiven, is_glued, needs_accents};
-use super::gaps::MIN_TEASER_WORDS;
 use crate::analysis::words::lexicon::Class;
 use crate::analysis::words::scanner::Break;
 use crate::analysis::words::token::Token;
@@ -30,9 +32,6 @@ const MAX_LABEL_TOKENS: usize = 4;
 
 /// A text that lacks the accents of three other words is written without accents.
 const MIN_MISSING_ACCENTS: usize = 3;
-
-/// The most tokens of an item of an enumeration.
-pub(super) const MAX_ITEM_TOKENS: usize = 3;
 
 /// A sentence or line of the first text that the second text has too.
 struct CommonUnit {
