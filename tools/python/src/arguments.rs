@@ -9,6 +9,7 @@ use simdb::{DocRef, Timestamp};
 
 use crate::error::{Failure, invalid_argument};
 use crate::fingerprint::Fingerprint;
+use crate::interpreter_exit::iterate;
 use crate::numbers::{refuse_bool, unexpected, whole_number};
 use crate::utf8::utf8_of;
 
@@ -75,7 +76,7 @@ impl<'py> FromPyObject<'_, 'py> for Scopes {
         if object.is_instance_of::<PyString>() {
             return scope(&object).map(|scope| Self(vec![scope]));
         }
-        let scopes = object.try_iter();
+        let scopes = iterate(&object);
         let scopes = scopes.map_err(|_| unexpected(&object, expected))?;
         let scopes: PyResult<_> = scopes.map(|found| scope(&found?)).collect();
         scopes.map(Self)

@@ -14,6 +14,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use simdb::progress::Progress;
 
 use crate::error::{Failure, internal_error};
+use crate::interpreter_exit::call_python;
 
 /// The operation that runs on a thread.
 #[derive(Default)]
@@ -89,9 +90,9 @@ pub fn report(stage: &str, done: u64, total: Option<u64>) -> ControlFlow<()> {
             })
             .unzip();
         match function {
-            Some(function) => {
+            Some(function) => call_python(py, || {
                 call_progress(function.bind(py), before.flatten(), stage, done, total)
-            }
+            }),
             None => Ok(()),
         }
     });

@@ -18,6 +18,7 @@ mod error;
 mod fingerprint;
 mod fingerprinter;
 mod frames;
+mod interpreter_exit;
 mod interruptible;
 mod json;
 mod load;
@@ -83,6 +84,7 @@ mod _simdb {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::interpreter_exit::register(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -20,6 +20,7 @@ use simdb::{DocRef, Document, Fingerprint};
 use crate::arguments::{Fields, id_of, memory_bytes_of};
 use crate::error::{Failure, invalid_argument};
 use crate::fingerprinter::part_length;
+use crate::interpreter_exit::call_python;
 use crate::interruptible::{check, pool, run};
 use crate::json::json_objects;
 use crate::numbers::{type_name, unexpected};
@@ -287,11 +288,14 @@ impl Columns {
         let mut part = Vec::new();
         let mut bytes = 0;
         while part.len() < RECORDS_PER_PART && bytes < BYTES_PER_PART {
-            let Some(record) = records.clone().next() else {
+            let number = next + part.len() as u64;
+            let record = call_python(records.py(), || {
+                let record = records.clone().next()?;
+                Some(record.and_then(|record| self.record(&record, number)))
+            });
+            let Some(record) = record.transpose()? else {
                 break;
             };
-            let number = next + part.len() as u64;
-            let record = self.record(&record?, number)?;
             bytes += record.content.borrow().len_bytes();
             part.push(record);
         }

@@ -16,6 +16,7 @@ use pyo3_arrow::input::AnyArray;
 use crate::arguments::id_of;
 use crate::error::invalid_argument;
 use crate::fingerprint::Fingerprint;
+use crate::interpreter_exit::iterate;
 use crate::numbers::{type_name, unexpected, whole_number};
 use crate::utf8::utf8_of;
 
@@ -161,7 +162,7 @@ impl Texts {
             return Ok(Self::Arrow(strings.collect::<PyResult<_>>()?));
         }
         let mut texts = Vec::with_capacity(object.len().unwrap_or(0));
-        for (index, text) in object.try_iter()?.enumerate() {
+        for (index, text) in iterate(object)?.enumerate() {
             let text = text?;
             texts.push(match text.cast::<PyString>() {
                 Ok(string) => {
@@ -333,7 +334,7 @@ fn numbers_64(
             &format!("an array or a list of {name}s"),
         ));
     }
-    let numbers = object.try_iter()?.enumerate();
+    let numbers = iterate(object)?.enumerate();
     numbers
         .map(|(index, found)| {
             let refused = |error| in_record(py, &format!("{name} {index}"), error);

@@ -172,10 +172,13 @@ def test_interpreter_exit_with_an_open_database_loses_nothing(path: Path, end: s
     assert not list(path.parent.glob("*.new"))
 
 
+# With a short switch interval, the exit often falls into a call of the generator.
+@pytest.mark.parametrize("seconds", [0.005, 0.00001])
 @pytest.mark.parametrize("load", ["simdb.bulk_load(sys.argv[2], records())", "db.bulk_load(records())"])
-def test_interpreter_exit_in_the_middle_of_a_load_changes_nothing(path: Path, load: str) -> None:
+def test_interpreter_exit_in_the_middle_of_a_load_changes_nothing(path: Path, load: str, seconds: float) -> None:
     code = f"""
         import itertools, simdb, sys, threading
+        sys.setswitchinterval({seconds})
         started = threading.Event()
         def records():
             for id in itertools.count(1000):
@@ -188,11 +191,41 @@ def test_interpreter_exit_in_the_middle_of_a_load_changes_nothing(path: Path, lo
         started.wait()
     """
     new = path.with_name("new.simdb")
-    ended = run_python(code, path, new)
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert not new.exists()
-    with simdb.open(path, "w") as db:
-        assert list(db) == [1] and db.check() == []
+    for number in range(4):
+        changed = path.with_name(f"{number}.simdb")
+        ended = run_python(code, changed, new)
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert not new.exists()
+        with simdb.open(changed, "w") as db:
+            assert list(db) == [1] and db.check() == []
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "simdb.Fingerprinter().fingerprints(texts())",
+        "simdb.dedup(['a text of a batch'] * 1000, progress=lambda *_: next(endless)).run()",
+    ],
+)
+def test_interpreter_exit_while_code_of_python_runs_on_another_thread(work: str) -> None:
+    code = f"""
+        import simdb, sys, threading
+        sys.setswitchinterval(0.00001)
+        started = threading.Event()
+        def texts():
+            while True:
+                started.set()
+                yield "a text of a batch without an end"
+        endless = texts()
+        def work():
+            while True:
+                {work}
+        threading.Thread(target=work, daemon=True).start()
+        started.wait()
+    """
+    for _ in range(8):
+        ended = run_python(code)
+        assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_panic_of_the_library_is_an_exception(path: Path) -> None:
