@@ -59,7 +59,9 @@ impl Cutter {
                 let is_unit =
                     rest.starts_with('千') && self.listed_or_character(rest) > '千'.len_utf8();
                 let magnitude = rest.chars().next();
-                let magnitude = magnitude.filter(|c| !is_unit && self.scales(*c, lexeme));
+                let end = offsets.get(index + 1).filter(|_| is_aligned);
+                let end = end.copied().unwrap_or(lexeme.range.end);
+                let magnitude = magnitude.filter(|c| !is_unit && self.scales(*c, end));
                 if let Some(magnitude) = magnitude {
                     at += magnitude.len_utf8();
                     index += 1;
@@ -81,7 +83,9 @@ impl Cutter {
             let count = rest[..length].chars().count();
             let range = match is_aligned {
                 true => offsets[index]..offsets[(index + count).min(offsets.len() - 1)],
-                false => lexeme.range.clone(),
+                // The first token has the bytes of all.
+                false if index == 0 => lexeme.range.clone(),
+                false => lexeme.range.end..lexeme.range.end,
             };
             self.push_part(range, class, token, std::mem::take(&mut before));
             // A misread word equals the word that is meant, and is shown as it is written.
@@ -102,10 +106,11 @@ impl Cutter {
         }
     }
 
-    /// Multiplies the number before a magnitude. `false` for other characters.
-    fn scales(&mut self, c: char, lexeme: &Lexeme) -> bool {
+    /// Multiplies the number before a magnitude, which ends at a byte of the text. `false` for
+    /// other characters.
+    fn scales(&mut self, c: char, end: usize) -> bool {
         number::magnitude(c)
-            .is_some_and(|power| self.is_after_number() && self.scale_last(power, lexeme))
+            .is_some_and(|power| self.is_after_number() && self.scale_last(power, end))
     }
 
     /// The length of the longest listed word, or of the character and its marks.

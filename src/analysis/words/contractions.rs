@@ -87,7 +87,7 @@ impl Cutter {
         if last.text == "a" && is_lower(range.start) {
             last.key = "1".into();
         }
-        self.scale_last(power, lexeme)
+        self.scale_last(power, lexeme.range.end)
     }
 
     /// Pushes the verb of a contraction, from behind the apostrophe on. `false` for other words.

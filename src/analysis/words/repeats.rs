@@ -8,6 +8,7 @@ use super::lexicon::Class;
 use super::number;
 use super::scanner::{Break, End};
 use super::token::Token;
+use crate::text::floor_char_boundary;
 
 /// Words of English grammar that are written twice by mistake alone. "of of", "is is" and "that
 /// that" are also the end of one phrase and the start of another one: "whatever is is right". The
@@ -20,8 +21,14 @@ const MIN_REPEATED_TOKENS: usize = 4;
 /// An item of fewer words is a value: "1. B" is a key of answers.
 const MIN_ITEM_WORDS: usize = 2;
 
+/// The words of an item are among its first tokens.
+const MAX_ITEM_TOKENS: usize = 64;
+
 /// The fewest items of a list with numbers.
 const MIN_ITEMS: usize = 2;
+
+/// The most bytes of spaces, brackets and bullets before an item.
+const MAX_INDENT_BYTES: usize = 256;
 
 /// Drops the second one of two equal words of grammar beside each other: "the the". Three equal
 /// words are no mistake.
@@ -147,7 +154,8 @@ pub(super) fn mark_numbers_of_items(tokens: &mut [Token], ranges: &[Range<usize>
 
 /// Returns `true` if the sentence or line at the start of some tokens has the words of an item.
 fn has_item_words(tokens: &[Token]) -> bool {
-    let item = tokens.iter().take_while(|token| !token.before.ends_unit());
+    let tokens = tokens.iter().take(MAX_ITEM_TOKENS);
+    let item = tokens.take_while(|token| !token.before.ends_unit());
     let words = item.filter(|token| token.class == Class::Word);
     words.take(MIN_ITEM_WORDS).count() == MIN_ITEM_WORDS
 }
@@ -155,6 +163,7 @@ fn has_item_words(tokens: &[Token]) -> bool {
 /// Returns `true` for the text before a line, with or without the spaces, brackets and bullets of
 /// the line.
 fn begins_line(before: &str) -> bool {
-    let before = before.trim_end_matches([' ', '\t', '(', '（', '*', '-', '#']);
-    before.is_empty() || before.ends_with('\n')
+    let from = floor_char_boundary(before, before.len().saturating_sub(MAX_INDENT_BYTES));
+    let indent = before[from..].trim_end_matches([' ', '\t', '(', '（', '*', '-', '#']);
+    indent.is_empty() && from == 0 || indent.ends_with('\n')
 }

@@ -150,11 +150,11 @@ impl Scanner<'_> {
     /// The end of a mark of syntax that begins here: alone between spaces, unless it is one of two
     /// brackets, between words (`a|b`), or before an option (`[-r]`).
     fn end_of_free(&self, c: char) -> Option<usize> {
-        if !"_#@^\\$()[]{}|".contains(c) {
+        let before = &self.text[self.line..self.at];
+        if !"_#@^\\$()[]{}|".contains(c) || before.len() > MAX_LINE_BYTES {
             return None;
         }
         let after = self.rest()[1..].chars().next().unwrap_or('\n');
-        let before = &self.text[self.line..self.at];
         // Not a heading, a comment, or a line that goes on.
         let is_alone = self.is_after_space()
             && (after == ' ' && !self.begins_line() || after == '\n' && c != '\\')
@@ -284,9 +284,13 @@ impl Scanner<'_> {
     }
 
     pub(super) fn begins_line(&self) -> bool {
-        let before = self.text[self.line..self.at].trim_start();
+        let before = &self.text[self.line..self.at];
         // Behind the marks of a quotation.
-        before.trim_start_matches(['>', ' ']).is_empty()
+        before.len() <= MAX_LINE_BYTES
+            && before
+                .trim_start()
+                .trim_start_matches(['>', ' '])
+                .is_empty()
     }
 
     pub(super) fn is_between_digits(&self, end: usize) -> bool {

@@ -474,8 +474,9 @@ impl Cutter {
             && (piece.starts_with(char::is_lowercase) || begins || !self.has_small_letters)
     }
 
-    /// Multiplies the number before; `false` if no plain number is before.
-    pub(super) fn scale_last(&mut self, power: u32, lexeme: &Lexeme) -> bool {
+    /// Multiplies the number before by a power of ten, whose word ends at a byte of the text.
+    /// `false` if no plain number is before.
+    pub(super) fn scale_last(&mut self, power: u32, end: usize) -> bool {
         let Some((last, range)) = self.tokens.last_mut() else {
             return false;
         };
@@ -487,7 +488,7 @@ impl Cutter {
         last.class = Class::Number;
         last.text = value.clone().into();
         last.key = value.into();
-        range.end = lexeme.range.end;
+        range.end = end;
         true
     }
 
