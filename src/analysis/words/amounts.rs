@@ -38,9 +38,8 @@ pub(super) fn form(tokens: &[PlacedToken], at: usize) -> Option<Form> {
         "每" => rate_before_number(tokens, at),
         "摄" => celsius_around_number(tokens, at),
         "per" | "/" => rate(tokens, at),
-        _ => dollars(tokens, at)
-            .or_else(|| currency_around_number(tokens, at))
-            .or_else(|| celsius(tokens, at)),
+        _ if first.is_cjk() => currency_around_number(tokens, at),
+        _ => dollars(tokens, at).or_else(|| celsius(tokens, at)),
     }
 }
 
@@ -52,8 +51,8 @@ fn is_digits(token: &Token) -> bool {
 /// HK$5, before the number.
 fn dollars(tokens: &[PlacedToken], at: usize) -> Option<Form> {
     let (first, range) = &tokens[at];
-    let (_, name) = DOLLARS.iter().find(|(letters, _)| *letters == first.text)?;
     let sign = next(tokens, at + 1).filter(|sign| sign.text == "$" && !sign.is_exact)?;
+    let (_, name) = DOLLARS.iter().find(|(letters, _)| *letters == first.text)?;
     let is_joined = tokens[at + 1].1.start == range.end && first.is_capital;
     let is_before_number = next(tokens, at + 2)?.class == Class::Number;
     (is_joined && is_before_number).then(|| Form {
@@ -78,13 +77,16 @@ fn currency_around_number(tokens: &[PlacedToken], at: usize) -> Option<Form> {
 /// Degrees Celsius; the number before them stays.
 fn celsius(tokens: &[PlacedToken], at: usize) -> Option<Form> {
     let first = &tokens[at].0;
+    let scale = next(tokens, at + 1)?;
+    if !matches!(&*scale.text, "celsius" | "цельсия") {
+        return None;
+    }
     let is_degree = first.key == "degree"
         || matches!(
             &*first.text,
             "grad" | "degrés" | "grados" | "graus" | "gradi" | "градусов"
         );
-    let scale = next(tokens, at + 1).filter(|_| is_degree)?;
-    matches!(&*scale.text, "celsius" | "цельсия").then(|| Form {
+    is_degree.then(|| Form {
         pieces: vec![named(first, Class::Symbol, "°c")],
         replaced: 2,
     })

@@ -9,24 +9,26 @@ use super::token::Token;
 use super::tokens::Cutter;
 use super::values::is_currency;
 
-/// English words without their apostrophes that are no other words, ascending, and their two words.
-#[rustfmt::skip]
-const WITHOUT_APOSTROPHE: [[&str; 3]; 22] = [
-    ["cant", "can", "not"], ["heres", "here", "is"], ["hes", "he", "is"], ["im", "i", "am"],
-    ["itll", "it", "will"], ["ive", "i", "have"], ["oclock", "o", "clock"], ["shes", "she", "is"],
-    ["thats", "that", "is"], ["theres", "there", "is"], ["theyd", "they", "would"], ["theyll", "they", "will"],
-    ["theyre", "they", "are"], ["theyve", "they", "have"], ["weve", "we", "have"], ["whats", "what", "is"],
-    ["wheres", "where", "is"], ["whos", "who", "is"], ["wont", "will", "not"], ["youll", "you", "will"],
-    ["youre", "you", "are"], ["youve", "you", "have"],
-];
-
-/// The most letters of a word in [`WITHOUT_APOSTROPHE`].
-const MAX_WITHOUT_APOSTROPHE: usize = 6;
-
 /// Behind these words, an apostrophe and an s are the verb "is": there's.
 const BEFORE_IS: [&str; 10] = [
     "it", "he", "she", "that", "there", "here", "what", "where", "who", "how",
 ];
+
+/// The two words of an English word without its apostrophe that is no other word.
+#[rustfmt::skip]
+fn words_without_apostrophe(word: &str) -> Option<[&'static str; 2]> {
+    Some(match word {
+        "cant" => ["can", "not"], "heres" => ["here", "is"], "hes" => ["he", "is"],
+        "im" => ["i", "am"], "itll" => ["it", "will"], "ive" => ["i", "have"],
+        "oclock" => ["o", "clock"], "shes" => ["she", "is"], "thats" => ["that", "is"],
+        "theres" => ["there", "is"], "theyd" => ["they", "would"], "theyll" => ["they", "will"],
+        "theyre" => ["they", "are"], "theyve" => ["they", "have"], "weve" => ["we", "have"],
+        "whats" => ["what", "is"], "wheres" => ["where", "is"], "whos" => ["who", "is"],
+        "wont" => ["will", "not"], "youll" => ["you", "will"], "youre" => ["you", "are"],
+        "youve" => ["you", "have"],
+        _ => return None,
+    })
+}
 
 impl Cutter {
     /// Joins a word to the number before it: 1st, 1.5 million, $3m, a hundred, twenty-five, 5 per
@@ -173,28 +175,19 @@ impl Cutter {
     /// Replaces words without their apostrophes in English texts by their two words: "theyve".
     pub(super) fn restore_apostrophes(&mut self) {
         let words_of = |token: &Token| {
-            let is_own = token.text.len() <= MAX_WITHOUT_APOSTROPHE
-                && token.is_english
-                && !token.is_name
-                && !token.is_exact;
-            let listed = &WITHOUT_APOSTROPHE;
-            let place =
-                is_own.then(|| listed.binary_search_by_key(&&*token.text, |words| words[0]));
-            Some(listed[place?.ok()?])
+            let is_own = token.is_english && !token.is_name && !token.is_exact;
+            is_own.then(|| words_without_apostrophe(&token.text))?
         };
-        if !self
-            .tokens
-            .iter()
-            .any(|(token, _)| words_of(token).is_some())
-        {
+        let mut tokens = self.tokens.iter();
+        if !tokens.any(|(token, _)| words_of(token).is_some()) {
             return;
         }
         for (token, range) in std::mem::take(&mut self.tokens) {
-            let Some([_, first, second]) = words_of(&token) else {
+            let Some(words) = words_of(&token) else {
                 self.tokens.push((token, range));
                 continue;
             };
-            let [mut first, mut second] = [first, second].map(|word| Token {
+            let [mut first, mut second] = words.map(|word| Token {
                 class: self.lexicon.class(word),
                 key: self.key_of(&SmolStr::from(word)),
                 ..token.with_text(SmolStr::from(word))

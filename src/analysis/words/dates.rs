@@ -70,7 +70,8 @@ pub(super) fn form(tokens: &[PlacedToken], at: usize, text: &str, is_cjk: bool) 
             .or_else(|| written_date(tokens, at, text))
             .or_else(|| time(tokens, at, text, is_cjk)),
         _ if first.is_cjk() => of_daypart(tokens, at).or_else(|| year_of_era(tokens, at)),
-        _ => time(tokens, at, text, is_cjk),
+        _ if first.key.starts_with(|c: char| c.is_ascii_digit()) => time(tokens, at, text, is_cjk),
+        _ => None,
     }
 }
 

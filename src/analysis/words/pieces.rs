@@ -99,10 +99,13 @@ fn begins_with_host(text: &str) -> bool {
     let Some(length) = bytes.position(|byte| !is_own(byte) && byte != b'.') else {
         return false;
     };
+    // Most words end here.
+    let Some(path) = text[length..].strip_prefix('/') else {
+        return false;
+    };
     let domain = text[..length].rsplit_once('.').map(|(_, domain)| domain);
     let is_domain =
         |domain: &str| domain.len() > 1 && domain.bytes().all(|b| b.is_ascii_lowercase());
-    let path = text[length..].strip_prefix('/').unwrap_or_default();
     let mut path = (path.bytes().take(MAX_HOST_BYTES)).take_while(u8::is_ascii_graphic);
     domain.is_some_and(is_domain)
         && !text[..length].split('.').any(str::is_empty)

@@ -27,9 +27,8 @@ pub(super) fn unify(tokens: &mut [PlacedToken], text: &str) {
         }
         let [last, token] = [&tokens[at - 1].0, &tokens[at].0];
         // A currency behind its number is not before the next one: $5 10.
-        let is_before = amount_at != Some(at - 1);
-        let is_unit = is_currency(last) && is_before || last.text == "百分之";
-        if is_unit && token.class == Class::Number {
+        let is_unit = || amount_at != Some(at - 1) && is_currency(last) || last.text == "百分之";
+        if token.class == Class::Number && is_unit() {
             swap(tokens, at);
             set_amount(tokens, at);
             amount_at = Some(at);
