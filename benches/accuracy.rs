@@ -29,7 +29,7 @@
 #![allow(clippy::print_stdout)]
 
 mod judged;
-mod probes;
+mod verdict_probes;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -86,7 +86,7 @@ fn main() {
     judged.iter().for_each(|path| judged::print_judged(path));
     let sets = sets_in(&folder);
     assert!(!sets.is_empty(), "no labelled set in {}", folder.display());
-    probes::print_probes(&probed_texts(&folder, &sets));
+    verdict_probes::print_probes(&probed_texts(&folder, &sets));
     for set in sets {
         let labelled = folder.join(format!("{set}.pairs.jsonl.gz")).exists();
         let documents = LabelledSet::read(&folder, &set, labelled);

@@ -11,7 +11,7 @@ use simdb::Normaliser;
 use simdb::containment::{Containment, Verdict, Weights};
 use simdb::similarity::Likeness;
 
-use crate::probes::language_of;
+use crate::verdict_probes::language_of;
 
 #[derive(Default)]
 struct Counts {

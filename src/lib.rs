@@ -167,7 +167,7 @@ pub mod clusters {
 /// [`Snapshot::similar_clusters`](crate::Snapshot::similar_clusters).
 pub mod join {
     pub use crate::query::{
-        Checkpoints, JoinCheckpoint, Scope, SimilarJoin, SimilarPair, SimilarPairsEvent,
+        Checkpoints, Groups, JoinCheckpoint, SimilarJoin, SimilarPair, SimilarPairsEvent,
     };
 }
 

@@ -26,7 +26,7 @@ mod text_query;
 pub(crate) use batch::within_batch;
 pub use clusters::{Cluster, Clustering, ClustersEvent, Keep, Member, Shape};
 pub(crate) use clusters::{Priority, clusters};
-pub use join::{Checkpoints, JoinCheckpoint, Scope, SimilarJoin, SimilarPair, SimilarPairsEvent};
+pub use join::{Checkpoints, Groups, JoinCheckpoint, SimilarJoin, SimilarPair, SimilarPairsEvent};
 pub(crate) use join::{similar_clusters, similar_pairs};
 pub(crate) use limits::QueryLimits;
 pub(crate) use pairs::pairs;

@@ -125,7 +125,7 @@ fn texts_in_known_frames_cover_each_other_and_name_the_frames() {
 }
 
 #[test]
-fn text_is_refused_only_if_a_stored_text_says_it() {
+fn text_is_refused_only_if_a_stored_text_covers_it() {
     for (way, apply) in WAYS {
         let folder = folder();
         let database = new_database(&folder);

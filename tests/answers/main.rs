@@ -3,7 +3,6 @@
 //! each test program links the whole library.
 
 mod history;
-mod visits;
 
 mod accuracy;
 mod arrivals;
@@ -34,4 +33,5 @@ mod scopes;
 mod similar;
 mod similar_join;
 mod since;
+mod stopped_visits;
 mod unique_load;

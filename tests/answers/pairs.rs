@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crate::history::{database_of, later_changes, steps};
-use crate::visits::stop_at_each_event;
+use crate::stopped_visits::stop_at_each_event;
 use proptest::prelude::*;
 use simdb::pairs::{Pair, PairsEvent};
 use simdb::{Change, Database, DocId, Document, Fingerprint, Snapshot, Timestamp};

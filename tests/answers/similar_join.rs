@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use simdb::clusters::{ClustersEvent, Keep};
 use simdb::containment::{Containment, Verdict, Weights};
-use simdb::join::{Checkpoints, JoinCheckpoint, Scope, SimilarJoin, SimilarPairsEvent};
+use simdb::join::{Checkpoints, Groups, JoinCheckpoint, SimilarJoin, SimilarPairsEvent};
 use simdb::similarity::{Likeness, Resemblance};
 use simdb::{Database, Decision, DocId, Error, Normaliser};
 use test_support::{SplitMix, builder, folder};
@@ -213,22 +213,22 @@ fn kept_by_rule(
 }
 
 #[test]
-fn each_removed_text_is_said_by_its_keeper_and_the_rest_stays() {
+fn each_removed_text_is_covered_by_its_keeper_and_the_rest_stays() {
     let (folder, texts) = (folder(), texts());
     let database = database(&folder, &texts);
     let normaliser = Normaliser::new();
     type MayCompare = fn(u64, u64) -> bool;
-    let scopes: [(Scope<'static>, MayCompare); 2] = [
-        (Scope::All, |_, _| true),
-        (Scope::Within(&group), |a, b| {
+    let rules: [(Groups<'static>, MayCompare); 2] = [
+        (Groups::All, |_, _| true),
+        (Groups::Within(&group), |a, b| {
             group(DocId(a)) == group(DocId(b))
         }),
     ];
-    for (scope, may_compare) in scopes {
+    for (groups, may_compare) in rules {
         let kept = kept_by_rule(&texts, may_compare);
         for (memory_bytes, keep) in [(1 << 14, Keep::First), (1 << 29, Keep::Longest)] {
             let mut join = join(Decision::Contained, memory_bytes);
-            join.scope = scope;
+            join.groups = groups;
             let stars = stars_of(&database, &join, keep);
             let mut removed = BTreeSet::new();
             for star in &stars {
@@ -276,15 +276,15 @@ fn stars_and_checkpoints(
 fn join_continues_from_each_checkpoint_as_if_it_had_not_ended() {
     let (folder, texts) = (folder(), texts());
     let database = database(&folder, &texts);
-    let scopes = [
-        Scope::All,
-        Scope::Within(&group as &(dyn Fn(DocId) -> u64 + Sync)),
-        Scope::Across(&group),
+    let rules = [
+        Groups::All,
+        Groups::Within(&group as &(dyn Fn(DocId) -> u64 + Sync)),
+        Groups::Across(&group),
     ];
-    for scope in scopes {
+    for groups in rules {
         for (memory_bytes, least) in [(1 << 14, 30), (1 << 29, 1)] {
             let mut join = join(Decision::Contained, memory_bytes);
-            join.scope = scope;
+            join.groups = groups;
             let (expected, checkpoints) = stars_and_checkpoints(&database, &join);
             assert!(checkpoints.len() >= least, "{}", checkpoints.len());
             let mut share = 0.0;
@@ -327,7 +327,7 @@ fn checkpoint_of_other_texts_or_rules_is_refused() {
     let mut others = [join.clone(), join.clone(), join.clone()];
     others[0].memory_bytes /= 2;
     others[1].contained_up_to = 2.0;
-    others[2].scope = Scope::Within(&group);
+    others[2].groups = Groups::Within(&group);
     for other in &others {
         let refused = outcome(&database, other);
         assert!(
@@ -345,7 +345,7 @@ fn checkpoint_of_other_texts_or_rules_is_refused() {
 }
 
 #[test]
-fn first_document_that_says_all_is_kept() {
+fn first_document_that_covers_all_is_kept() {
     let texts = [
         (
             1,
@@ -404,13 +404,13 @@ fn across_compares_different_groups_only() {
     let (folder, texts) = (folder(), ids.map(|id| (id, text.clone())).into());
     let database = database(&folder, &texts);
     let mut join = SimilarJoin::default();
-    join.scope = Scope::Across(&group);
+    join.groups = Groups::Across(&group);
     // All copies of group 0 stay; the copies of group 1 are members of the first.
     assert_eq!(
         stars_of(&database, &join, Keep::First),
         [vec![1, 2001, 6003]]
     );
-    join.scope = Scope::Within(&group);
+    join.groups = Groups::Within(&group);
     let within = stars_of(&database, &join, Keep::First);
     assert_eq!(within, [vec![1, 2, 4002], vec![2001, 6003]]);
 }

@@ -6,7 +6,7 @@ use simdb::containment::{Containment, Verdict, Weights};
 use simdb::{Decision, Normaliser};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::console::alignment::{forgiven_rows, rows};
+use crate::console::missing_words::{forgiven_rows, rows};
 
 /// The verdict about a removed text, A, and its keeper, B, with all that repeats it: the fields of
 /// a line of `dedup --report`.

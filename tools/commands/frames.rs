@@ -14,9 +14,9 @@ use super::open_to_read;
 use crate::console::Output;
 use crate::console::interrupt::Interrupt;
 use crate::console::progress::ProgressMode;
+use crate::corpus::frames::{count_stored, learn_frames};
 use crate::corpus::records::InputRecords;
 use crate::corpus::statistics::Statistics;
-use crate::corpus::uncompared::{count_stored, learn_frames};
 use crate::formats::{DocumentFields, Item};
 use crate::options::OnError;
 

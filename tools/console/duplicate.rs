@@ -5,7 +5,7 @@ use serde_json::Value;
 use simdb::containment::Containment;
 use simdb::{DocId, Match, Outcome, Similar, Snapshot};
 
-use super::alignment::{missing_words, rows};
+use super::missing_words::{missing_words, rows};
 
 /// The comparison of two texts, with the field names of JSON lines.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,11 +1,11 @@
 //! Exit codes, errors, results on standard output, progress, and the files that commands write.
 
 mod advice;
-pub mod alignment;
 pub mod duplicate;
 pub mod file;
 pub mod interrupt;
 pub mod logger;
+pub mod missing_words;
 pub mod paths;
 pub mod progress;
 pub mod prometheus;

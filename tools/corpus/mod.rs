@@ -9,8 +9,8 @@
 //! - [`records`]: the records of inputs, on one thread
 //! - [`blocks`]: the lines or paragraphs of a text
 //! - [`repeated_blocks`], [`block_counter`]: the blocks that several documents have
-//! - [`uncompared`]: the repeated paragraphs and the frames that are left out of texts, and how
-//!   frames are learned
+//! - [`uncompared`]: the repeated paragraphs and the frames that are left out of texts
+//! - [`frames`]: how frames are learned
 //! - [`statistics`], [`report`]: the outcomes of the records
 //! - [`positions`]: the location of each record in its input
 //! - [`input_fingerprint`]: the detection of inputs that change between two readings
@@ -19,6 +19,7 @@ pub mod block_counter;
 pub mod blocks;
 pub mod bulk;
 pub mod filled_fields;
+pub mod frames;
 pub mod input_fingerprint;
 pub mod inputs;
 pub mod memory;

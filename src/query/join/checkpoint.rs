@@ -8,7 +8,7 @@ use std::time::Duration;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::keepers::Keepers;
-use super::nodes::Nodes;
+use super::text_nodes::TextNodes;
 use super::{NONE, SimilarJoin};
 
 /// The first bytes. The digit is the version of the format.
@@ -71,7 +71,7 @@ pub(super) struct Position {
 
 impl JoinCheckpoint {
     /// The state before the first comparison.
-    pub(super) fn new(nodes: &Nodes, join: &SimilarJoin<'_>) -> Self {
+    pub(super) fn new(nodes: &TextNodes, join: &SimilarJoin<'_>) -> Self {
         Self {
             subject: subject(nodes, join),
             position: Position::default(),
@@ -80,7 +80,7 @@ impl JoinCheckpoint {
     }
 
     /// Returns `true` if the join of these nodes would continue from the checkpoint.
-    pub(super) fn is_of(&self, nodes: &Nodes, join: &SimilarJoin<'_>) -> bool {
+    pub(super) fn is_of(&self, nodes: &TextNodes, join: &SimilarJoin<'_>) -> bool {
         self.subject == subject(nodes, join) && self.keepers.len() == nodes.len()
     }
 
@@ -183,14 +183,14 @@ impl JoinCheckpoint {
 }
 
 /// A hash of everything that decides which nodes are kept.
-fn subject(nodes: &Nodes, join: &SimilarJoin<'_>) -> u64 {
+fn subject(nodes: &TextNodes, join: &SimilarJoin<'_>) -> u64 {
     let rules = format!(
         "simdb {}; {:?} {:?} {} {:?} {}; {:016x}",
         env!("CARGO_PKG_VERSION"),
         join.least_likeness(),
         join.decision,
         join.contained_up_to,
-        join.scope,
+        join.groups,
         join.memory_bytes,
         nodes.content(),
     );

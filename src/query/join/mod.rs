@@ -1,6 +1,6 @@
 //! Similar texts of a whole database: pairs, and stars around the texts that cover all others.
 //!
-//! [`nodes`] has the distinct texts, longest first. [`part`] holds some of them in an index in
+//! [`text_nodes`] has the distinct texts, longest first. [`part`] holds some of them in an index in
 //! memory, and later texts are compared with it: a database of any size is compared in parts. With
 //! [`SimilarJoin::contained_up_to`], an index of phrases finds the longer texts that quote a text.
 //! [`keepers`] decides which texts are kept, and [`stars`] which document of each star stays.
@@ -8,11 +8,11 @@
 
 mod checkpoint;
 mod keepers;
-mod nodes;
 mod pair;
 mod pairs;
 mod part;
 mod stars;
+mod text_nodes;
 
 use std::ops::{ControlFlow, Range};
 use std::time::Instant;
@@ -30,9 +30,9 @@ use crate::measure::decision::Decision;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage, refuse_break};
 use crate::store::View;
 use checkpoint::Position;
-use nodes::Nodes;
 use part::JoinPart;
 use stars::{Star, Stars};
+use text_nodes::TextNodes;
 
 pub use checkpoint::{Checkpoints, JoinCheckpoint};
 pub use pair::{SimilarPair, SimilarPairsEvent};
@@ -60,8 +60,8 @@ pub struct SimilarJoin<'g> {
     /// takes some 4 bytes for each word of the indexed texts, a part of
     /// [`memory_bytes`](Self::memory_bytes).
     pub contained_up_to: f64,
-    /// The documents that are compared with each other; [`Scope::All`] by default.
-    pub scope: Scope<'g>,
+    /// The documents that are compared with each other; [`Groups::All`] by default.
+    pub groups: Groups<'g>,
     /// Bytes of the texts that are indexed at a time; 512 MiB by default. Larger databases are
     /// compared in parts, and each part is compared with all texts after it.
     pub memory_bytes: usize,
@@ -80,7 +80,7 @@ impl Default for SimilarJoin<'_> {
             likeness: None,
             decision: Decision::default(),
             contained_up_to: 1.0,
-            scope: Scope::All,
+            groups: Groups::All,
             memory_bytes: 512 << 20,
             checkpoints: None,
             resume: None,
@@ -117,7 +117,7 @@ impl SimilarJoin<'_> {
 /// The documents that are compared with each other, by groups that the caller gives. The scopes of
 /// a database are in the ids.
 #[derive(Clone, Copy)]
-pub enum Scope<'g> {
+pub enum Groups<'g> {
     /// All documents.
     All,
     /// Documents of one group, such as a tenant. The function gives the group of a document.
@@ -126,7 +126,7 @@ pub enum Scope<'g> {
     Across(&'g (dyn Fn(DocId) -> u64 + Sync + 'g)),
 }
 
-impl std::fmt::Debug for Scope<'_> {
+impl std::fmt::Debug for Groups<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::All => "All",
@@ -136,7 +136,7 @@ impl std::fmt::Debug for Scope<'_> {
     }
 }
 
-impl<'g> Scope<'g> {
+impl<'g> Groups<'g> {
     fn group(&self) -> Option<&'g (dyn Fn(DocId) -> u64 + Sync)> {
         match self {
             Self::All => None,
@@ -165,7 +165,7 @@ pub(crate) fn similar_clusters(
 ) -> Result<()> {
     refuse_without_texts(view)?;
     priority.refuse_if_not_kept(view)?;
-    let nodes = Nodes::read(view, &join.scope, among, progress)?;
+    let nodes = TextNodes::read(view, &join.groups, among, progress)?;
     let mut state = match join.resume {
         Some(checkpoint) if checkpoint.is_of(&nodes, join) => {
             let share = checkpoint.share();
@@ -189,7 +189,7 @@ pub(crate) fn similar_clusters(
         }
         Ok(())
     };
-    for range in nodes.ranges(&join.scope) {
+    for range in nodes.ranges(&join.groups) {
         decide(
             view,
             join,
@@ -202,7 +202,7 @@ pub(crate) fn similar_clusters(
     }
     reporter.finish()?;
 
-    let is_across = join.scope.is_across();
+    let is_across = join.groups.is_across();
     let stars = Stars::new(&nodes, is_across, &state.keepers);
     drop(state);
     let texts = TextFilter::new(view, join.least_likeness(), join.decision)
@@ -244,7 +244,7 @@ fn refuse_without_texts(view: &View) -> Result<()> {
 fn decide(
     view: &View,
     join: &SimilarJoin<'_>,
-    nodes: &Nodes,
+    nodes: &TextNodes,
     range: Range<u32>,
     state: &mut JoinCheckpoint,
     reporter: &mut ProgressReporter,

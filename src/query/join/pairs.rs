@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use super::nodes::Nodes;
 use super::pair::SimilarPairsEvent;
 use super::part::JoinPart;
+use super::text_nodes::TextNodes;
 use super::{SimilarJoin, refuse_without_texts};
 use crate::dedup::text_index::SimilarIndex;
 use crate::error::Result;
@@ -22,16 +22,16 @@ pub(crate) fn similar_pairs(
     visitor: &mut dyn FnMut(SimilarPairsEvent<'_>) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>> {
     refuse_without_texts(view)?;
-    let nodes = Nodes::read(view, &join.scope, among, progress)?;
+    let nodes = TextNodes::read(view, &join.groups, among, progress)?;
     let mut reporter = ProgressReporter::new_shares(progress, Stage::Pairs, view.path());
     for node in 0..nodes.len() as u32 {
         let documents = nodes.documents(node);
-        let are_compared = documents.len() > 1 && !join.scope.is_across();
+        let are_compared = documents.len() > 1 && !join.groups.is_across();
         if are_compared && visitor(SimilarPairsEvent::Copies(documents)).is_break() {
             return Ok(ControlFlow::Break(()));
         }
     }
-    for range in nodes.ranges(&join.scope) {
+    for range in nodes.ranges(&join.groups) {
         let range: Vec<u32> = range.collect();
         let mut rest = &range[..];
         while !rest.is_empty() {

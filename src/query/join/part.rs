@@ -6,8 +6,8 @@ use rayon::prelude::*;
 
 use super::SimilarJoin;
 use super::keepers::Containers;
-use super::nodes::Nodes;
 use super::pair::SimilarPair;
+use super::text_nodes::TextNodes;
 use crate::analysis::Analysed;
 use crate::dedup::quotations::QuotationIndex;
 use crate::dedup::text_index::{Preparation, SimilarIndex, SimilarText, Sought};
@@ -36,7 +36,7 @@ const SHARES: usize = 2;
 /// Some nodes, and an index of their texts.
 pub(super) struct JoinPart<'j> {
     view: &'j View,
-    nodes: &'j Nodes,
+    nodes: &'j TextNodes,
     is_across: bool,
     memory_bytes: usize,
     index: SimilarIndex,
@@ -61,13 +61,13 @@ impl<'j> JoinPart<'j> {
     pub(super) fn new(
         view: &'j View,
         join: &SimilarJoin<'_>,
-        nodes: &'j Nodes,
+        nodes: &'j TextNodes,
         index: SimilarIndex,
     ) -> Self {
         Self {
             view,
             nodes,
-            is_across: join.scope.is_across(),
+            is_across: join.groups.is_across(),
             memory_bytes: join.memory_bytes,
             index,
             quotations: (join.finds_quotations())
@@ -164,7 +164,7 @@ impl<'j> JoinPart<'j> {
 /// The texts of all nodes.
 struct TextSource<'j> {
     view: &'j View,
-    nodes: &'j Nodes,
+    nodes: &'j TextNodes,
     preparation: Preparation,
 }
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::keepers::Keepers;
-use super::nodes::Nodes;
+use super::text_nodes::TextNodes;
 use crate::error::Result;
 use crate::ids::DocId;
 use crate::query::clusters::{Priority, TextFilter};
@@ -15,7 +15,7 @@ const MAX_TRIES: usize = 8;
 
 /// The stars, in order of the smallest ids of their documents.
 pub(super) struct Stars<'s> {
-    nodes: &'s Nodes,
+    nodes: &'s TextNodes,
     /// `true` if only texts of different groups are compared.
     is_across: bool,
     /// Each kept node and the nodes that it contains, by node; nodes of one star are adjacent.
@@ -30,7 +30,7 @@ pub(super) struct Star {
 }
 
 impl<'s> Stars<'s> {
-    pub(super) fn new(nodes: &'s Nodes, is_across: bool, keepers: &Keepers) -> Self {
+    pub(super) fn new(nodes: &'s TextNodes, is_across: bool, keepers: &Keepers) -> Self {
         let all = 0..nodes.len() as u32;
         let mut members: Vec<(u32, u32)> = all.map(|node| (keepers.of(node), node)).collect();
         members.sort_unstable();

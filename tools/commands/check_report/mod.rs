@@ -32,9 +32,10 @@ use super::open_to_read;
 use crate::console::interrupt::Interrupt;
 use crate::console::progress::ProgressMode;
 use crate::console::{Output, counted};
+use crate::corpus::frames::each_stored_texts;
 use crate::corpus::records::InputRecords;
 use crate::corpus::stream_copies::copies_of_streams;
-use crate::corpus::uncompared::{UncomparedRule, each_stored_texts};
+use crate::corpus::uncompared::UncomparedRule;
 use crate::formats::Wanted;
 
 /// Proves each line of a report of `simdb-cli dedup` from the texts

@@ -11,7 +11,7 @@ use simdb::similarity::{Likeness, Resemblance};
 
 use crate::commands::json_object::for_each_object;
 use crate::console::Output;
-use crate::console::alignment::{forgiven_rows, rows};
+use crate::console::missing_words::{forgiven_rows, rows};
 use crate::console::rows::{or_dash, yes_or_no};
 use crate::console::table::one_line;
 use crate::formats::jsonl::JsonParts;

@@ -40,11 +40,12 @@ use crate::console::interrupt::Interrupt;
 use crate::console::paths::{OutputPath, refuse_special};
 use crate::console::{Output, counted, note};
 use crate::corpus::blocks::BlockUnit;
+use crate::corpus::frames::learn_frames;
 use crate::corpus::inputs::{Input, given_twice};
 use crate::corpus::memory::MemoryBudget;
 use crate::corpus::repeated_blocks::{BlockRule, RepeatedBlocks};
 use crate::corpus::report::RecordReport;
-use crate::corpus::uncompared::{Uncompared, UncomparedRule, learn_frames};
+use crate::corpus::uncompared::{Uncompared, UncomparedRule};
 use crate::formats::Format;
 use crate::formats::copy::AddedField;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 use simdb::DocId;
-use simdb::join::{Scope, SimilarJoin};
+use simdb::join::{Groups, SimilarJoin};
 
 use crate::commands::clusters::options::{ClusterOptions, KeepRule};
 use crate::commands::corpus_copy::CopyOptions;
@@ -444,9 +444,9 @@ impl Dedup {
     pub(super) fn join<'g>(&self, group: &'g (dyn Fn(DocId) -> u64 + Sync)) -> SimilarJoin<'g> {
         let mut join = self.clustering.join();
         if self.within.is_some() {
-            join.scope = Scope::Within(group);
+            join.groups = Groups::Within(group);
         } else if self.across.is_some() {
-            join.scope = Scope::Across(group);
+            join.groups = Groups::Across(group);
         }
         // The caches of the open databases take the rest.
         let memory = MemoryBudget::new(self.memory);

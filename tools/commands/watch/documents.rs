@@ -11,7 +11,7 @@ use super::lines::{Event, InputLine};
 use crate::console::error_text;
 use crate::console::interrupt::Interrupt;
 use crate::corpus::filled_fields::FilledFields;
-use crate::corpus::uncompared::StreamFrames;
+use crate::corpus::frames::StreamFrames;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::jsonl::JsonParts;
 use crate::formats::{DocumentFields, DocumentPart, utf8};

@@ -32,7 +32,7 @@ use crate::console::interrupt::Interrupt;
 use crate::console::paths::refuse_special;
 use crate::console::{Output, OutputClosed, note};
 use crate::corpus::filled_fields::FilledFields;
-use crate::corpus::uncompared::StreamFrames;
+use crate::corpus::frames::StreamFrames;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::parse_id;
 use crate::options::{

@@ -1,5 +1,5 @@
-//! [`Nodes`]: the documents with each distinct text of a database, the longest text first. It has
-//! no texts, and its nodes are not the nodes of a forest.
+//! [`TextNodes`]: the documents with each distinct text of a database, the longest text first. Its
+//! nodes have no texts, and are not the nodes of a forest.
 
 use std::cmp::Reverse;
 use std::hash::{BuildHasher, RandomState};
@@ -8,20 +8,20 @@ use std::ops::Range;
 use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::Scope;
+use super::Groups;
 use crate::error::{Error, Result};
 use crate::ids::DocId;
 use crate::ids::scope::IdRanges;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::View;
 
-/// The distinct texts of a scope, each with its documents. Documents with equal texts of one group
-/// are one node, so n copies take one comparison instead of n² / 2.
+/// The distinct texts of some documents, each with its documents. Documents with equal texts of
+/// one group are one node, so n copies take one comparison instead of n² / 2.
 ///
 /// Nodes are in order of the number of their letters and digits, the longest first, then of their
 /// smallest id. So a text that contains another text nearly always comes before it, in any order of
 /// the ids.
-pub(super) struct Nodes {
+pub(super) struct TextNodes {
     /// All documents with a text, node by node, in order of their ids within a node.
     documents: Vec<DocId>,
     /// The start of each node in `documents`.
@@ -44,11 +44,11 @@ struct Keyed {
     len_bytes: u32,
 }
 
-impl Nodes {
+impl TextNodes {
     /// Reads all texts of documents among some ids.
     pub(super) fn read(
         view: &View,
-        scope: &Scope<'_>,
+        groups: &Groups<'_>,
         among: &IdRanges,
         progress: &ProgressHandler,
     ) -> Result<Self> {
@@ -91,17 +91,19 @@ impl Nodes {
             }
         }
         reporter.finish()?;
-        if let Some(group) = scope.group() {
+        if let Some(group) = groups.group() {
             for document in &mut keyed {
                 document.group = group(document.id);
                 let hash = xxh3_64_with_seed(&document.group.to_le_bytes(), document.id.0);
                 content = content.wrapping_add(hash);
             }
         }
-        Ok(view.tables.in_parallel(|| Self::new(keyed, scope, content)))
+        Ok(view
+            .tables
+            .in_parallel(|| Self::new(keyed, groups, content)))
     }
 
-    fn new(mut keyed: Vec<Keyed>, scope: &Scope<'_>, content: u64) -> Self {
+    fn new(mut keyed: Vec<Keyed>, groups: &Groups<'_>, content: u64) -> Self {
         keyed.par_sort_unstable_by_key(|document| (document.text, document.group, document.id));
         let mut starts = Vec::new();
         let mut order = Vec::new();
@@ -109,7 +111,7 @@ impl Nodes {
         for documents in keyed.chunk_by(|a, b| (a.text, a.group) == (b.text, b.group)) {
             let first = &documents[0];
             // Groups are compared one after the other if texts are compared within groups only.
-            let group = if scope.is_within() { first.group } else { 0 };
+            let group = if groups.is_within() { first.group } else { 0 };
             starts.push((at, at + documents.len() as u32));
             order.push((group, Reverse(first.letters), first.id, starts.len() - 1));
             at += documents.len() as u32;
@@ -118,8 +120,8 @@ impl Nodes {
         let first = |node: usize| &keyed[starts[node].0 as usize];
         let group = |node: usize| first(node).group;
         let len_bytes = |node: usize| first(node).len_bytes;
-        let groups = match scope {
-            Scope::All => Vec::new(),
+        let groups = match groups {
+            Groups::All => Vec::new(),
             _ => order.iter().map(|(.., node)| group(*node)).collect(),
         };
         Self {
@@ -171,8 +173,8 @@ impl Nodes {
 
     /// The ranges of nodes that are compared with each other: each group by itself if texts are
     /// compared within groups, otherwise all.
-    pub(super) fn ranges(&self, scope: &Scope<'_>) -> Vec<Range<u32>> {
-        if !scope.is_within() {
+    pub(super) fn ranges(&self, groups: &Groups<'_>) -> Vec<Range<u32>> {
+        if !groups.is_within() {
             return std::iter::once(0..self.len() as u32).collect();
         }
         let mut at = 0;
