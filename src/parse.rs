@@ -7,6 +7,7 @@ use jiff::fmt::temporal::Pieces;
 
 use crate::error::Error;
 use crate::ids::{CYCLE_MS, DocId, Fingerprint, Fingerprint128, Timestamp};
+use crate::text::is_digits;
 
 /// Reads decimal digits.
 ///
@@ -17,9 +18,8 @@ impl FromStr for DocId {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         // `u64::from_str` accepts a plus sign.
-        let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
         match text.parse() {
-            Ok(id) if is_digits => Ok(Self(id)),
+            Ok(id) if is_digits(text) => Ok(Self(id)),
             _ => Err(Error::InvalidDocId {
                 text: text.to_owned(),
             }),
@@ -92,7 +92,7 @@ pub(crate) const TOO_LATE: &str = "it is later than 2^64 - 1 milliseconds since 
 
 /// The time of a text, or the reason why there is none.
 pub(crate) fn time_of(text: &str) -> Result<Timestamp, &'static str> {
-    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+    if !text.is_empty() && is_digits(text) {
         return text.parse().map(Timestamp).map_err(|_| TOO_LATE);
     }
     let (cycles, text) = move_to_cycle_of_2000(text).ok_or(NOT_A_TIME)?;

@@ -431,10 +431,7 @@ impl Snapshot {
     /// # Ok::<(), simdb::Error>(())
     /// ```
     pub fn similar(&self, query: &TextQuery) -> Result<Vec<Similar>> {
-        if !self.view.keeps_texts() {
-            let path = self.view.path().to_path_buf();
-            return Err(Error::KeepsNoTexts { path });
-        }
+        self.view.refuse_without_texts()?;
         query.check()?;
         query::similar(&self.view, query, &self.among)
     }

@@ -229,18 +229,14 @@ fn sorted_jaccard(sorted: &[u64], others: &[u64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use std::num::NonZeroUsize;
-    use std::sync::LazyLock;
 
     use proptest::prelude::*;
 
     use super::jaccard::shingle_jaccard;
     use super::*;
 
-    /// Its tables take longer to load than a comparison takes.
-    static NORMALISER: LazyLock<Normaliser> = LazyLock::new(Normaliser::new);
-
     fn measured(a: &str, b: &str) -> Resemblance {
-        Resemblance::new(&NORMALISER, a, b)
+        Resemblance::new(Normaliser::shared(), a, b)
     }
 
     fn is_enough(a: &str, b: &str) -> bool {
@@ -390,8 +386,8 @@ mod tests {
                 }
             }
             let (a, b) = (words.join(" "), edited.join(" "));
-            let measured = Resemblance::new(&NORMALISER, &a, &b);
-            prop_assert_eq!(measured, Resemblance::new(&NORMALISER, &b, &a));
+            let measured = Resemblance::new(Normaliser::shared(), &a, &b);
+            prop_assert_eq!(measured, Resemblance::new(Normaliser::shared(), &b, &a));
             if !measured.same_wording {
                 let three = NonZeroUsize::new(3).unwrap();
                 prop_assert_eq!(measured.jaccard, shingle_jaccard(&a, &b, three));
@@ -399,7 +395,7 @@ mod tests {
 
             let likeness = Likeness::default();
             let text = Analysed::new(&a);
-            let index = || super::shingle_jaccard(&text, &NORMALISER.letters(&b));
+            let index = || super::shingle_jaccard(&text, &Normaliser::shared().letters(&b));
             let has_little = text.is_long() && index() < MIN_SHINGLE_JACCARD;
             let compared = compare(&text, &Analysed::new(&b), &likeness);
             match compared {

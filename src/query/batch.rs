@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::candidates::{is_probing_cheaper, parts_to_read, push_near_in_parts};
+use super::candidates::{MAX_BUCKET_PARTS, is_probing_cheaper, push_near_in_parts};
 use super::documents::for_each_in_order;
 use super::limits::QueryLimits;
 use super::queries_by_key::QueriesByKey;
@@ -222,7 +222,7 @@ impl BatchQuery<'_> {
                 }
                 if let Bucket::Whole(fingerprints) = bucket {
                     fingerprints.push_within(rotated, self.radius, &mut near);
-                } else if let Some(parts) = parts_to_read(probes, block, key, rotated) {
+                } else if let Some(parts) = probes.parts(block, rotated, key, MAX_BUCKET_PARTS) {
                     push_near_in_parts(source, block, &parts, rotated, self.radius, &mut near)?;
                 } else {
                     whole_bucket_queries.push((query_index, rotated));

@@ -41,15 +41,14 @@ fn probe<A: ViewAccess>(
     source.look_up(&keys, |source, (block, key), bucket, found| {
         let rotated = block::rotate(query, block);
         let mut near = Vec::new();
-        push_near(
-            source,
-            probes,
-            block,
-            (key, bucket),
-            rotated,
-            radius,
-            &mut near,
-        )?;
+        match bucket {
+            Bucket::Whole(fingerprints) => fingerprints.push_within(rotated, radius, &mut near),
+            Bucket::TooLarge => {
+                let parts = probes.parts(block, rotated, key, MAX_BUCKET_PARTS);
+                let parts = parts.unwrap_or_else(|| vec![block::front_range(key)]);
+                push_near_in_parts(source, block, &parts, rotated, radius, &mut near)?;
+            }
+        }
         let matches = near.into_iter().map(|bits| block::unrotate(bits, block));
         // Several blocks may find a match. Only the block that owns the match keeps it, so no set
         // of the fingerprints found so far is needed.
@@ -60,42 +59,7 @@ fn probe<A: ViewAccess>(
 
 /// A bucket that is too large for the cache is read in parts, the ranges that can hold matches
 /// owned by the block. If more than 1,024 parts are needed, the bucket is read whole.
-const MAX_BUCKET_PARTS: u64 = 1024;
-
-/// Appends the fingerprints of a bucket within the radius to `near`. Skips some fingerprints that
-/// another block owns if the bucket is too large for the cache.
-fn push_near(
-    source: &Tables<impl ViewAccess>,
-    probes: &Probes,
-    block: usize,
-    (key, bucket): (u16, Bucket<'_>),
-    rotated: u64,
-    radius: u32,
-    near: &mut Vec<u64>,
-) -> Result<()> {
-    match bucket {
-        Bucket::Whole(fingerprints) => {
-            fingerprints.push_within(rotated, radius, near);
-            Ok(())
-        }
-        Bucket::TooLarge => {
-            let parts = parts_to_read(probes, block, key, rotated)
-                .unwrap_or_else(|| vec![block::front_range(key)]);
-            push_near_in_parts(source, block, &parts, rotated, radius, near)
-        }
-    }
-}
-
-/// The parts of a bucket that hold all matches owned by the block, in order; `None` if the whole
-/// bucket must be read.
-pub(super) fn parts_to_read(
-    probes: &Probes,
-    block: usize,
-    key: u16,
-    rotated: u64,
-) -> Option<Vec<(u64, u64)>> {
-    probes.parts(block, rotated, key, MAX_BUCKET_PARTS)
-}
+pub(super) const MAX_BUCKET_PARTS: u64 = 1024;
 
 /// Up to 4 chunks between two parts of a bucket are read rather than skipped, because a skip costs
 /// a descent from the root of the table.

@@ -37,8 +37,15 @@ pub(crate) fn table_lines(table: &str) -> impl Iterator<Item = &str> {
     table.lines().filter(|line| !line.starts_with('#'))
 }
 
-/// The last character boundary of a text at or before an offset within the text.
-pub(crate) fn floor_char_boundary(text: &str, mut offset: usize) -> usize {
+/// Returns `true` for ASCII digits alone, and for an empty text.
+pub(crate) fn is_digits(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The last character boundary of a text at or before an offset; the end of the text for a later
+/// offset.
+pub(crate) fn floor_char_boundary(text: &str, offset: usize) -> usize {
+    let mut offset = offset.min(text.len());
     while !text.is_char_boundary(offset) {
         offset -= 1;
     }

@@ -8,25 +8,16 @@ use super::token::Token;
 use super::values::{is_measure, is_number, named, unit_behind_number};
 
 /// The letters before the sign $ of dollars and reals, and the name of the currency.
+#[rustfmt::skip]
 const DOLLARS: [(&str, &str); 9] = [
-    ("nt", "新台币"),
-    ("hk", "港币"),
-    ("a", "a$"),
-    ("au", "a$"),
-    ("c", "c$"),
-    ("ca", "c$"),
-    ("s", "s$"),
-    ("nz", "nz$"),
-    ("r", "r$"),
+    ("nt", "新台币"), ("hk", "港币"), ("a", "a$"), ("au", "a$"), ("c", "c$"), ("ca", "c$"),
+    ("s", "s$"), ("nz", "nz$"), ("r", "r$"),
 ];
 
 /// Currencies that stand before a number in Chinese, with or without 元 behind it, and their names.
+#[rustfmt::skip]
 const BEFORE_NUMBER: [(&str, &str); 5] = [
-    ("人民币", "元"),
-    ("新台币", "新台币"),
-    ("台币", "新台币"),
-    ("港币", "港币"),
-    ("美金", "$"),
+    ("人民币", "元"), ("新台币", "新台币"), ("台币", "新台币"), ("港币", "港币"), ("美金", "$"),
 ];
 
 /// The form of the amount that begins at a token; `None` if none begins there.

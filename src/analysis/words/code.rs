@@ -100,7 +100,7 @@ impl Code {
 /// The code in backticks at a position, if every mark of it counts: a regular expression, such as
 /// `\bcat`, or a slice, such as `ships[1:]`. A path is no such code: `C:\data`.
 pub(super) fn pattern_at(text: &str, at: usize) -> Option<&str> {
-    let end = floor_char_boundary(text, text.len().min(at + MAX_PATTERN_BYTES));
+    let end = floor_char_boundary(text, at + MAX_PATTERN_BYTES);
     let (code, _) = text[at..end].strip_prefix('`')?.split_once('`')?;
     let is_slice = code.contains('[') && code.contains(':');
     let is_pattern = code.contains('^') || code.contains('\\') && !code.contains(":\\");
@@ -121,7 +121,7 @@ pub(super) fn len_of_pattern(before: &str, text: &str) -> Option<usize> {
     };
     // The path `C:\data` and the note `Ulm^[1]` go on.
     let is_behind_word = before.ends_with(|c: char| c.is_alphanumeric() && !is_cjk(c) || c == ':');
-    let text = &text[..floor_char_boundary(text, text.len().min(MAX_PATTERN_BYTES))];
+    let text = &text[..floor_char_boundary(text, MAX_PATTERN_BYTES)];
     let is_end = |c: char| c.is_whitespace() || is_cjk(c);
     (begins && !is_behind_word).then(|| text.find(is_end).unwrap_or(text.len()))
 }

@@ -7,7 +7,8 @@ use super::lexicon::Class;
 use super::scanner::{Break, End, Lexeme};
 use super::token::Token;
 use super::tokens::Cutter;
-use super::values::is_currency;
+use super::values::{is_currency, is_number};
+use crate::text::is_digits;
 
 /// Behind these words, an apostrophe and an s are the verb "is": there's.
 const BEFORE_IS: [&str; 10] = [
@@ -43,8 +44,7 @@ impl Cutter {
         let before = before.last().map(|(before, _)| before);
         let gap = text.get(range.end..lexeme.range.start).unwrap_or_default();
         let is_lower = |at: usize| text[at..].starts_with(char::is_lowercase);
-        let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-        let is_number = last.class == Class::Number;
+        let is_in_figures = last.class == Class::Number;
         let word = &*lexeme.text;
         let power = match word {
             "hundred" => 2,
@@ -52,18 +52,19 @@ impl Cutter {
             "million" | "millions" | "millionen" => 6,
             "billion" | "billions" | "milliarden" => 9,
             "trillion" => 12,
-            "k" if is_number && gap.len() <= 1 && before.is_some_and(is_currency) => 3,
-            "m" if is_number && gap.len() <= 1 && before.is_some_and(is_currency) => 6,
-            "mn" if is_number && gap.len() <= 1 && is_lower(lexeme.range.start) => 6,
-            "bn" if is_number && gap.len() <= 1 && is_lower(lexeme.range.start) => 9,
-            "st" | "nd" | "rd" | "th" if is_number && gap.is_empty() && is_digits(&last.text) => {
+            "k" if is_in_figures && gap.len() <= 1 && before.is_some_and(is_currency) => 3,
+            "m" if is_in_figures && gap.len() <= 1 && before.is_some_and(is_currency) => 6,
+            "mn" if is_in_figures && gap.len() <= 1 && is_lower(lexeme.range.start) => 6,
+            "bn" if is_in_figures && gap.len() <= 1 && is_lower(lexeme.range.start) => 9,
+            "st" | "nd" | "rd" | "th"
+                if is_in_figures && gap.is_empty() && is_digits(&last.text) =>
+            {
                 let ordinal = format!("{}th", last.text);
                 self.replace_last(Class::Number, &ordinal, lexeme);
                 return true;
             }
             "cent" if last.text == "per" => {
-                let is_share = before
-                    .is_some_and(|before| before.class == Class::Number || is_digits(&before.key));
+                let is_share = before.is_some_and(is_number);
                 if is_share {
                     self.replace_last(Class::Word, "percent", lexeme);
                 }

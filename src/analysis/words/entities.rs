@@ -8,24 +8,11 @@ use super::variants::{may_be_variant, usual_form};
 use crate::text::floor_char_boundary;
 
 /// The entities that programs write. `&lt;` is part of a text about HTML, as a rule.
+#[rustfmt::skip]
 const ENTITIES: [(&str, char); 17] = [
-    ("amp", '&'),
-    ("quot", '"'),
-    ("apos", '\''),
-    ("hellip", '…'),
-    ("mdash", '—'),
-    ("ndash", '–'),
-    ("lsquo", '‘'),
-    ("rsquo", '’'),
-    ("ldquo", '“'),
-    ("rdquo", '”'),
-    ("bull", '•'),
-    ("trade", '™'),
-    ("euro", '€'),
-    ("le", '≤'),
-    ("ge", '≥'),
-    ("ne", '≠'),
-    ("minus", '−'),
+    ("amp", '&'), ("quot", '"'), ("apos", '\''), ("hellip", '…'), ("mdash", '—'), ("ndash", '–'),
+    ("lsquo", '‘'), ("rsquo", '’'), ("ldquo", '“'), ("rdquo", '”'), ("bull", '•'), ("trade", '™'),
+    ("euro", '€'), ("le", '≤'), ("ge", '≥'), ("ne", '≠'), ("minus", '−'),
 ];
 
 /// The entities of the characters from U+00A0 to U+00FF, in order (HTML 4.01, section 24.2).
@@ -129,7 +116,7 @@ fn escape(text: &str) -> Option<(char, usize)> {
 
 /// The character of the name of an entity, and the bytes of the name and its semicolon.
 fn named(rest: &str) -> Option<(char, usize)> {
-    let limit = floor_char_boundary(rest, rest.len().min(MAX_NAME_BYTES + 1));
+    let limit = floor_char_boundary(rest, MAX_NAME_BYTES + 1);
     let name = &rest[..rest[..limit].find(';')?];
     let listed = ENTITIES.into_iter().find(|(entity, _)| *entity == name);
     let latin = || {

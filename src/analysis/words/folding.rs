@@ -1,6 +1,7 @@
 //! [`folded`]: the letters that writers exchange, and [`is_accented`].
 
 use smol_str::SmolStr;
+use unicode_normalization::UnicodeNormalization;
 
 use crate::text::is_cjk;
 
@@ -46,14 +47,7 @@ pub(super) fn folded(text: &SmolStr) -> SmolStr {
         // Romanian, before its letters were in Unicode.
         'ş' => Some('ș'),
         'ţ' => Some('ț'),
-        'ё' => Some('е'),
-        'ά' => Some('α'),
-        'έ' => Some('ε'),
-        'ή' => Some('η'),
-        'ί' | 'ϊ' | 'ΐ' => Some('ι'),
-        'ό' => Some('ο'),
-        'ύ' | 'ϋ' | 'ΰ' => Some('υ'),
-        'ώ' => Some('ω'),
+        c if is_accent(c) => c.nfd().next(),
         c => Some(c),
     };
     let folded: String = text.chars().filter_map(fold).collect();

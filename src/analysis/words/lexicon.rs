@@ -144,6 +144,11 @@ impl Lexicon {
         entry.and_then(|entry| entry.class).unwrap_or(Class::Word)
     }
 
+    /// The word that represents the words that equal a word.
+    pub fn canonical(&self, word: &str) -> Option<&'static str> {
+        self.entry(word)?.canonical
+    }
+
     /// Returns `true` for a word that negates a sentence.
     pub fn negates(&self, word: &str) -> bool {
         self.entry(word).is_some_and(|entry| entry.negates)

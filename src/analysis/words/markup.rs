@@ -56,7 +56,7 @@ impl Tag {
         if !is_block && !INLINE.contains(&&*name) {
             return None;
         }
-        let limit = floor_char_boundary(text, text.len().min(MAX_TAG_BYTES));
+        let limit = floor_char_boundary(text, MAX_TAG_BYTES);
         let start = text.len() - inner.len() + end;
         let len = text[..limit].find('>')? + 1;
         let attributes = text.get(start..len - 1)?.trim_end_matches('/').trim();
@@ -78,7 +78,7 @@ impl Tag {
         is_after_space: bool,
         is_paired: impl Fn(&str) -> bool,
     ) -> Option<Self> {
-        let limit = floor_char_boundary(text, text.len().min(MAX_TAG_BYTES));
+        let limit = floor_char_boundary(text, MAX_TAG_BYTES);
         let len = text[..limit].find(']')? + 1;
         let inner = text.get(1..len - 1)?;
         if is_after_space && text[len..].starts_with(' ') {
@@ -107,7 +107,7 @@ impl Tag {
             });
         }
         let len = find(&LATEX)?;
-        let limit = floor_char_boundary(text, text.len().min(MAX_TAG_BYTES));
+        let limit = floor_char_boundary(text, MAX_TAG_BYTES);
         let words = &text[len..limit];
         let is_plain = |words: &str| !words.trim().is_empty() && !words.contains(['{', '\\', '\n']);
         is_plain(&words[..words.find('}')?]).then_some(Self {

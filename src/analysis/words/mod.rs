@@ -66,7 +66,7 @@ use entities::Decoded;
 use headings::mark_headings;
 pub(crate) use key_filter::KeyFilter;
 use lexicon::Class;
-use names::NameScanner;
+use names::mark_names;
 use repeats::{drop_doubled, mark_bullets, mark_headline, mark_numbers_of_items};
 use scanner::{Break, lexemes};
 use stamps::Stamps;
@@ -128,7 +128,7 @@ impl Words {
             values::unify(&mut tokens, text);
         }
         let (mut tokens, mut ranges): (Vec<_>, Vec<_>) = tokens.into_iter().unzip();
-        NameScanner::of(text).mark(&mut tokens);
+        mark_names(&mut tokens, text);
         let mut was_in_frame = false;
         for (token, range) in tokens.iter_mut().zip(&ranges) {
             // The later tokens of a date have the end of its bytes.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::text::{is_cjk, is_letter_or_digit};
+use crate::text::{is_cjk, is_digits, is_letter_or_digit};
 
 /// The Chinese digits and magnitudes, with their values.
 const CJK_DIGITS: &str = "零〇一二三四五六七八九两";
@@ -111,30 +111,7 @@ fn is_sign(c: char) -> bool {
 
 /// Separators of decimals, groups, ranges, scores, times, dates and fractions.
 fn is_separator(c: char) -> bool {
-    matches!(
-        c,
-        '.' | ','
-            | ':'
-            | '/'
-            | '-'
-            | '–'
-            | '−'
-            | '~'
-            | '～'
-            | '—'
-            | '．'
-            | '：'
-            | '－'
-            | '\u{a0}'
-            | '\u{202f}'
-            | '\u{2009}'
-            | '\''
-            | '’'
-            | '⁄'
-            | '٫'
-            | '٬'
-            | '×'
-    )
+    ".,:/-–−~～—．：－\u{a0}\u{202f}\u{2009}'’⁄٫٬×".contains(c)
 }
 
 fn fraction(c: char) -> Option<&'static str> {
@@ -193,26 +170,17 @@ pub(crate) fn canonical(piece: &str) -> String {
         None => (piece, ""),
     };
     let mut text: String = body.chars().map(plain).collect();
-    let sign = match text.as_bytes().first() {
-        Some(b'-') => {
-            text.remove(0);
-            "-"
-        }
-        Some(b'+') => {
-            text.remove(0);
-            "+"
-        }
-        _ => "",
-    };
+    let sign: String = text
+        .drain(..usize::from(text.starts_with(['-', '+'])))
+        .collect();
     if text.starts_with('.') {
         text.insert(0, '0');
     }
-    let mut text = value(&text).into_owned();
+    let mut text = sign + &value(&text);
     if !exponent.is_empty() {
         text.push('^');
         text.extend(exponent.chars().filter_map(superscript));
     }
-    text.insert_str(0, sign);
     text
 }
 
@@ -235,9 +203,7 @@ fn plain(c: char) -> char {
 fn value(text: &str) -> Cow<'_, str> {
     for (group, point) in [(',', '.'), ('.', ','), ('\'', '.'), ('\u{a0}', ',')] {
         let (whole, fraction) = match text.split_once(point) {
-            Some((whole, fraction)) if fraction.bytes().all(|b| b.is_ascii_digit()) => {
-                (whole, Some(fraction))
-            }
+            Some((whole, fraction)) if is_digits(fraction) => (whole, Some(fraction)),
             Some(_) => continue,
             None => (text, None),
         };
@@ -249,7 +215,7 @@ fn value(text: &str) -> Cow<'_, str> {
             && rest.len() > usize::from(group == '.' && fraction.is_none())
             && rest
                 .iter()
-                .all(|group| group.len() == 3 && group.bytes().all(|b| b.is_ascii_digit()));
+                .all(|group| group.len() == 3 && is_digits(group));
         if is_grouped && !first.starts_with('0') {
             let mut value = first.to_owned() + &rest.concat();
             if let Some(fraction) = fraction {
@@ -259,11 +225,11 @@ fn value(text: &str) -> Cow<'_, str> {
             return value.into();
         }
     }
-    if let Some((whole, fraction)) = text.split_once(',') {
-        let is_decimal = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
-        if is_decimal(whole) && is_decimal(fraction) {
-            return format!("{whole}.{fraction}").into();
-        }
+    if let Some((whole, fraction)) = text.split_once(',')
+        && is_digits(whole)
+        && is_digits(fraction)
+    {
+        return format!("{whole}.{fraction}").into();
     }
     // 07:30 is 7:30.
     match text.strip_prefix('0') {
@@ -281,7 +247,6 @@ pub(crate) fn circled(c: char) -> Option<u32> {
 pub(crate) fn is_ambiguous(piece: &str) -> bool {
     let parts = piece.split_once(',');
     parts.is_some_and(|(whole, rest)| {
-        let is_digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
         (1..=3).contains(&whole.len())
             && rest.len() == 3
             && !whole.starts_with('0')
@@ -295,8 +260,7 @@ pub(crate) fn times_power_of_ten(number: &str, power: u32) -> Option<String> {
     let digits = number.strip_prefix(['-', '+']).unwrap_or(number);
     let sign = &number[..number.len() - digits.len()];
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let is_plain = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
-    if whole.is_empty() || !is_plain(whole) || !is_plain(fraction) || digits.len() > MAX_DIGITS {
+    if whole.is_empty() || !is_digits(whole) || !is_digits(fraction) || digits.len() > MAX_DIGITS {
         return None;
     }
     let power = power as usize;
@@ -313,7 +277,7 @@ pub(crate) fn times_power_of_ten(number: &str, power: u32) -> Option<String> {
 
 /// A whole number and a fraction: `1` and `1/2`. `None` if they are not.
 pub(crate) fn mixed(whole: &str, fraction: &str) -> Option<String> {
-    let is_plain = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let is_plain = |part: &str| !part.is_empty() && is_digits(part);
     let (top, bottom) = fraction.split_once('/')?;
     let is_fraction =
         is_plain(top) && is_plain(bottom) && (top.len(), top) < (bottom.len(), bottom);
@@ -433,23 +397,10 @@ pub(crate) fn of_cjk(run: &str) -> Option<String> {
 
 /// The value of a Roman numeral of two or more capital letters, as in names: `VIII`.
 pub(crate) fn of_roman(word: &str) -> Option<String> {
-    let digit = |c| match c {
-        'I' => Some(1_u32),
-        'V' => Some(5),
-        'X' => Some(10),
-        _ => None,
-    };
-    let digits: Option<Vec<u32>> = word.chars().map(digit).collect();
-    let digits = digits.filter(|digits| (2..=7).contains(&digits.len()))?;
-    let mut value = 0;
-    for (at, digit) in digits.iter().enumerate() {
-        match digits.get(at + 1) {
-            Some(next) if next > digit => value -= *digit as i32,
-            _ => value += *digit as i32,
-        }
-    }
-    let value = u32::try_from(value).ok()?;
-    (roman(value) == word).then(|| value.to_string())
+    let is_numeral = (2..=7).contains(&word.len()) && word.bytes().all(|b| b"IVX".contains(&b));
+    // XXXXXXX is 70.
+    let value = (2..=70).find(|value| is_numeral && roman(*value) == word)?;
+    Some(value.to_string())
 }
 
 fn roman(mut value: u32) -> String {

@@ -3,7 +3,7 @@
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
 use super::number::is_superscript;
-use crate::text::{is_cjk, is_letter_or_digit, is_mark};
+use crate::text::{is_cjk, is_digits, is_letter_or_digit, is_mark};
 
 /// Superscript digits behind a word of fewer letters are an exponent: km².
 const MIN_NOTED_LETTERS: usize = 4;
@@ -234,7 +234,7 @@ pub(super) fn len_of_reference(text: &str) -> Option<usize> {
     let mut names = ["note ", "nb ", "註", "注", "注释"].into_iter();
     let number = names.find_map(|name| mark.strip_prefix(name));
     let number = number.unwrap_or(mark).trim_start();
-    let is_number = (1..=3).contains(&number.len()) && number.bytes().all(|b| b.is_ascii_digit());
+    let is_number = (1..=3).contains(&number.len()) && is_digits(number);
     let rest = &text[end + 1..];
     let goes_on = |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || "(=".contains(c));
     let is_array = goes_on(rest) || rest.strip_prefix('.').is_some_and(goes_on);

@@ -31,7 +31,7 @@ pub(super) fn common_form(reading: &str) -> String {
 pub(super) fn len_of_reading(before: &str, text: &str) -> Option<usize> {
     let open = text.chars().next()?;
     let (_, close) = BRACKETS.into_iter().find(|(own, _)| *own == open)?;
-    let limit = floor_char_boundary(text, text.len().min(MAX_READING_BYTES));
+    let limit = floor_char_boundary(text, MAX_READING_BYTES);
     let end = text[..limit].find(close)?;
     let inner = &text[open.len_utf8()..end];
     let is_read = match inner.chars().next()? {
@@ -43,24 +43,15 @@ pub(super) fn len_of_reading(before: &str, text: &str) -> Option<usize> {
     is_read.then_some(end + close.len_utf8())
 }
 
-fn is_hiragana(c: char) -> bool {
-    matches!(c, '\u{3041}'..='\u{3096}')
-}
-
 fn is_bopomofo(c: char) -> bool {
     matches!(c, '\u{3105}'..='\u{312f}' | '\u{31a0}'..='\u{31bf}')
 }
 
-fn is_hangul(c: char) -> bool {
-    matches!(c, '\u{ac00}'..='\u{d7a3}')
-}
-
 fn is_han(c: char) -> bool {
-    is_cjk(c)
-        && !is_hiragana(c)
-        && !is_bopomofo(c)
-        && !is_hangul(c)
-        && !matches!(c, '\u{30a0}'..='\u{30ff}')
+    // Hiragana, katakana, Hangul.
+    let is_other =
+        matches!(c, '\u{3041}'..='\u{3096}' | '\u{30a0}'..='\u{30ff}' | '\u{ac00}'..='\u{d7a3}');
+    is_cjk(c) && !is_bopomofo(c) && !is_other
 }
 
 /// The number of Chinese characters at the end of a text, at most as many as a reading has.

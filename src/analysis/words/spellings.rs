@@ -184,12 +184,9 @@ pub(crate) fn has_few_wrong_letters(one: &str, other: &str) -> bool {
 }
 
 /// Letters that writers replace by two letters.
+#[rustfmt::skip]
 const UMLAUTS: [(char, &str); 5] = [
-    ('ä', "ae"),
-    ('ö', "oe"),
-    ('ü', "ue"),
-    ('ø', "oe"),
-    ('å', "aa"),
+    ('ä', "ae"), ('ö', "oe"), ('ü', "ue"), ('ø', "oe"), ('å', "aa"),
 ];
 
 /// The letter without the stroke or the dot that is no mark of Unicode.

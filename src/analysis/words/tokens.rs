@@ -12,6 +12,7 @@ use super::number;
 use super::scanner::{Break, Kind, Lexeme, has_small_letters};
 use super::token::{Possessive, Token};
 use super::units::is_unit_by_case;
+use super::values::is_number;
 use crate::text::{floor_char_boundary, is_cjk};
 
 /// The tokens of the lexemes of a text, and the bytes of the text that each token has.
@@ -155,7 +156,7 @@ fn is_in_path(before: &str, after: &str) -> bool {
     let is_end = |c: char| c.is_whitespace() || is_cjk(c);
     let before =
         &before[floor_char_boundary(before, before.len().saturating_sub(MAX_PATH_BYTES))..];
-    let after = &after[..floor_char_boundary(after, after.len().min(MAX_PATH_BYTES))];
+    let after = &after[..floor_char_boundary(after, MAX_PATH_BYTES)];
     let before = before.rsplit(is_end).next().unwrap_or_default();
     let after = after.split(is_end).next().unwrap_or_default();
     let is_name = |part: &str| {
@@ -210,8 +211,7 @@ impl Cutter {
 
     /// The representative of equal words.
     pub(super) fn key_of(&self, text: &SmolStr) -> SmolStr {
-        let entry = self.lexicon.entry(text);
-        let canonical = entry.and_then(|entry| entry.canonical);
+        let canonical = self.lexicon.canonical(text);
         canonical.map_or_else(|| text.clone(), SmolStr::from)
     }
 
@@ -480,9 +480,8 @@ impl Cutter {
         let Some((last, range)) = self.tokens.last_mut() else {
             return false;
         };
-        let is_number =
-            last.class == Class::Number || last.key.bytes().all(|byte| byte.is_ascii_digit());
-        let Some(value) = number::times_power_of_ten(&last.key, power).filter(|_| is_number) else {
+        let value = number::times_power_of_ten(&last.key, power);
+        let Some(value) = value.filter(|_| is_number(last)) else {
             return false;
         };
         last.class = Class::Number;

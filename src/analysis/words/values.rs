@@ -7,6 +7,7 @@ use super::forms::{Form, PlacedToken};
 use super::lexicon::{Class, Lexicon};
 use super::scanner::Break;
 use super::token::Token;
+use crate::text::is_digits;
 use crate::time_reader::{month_named, weekday_named};
 
 /// Gives the tokens of each value their common form, and their common order.
@@ -74,7 +75,6 @@ const MAX_GROUPS: usize = 8;
 /// A number in groups of three digits with spaces between them, 31 450, and a number in words
 /// behind hundreds in words: "a hundred and six".
 pub(super) fn joined_number(tokens: &[PlacedToken], at: usize, text: &str) -> Option<Form> {
-    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let (first, range) = &tokens[at];
     if first.class != Class::Number || first.is_exact || !is_digits(&first.text) {
         return None;
@@ -159,33 +159,24 @@ pub(super) fn unit_behind_number(token: &Token) -> Option<&'static str> {
 
 /// Returns `true` for a number in figures or in words.
 pub(super) fn is_number(token: &Token) -> bool {
-    token.class == Class::Number || token.key.bytes().all(|byte| byte.is_ascii_digit())
+    token.class == Class::Number || is_digits(&token.key)
 }
+
+/// The names of units that are no other words.
+#[rustfmt::skip]
+const MEASURES: [&str; 10] = [
+    "kilometer", "centimeter", "millimeter", "milliliter", "kilogram", "gram", "metre", "litre",
+    "foot", "mile",
+];
 
 /// Returns `true` for a unit of a length, a volume or a mass.
 pub(super) fn is_measure(token: &Token) -> bool {
-    let is_long_name = || {
-        matches!(
-            &*token.key,
-            "kilometer"
-                | "centimeter"
-                | "millimeter"
-                | "milliliter"
-                | "kilogram"
-                | "gram"
-                | "metre"
-                | "litre"
-                | "foot"
-                | "mile"
-        )
-    };
-    unit_behind_number(token).is_some() || is_long_name()
+    unit_behind_number(token).is_some() || MEASURES.contains(&&*token.key)
 }
 
 /// A token with the common name of a value, which is no name of a person or a thing.
 pub(super) fn named(token: &Token, class: Class, name: &str) -> Token {
-    let entry = Lexicon::builtin().entry(name);
-    let canonical = entry.and_then(|entry| entry.canonical);
+    let canonical = Lexicon::builtin().canonical(name);
     Token {
         class,
         is_name: false,
@@ -212,22 +203,9 @@ pub(super) fn minutes(digits: &str) -> Option<u32> {
 }
 
 /// The keys of currencies.
+#[rustfmt::skip]
 const CURRENCIES: [&str; 16] = [
-    "usd",
-    "eur",
-    "gbp",
-    "元",
-    "円",
-    "港币",
-    "新台币",
-    "a$",
-    "c$",
-    "nz$",
-    "s$",
-    "r$",
-    "lira",
-    "¥",
-    "₹",
+    "usd", "eur", "gbp", "元", "円", "港币", "新台币", "a$", "c$", "nz$", "s$", "r$", "lira", "¥", "₹",
     "₩",
 ];
 

@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::analysis::words::scanner::Break;
 use crate::analysis::words::token::Token;
 use crate::analysis::words::weights::Weights;
+use crate::text::is_digits;
 
 /// The most tokens of an item of an enumeration.
 pub(super) const MAX_ITEM_TOKENS: usize = 3;
@@ -14,21 +15,10 @@ pub(super) const MAX_ITEM_TOKENS: usize = 3;
 pub(super) const MIN_TEASER_WORDS: usize = 12;
 
 /// Words that give the order of items a meaning.
+#[rustfmt::skip]
 const ORDERS: [&str; 14] = [
-    "top",
-    "sequence",
-    "left",
-    "right",
-    "左",
-    "右",
-    "respectively",
-    "resp",
-    "ranked",
-    "分别",
-    "依次",
-    "顺序",
-    "先后",
-    "排名",
+    "top", "sequence", "left", "right", "左", "右", "respectively", "resp", "ranked", "分别", "依次",
+    "顺序", "先后", "排名",
 ];
 
 /// The state of a token.
@@ -240,7 +230,7 @@ pub(super) fn is_enumeration(sentence: &[Token]) -> bool {
     let is_order = |token: &Token| ORDERS.contains(&&*token.text);
     let is_ordered = |pair: &[Token]| {
         pair[1].text == "order" && pair[0].text != "in"
-            || pair[0].text == "前" && pair[1].key.bytes().all(|byte| byte.is_ascii_digit())
+            || pair[0].text == "前" && is_digits(&pair[1].key)
     };
     // A sequence of events: "He apologised, resigned and was charged."
     let is_event = |token: &Token| token.is_english && token.text.ends_with("ed");

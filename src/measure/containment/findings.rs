@@ -111,11 +111,7 @@ impl Sides<'_> {
     fn equality(&self, sides: [usize; 2], places: [usize; 2]) -> Equality {
         let [one, other] = [0, 1].map(|at| &self.tokens[sides[at]][places[at]]);
         let lexicon = Lexicon::builtin();
-        let is_listed = |token: &Token| {
-            lexicon
-                .entry(&token.text)
-                .is_some_and(|entry| entry.canonical.is_some())
-        };
+        let is_listed = |token: &Token| lexicon.canonical(&token.text).is_some();
         if one.key != other.key {
             return forgiven(self.weights, one, other).unwrap_or(Equality::Misspelling);
         }

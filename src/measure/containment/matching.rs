@@ -16,6 +16,7 @@ use super::forgive::{MAX_GLUED, forgiven, is_glued, needs_accents};
 use crate::analysis::words::lexicon::Class;
 use crate::analysis::words::scanner::Break;
 use crate::analysis::words::token::Token;
+use crate::text::is_digits;
 
 /// A moved sentence is compared with at most 16 sentences that begin with the same word.
 const MAX_COMPARED_UNITS: usize = 16;
@@ -105,9 +106,7 @@ impl Sides<'_> {
     /// Returns `true` if each sentence stays in its place: it has a label, or a text has numbers
     /// before its items, which the other text may lack.
     fn is_in_order(&self) -> bool {
-        let is_number = |token: &Token| {
-            token.class == Class::Light && token.key.bytes().all(|byte| byte.is_ascii_digit())
-        };
+        let is_number = |token: &Token| token.class == Class::Light && is_digits(&token.key);
         *self.is_in_order.get_or_init(|| {
             self.tokens.iter().copied().flatten().any(is_number) || self.have_labels()
         })

@@ -8,16 +8,12 @@ use crate::analysis::words::KeyFilter;
 use crate::analysis::words::vocabulary::{Vocabulary, key_hash};
 use crate::text::table_lines;
 
-thread_local! {
-    static NORMALISER: Normaliser = Normaliser::new();
-}
-
 fn compare(a: &str, b: &str) -> Containment {
-    NORMALISER.with(|normaliser| Containment::new(normaliser, Weights::builtin(), a, b))
+    Containment::new(Normaliser::shared(), Weights::builtin(), a, b)
 }
 
 fn prepared(text: &str) -> Words {
-    NORMALISER.with(|normaliser| Words::new(normaliser, text))
+    Words::new(Normaliser::shared(), text)
 }
 
 /// The probes are grouped by the kind of difference.

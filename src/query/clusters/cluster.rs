@@ -1,6 +1,5 @@
 //! [`Cluster`]: a group of near-duplicates, with its members and its size.
 
-use super::graph::Graph;
 use crate::ids::{DocId, Fingerprint};
 use crate::query::limits::QueryLimits;
 
@@ -36,18 +35,6 @@ pub struct Member {
 }
 
 impl Cluster {
-    /// Creates a cluster; `documents` are all members, in order of their ids.
-    pub(super) fn of_graph(
-        graph: &Graph,
-        keeper: u32,
-        documents: &[u32],
-        limits: &QueryLimits,
-    ) -> Self {
-        let document = |document: u32| (graph.id(document), graph.fingerprint(document));
-        let documents: Vec<_> = documents.iter().map(|each| document(*each)).collect();
-        Self::new(document(keeper), &documents, limits)
-    }
-
     /// Creates a cluster; `documents` are all members, in order of their ids.
     pub(in crate::query) fn new(
         (keeper, centre): (DocId, Fingerprint),

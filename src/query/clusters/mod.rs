@@ -211,9 +211,11 @@ pub(crate) fn clusters(
     for (id, documents) in too_large {
         refuse_break(visitor(ClustersEvent::Split { id, documents }), view.path())?;
     }
+    let document = |document: u32| (graph.id(document), graph.fingerprint(document));
     for (keeper, documents) in by_first_document(grouping.keepers(), &members) {
         if documents.len() > 1 {
-            let cluster = Cluster::of_graph(&graph, keeper, documents, limits);
+            let documents: Vec<_> = documents.iter().map(|each| document(*each)).collect();
+            let cluster = Cluster::new(document(keeper), &documents, limits);
             refuse_break(visitor(ClustersEvent::Cluster(&cluster)), view.path())?;
         }
     }
@@ -236,9 +238,8 @@ fn by_first_document<'m>(
 
 /// Refuses a clustering that needs texts or arrivals which the database does not keep.
 fn refuse_if_not_kept(view: &View, clustering: &Clustering, priority: &Priority<'_>) -> Result<()> {
-    if clustering.likeness.is_some() && !view.keeps_texts() {
-        let path = view.path().to_path_buf();
-        return Err(Error::KeepsNoTexts { path });
+    if clustering.likeness.is_some() {
+        view.refuse_without_texts()?;
     }
     priority.refuse_if_not_kept(view)
 }

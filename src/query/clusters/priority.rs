@@ -15,13 +15,11 @@ pub(crate) enum Priority<'p> {
 impl Priority<'_> {
     /// Refuses a priority that needs texts or arrivals which the database does not keep.
     pub(in crate::query) fn refuse_if_not_kept(&self, view: &View) -> Result<()> {
-        let path = || view.path().to_path_buf();
         match self {
-            Self::Keep(Keep::Longest | Keep::Cleanest) if !view.keeps_texts() => {
-                Err(Error::KeepsNoTexts { path: path() })
-            }
+            Self::Keep(Keep::Longest | Keep::Cleanest) => view.refuse_without_texts(),
             Self::Keep(Keep::Oldest) if !view.keeps_arrivals() => {
-                Err(Error::NoArrivals { path: path() })
+                let path = view.path().to_path_buf();
+                Err(Error::NoArrivals { path })
             }
             _ => Ok(()),
         }

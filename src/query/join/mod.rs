@@ -163,7 +163,7 @@ pub(crate) fn similar_clusters(
     progress: &ProgressHandler,
     visitor: &mut dyn FnMut(ClustersEvent<'_>) -> ControlFlow<()>,
 ) -> Result<()> {
-    refuse_without_texts(view)?;
+    view.refuse_without_texts()?;
     priority.refuse_if_not_kept(view)?;
     let nodes = TextNodes::read(view, &join.groups, among, progress)?;
     let mut state = match join.resume {
@@ -229,15 +229,6 @@ pub(crate) fn similar_clusters(
         reporter.advance_to_share((number * STARS_AT_ONCE) as f64 / all.len() as f64)?;
     }
     reporter.finish()
-}
-
-fn refuse_without_texts(view: &View) -> Result<()> {
-    if view.keeps_texts() {
-        return Ok(());
-    }
-    Err(Error::KeepsNoTexts {
-        path: view.path().to_path_buf(),
-    })
 }
 
 /// Decides the nodes of a range that are not decided, part by part. Calls `save` after each batch.

@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
+use super::SimilarJoin;
 use super::pair::SimilarPairsEvent;
 use super::part::JoinPart;
 use super::text_nodes::TextNodes;
-use super::{SimilarJoin, refuse_without_texts};
 use crate::dedup::text_index::SimilarIndex;
 use crate::error::Result;
 use crate::ids::scope::IdRanges;
@@ -21,7 +21,7 @@ pub(crate) fn similar_pairs(
     progress: &ProgressHandler,
     visitor: &mut dyn FnMut(SimilarPairsEvent<'_>) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>> {
-    refuse_without_texts(view)?;
+    view.refuse_without_texts()?;
     let nodes = TextNodes::read(view, &join.groups, among, progress)?;
     let mut reporter = ProgressReporter::new_shares(progress, Stage::Pairs, view.path());
     for node in 0..nodes.len() as u32 {

@@ -241,29 +241,22 @@ impl RangePair<Range<usize>> {
 
 #[cfg(test)]
 mod tests {
+    use test_support::SplitMix;
+
     use super::*;
     use crate::block::{self, Chains};
     use crate::ids::Fingerprint;
 
-    /// The next number of a splitmix64 sequence.
-    fn random(state: &mut u64) -> u64 {
-        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = *state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
     /// Fingerprints with pairs at every small distance and with crowded prefixes.
     fn crowded(count: usize, seed: u64) -> Vec<u64> {
-        let mut state = seed;
-        let mut list = vec![random(&mut state)];
+        let mut draws = SplitMix(seed);
+        let mut list = vec![draws.next()];
         while list.len() < count {
-            let near = list[random(&mut state) as usize % list.len()];
-            list.push(match random(&mut state) % 4 {
-                0 => random(&mut state),
-                1 => random(&mut state) >> 20,
-                flips => (0..2 * flips).fold(near, |near, _| near ^ 1 << (random(&mut state) % 64)),
+            let near = list[draws.next() as usize % list.len()];
+            list.push(match draws.next() % 4 {
+                0 => draws.next(),
+                1 => draws.next() >> 20,
+                flips => (0..2 * flips).fold(near, |near, _| near ^ 1 << (draws.next() % 64)),
             });
         }
         list.sort_unstable();
@@ -365,8 +358,8 @@ mod tests {
             comparisons_per_turn: u64::MAX,
             ..QueryLimits::small()
         };
-        let mut state = 3;
-        let list: Vec<u64> = (0..2000).map(|_| random(&mut state) & 0xfff).collect();
+        let mut draws = SplitMix(3);
+        let list: Vec<u64> = (0..2000).map(|_| draws.next() & 0xfff).collect();
         let chains = Chains::for_radius(12);
         let mut join = ListJoin::new(sorted(&list, 0), None, 0, 0);
         while !join.is_done() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::View;
 use crate::document::Document;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::scope::IdRanges;
 use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::store::portions::{Portion, in_portions};
@@ -31,6 +31,15 @@ impl View {
 
     pub(crate) fn keeps_texts(&self) -> bool {
         self.tables.keeps.texts
+    }
+
+    /// [`Error::KeepsNoTexts`] if the database keeps no texts.
+    pub(crate) fn refuse_without_texts(&self) -> Result<()> {
+        if self.keeps_texts() {
+            return Ok(());
+        }
+        let path = self.path().to_path_buf();
+        Err(Error::KeepsNoTexts { path })
     }
 
     pub(crate) fn keeps_arrivals(&self) -> bool {

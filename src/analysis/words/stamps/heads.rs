@@ -1,9 +1,8 @@
 //! Passages at the head of a text: marks of reposts and of editions, datelines.
 
-use super::floor;
 use super::lines::{is_credit, is_paper};
 use super::wording::Wording;
-use crate::text::is_cjk;
+use crate::text::{floor_char_boundary, is_cjk};
 
 /// The ends of the line of an agency, behind a date and behind a paper.
 const DATELINE_ENDS: [&str; 4] = ["日电", "日讯", "日電", "日訊"];
@@ -24,7 +23,7 @@ pub(super) fn repost(head: &str) -> Option<usize> {
     if !head.starts_with("RT @") && !head.starts_with("//@") {
         return None;
     }
-    let head = &head[..floor(head, 64)];
+    let head = &head[..floor_char_boundary(head, 64)];
     let end = head.find([':', '：'])?;
     Some(end + head[end..].chars().next().map_or(0, char::len_utf8))
 }
@@ -44,7 +43,7 @@ fn edition(head: &str) -> Option<usize> {
 pub(super) fn agency_line(head: &str) -> Option<usize> {
     let inner = head.strip_prefix(['（', '(', '【']).unwrap_or(head);
     let is_bracketed = inner.len() < head.len();
-    let line = &inner[..floor(inner, 96)];
+    let line = &inner[..floor_char_boundary(inner, 96)];
     let dated = DATELINE_ENDS.iter().find_map(|mark| {
         let (before, _) = line.split_once(*mark)?;
         let is_digit = |c: char| c.is_numeric() || matches!(c, '月' | '年');
@@ -86,7 +85,7 @@ const MAX_NAME_LETTERS: usize = 4;
 /// (부산=연합뉴스) 김민수 기자 =, 【ソウル＝時事】.
 pub(super) fn bureau(head: &str) -> Option<usize> {
     let inner = head.strip_prefix(['【', '(', '（', '['])?;
-    let line = &inner[..floor(inner, 96)];
+    let line = &inner[..floor_char_boundary(inner, 96)];
     let (bureau, behind) = line.split_once(['】', ')', '）', ']'])?;
     let mut agencies = Wording::builtin().bureaus.iter();
     let before = agencies.find_map(|agency| bureau.strip_suffix(agency))?;
@@ -108,7 +107,7 @@ pub(super) fn bureau(head: &str) -> Option<usize> {
 /// The length of a reporter and a place in brackets at the head: 〔記者張書瑋／台東報導〕.
 pub(super) fn reporter(head: &str) -> Option<usize> {
     let inner = head.strip_prefix(['〔', '【', '（', '('])?;
-    let line = &inner[..floor(inner, 96)];
+    let line = &inner[..floor_char_boundary(inner, 96)];
     let (report, behind) = line.split_once(['〕', '】', '）', ')'])?;
     let names = report
         .strip_prefix("記者")
@@ -135,7 +134,7 @@ fn agency_of(text: &str) -> Option<usize> {
 
 /// The length of the dateline of an agency at the head: "LONDON, March 4 (Reuters) - ", "(CNN) — ".
 pub(super) fn dateline(head: &str) -> Option<usize> {
-    let head = &head[..floor(head, 64)];
+    let head = &head[..floor_char_boundary(head, 64)];
     // LEEDS, March 4, 2025 /PRNewswire/ --
     let (open, close) = match head.find('(') {
         Some(open) => (open, ')'),

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use super::floor;
 use super::wording::Wording;
+use crate::text::{floor_char_boundary, is_digits};
 
 /// A longer line is a sentence.
 const MAX_LINE_BYTES: usize = 64;
@@ -47,7 +47,7 @@ pub(super) fn insertions(text: &str) -> Vec<Range<usize>> {
     let marks = &Wording::builtin().insertions;
     let insertion = |(at, open): (usize, &str)| {
         let start = at + open.len();
-        let inner = &text[start..floor(text, at + MAX_LINE_BYTES)];
+        let inner = &text[start..floor_char_boundary(text, at + MAX_LINE_BYTES)];
         let (mark, close) = inner.split_at(inner.find(['）', ')', ']', '】'])?);
         let end = start + mark.len() + close.chars().next()?.len_utf8();
         let before = text[..at].trim_end();
@@ -64,7 +64,7 @@ pub(super) fn insertions(text: &str) -> Vec<Range<usize>> {
 }
 
 fn is_number(part: &str) -> bool {
-    !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())
+    !part.is_empty() && is_digits(part)
 }
 
 /// Returns `true` for the times of a subtitle, with milliseconds: 00:00:05,729 --> 00:00:10,198.

@@ -222,7 +222,3 @@ impl<'t> Body<'t> {
         self.range.start = self.range.start.min(self.range.end);
     }
 }
-
-fn floor(text: &str, at: usize) -> usize {
-    crate::text::floor_char_boundary(text, at.min(text.len()))
-}

@@ -4,7 +4,7 @@ use super::lines::is_credit;
 use super::wording::Wording;
 use super::{MAX_CREDIT_LETTERS, MAX_UNIT_BYTES};
 use crate::analysis::words::lexicon::{Class, Lexicon};
-use crate::text::is_cjk;
+use crate::text::{is_cjk, is_digits};
 
 /// The name of a site has at most five words, or ten letters in Chinese.
 const MAX_SITE_WORDS: usize = 5;
@@ -133,7 +133,7 @@ pub(super) fn rest_note(tail: &str) -> Option<usize> {
     let count = note
         .strip_prefix('+')
         .and_then(|note| note.strip_suffix(" chars"));
-    let is_count = count.is_some_and(|count| count.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_count = count.is_some_and(is_digits);
     (matches!(note, "..." | "…") || is_count).then_some(at)
 }
 

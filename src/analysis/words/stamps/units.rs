@@ -1,6 +1,7 @@
 //! The lines and sentences at the ends of a text.
 
-use super::{MAX_PASSAGES, floor};
+use super::MAX_PASSAGES;
+use crate::text::floor_char_boundary;
 
 /// Longer lines and sentences are not looked at.
 pub(crate) const MAX_UNIT_BYTES: usize = 512;
@@ -54,7 +55,7 @@ fn end_of_sentence(text: &str, at: usize, c: char) -> Option<usize> {
 
 /// The end of the first sentence; 0 for a text of one sentence.
 fn end_of_first_sentence(text: &str) -> usize {
-    let head = &text[..floor(text, MAX_UNIT_BYTES)];
+    let head = &text[..floor_char_boundary(text, MAX_UNIT_BYTES)];
     let mut chars = head.char_indices();
     let end = chars.find_map(|(at, c)| end_of_sentence(head, at, c));
     end.filter(|end| *end < text.len()).unwrap_or(0)
@@ -62,7 +63,7 @@ fn end_of_first_sentence(text: &str) -> usize {
 
 /// The start of the last sentence; 0 for a text of one sentence.
 fn start_of_last_sentence(text: &str) -> usize {
-    let from = floor(text, text.len().saturating_sub(MAX_UNIT_BYTES));
+    let from = floor_char_boundary(text, text.len().saturating_sub(MAX_UNIT_BYTES));
     let tail = &text[from..];
     let mut ends = (tail.char_indices().rev()).filter_map(|(at, c)| end_of_sentence(tail, at, c));
     let end = ends.find(|end| !tail[*end..].trim().is_empty());
