@@ -191,7 +191,7 @@ def test_interpreter_exit_in_the_middle_of_a_load_changes_nothing(path: Path, lo
         started.wait()
     """
     new = path.with_name("new.simdb")
-    for number in range(4):
+    for number in range(2):
         changed = path.with_name(f"{number}.simdb")
         ended = run_python(code, changed, new)
         assert (ended.returncode, ended.stderr) == (0, "")
@@ -223,7 +223,7 @@ def test_interpreter_exit_while_code_of_python_runs_on_another_thread(work: str)
         threading.Thread(target=work, daemon=True).start()
         started.wait()
     """
-    for _ in range(8):
+    for _ in range(4):
         ended = run_python(code)
         assert (ended.returncode, ended.stderr) == (0, "")
 
