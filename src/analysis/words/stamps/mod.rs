@@ -14,6 +14,7 @@
 mod heads;
 mod layout;
 mod lines;
+mod piece;
 mod tails;
 mod units;
 mod wording;

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use foldhash::fast::FixedState;
 
-use super::lines::Piece;
+use super::piece::Piece;
 use crate::text::table_lines;
 
 const TABLE: &str = include_str!("../stamps.txt");

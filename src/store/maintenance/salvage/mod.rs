@@ -6,16 +6,18 @@
 //! in `refused`. All other tables are derived, and not read.
 //!
 //! [`tables`] reads the tables, or [`pages`] every page if redb cannot open the file; [`join`]
-//! brings the facts of each document together, and [`wal_overlay`] replaces the documents that the
-//! journals change. [`restorer`] writes the documents to the new file, and makes lost facts again.
-//! [`lost_settings`] infers settings that cannot be read. Nothing is written to the damaged file or
-//! its journals.
+//! brings the facts of each document together, and [`replay`] reads from the journals the
+//! documents that they change, a [`wal_overlay`]. [`restorer`] writes the documents to the new
+//! file, and makes lost facts again. [`lost_settings`] infers from [`evidence`] the settings that
+//! cannot be read. Nothing is written to the damaged file or its journals.
 
+mod evidence;
 mod join;
 mod journals;
 mod leaf;
 mod lost_settings;
 mod pages;
+mod replay;
 mod restorer;
 mod scopes;
 mod source;

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use redb::TableHandle;
 
+use super::evidence::Evidence;
 use super::join::{Fact, JoinedRow, KEYS_NAME, SalvagedRows, SourceJoin, TEXTS_NAME, key_facts};
 use super::leaf;
-use super::lost_settings::Evidence;
 use crate::error::Result;
 use crate::ids::{DocId, Timestamp};
 use crate::progress::ProgressReporter;
