@@ -3,13 +3,13 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use simdb::time_reader::TimeReader;
 use simdb::{DocRef, Timestamp};
 
 use crate::error::{Failure, invalid_argument};
 use crate::fingerprint::Fingerprint;
-use crate::interpreter_exit::iterate;
+use crate::interpreter_exit::{call_function, call_python, iterate};
 use crate::numbers::{refuse_bool, unexpected, whole_number};
 use crate::utf8::utf8_of;
 
@@ -97,8 +97,8 @@ impl<'py> FromPyObject<'_, 'py> for Fields {
         options.set_item("ensure_ascii", false)?;
         options.set_item("allow_nan", false)?;
         let py = object.py();
-        let json = py.import("json")?;
-        let text = json.call_method("dumps", (object,), Some(&options));
+        let dumps = py.import("json")?.getattr("dumps")?;
+        let text = call_function(&dumps, &PyTuple::new(py, [object])?, Some(&options));
         // NaN, an infinite number, or a dict in itself.
         let text = text.map_err(|error| match error.is_instance_of::<PyValueError>(py) {
             true => invalid_argument(py, &format!("the fields are no JSON: {}", error.value(py))),
@@ -183,7 +183,7 @@ fn at_least(least: u64, object: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> 
     };
     let expected = format!("{name} (int)");
     refuse_bool(object, &expected)?;
-    match object.extract::<u64>() {
+    match call_python(|| object.extract::<u64>()) {
         Ok(number) if number >= least => Ok(number),
         Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => {
             Err(unexpected(object, &expected))
@@ -204,7 +204,7 @@ impl<'py> FromPyObject<'_, 'py> for Arrival {
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let expected = "an arrival time (datetime, str, or int of milliseconds since 1970)";
         refuse_bool(&object, expected)?;
-        if let Ok(milliseconds) = object.extract::<u64>() {
+        if let Ok(milliseconds) = call_python(|| object.extract::<u64>()) {
             return Ok(Self(Timestamp(milliseconds)));
         }
         let py = object.py();
@@ -221,7 +221,8 @@ impl<'py> FromPyObject<'_, 'py> for Arrival {
         if !object.hasattr(intern!(py, "timestamp"))? {
             return Err(unexpected(&object, expected));
         }
-        let seconds: f64 = object.call_method0(intern!(py, "timestamp"))?.extract()?;
+        let seconds = call_python(|| object.call_method0(intern!(py, "timestamp")))?;
+        let seconds: f64 = seconds.extract()?;
         if !(0.0..=1e16).contains(&seconds) {
             return Err(is_before());
         }

@@ -15,10 +15,12 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType, SchemaRef, TimeUnit};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use simdb::{DocId, DocRef};
 
 use crate::error::Failure;
 use crate::fingerprint::Fingerprint;
+use crate::interpreter_exit::call_function;
 use crate::interruptible::call;
 use crate::source::Source;
 use crate::table::{Table, schema};
@@ -82,9 +84,8 @@ impl Document {
         let Some(fields) = &self.fields_json else {
             return Ok(None);
         };
-        py.import("json")?
-            .call_method1("loads", (fields,))
-            .map(Some)
+        let loads = py.import("json")?.getattr("loads")?;
+        call_function(&loads, &PyTuple::new(py, [fields])?, None).map(Some)
     }
 
     fn __repr__(&self) -> String {

@@ -1,82 +1,54 @@
-//! Code of Python on other threads while the interpreter exits.
-//!
-//! When a program ends, CPython before 3.14 unwinds each daemon thread that asks for the
-//! interpreter lock, and an unwound frame of this module would abort the process. So the exit waits
-//! until no code of Python runs below this module, and such code does not start any more.
+//! Calls of Python code that the exit of the interpreter may cut.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::{self, ThreadId};
-use std::time::{Duration, Instant};
+use std::hint::black_box;
+use std::mem;
+use std::thread;
 
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
 
-/// The calls of Python code that have begun and not ended.
-static RUNNING: AtomicUsize = AtomicUsize::new(0);
-/// The thread that ends the interpreter.
-static ENDING: OnceLock<ThreadId> = OnceLock::new();
-/// An iterator that waits for input may never return.
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
+/// Stops the thread for ever if it is unwound without a panic.
+struct Unfinished;
 
-struct Running;
-
-impl Running {
-    fn new() -> Self {
-        RUNNING.fetch_add(1, Ordering::SeqCst);
-        Self
-    }
-}
-
-impl Drop for Running {
+impl Drop for Unfinished {
     fn drop(&mut self) {
-        RUNNING.fetch_sub(1, Ordering::SeqCst);
+        while !thread::panicking() {
+            thread::park();
+        }
     }
 }
 
-/// Calls `work`, which runs code of Python. While the interpreter exits, other threads wait here
-/// for the end of the process.
-pub fn call_python<T>(py: Python<'_>, work: impl FnOnce() -> T) -> T {
-    let running = Running::new();
-    let ending = ENDING.get();
-    if ending.is_some_and(|ending| *ending != thread::current().id()) {
-        drop(running);
-        py.detach(|| {
-            loop {
-                thread::park();
-            }
-        })
-    }
-    work()
+/// Calls `work`, which runs code of Python.
+///
+/// Once the interpreter exits, CPython before 3.14 unwinds each daemon thread that asks for the
+/// interpreter lock, also the thread of a generator in the middle of its code. Frames of Rust would
+/// then release objects and the lock without holding it, which aborts the process. The thread stops
+/// here instead, without the lock, and ends with the process, as in CPython 3.14.
+pub fn call_python<T>(work: impl FnOnce() -> T) -> T {
+    let unfinished = Unfinished;
+    let (mut work, mut result) = (Some(work), None);
+    let call: &mut dyn FnMut() = &mut || result = work.take().map(|work| work());
+    // The compiler takes functions of C for functions that do not unwind, and would leave out the
+    // drop of `unfinished`.
+    black_box(call)();
+    mem::forget(unfinished);
+    result.expect("the call has returned")
+}
+
+/// Calls a function of Python. The arguments belong to the caller: a call that is cut must drop
+/// nothing.
+pub fn call_function<'py>(
+    function: &Bound<'py, PyAny>,
+    arguments: &Bound<'py, PyTuple>,
+    named: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    call_python(|| function.call(arguments, named))
 }
 
 /// The elements of an iterable of Python.
 pub fn iterate<'py>(
     iterable: &Bound<'py, PyAny>,
 ) -> PyResult<impl Iterator<Item = PyResult<Bound<'py, PyAny>>> + use<'py>> {
-    let mut elements = iterable.try_iter()?;
-    let py = iterable.py();
-    Ok(std::iter::from_fn(move || {
-        call_python(py, || elements.next())
-    }))
-}
-
-/// Called when the interpreter begins to exit: waits for the calls of Python code, at most
-/// [`LONGEST_WAIT`].
-#[pyfunction]
-fn await_python_calls(py: Python<'_>) {
-    ENDING.get_or_init(|| thread::current().id());
-    let start = Instant::now();
-    py.detach(|| {
-        while RUNNING.load(Ordering::SeqCst) > 0 && start.elapsed() < LONGEST_WAIT {
-            thread::sleep(Duration::from_millis(1));
-        }
-    });
-}
-
-/// Has [`await_python_calls`] called at the exit of the interpreter.
-pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let py = module.py();
-    let function = wrap_pyfunction!(await_python_calls, py)?;
-    py.import("atexit")?.call_method1("register", (function,))?;
-    Ok(())
+    let mut elements = call_python(|| iterable.try_iter())?;
+    Ok(std::iter::from_fn(move || call_python(|| elements.next())))
 }

@@ -7,14 +7,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use simdb::progress::Progress;
 
 use crate::error::{Failure, internal_error};
-use crate::interpreter_exit::call_python;
+use crate::interpreter_exit::call_function;
 
 /// The operation that runs on a thread.
 #[derive(Default)]
@@ -90,9 +92,9 @@ pub fn report(stage: &str, done: u64, total: Option<u64>) -> ControlFlow<()> {
             })
             .unzip();
         match function {
-            Some(function) => call_python(py, || {
+            Some(function) => {
                 call_progress(function.bind(py), before.flatten(), stage, done, total)
-            }),
+            }
             None => Ok(()),
         }
     });
@@ -124,19 +126,23 @@ fn call_progress(
 ) -> PyResult<()> {
     let py = progress.py();
     if !progress.hasattr(intern!(py, "update"))? {
-        progress.call1((stage, done, total))?;
-        return Ok(());
+        let arguments = (stage, done, total).into_pyobject(py)?;
+        return call_function(progress, &arguments, None).map(drop);
     }
+    let call = |name: &Bound<'_, PyString>, argument: Bound<'_, PyAny>| {
+        let arguments = PyTuple::new(py, [argument])?;
+        call_function(&progress.getattr(name)?, &arguments, None).map(drop)
+    };
     let before = match before {
         Some((name, before, _)) if name == stage => before,
         _ => {
-            progress.call_method1(intern!(py, "reset"), (total,))?;
-            progress.call_method1(intern!(py, "set_description"), (stage,))?;
+            call(intern!(py, "reset"), total.into_bound_py_any(py)?)?;
+            call(intern!(py, "set_description"), stage.into_bound_py_any(py)?)?;
             0
         }
     };
-    progress.call_method1(intern!(py, "update"), (done.saturating_sub(before),))?;
-    Ok(())
+    let steps = done.saturating_sub(before).into_bound_py_any(py)?;
+    call(intern!(py, "update"), steps)
 }
 
 /// The threads for work on texts. After a fork, the child makes its own: threads are not forked.

@@ -84,7 +84,6 @@ mod _simdb {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        crate::interpreter_exit::register(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -214,7 +214,7 @@ impl Records {
                 })?;
                 RecordSource::Arrow(batches.into_reader()?)
             } else {
-                RecordSource::Python(records.try_iter()?.unbind())
+                RecordSource::Python(call_python(|| records.try_iter())?.unbind())
             },
             columns: Columns {
                 id: id.filter(|_| key.is_none()),
@@ -289,7 +289,7 @@ impl Columns {
         let mut bytes = 0;
         while part.len() < RECORDS_PER_PART && bytes < BYTES_PER_PART {
             let number = next + part.len() as u64;
-            let record = call_python(records.py(), || {
+            let record = call_python(|| {
                 let record = records.clone().next()?;
                 Some(record.and_then(|record| self.record(&record, number)))
             });

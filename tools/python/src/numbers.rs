@@ -5,12 +5,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
 use crate::error::invalid_argument;
+use crate::interpreter_exit::call_python;
 
 /// A number of 64 bits. An error has its name and the expected type.
 pub fn whole_number(object: &Bound<'_, PyAny>, name: &str, expected: &str) -> PyResult<u64> {
     let py = object.py();
     refuse_bool(object, expected)?;
-    object.extract().map_err(|error: PyErr| {
+    call_python(|| object.extract()).map_err(|error: PyErr| {
         if error.is_instance_of::<PyTypeError>(py) {
             unexpected(object, expected)
         } else {

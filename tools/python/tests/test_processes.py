@@ -205,9 +205,12 @@ def test_interpreter_exit_in_the_middle_of_a_load_changes_nothing(path: Path, lo
     [
         "simdb.Fingerprinter().fingerprints(texts())",
         "simdb.dedup(['a text of a batch'] * 1000, progress=lambda *_: next(endless)).run()",
+        "simdb.Fingerprint(Number())",
+        "db.insert(1, 'a text', fields=fields)",
+        "db.get(0).fields",
     ],
 )
-def test_interpreter_exit_while_code_of_python_runs_on_another_thread(work: str) -> None:
+def test_interpreter_exit_while_code_of_python_runs_on_another_thread(path: Path, work: str) -> None:
     code = f"""
         import simdb, sys, threading
         sys.setswitchinterval(0.00001)
@@ -217,15 +220,49 @@ def test_interpreter_exit_while_code_of_python_runs_on_another_thread(work: str)
                 started.set()
                 yield "a text of a batch without an end"
         endless = texts()
+        class Number:
+            def __index__(self):
+                return len([next(endless) for _ in range(100)])
+        fields = {{str(number): number for number in range(300)}}
+        db = simdb.open(sys.argv[1], "c", fields=True, keep_texts=True)
+        db.insert(0, "a text", fields=fields)
         def work():
             while True:
                 {work}
+                started.set()
         threading.Thread(target=work, daemon=True).start()
         started.wait()
     """
-    for _ in range(4):
-        ended = run_python(code)
+    for number in range(4):
+        ended = run_python(code, path.with_name(f"{number}.simdb"))
         assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("end", ["queue.put(None); worker.join()", "db.close()"])
+def test_handler_of_the_exit_waits_for_a_call_of_another_thread(path: Path, end: str) -> None:
+    code = f"""
+        import atexit
+        atexit.register(lambda: end())
+        import queue as queues, simdb, sys, threading
+        db = simdb.open(sys.argv[1], "c")
+        queue = queues.Queue()
+        started = threading.Event()
+        def work():
+            for texts in iter(queue.get, None):
+                db.bulk_load((id, text) for id, text in enumerate(texts))
+                started.set()
+        def end():
+            {end}
+        for _ in range(20):
+            queue.put(["a text of a batch"] * 500)
+        worker = threading.Thread(target=work, daemon=True)
+        worker.start()
+        started.wait()
+    """
+    ended = run_python(code, path)
+    assert ended.returncode == 0
+    with simdb.open(path, "w") as db:
+        assert len(db) == 500 and db.check() == []
 
 
 def test_panic_of_the_library_is_an_exception(path: Path) -> None:
