@@ -30,7 +30,7 @@ const PIECES: [&str; 38] = [
     "2026-11-29 ", "HTTP_PROXY ", "漢字(ㄏㄢˋ)",
 ];
 
-/// Pieces that take a minute.
+/// More pieces. All together take a minute.
 #[rustfmt::skip]
 const MORE_PIECES: [&str; 233] = [
     "一", "一千", "1", "1,", "1.", "1 ", "a", "a ", "A.", "a-", "-", "--", "- ", "'", "\"", "“", "[",

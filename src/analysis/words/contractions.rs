@@ -44,7 +44,7 @@ impl Cutter {
         let before = before.last().map(|(before, _)| before);
         let gap = text.get(range.end..lexeme.range.start).unwrap_or_default();
         let is_lower = |at: usize| text[at..].starts_with(char::is_lowercase);
-        let is_in_figures = last.class == Class::Number;
+        let is_behind_number = last.class == Class::Number;
         let word = &*lexeme.text;
         let power = match word {
             "hundred" => 2,
@@ -52,12 +52,12 @@ impl Cutter {
             "million" | "millions" | "millionen" => 6,
             "billion" | "billions" | "milliarden" => 9,
             "trillion" => 12,
-            "k" if is_in_figures && gap.len() <= 1 && before.is_some_and(is_currency) => 3,
-            "m" if is_in_figures && gap.len() <= 1 && before.is_some_and(is_currency) => 6,
-            "mn" if is_in_figures && gap.len() <= 1 && is_lower(lexeme.range.start) => 6,
-            "bn" if is_in_figures && gap.len() <= 1 && is_lower(lexeme.range.start) => 9,
+            "k" if is_behind_number && gap.len() <= 1 && before.is_some_and(is_currency) => 3,
+            "m" if is_behind_number && gap.len() <= 1 && before.is_some_and(is_currency) => 6,
+            "mn" if is_behind_number && gap.len() <= 1 && is_lower(lexeme.range.start) => 6,
+            "bn" if is_behind_number && gap.len() <= 1 && is_lower(lexeme.range.start) => 9,
             "st" | "nd" | "rd" | "th"
-                if is_in_figures && gap.is_empty() && is_digits(&last.text) =>
+                if is_behind_number && gap.is_empty() && is_digits(&last.text) =>
             {
                 let ordinal = format!("{}th", last.text);
                 self.replace_last(Class::Number, &ordinal, lexeme);

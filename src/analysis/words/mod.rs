@@ -161,7 +161,8 @@ impl Words {
             };
         }
         for (passage, stamp) in stamps.passages {
-            let at = ranges.partition_point(|range| range.start < passage.start);
+            // The later tokens of a date have the end of its bytes.
+            let at = ranges.partition_point(|range| range.end <= passage.start);
             let sentences = normaliser.sentences(&text[passage.clone()]);
             tokens.insert(at, Token::passage(sentences.trim(), stamp));
             ranges.insert(at, passage);

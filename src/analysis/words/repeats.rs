@@ -21,7 +21,7 @@ const MIN_REPEATED_TOKENS: usize = 4;
 /// An item of fewer words is a value: "1. B" is a key of answers.
 const MIN_ITEM_WORDS: usize = 2;
 
-/// The words of an item are among its first tokens.
+/// The words of an item are sought among its first tokens.
 const MAX_ITEM_TOKENS: usize = 64;
 
 /// The fewest items of a list with numbers.

@@ -5,7 +5,7 @@ use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCa
 use super::scanner::Scanner;
 use crate::text::{floor_char_boundary, is_cjk, is_letter_or_digit};
 
-/// In a longer line no operator is looked for.
+/// In a longer line no operator and no free mark is looked for, and its start is not sought.
 const MAX_LINE_BYTES: usize = 1 << 12;
 
 /// Boxes of a list, and empty cells.

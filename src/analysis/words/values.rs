@@ -162,7 +162,7 @@ pub(super) fn is_number(token: &Token) -> bool {
     token.class == Class::Number || is_digits(&token.key)
 }
 
-/// The names of units that are no other words.
+/// The keys of the long names of units.
 #[rustfmt::skip]
 const MEASURES: [&str; 10] = [
     "kilometer", "centimeter", "millimeter", "milliliter", "kilogram", "gram", "metre", "litre",

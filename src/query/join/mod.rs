@@ -1,10 +1,10 @@
 //! Similar texts of a whole database: pairs, and stars around the texts that cover all others.
 //!
-//! [`text_nodes`] has the distinct texts, longest first. [`part`] holds some of them in an index in
-//! memory, and later texts are compared with it: a database of any size is compared in parts. With
-//! [`SimilarJoin::contained_up_to`], an index of phrases finds the longer texts that quote a text.
-//! [`keepers`] decides which texts are kept, and [`stars`] which document of each star stays.
-//! [`mod@checkpoint`] has the decisions of an interrupted join.
+//! [`text_nodes`] has the documents of each distinct text, the longest text first. [`part`] holds
+//! some of the texts in an index in memory, and later texts are compared with it: a database of any
+//! size is compared in parts. With [`SimilarJoin::contained_up_to`], an index of phrases finds the
+//! longer texts that quote a text. [`keepers`] decides which texts are kept, and [`stars`] which
+//! document of each star stays. [`mod@checkpoint`] has the decisions of an interrupted join.
 
 mod checkpoint;
 mod keepers;

@@ -1,5 +1,5 @@
-//! [`TextNodes`]: the documents with each distinct text of a database, the longest text first. Its
-//! nodes have no texts, and are not the nodes of a forest.
+//! [`TextNodes`]: the documents of each distinct text of a database, the longest text first. The
+//! texts stay in the file, and the nodes are not the nodes of a forest.
 
 use std::cmp::Reverse;
 use std::hash::{BuildHasher, RandomState};

@@ -122,7 +122,10 @@ impl PairText {
     fn missing(&self, words: &[AlignedWord]) -> (Value, String) {
         let missing = words.iter().filter(|word| word.weight > 0.0);
         let missing = missing.map(|word| {
-            let field = self.ends.iter().find(|(end, _)| word.range.start < *end);
+            // The later words of a date have the end of its bytes.
+            let range = &word.range;
+            let place = range.start - usize::from(range.is_empty() && range.start > 0);
+            let field = self.ends.iter().find(|(end, _)| place < *end);
             let field = field.map_or("", |(_, name)| name);
             let AlignedWord { word, weight, .. } = word.clone();
             (Missing { word, weight }, field)
