@@ -42,10 +42,11 @@ impl Cutter {
         let run = corrected.as_deref().unwrap_or(written);
         let original = &text[lexeme.range.clone()];
         // Normalisation keeps the number of characters, but joins the letters of a Hangul syllable.
-        let is_joined = |c: char| matches!(c, '\u{1160}'..='\u{11ff}' | '\u{d7b0}'..='\u{d7ff}');
+        let is_in_syllable =
+            |c: char| matches!(c, '\u{1160}'..='\u{11ff}' | '\u{d7b0}'..='\u{d7ff}');
         let offsets = original
             .char_indices()
-            .filter(|(_, c)| (is_cjk(*c) || is_mark(*c)) && !is_joined(*c));
+            .filter(|(_, c)| (is_cjk(*c) || is_mark(*c)) && !is_in_syllable(*c));
         let offsets = offsets.map(|(at, _)| lexeme.range.start + at);
         let offsets: Vec<usize> = offsets.chain([lexeme.range.end]).collect();
         let is_aligned = offsets.len() == run.chars().count() + 1;
