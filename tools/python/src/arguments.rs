@@ -9,7 +9,7 @@ use simdb::{DocRef, Timestamp};
 
 use crate::error::{Failure, invalid_argument};
 use crate::fingerprint::Fingerprint;
-use crate::interpreter_exit::{call_function, call_python, iterate};
+use crate::interpreter_exit::{call_function, call_python, has_attribute, iterate};
 use crate::numbers::{refuse_bool, unexpected, whole_number};
 use crate::utf8::utf8_of;
 
@@ -218,7 +218,7 @@ impl<'py> FromPyObject<'_, 'py> for Arrival {
         if object.extract::<i64>().is_ok() {
             return Err(is_before());
         }
-        if !object.hasattr(intern!(py, "timestamp"))? {
+        if !has_attribute(&object, intern!(py, "timestamp"))? {
             return Err(unexpected(&object, expected));
         }
         let seconds = call_python(|| object.call_method0(intern!(py, "timestamp")))?;

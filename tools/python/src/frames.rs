@@ -1,8 +1,10 @@
 //! The lines and sentences around the bodies of many texts.
 
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 use simdb::frames::{Frame, FrameCounter, Frames, TextEnds};
 
+use crate::interpreter_exit::iterate;
 use crate::interruptible::{call, check, run};
 use crate::texts::{Texts, refuse_one_text};
 
@@ -18,12 +20,12 @@ pub fn frames(
     in_documents: u64,
 ) -> PyResult<Vec<(String, u64)>> {
     refuse_one_text(texts)?;
-    let texts = texts.try_iter()?;
-    let slice = py.import("itertools")?.getattr("islice")?;
+    let mut texts = iterate(texts)?;
     let mut counter = FrameCounter::new(in_documents);
     let mut done = 0;
     loop {
-        let part = slice.call1((&texts, TEXTS_PER_PART))?;
+        let part: PyResult<Vec<_>> = texts.by_ref().take(TEXTS_PER_PART).collect();
+        let part = PyList::new(py, part?)?;
         let part = Texts::named(&part, &|index| format!("text {}", done + index))?;
         let part = part.borrow(py)?;
         if part.is_empty() {

@@ -5,7 +5,7 @@ use std::mem;
 use std::thread;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
 /// Stops the thread for ever if it is unwound without a panic.
 struct Unfinished;
@@ -43,6 +43,16 @@ pub fn call_function<'py>(
     named: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     call_python(|| function.call(arguments, named))
+}
+
+/// Returns `true` if an object has an attribute.
+pub fn has_attribute(object: &Bound<'_, PyAny>, name: &Bound<'_, PyString>) -> PyResult<bool> {
+    call_python(|| object.hasattr(name))
+}
+
+/// The length of an object; `None` for an object that has none.
+pub fn length_of(object: &Bound<'_, PyAny>) -> Option<usize> {
+    call_python(|| object.len()).ok()
 }
 
 /// The elements of an iterable of Python.

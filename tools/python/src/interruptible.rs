@@ -16,7 +16,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use simdb::progress::Progress;
 
 use crate::error::{Failure, internal_error};
-use crate::interpreter_exit::call_function;
+use crate::interpreter_exit::{call_function, has_attribute};
 
 /// The operation that runs on a thread.
 #[derive(Default)]
@@ -125,7 +125,7 @@ fn call_progress(
     total: Option<u64>,
 ) -> PyResult<()> {
     let py = progress.py();
-    if !progress.hasattr(intern!(py, "update"))? {
+    if !has_attribute(progress, intern!(py, "update"))? {
         let arguments = (stage, done, total).into_pyobject(py)?;
         return call_function(progress, &arguments, None).map(drop);
     }

@@ -84,6 +84,8 @@ mod _simdb {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // An import within a call might be cut by the exit of the interpreter.
+        module.py().import("json")?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -20,7 +20,7 @@ use simdb::{DocRef, Document, Fingerprint};
 use crate::arguments::{Fields, id_of, memory_bytes_of};
 use crate::error::{Failure, invalid_argument};
 use crate::fingerprinter::part_length;
-use crate::interpreter_exit::call_python;
+use crate::interpreter_exit::{call_python, length_of};
 use crate::interruptible::{check, pool, run};
 use crate::json::json_objects;
 use crate::numbers::{type_name, unexpected};
@@ -202,7 +202,7 @@ impl Records {
             return Err(invalid_argument(records.py(), message));
         }
         Ok(Self {
-            total: records.len().ok().map(|length| length as u64),
+            total: length_of(records).map(|length| length as u64),
             source: if is_arrow(records)? {
                 let batches = records.extract::<AnyRecordBatch>().map_err(|error| {
                     let message = format!(

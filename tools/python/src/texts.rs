@@ -16,7 +16,7 @@ use pyo3_arrow::input::AnyArray;
 use crate::arguments::id_of;
 use crate::error::invalid_argument;
 use crate::fingerprint::Fingerprint;
-use crate::interpreter_exit::iterate;
+use crate::interpreter_exit::{call_python, has_attribute, iterate, length_of};
 use crate::numbers::{type_name, unexpected, whole_number};
 use crate::utf8::utf8_of;
 
@@ -50,6 +50,10 @@ impl<'py> FromPyObject<'_, 'py> for Text {
 
 /// The exception for an object in place of a text. `more` ends the advice about a number.
 fn no_text(object: &Bound<'_, PyAny>, expected: &str, more: &str) -> PyErr {
+    call_python(|| not_a_text(object, expected, more))
+}
+
+fn not_a_text(object: &Bound<'_, PyAny>, expected: &str, more: &str) -> PyErr {
     let found = type_name(object);
     let has = |name: &str| object.hasattr(name).unwrap_or(false);
     // An array has the methods of a number.
@@ -70,7 +74,7 @@ fn no_text(object: &Bound<'_, PyAny>, expected: &str, more: &str) -> PyErr {
 /// Returns `true` for None, NaN, and the missing values of pandas.
 pub fn is_missing(object: &Bound<'_, PyAny>) -> bool {
     object.is_none()
-        || object.extract().is_ok_and(f64::is_nan)
+        || call_python(|| object.extract()).is_ok_and(f64::is_nan)
         || matches!(type_name(object).as_str(), "NAType" | "NaTType")
 }
 
@@ -161,7 +165,7 @@ impl Texts {
             let strings = chunks.iter().map(|chunk| strings_of(py, chunk));
             return Ok(Self::Arrow(strings.collect::<PyResult<_>>()?));
         }
-        let mut texts = Vec::with_capacity(object.len().unwrap_or(0));
+        let mut texts = Vec::with_capacity(length_of(object).unwrap_or(0));
         for (index, text) in iterate(object)?.enumerate() {
             let text = text?;
             texts.push(match text.cast::<PyString>() {
@@ -225,8 +229,8 @@ fn null_text(py: Python<'_>, index: usize) -> PyErr {
 /// Returns `true` if an object has the Arrow C data or stream interface.
 pub fn is_arrow(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = object.py();
-    Ok(object.hasattr(intern!(py, "__arrow_c_stream__"))?
-        || object.hasattr(intern!(py, "__arrow_c_array__"))?)
+    Ok(has_attribute(object, intern!(py, "__arrow_c_stream__"))?
+        || has_attribute(object, intern!(py, "__arrow_c_array__"))?)
 }
 
 fn chunked(object: &Bound<'_, PyAny>) -> PyResult<PyChunkedArray> {

@@ -208,11 +208,13 @@ def test_interpreter_exit_in_the_middle_of_a_load_changes_nothing(path: Path, lo
         "simdb.Fingerprint(Number())",
         "db.insert(1, 'a text', fields=fields)",
         "db.get(0).fields",
+        "with contextlib.suppress(TypeError): simdb.Fingerprinter().fingerprint(Unknown())",
+        "simdb.frames(texts_of_a_class)",
     ],
 )
 def test_interpreter_exit_while_code_of_python_runs_on_another_thread(path: Path, work: str) -> None:
     code = f"""
-        import simdb, sys, threading
+        import contextlib, simdb, sys, threading
         sys.setswitchinterval(0.00001)
         started = threading.Event()
         def texts():
@@ -223,6 +225,13 @@ def test_interpreter_exit_while_code_of_python_runs_on_another_thread(path: Path
         class Number:
             def __index__(self):
                 return len([next(endless) for _ in range(100)])
+        class Unknown:
+            def __getattr__(self, name):
+                raise AttributeError(str(Number().__index__()))
+        class Texts:
+            def __iter__(self):
+                return iter([str(Number().__index__())])
+        texts_of_a_class = Texts()
         fields = {{str(number): number for number in range(300)}}
         db = simdb.open(sys.argv[1], "c", fields=True, keep_texts=True)
         db.insert(0, "a text", fields=fields)
