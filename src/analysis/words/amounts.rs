@@ -34,7 +34,8 @@ pub(super) fn form(tokens: &[PlacedToken], at: usize) -> Option<Form> {
     }
 }
 
-fn is_digits(token: &Token) -> bool {
+/// Returns `true` for digits, with or without a decimal point.
+fn is_decimal(token: &Token) -> bool {
     token.key.starts_with(|c: char| c.is_ascii_digit())
         && token.key.bytes().all(|b| b.is_ascii_digit() || b == b'.')
 }
@@ -56,7 +57,7 @@ fn dollars(tokens: &[PlacedToken], at: usize) -> Option<Form> {
 fn currency_around_number(tokens: &[PlacedToken], at: usize) -> Option<Form> {
     let first = &tokens[at].0;
     let (_, name) = (BEFORE_NUMBER.iter()).find(|(name, _)| *name == first.text)?;
-    let number = next(tokens, at + 1).filter(|number| is_digits(number))?;
+    let number = next(tokens, at + 1).filter(|number| is_decimal(number))?;
     let is_behind_number = at > 0 && tokens[at - 1].0.class == Class::Number;
     let has_unit = next(tokens, at + 2).is_some_and(|unit| unit.text == "元");
     (!is_behind_number).then(|| Form {
@@ -96,7 +97,7 @@ fn celsius_around_number(tokens: &[PlacedToken], at: usize) -> Option<Form> {
 
 /// 零下5度; the unit stays.
 fn below_zero(tokens: &[PlacedToken], at: usize) -> Option<Form> {
-    let number = next(tokens, at + 2).filter(|number| is_digits(number))?;
+    let number = next(tokens, at + 2).filter(|number| is_decimal(number))?;
     let unit = next(tokens, at + 3)?;
     let is_degree = unit.text == "度" || matches!(&*unit.key, "°c" | "degree");
     (next(tokens, at + 1)?.text == "下" && is_degree).then(|| Form {
@@ -152,7 +153,7 @@ fn rate(tokens: &[PlacedToken], at: usize) -> Option<Form> {
 /// A rate before its number: 每秒5米.
 fn rate_before_number(tokens: &[PlacedToken], at: usize) -> Option<Form> {
     let (name, of_time) = unit_of_time(tokens, at + 1)?;
-    let number = next(tokens, at + 1 + of_time).filter(|number| is_digits(number))?;
+    let number = next(tokens, at + 1 + of_time).filter(|number| is_decimal(number))?;
     let unit = next(tokens, at + 2 + of_time).filter(|unit| is_measure(unit))?;
     let time = &tokens[at + 1].0;
     let unit_name = unit_behind_number(unit).unwrap_or(&unit.key);

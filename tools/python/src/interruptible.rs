@@ -16,7 +16,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use simdb::progress::Progress;
 
 use crate::error::{Failure, internal_error};
-use crate::interpreter_exit::{call_function, has_attribute};
+use crate::interpreter_exit::{call_function, call_python, has_attribute};
 
 /// The operation that runs on a thread.
 #[derive(Default)]
@@ -131,7 +131,8 @@ fn call_progress(
     }
     let call = |name: &Bound<'_, PyString>, argument: Bound<'_, PyAny>| {
         let arguments = PyTuple::new(py, [argument])?;
-        call_function(&progress.getattr(name)?, &arguments, None).map(drop)
+        let method = call_python(|| progress.getattr(name))?;
+        call_function(&method, &arguments, None).map(drop)
     };
     let before = match before {
         Some((name, before, _)) if name == stage => before,

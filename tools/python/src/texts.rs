@@ -50,24 +50,22 @@ impl<'py> FromPyObject<'_, 'py> for Text {
 
 /// The exception for an object in place of a text. `more` ends the advice about a number.
 fn no_text(object: &Bound<'_, PyAny>, expected: &str, more: &str) -> PyErr {
-    call_python(|| not_a_text(object, expected, more))
-}
-
-fn not_a_text(object: &Bound<'_, PyAny>, expected: &str, more: &str) -> PyErr {
-    let found = type_name(object);
-    let has = |name: &str| object.hasattr(name).unwrap_or(false);
-    // An array has the methods of a number.
-    let is_number = !has("__len__") && (has("__index__") || has("__float__"));
-    PyTypeError::new_err(if is_missing(object) {
-        format!("{expected} is expected, not {object}; leave it out, or give an empty text")
-    } else if is_bytes(object) {
-        format!("{expected} is expected, not {found}; decode the bytes: data.decode('utf-8')")
-    } else if is_number {
-        format!(
-            "{expected} is expected, not the {found} {object}; give str({object}) for a text{more}"
-        )
-    } else {
-        format!("{expected} is expected, not {found}")
+    call_python(|| {
+        let found = type_name(object);
+        let has = |name: &str| object.hasattr(name).unwrap_or(false);
+        // An array has the methods of a number.
+        let is_number = !has("__len__") && (has("__index__") || has("__float__"));
+        PyTypeError::new_err(if is_missing(object) {
+            format!("{expected} is expected, not {object}; leave it out, or give an empty text")
+        } else if is_bytes(object) {
+            format!("{expected} is expected, not {found}; decode the bytes: data.decode('utf-8')")
+        } else if is_number {
+            format!(
+                "{expected} is expected, not the {found} {object}; give str({object}) for a text{more}"
+            )
+        } else {
+            format!("{expected} is expected, not {found}")
+        })
     })
 }
 
