@@ -20,7 +20,7 @@ use simdb::{DocId, DocRef};
 
 use crate::error::Failure;
 use crate::fingerprint::Fingerprint;
-use crate::interpreter_exit::call_function;
+use crate::interpreter_exit::{attached, call_function};
 use crate::interruptible::call;
 use crate::source::Source;
 use crate::table::{Table, schema};
@@ -319,7 +319,7 @@ impl RecordBatchReader for DocumentBatches {
 }
 
 fn arrow_error(failure: Failure) -> ArrowError {
-    let exception = Python::try_attach(|py| failure.into_exception(py).to_string());
+    let exception = attached(|py| Ok(failure.into_exception(py).to_string()));
     ArrowError::ExternalError(exception.unwrap_or_default().into())
 }
 

@@ -2,7 +2,8 @@
 
 use std::error::Error as _;
 
-use pyo3::exceptions::PyOSError;
+use pyo3::PyTypeInfo as _;
+use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use simdb::Error;
@@ -56,6 +57,13 @@ pub fn invalid_argument(py: Python<'_>, message: &str) -> PyErr {
     exception(py, "InvalidArgumentError", message)
 }
 
+/// A `TypeError` whose object exists. PyO3 makes the object of `PyTypeError::new_err` at the first
+/// look at the exception, and releases the interpreter lock for it: a thread that would then wait
+/// for the lock while the interpreter exits panics.
+pub fn type_error(py: Python<'_>, message: &str) -> PyErr {
+    from_made(PyTypeError::type_object(py).call1((message,)))
+}
+
 /// The exception for a panic of the library.
 pub fn internal_error(py: Python<'_>, panic: &(dyn std::any::Any + Send)) -> PyErr {
     let message = (panic.downcast_ref::<&str>().copied())
@@ -77,7 +85,8 @@ fn library_error(py: Python<'_>, error: &Error) -> PyErr {
             texts.push(source.to_string());
             next = source.source();
         }
-        raised.set_cause(py, Some(PyOSError::new_err(texts.join(": "))));
+        let cause = PyOSError::type_object(py).call1((texts.join(": "),));
+        raised.set_cause(py, Some(from_made(cause)));
     }
     raised
 }
@@ -113,6 +122,11 @@ fn exception(py: Python<'_>, class: &str, message: &str) -> PyErr {
         .import(intern!(py, "simdb.errors"))
         .and_then(|errors| errors.getattr(class))
         .and_then(|class| class.call1((message,)));
+    from_made(made)
+}
+
+/// An exception of its object, or the one that was raised in place of it.
+fn from_made(made: PyResult<Bound<'_, PyAny>>) -> PyErr {
     made.map_or_else(|error| error, PyErr::from_value)
 }
 

@@ -1,6 +1,6 @@
 //! Fingerprints of texts, without a database.
 
-use numpy::{IntoPyArray, PyArray1};
+use numpy::PyArray1;
 use pyo3::prelude::*;
 use rayon::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::error::Failure;
 use crate::fingerprint::Fingerprint;
 use crate::interruptible::{call, check, pool, run};
 use crate::recipe::{Recipe, RecipeArgument};
-use crate::texts::{Text, Texts};
+use crate::texts::{Text, Texts, array_of};
 
 /// A recipe with its tables loaded. All threads can share a fingerprinter.
 #[pyclass(frozen, module = "simdb")]
@@ -69,10 +69,7 @@ impl Fingerprinter {
     ) -> PyResult<Arrays> {
         let borrowed = texts.borrow(py)?;
         let (bits, reliable) = run(py, progress, || self.make_all(&borrowed))?;
-        Ok((
-            bits.into_pyarray(py).unbind(),
-            reliable.into_pyarray(py).unbind(),
-        ))
+        Ok((array_of(py, bits), array_of(py, reliable)))
     }
 
     /// The features of a text, heaviest first: tokens, weights, and the hashes that vote.

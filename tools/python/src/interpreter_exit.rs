@@ -4,6 +4,7 @@ use std::hint::black_box;
 use std::mem;
 use std::thread;
 
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
@@ -33,6 +34,15 @@ pub fn call_python<T>(work: impl FnOnce() -> T) -> T {
     black_box(call)();
     mem::forget(unfinished);
     result.expect("the call has returned")
+}
+
+/// Calls `work` with the interpreter lock, on a thread that does not hold it.
+///
+/// # Errors
+/// `KeyboardInterrupt` once the interpreter exits: the operation ends, and its thread with it.
+pub fn attached<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> PyResult<T> {
+    call_python(|| Python::try_attach(work))
+        .unwrap_or_else(|| Err(PyKeyboardInterrupt::new_err(())))
 }
 
 /// Calls a function of Python. The arguments belong to the caller: a call that is cut must drop

@@ -16,7 +16,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use simdb::progress::Progress;
 
 use crate::error::{Failure, internal_error};
-use crate::interpreter_exit::{call_function, call_python, has_attribute};
+use crate::interpreter_exit::{attached, call_function, call_python, has_attribute};
 
 /// The operation that runs on a thread.
 #[derive(Default)]
@@ -78,7 +78,7 @@ pub fn on_progress(progress: Progress) -> ControlFlow<()> {
 
 /// Handles signals, and reports progress. `Break` after an exception, which [`run`] raises.
 pub fn report(stage: &str, done: u64, total: Option<u64>) -> ControlFlow<()> {
-    let reported = Python::try_attach(|py| {
+    let reported = attached(|py| {
         py.check_signals()?;
         let (function, before) = CURRENT
             .with_borrow_mut(|operation| {
@@ -99,13 +99,11 @@ pub fn report(stage: &str, done: u64, total: Option<u64>) -> ControlFlow<()> {
         }
     });
     match reported {
-        Some(Ok(())) => ControlFlow::Continue(()),
-        Some(Err(error)) => {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
             CURRENT.with_borrow_mut(|operation| operation.raised = Some(error));
             ControlFlow::Break(())
         }
-        // The interpreter ends.
-        None => ControlFlow::Break(()),
     }
 }
 

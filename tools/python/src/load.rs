@@ -20,7 +20,7 @@ use simdb::{DocRef, Document, Fingerprint};
 use crate::arguments::{Fields, id_of, memory_bytes_of};
 use crate::error::{Failure, invalid_argument};
 use crate::fingerprinter::part_length;
-use crate::interpreter_exit::{call_python, length_of};
+use crate::interpreter_exit::{attached, call_python, length_of};
 use crate::interruptible::{check, pool, run};
 use crate::json::json_objects;
 use crate::numbers::{type_name, unexpected};
@@ -239,7 +239,7 @@ impl Records {
         let mut next = 0;
         match self.source {
             RecordSource::Python(records) => loop {
-                let part = Python::attach(|py| columns.take(records.bind(py), next))?;
+                let part = attached(|py| columns.take(records.bind(py), next))?;
                 if part.is_empty() {
                     return Ok(());
                 }
@@ -247,19 +247,21 @@ impl Records {
                 let borrowed: Vec<_> = part.iter().map(OwnedRecord::borrow).collect();
                 push(&borrowed)?;
                 // The strings of Python are released with the interpreter lock.
-                Python::attach(|_| drop(part));
+                attached(|_| {
+                    drop(part);
+                    Ok(())
+                })?;
             },
             RecordSource::Arrow(batches) => {
                 for batch in batches {
-                    let batch = batch.map_err(|error| {
-                        Python::attach(|py| invalid_argument(py, &error.to_string()))
-                    })?;
+                    let batch =
+                        batch.map_err(|error| Failure::InvalidArgument(error.to_string()))?;
                     for start in (0..batch.num_rows()).step_by(ROWS_PER_SLICE) {
                         let length = ROWS_PER_SLICE.min(batch.num_rows() - start);
                         let slice = batch.slice(start, length);
-                        let rows = Python::attach(|py| columns.rows(py, &slice, next))?;
+                        let rows = attached(|py| columns.rows(py, &slice, next))?;
                         next += length as u64;
-                        let records = Python::attach(|py| rows.borrow(py))?;
+                        let records = attached(|py| rows.borrow(py))?;
                         let mut rest = &records[..];
                         while !rest.is_empty() {
                             let lengths = rest.iter().map(|record| record.content.len_bytes());

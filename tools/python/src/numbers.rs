@@ -4,7 +4,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
-use crate::error::invalid_argument;
+use crate::error::{invalid_argument, type_error};
 use crate::interpreter_exit::call_python;
 
 /// A number of 64 bits. An error has its name and the expected type.
@@ -31,7 +31,8 @@ pub fn refuse_bool(object: &Bound<'_, PyAny>, expected: &str) -> PyResult<()> {
 
 /// The exception for an argument of another type.
 pub fn unexpected(object: &Bound<'_, PyAny>, expected: &str) -> PyErr {
-    PyTypeError::new_err(format!("{expected} is expected, not {}", type_name(object)))
+    let message = format!("{expected} is expected, not {}", type_name(object));
+    type_error(object.py(), &message)
 }
 
 /// The name of the type of an object, for errors.

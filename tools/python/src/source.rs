@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, UInt8Array, UInt64Array};
-use numpy::{IntoPyArray, PyArray1};
+use numpy::PyArray1;
 use pyo3::prelude::*;
 use simdb::clusters::{Clustering, ClustersEvent, Shape};
 use simdb::similarity::Likeness;
@@ -16,7 +16,7 @@ use crate::interruptible::{call, run};
 use crate::matches::{Match, Similar};
 use crate::shared_database::{HeldSnapshot, SharedDatabase};
 use crate::table::Table;
-use crate::texts::{Content, ContentRef, fingerprints_of, ids_of};
+use crate::texts::{Content, ContentRef, array_of, fingerprints_of, ids_of};
 
 /// The state that a query reads.
 #[derive(Clone)]
@@ -226,9 +226,9 @@ impl Source {
             Ok((offsets, ids, distances))
         })?;
         Ok((
-            offsets.into_pyarray(py).unbind(),
-            ids.into_pyarray(py).unbind(),
-            distances.into_pyarray(py).unbind(),
+            array_of(py, offsets),
+            array_of(py, ids),
+            array_of(py, distances),
         ))
     }
 

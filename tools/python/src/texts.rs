@@ -4,8 +4,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, UInt64Array};
 use arrow_cast::cast;
 use arrow_schema::DataType;
-use numpy::{Element, PyArray1, PyArrayMethods as _, PyReadonlyArray1, PyUntypedArray};
-use pyo3::exceptions::PyTypeError;
+use numpy::{
+    Element, IntoPyArray as _, PyArray1, PyArrayMethods as _, PyReadonlyArray1, PyUntypedArray,
+};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -14,7 +15,7 @@ use pyo3_arrow::PyChunkedArray;
 use pyo3_arrow::input::AnyArray;
 
 use crate::arguments::id_of;
-use crate::error::invalid_argument;
+use crate::error::{invalid_argument, type_error};
 use crate::fingerprint::Fingerprint;
 use crate::interpreter_exit::{call_python, has_attribute, iterate, length_of};
 use crate::numbers::{type_name, unexpected, whole_number};
@@ -55,7 +56,7 @@ fn no_text(object: &Bound<'_, PyAny>, expected: &str, more: &str) -> PyErr {
         let has = |name: &str| object.hasattr(name).unwrap_or(false);
         // An array has the methods of a number.
         let is_number = !has("__len__") && (has("__index__") || has("__float__"));
-        PyTypeError::new_err(if is_missing(object) {
+        let message = if is_missing(object) {
             format!("{expected} is expected, not {object}; leave it out, or give an empty text")
         } else if is_bytes(object) {
             format!("{expected} is expected, not {found}; decode the bytes: data.decode('utf-8')")
@@ -65,7 +66,8 @@ fn no_text(object: &Bound<'_, PyAny>, expected: &str, more: &str) -> PyErr {
             )
         } else {
             format!("{expected} is expected, not {found}")
-        })
+        };
+        type_error(object.py(), &message)
     })
 }
 
@@ -292,6 +294,11 @@ pub fn copied<T: Element>(array: &PyReadonlyArray1<'_, T>) -> PyResult<Vec<T>> {
     })
 }
 
+/// A NumPy array of numbers. The first one of a process imports NumPy, code of Python.
+pub fn array_of<T: Element>(py: Python<'_>, numbers: Vec<T>) -> Py<PyArray1<T>> {
+    call_python(|| numbers.into_pyarray(py)).unbind()
+}
+
 /// Fingerprints from a NumPy or Arrow array of uint64, or from an iterable of fingerprints or ints.
 pub fn fingerprints_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
     numbers_64(object, "fingerprint", fingerprint_of)
@@ -309,7 +316,7 @@ fn numbers_64(
     name: &str,
     number: fn(&Bound<'_, PyAny>) -> PyResult<u64>,
 ) -> PyResult<Vec<u64>> {
-    if let Ok(array) = object.extract() {
+    if let Ok(array) = call_python(|| object.extract()) {
         return copied(&array);
     }
     let py = object.py();

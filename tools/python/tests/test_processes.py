@@ -210,6 +210,7 @@ def test_interpreter_exit_in_the_middle_of_a_load_changes_nothing(path: Path, lo
         "db.get(0).fields",
         "with contextlib.suppress(TypeError): simdb.Fingerprinter().fingerprint(Unknown())",
         "simdb.frames(texts_of_a_class)",
+        "simdb.Fingerprinter().fingerprints(['a text of a batch'] * 1000)",
     ],
 )
 def test_interpreter_exit_while_code_of_python_runs_on_another_thread(path: Path, work: str) -> None:
@@ -244,6 +245,23 @@ def test_interpreter_exit_while_code_of_python_runs_on_another_thread(path: Path
     """
     for number in range(4):
         ended = run_python(code, path.with_name(f"{number}.simdb"))
+        assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_interpreter_exit_between_two_parts_of_a_load(path: Path) -> None:
+    code = """
+        import itertools, simdb, sys, threading, time
+        started = threading.Event()
+        def load():
+            for number in itertools.count():
+                started.set()
+                simdb.bulk_load(f"{sys.argv[1]}.{number}", enumerate(["a text of a load"] * 50_000))
+        threading.Thread(target=load, daemon=True).start()
+        started.wait()
+        time.sleep(int(sys.argv[2]) / 1000)
+    """
+    for milliseconds in range(10):
+        ended = run_python(code, path, milliseconds)
         assert (ended.returncode, ended.stderr) == (0, "")
 
 
