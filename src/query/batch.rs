@@ -390,7 +390,6 @@ impl BatchQuery<'_> {
         let in_memtables = (self.view).in_memtables(query, self.radius, self.among, self.limit);
         let mut fits = count.fetch_add(in_memtables.len(), Ordering::Relaxed) <= max;
         let mut found = Vec::new();
-        let mut result = Ok(());
         for group in matches.chunk_by(|a, b| a.distance == b.distance) {
             let distance = group[0].distance;
             let mut group_documents = DocumentLookup::default();
@@ -402,13 +401,8 @@ impl BatchQuery<'_> {
                 group_documents,
                 self.among,
                 |id, fingerprint| {
-                    match self.view.answers_from_tables(id) {
-                        Ok(true) => {}
-                        Ok(false) => return true,
-                        Err(error) => {
-                            result = Err(error);
-                            return false;
-                        }
+                    if !self.view.answers_from_tables(id)? {
+                        return Ok(true);
                     }
                     fits = count.fetch_add(1, Ordering::Relaxed) < max;
                     found.push(Match {
@@ -416,14 +410,13 @@ impl BatchQuery<'_> {
                         fingerprint,
                         distance,
                     });
-                    fits && found.len() < self.limit
+                    Ok(fits && found.len() < self.limit)
                 },
             )?;
             if !visited_all {
                 break;
             }
         }
-        result?;
         // Tables and memtables have up to `limit` documents each: only the sorted union shows which
         // of them are within the limit.
         if !in_memtables.is_empty() {

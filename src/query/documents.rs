@@ -10,12 +10,12 @@ use crate::ids::{DocId, Fingerprint};
 use crate::store::{DocumentLookup, Tables, ViewAccess};
 
 /// Calls `visitor` with the documents among some ids of these ascending fingerprints, in order of
-/// ids, until `visitor` returns `false`. Returns `false` if `visitor` did.
+/// ids, until `visitor` fails or returns `false`. Returns `false` if `visitor` did.
 pub(super) fn for_each_document(
     source: &Tables<impl ViewAccess>,
     fingerprints: &[u64],
     among: &IdRanges,
-    visitor: impl FnMut(DocId, Fingerprint) -> bool,
+    visitor: impl FnMut(DocId, Fingerprint) -> Result<bool>,
 ) -> Result<bool> {
     for_each_in_order(source, source.documents_of(fingerprints)?, among, visitor)
 }
@@ -29,7 +29,7 @@ pub(super) fn for_each_in_order(
         others,
     }: DocumentLookup,
     among: &IdRanges,
-    mut visitor: impl FnMut(DocId, Fingerprint) -> bool,
+    mut visitor: impl FnMut(DocId, Fingerprint) -> Result<bool>,
 ) -> Result<bool> {
     documents.retain(|(_, id)| among.contains(*id));
     documents.sort_unstable_by_key(|(fingerprint, id)| (*id, *fingerprint));
@@ -50,7 +50,7 @@ pub(super) fn for_each_in_order(
         let head = heads.peek().map(|Reverse((id, _))| *id);
         let comes_first = |(_, id): &(u64, DocId)| head.is_none_or(|head| *id < head);
         if let Some((fingerprint, id)) = documents.next_if(comes_first) {
-            if !visitor(id, Fingerprint::from_bits(fingerprint)) {
+            if !visitor(id, Fingerprint::from_bits(fingerprint))? {
                 return Ok(false);
             }
             continue;
@@ -60,7 +60,7 @@ pub(super) fn for_each_in_order(
         };
         let Reverse((id, position)) = *head;
         let (fingerprint, documents) = &mut postings[position];
-        if !visitor(id, Fingerprint::from_bits(*fingerprint)) {
+        if !visitor(id, Fingerprint::from_bits(*fingerprint))? {
             return Ok(false);
         }
         match documents.next().transpose()? {

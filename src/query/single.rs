@@ -83,7 +83,6 @@ fn for_each_in_tables(
         .map(|found| (found.distance(query), found.bits()))
         .collect();
     found.sort_unstable();
-    let mut result = Ok(());
     // The documents of all fingerprints at one distance are merged by id.
     for group in found.chunk_by(|a, b| a.0 == b.0) {
         let distance = group[0].0;
@@ -94,19 +93,11 @@ fn for_each_in_tables(
                 fingerprint,
                 distance,
             };
-            match view.answers_from_tables(id) {
-                Ok(answers) => !answers || visitor(found),
-                // The visitor of `for_each_document` cannot return an error: stop, and return it
-                // below.
-                Err(error) => {
-                    result = Err(error);
-                    false
-                }
-            }
+            Ok(!view.answers_from_tables(id)? || visitor(found))
         })?;
         if !visited_all {
             break;
         }
     }
-    result
+    Ok(())
 }

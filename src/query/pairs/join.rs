@@ -16,7 +16,7 @@
 
 use std::ops::Range;
 
-use super::low_halves::{self, LowHalves};
+use super::low_halves::{self, LowHalves, push_near_among, push_near_between};
 use crate::block::{BLOCK_BITS, Chain};
 use crate::hamming;
 use crate::query::limits::QueryLimits;
@@ -183,11 +183,9 @@ impl RangePair<Range<usize>> {
     /// halves.
     fn push_near(&self, a: &List, b: &List, radius: u32, near: &mut Vec<(usize, usize)>) {
         if self.differing_bits == 0 {
-            a.low.push_near_among(self.a.clone(), radius, near);
+            push_near_among(&a.low, self.a.clone(), radius, near);
         } else {
-            let (range_of_a, range_of_b) = (self.a.clone(), self.b.clone());
-            a.low
-                .push_near_between(range_of_a, &b.low, range_of_b, radius, near);
+            push_near_between(&a.low, self.a.clone(), &b.low, self.b.clone(), radius, near);
         }
     }
 

@@ -27,69 +27,42 @@ impl LowHalves {
             padded: low.chain([0; LANES]).collect(),
         }
     }
-
-    /// Appends the indices of each two of a range that are within `radius` of each other in their
-    /// low halves.
-    pub(super) fn push_near_among(
-        &self,
-        range: Range<usize>,
-        radius: u32,
-        near: &mut Vec<(usize, usize)>,
-    ) {
-        push_near_among(&self.padded, range, radius, near);
-    }
-
-    /// Appends each index of a range and index of a range of `other` that are within `radius` of
-    /// each other in their low halves.
-    pub(super) fn push_near_between(
-        &self,
-        range: Range<usize>,
-        other: &Self,
-        other_range: Range<usize>,
-        radius: u32,
-        near: &mut Vec<(usize, usize)>,
-    ) {
-        push_near_between(
-            &self.padded,
-            range,
-            &other.padded,
-            other_range,
-            radius,
-            near,
-        );
-    }
 }
 
+/// Appends the indices of each two of a range that are within `radius` of each other in their low
+/// halves.
 #[multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512vl+avx512vpopcntdq",
     "x86_64+avx2+popcnt+bmi1+bmi2",
     "x86_64+sse4.2+popcnt",
     "aarch64+neon",
 ))]
-fn push_near_among(
-    padded: &[u32],
+pub(super) fn push_near_among(
+    low: &LowHalves,
     range: Range<usize>,
     radius: u32,
     near: &mut Vec<(usize, usize)>,
 ) {
-    push_near_among_portable(padded, range, radius, near);
+    push_near_among_portable(&low.padded, range, radius, near);
 }
 
+/// Appends each index of range `a` and index of range `b` that are within `radius` of each other in
+/// their low halves.
 #[multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512vl+avx512vpopcntdq",
     "x86_64+avx2+popcnt+bmi1+bmi2",
     "x86_64+sse4.2+popcnt",
     "aarch64+neon",
 ))]
-fn push_near_between(
-    padded_a: &[u32],
+pub(super) fn push_near_between(
+    low_a: &LowHalves,
     a: Range<usize>,
-    padded_b: &[u32],
+    low_b: &LowHalves,
     b: Range<usize>,
     radius: u32,
     near: &mut Vec<(usize, usize)>,
 ) {
-    push_near_between_portable(padded_a, a, padded_b, b, radius, near);
+    push_near_between_portable(&low_a.padded, a, &low_b.padded, b, radius, near);
 }
 
 // Inlined, so that each version of the caller compiles these loops for its own processor.
@@ -214,7 +187,7 @@ mod tests {
             );
         }
         let (mut near, mut portable) = (Vec::new(), Vec::new());
-        low.push_near_among(range.clone(), radius, &mut near);
+        push_near_among(&low, range.clone(), radius, &mut near);
         push_near_among_portable(&low.padded, range.clone(), radius, &mut portable);
         assert_eq!(sorted(near), expected, "{range:?}, radius {radius}");
         assert_eq!(sorted(portable), expected, "{range:?}, radius {radius}");
@@ -230,7 +203,7 @@ mod tests {
         }
         let (mut near, mut portable) = (Vec::new(), Vec::new());
         let (a, b) = (range.clone(), other_range.clone());
-        low.push_near_between(a.clone(), &low_of_other, b.clone(), radius, &mut near);
+        push_near_between(&low, a.clone(), &low_of_other, b.clone(), radius, &mut near);
         let (padded_a, padded_b) = (&low.padded, &low_of_other.padded);
         push_near_between_portable(padded_a, a, padded_b, b, radius, &mut portable);
         assert_eq!(sorted(near), expected, "{range:?}, {other_range:?}");

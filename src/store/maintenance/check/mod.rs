@@ -24,7 +24,7 @@ use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::store::Store;
 use crate::store::tables::meta::Counters;
 use crate::store::tables::packed::Packed;
-use crate::store::tables::packed::damaged_ranges::{Damaged, KeyInt, Part};
+use crate::store::tables::packed::damaged_ranges::{Damaged, Part};
 use crate::store::tables::packed::entry::{Entry, pair};
 use crate::store::tables::schema::{TEXT_KEYS, TIMES};
 use crate::store::view::access::SnapshotTables;
@@ -186,7 +186,7 @@ struct TableCheck {
 
 impl TableCheck {
     /// Calls `each` with every entry. Returns `true` if the whole table can be read.
-    fn read<E: Entry + KeyInt>(
+    fn read<E: Entry>(
         &mut self,
         table: &PackedTable<E>,
         mut each: impl FnMut(E) -> Result<()>,

@@ -16,7 +16,7 @@ use crate::store::disk::path::message_without_path;
 use crate::store::tables::edit::Refused;
 use crate::store::tables::keys::{self, FIRST_GROUP};
 use crate::store::tables::packed::Packed;
-use crate::store::tables::packed::damaged_ranges::{Damaged, KeyInt, Part, rows_past_damage};
+use crate::store::tables::packed::damaged_ranges::{Damaged, Part, rows_past_damage};
 use crate::store::tables::packed::entry::{Entry, swapped};
 use crate::store::tables::schema::{
     ARRIVALS, BLOCK0, FINGERPRINTS, Keeps, REFUSED, TEXTS, TIMES, TableSpec, UNRELIABLE,
@@ -155,7 +155,7 @@ impl SalvageTables {
     }
 
     /// A packed table whose entries begin with a document id.
-    fn source<'s, E: Entry + KeyInt>(
+    fn source<'s, E: Entry>(
         &self,
         spec: TableSpec<E>,
         table: Option<&'s Packed<SalvagedTable<E>>>,

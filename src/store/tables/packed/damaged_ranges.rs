@@ -23,37 +23,9 @@ pub(crate) struct Damaged<K> {
     pub(crate) why: Error,
 }
 
-/// A key as an integer of the same order.
-pub(crate) trait KeyInt: Copy + Ord {
-    const MAX: u128;
-    fn number(self) -> u128;
-    fn from_number(number: u128) -> Self;
-}
-
-impl KeyInt for u64 {
-    const MAX: u128 = u64::MAX as u128;
-    fn number(self) -> u128 {
-        u128::from(self)
-    }
-    fn from_number(number: u128) -> Self {
-        number as u64
-    }
-}
-
-impl KeyInt for u128 {
-    const MAX: u128 = u128::MAX;
-    fn number(self) -> u128 {
-        self
-    }
-    fn from_number(number: u128) -> Self {
-        number
-    }
-}
-
 /// The next key; `None` after the largest.
-pub(crate) fn successor<K: KeyInt>(key: K) -> Option<K> {
-    let number = key.number();
-    (number < K::MAX).then(|| K::from_number(number + 1))
+pub(crate) fn successor<K: Entry>(key: K) -> Option<K> {
+    K::try_from(key.into().checked_add(1)?).ok()
 }
 
 /// The end of a damaged range that begins at `from`: a readable key after an unreadable key, or
@@ -61,16 +33,18 @@ pub(crate) fn successor<K: KeyInt>(key: K) -> Option<K> {
 ///
 /// Takes at most about 300 reads. May skip a readable part that is shorter than the damage before
 /// it.
-pub(crate) fn end_of_damage<K: KeyInt>(from: K, can_read: impl Fn(K) -> bool) -> Option<K> {
+pub(crate) fn end_of_damage<K: Entry>(from: K, can_read: impl Fn(K) -> bool) -> Option<K> {
     // Doubling steps to a readable key, then bisection. Trying every key would never end: one
     // damaged page may span most of the 2^128 keys.
-    let (mut lost, mut step) = (from.number(), 1_u128);
+    let (mut lost, mut step): (u128, u128) = (from.into(), 1);
+    let largest = K::MAX.into();
+    let can_read = |number: u128| K::try_from(number).is_ok_and(&can_read);
     let mut found = loop {
-        let next = lost.saturating_add(step).min(K::MAX);
-        if can_read(K::from_number(next)) {
+        let next = lost.saturating_add(step).min(largest);
+        if can_read(next) {
             break next;
         }
-        if next == K::MAX {
+        if next == largest {
             return None;
         }
         lost = next;
@@ -78,18 +52,18 @@ pub(crate) fn end_of_damage<K: KeyInt>(from: K, can_read: impl Fn(K) -> bool) ->
     };
     while found - lost > 1 {
         let middle = lost + (found - lost) / 2;
-        if can_read(K::from_number(middle)) {
+        if can_read(middle) {
             found = middle
         } else {
             lost = middle
         }
     }
-    Some(K::from_number(found))
+    K::try_from(found).ok()
 }
 
 /// The rows of a table from `from` on, each a key and its bytes, and the damaged ranges between
 /// them. Damage does not end the iteration; any other error does.
-pub(crate) fn rows_past_damage<K: Entry + KeyInt>(
+pub(crate) fn rows_past_damage<K: Entry>(
     table: &impl ReadableTable<K, &'static [u8]>,
     from: K,
     db_path: &DbPath,

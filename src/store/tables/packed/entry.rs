@@ -9,6 +9,8 @@ pub(crate) trait Entry:
     + Send
     + Sync
     + std::fmt::LowerHex
+    + Into<u128>
+    + TryFrom<u128>
     + redb::Key
     + for<'a> redb::Value<SelfType<'a> = Self>
     + 'static
@@ -17,6 +19,8 @@ pub(crate) trait Entry:
     const LANES: usize;
     /// The smallest entry: 0, the first fence of every table.
     const MIN: Self;
+    /// The largest entry.
+    const MAX: Self;
 
     /// The entry with these lanes; `second` is ignored except in a pair.
     fn from_lanes(first: u64, second: u64) -> Self;
@@ -29,6 +33,7 @@ pub(crate) trait Entry:
 impl Entry for u64 {
     const LANES: usize = 1;
     const MIN: Self = 0;
+    const MAX: Self = u64::MAX;
 
     fn from_lanes(first: u64, _second: u64) -> Self {
         first
@@ -44,6 +49,7 @@ impl Entry for u64 {
 impl Entry for u128 {
     const LANES: usize = 2;
     const MIN: Self = 0;
+    const MAX: Self = u128::MAX;
 
     fn from_lanes(first: u64, second: u64) -> Self {
         (u128::from(first) << 64) | u128::from(second)

@@ -5,7 +5,7 @@ use redb::ReadableTable;
 use super::Packed;
 use crate::error::Result;
 use crate::store::tables::packed::damaged_ranges::{
-    Damaged, KeyInt, Part, rows_past_damage, split_damage, successor,
+    Damaged, Part, rows_past_damage, split_damage, successor,
 };
 use crate::store::tables::packed::entry::Entry;
 
@@ -13,9 +13,7 @@ impl<T> Packed<T> {
     /// The entries of each chunk in order, and the damaged ranges between chunks. A chunk with
     /// entries out of order or outside its fences is damaged. Damage does not end the iteration;
     /// any other error does.
-    pub(crate) fn parts<E: Entry + KeyInt>(
-        &self,
-    ) -> impl Iterator<Item = Result<Part<E, Vec<E>>>> + '_
+    pub(crate) fn parts<E: Entry>(&self) -> impl Iterator<Item = Result<Part<E, Vec<E>>>> + '_
     where
         T: ReadableTable<E, &'static [u8]>,
     {
