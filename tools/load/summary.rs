@@ -7,7 +7,7 @@ use serde::Serialize;
 use simdb::Decision;
 
 use super::options::Options;
-use crate::console::table::{Align, Table};
+use crate::console::table::Table;
 use crate::console::{Output, grouped, note, size};
 use crate::corpus::statistics::RecordCounts;
 use crate::options::DuplicateRule;
@@ -56,52 +56,31 @@ pub fn print(
 }
 
 fn table(options: &Options, rule: Option<DuplicateRule>, summary: &LoadSummary) -> Table {
-    let mut table = Table::new(&[Align::Left, Align::Right, Align::Left]);
     let counts = &summary.counts;
-    table.row(["read".to_owned(), grouped(counts.read)]);
-    table.row(["inserted".to_owned(), grouped(counts.inserted)]);
-    if let Some(rule) = rule {
-        let reason = match rule {
-            DuplicateRule::Within(radius) => format!("within radius {radius} of"),
-            DuplicateRule::Similar(rule) if rule.decision == Decision::Alike => {
-                "like the text of".to_owned()
-            }
-            DuplicateRule::Similar(_) => "covered by".to_owned(),
-        };
-        let remark = format!("dropped: {reason} a document that is kept");
-        table.row(["duplicates".to_owned(), grouped(counts.duplicates), remark]);
-    }
-    for (name, count, remark) in [
-        (
-            "replaced",
-            counts.replaced,
-            "stored documents that new ones replace",
-        ),
-        (
-            "rejected",
-            counts.rejected,
-            "left out; --rejects FILE lists them",
-        ),
-        (
-            "present",
-            counts.present,
-            "stored or refused before, with the same name and fingerprint",
-        ),
-        (
-            "expired",
-            counts.expired,
-            "arrived before the retention window",
-        ),
-        (
-            "unreliable",
-            counts.unreliable,
-            "texts too short, or of one phrase, to compare by radius",
-        ),
-    ] {
-        if count > 0 {
-            table.row([name.to_owned(), grouped(count), remark.to_owned()]);
+    let reason = match rule {
+        Some(DuplicateRule::Within(radius)) => format!("within radius {radius} of"),
+        Some(DuplicateRule::Similar(rule)) if rule.decision == Decision::Alike => {
+            "like the text of".to_owned()
         }
-    }
+        _ => "covered by".to_owned(),
+    };
+    let dropped = format!("dropped: {reason} a document that is kept");
+    let duplicates = if rule.is_some() {
+        "duplicates"
+    } else {
+        "duplicates?"
+    };
+    #[rustfmt::skip]
+    let mut table = Table::of_counts(&[
+        ("read", counts.read, ""),
+        ("inserted", counts.inserted, ""),
+        (duplicates, counts.duplicates, &dropped),
+        ("replaced?", counts.replaced, "stored documents that new ones replace"),
+        ("rejected?", counts.rejected, "left out; --rejects FILE lists them"),
+        ("present?", counts.present, "stored or refused before, with the same name and fingerprint"),
+        ("expired?", counts.expired, "arrived before the retention window"),
+        ("unreliable?", counts.unreliable, "texts too short, or of one phrase, to compare by radius"),
+    ]);
     let per_second = grouped(summary.documents_per_second as u64);
     table.row([
         "time".to_owned(),

@@ -14,7 +14,7 @@ const SHOWN_BYTES: usize = 20_000;
 const MARK_TIME: Duration = Duration::from_millis(100);
 
 /// A part of a text, and `true` if the other text does not have it there.
-type MarkedPart<'t> = (&'t str, bool);
+type MarkedPart = (String, bool);
 
 /// Both texts as HTML. What only the first has is `del`, what only the second has is `ins`.
 pub fn marked(words: &Words, a: &str, b: &str) -> [Markup; 2] {
@@ -72,45 +72,25 @@ fn shown(text: &str) -> (&str, bool) {
 }
 
 /// The parts of both texts, in text order.
-fn differences<'t>(a: &'t str, b: &'t str) -> [Vec<MarkedPart<'t>>; 2] {
-    let (a_tokens, b_tokens) = (tokens(a), tokens(b));
-    let (mut a_parts, mut b_parts) = (Parts::new(a), Parts::new(b));
-    for operation in operations(&a_tokens, &b_tokens) {
+fn differences(a: &str, b: &str) -> [Vec<MarkedPart>; 2] {
+    let (a, b) = (tokens(a), tokens(b));
+    let mut parts = [Vec::new(), Vec::new()];
+    for operation in operations(&a, &b) {
         let is_own = !matches!(operation, DiffOp::Equal { .. });
-        a_parts.push(&a_tokens[operation.old_range()], is_own);
-        b_parts.push(&b_tokens[operation.new_range()], is_own);
+        let texts = [
+            a[operation.old_range()].concat(),
+            b[operation.new_range()].concat(),
+        ];
+        for (parts, text) in parts.iter_mut().zip(texts) {
+            parts.extend((!text.is_empty()).then_some((text, is_own)));
+        }
     }
-    [a_parts.parts, b_parts.parts]
+    parts
 }
 
 fn operations(a_tokens: &[&str], b_tokens: &[&str]) -> Vec<DiffOp> {
     let deadline = Some(Instant::now() + MARK_TIME);
     capture_diff_slices_deadline(Algorithm::Myers, a_tokens, b_tokens, deadline)
-}
-
-/// The parts of a text, put together from neighbouring tokens.
-struct Parts<'t> {
-    text: &'t str,
-    position: usize,
-    parts: Vec<MarkedPart<'t>>,
-}
-
-impl<'t> Parts<'t> {
-    fn new(text: &'t str) -> Self {
-        Self {
-            text,
-            position: 0,
-            parts: Vec::new(),
-        }
-    }
-
-    fn push(&mut self, tokens: &[&str], is_own: bool) {
-        let end = self.position + tokens.iter().map(|token| token.len()).sum::<usize>();
-        if end > self.position {
-            self.parts.push((&self.text[self.position..end], is_own));
-            self.position = end;
-        }
-    }
 }
 
 /// The kind of a character: characters of one kind make a token.
@@ -164,11 +144,11 @@ fn tokens(text: &str) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    fn own(parts: &[MarkedPart<'_>]) -> Vec<String> {
+    fn own(parts: &[MarkedPart]) -> Vec<String> {
         parts
             .iter()
             .filter(|(_, is_own)| *is_own)
-            .map(|(part, _)| (*part).to_owned())
+            .map(|(part, _)| part.clone())
             .collect()
     }
 
@@ -195,8 +175,12 @@ mod tests {
         );
         for (one, other) in [("", "a b"), ("a", ""), ("same", "same"), ("a b c", "x y z")] {
             let [a, b] = differences(one, other);
-            let joined =
-                |parts: &[MarkedPart<'_>]| parts.iter().map(|(part, _)| *part).collect::<String>();
+            let joined = |parts: &[MarkedPart]| {
+                parts
+                    .iter()
+                    .map(|(part, _)| part.as_str())
+                    .collect::<String>()
+            };
             assert_eq!((joined(&a), joined(&b)), (one.to_owned(), other.to_owned()));
         }
     }

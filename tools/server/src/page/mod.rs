@@ -44,36 +44,21 @@ pub enum Section {
     Health,
 }
 
+type NameOf = fn(&Words) -> &'static str;
+
 impl Section {
-    const ALL: [Self; 6] = [
-        Self::Browse,
-        Self::Search,
-        Self::Groups,
-        Self::Copies,
-        Self::Review,
-        Self::Health,
+    /// Each with its path and its name, in the order of the variants.
+    const ALL: [(Self, &'static str, NameOf); 6] = [
+        (Self::Browse, "/", |words| words.browse),
+        (Self::Search, "/search", |words| words.search),
+        (Self::Groups, "/groups", |words| words.groups),
+        (Self::Copies, "/copies", |words| words.copies),
+        (Self::Review, "/review", |words| words.review),
+        (Self::Health, "/health", |words| words.health),
     ];
 
-    fn path(self) -> &'static str {
-        match self {
-            Self::Browse => "/",
-            Self::Search => "/search",
-            Self::Groups => "/groups",
-            Self::Copies => "/copies",
-            Self::Review => "/review",
-            Self::Health => "/health",
-        }
-    }
-
     fn name(self, words: &Words) -> &'static str {
-        match self {
-            Self::Browse => words.browse,
-            Self::Search => words.search,
-            Self::Groups => words.groups,
-            Self::Copies => words.copies,
-            Self::Review => words.review,
-            Self::Health => words.health,
-        }
+        (Self::ALL[self as usize].2)(words)
     }
 }
 
@@ -101,9 +86,9 @@ fn framed(words: &Words, section: Option<Section>, title: &str, body: &Markup) -
                 header {
                     strong { "simdb" }
                     nav {
-                        @for one in Section::ALL {
-                            a href=(one.path()) aria-current=[(section == Some(one)).then_some("page")] {
-                                (one.name(words))
+                        @for (one, path, name) in Section::ALL {
+                            a href=(path) aria-current=[(section == Some(one)).then_some("page")] {
+                                (name(words))
                             }
                         }
                     }
