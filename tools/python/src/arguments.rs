@@ -112,7 +112,7 @@ impl<'py> FromPyObject<'_, 'py> for Fields {
 /// A Hamming radius. The library refuses those that are too large.
 pub fn radius_of(object: &Bound<'_, PyAny>) -> PyResult<u32> {
     refuse_bool(object, "a radius (int)")?;
-    let radius: i64 = object.extract()?;
+    let radius: i64 = call_python(|| object.extract())?;
     u32::try_from(radius).map_err(|_| {
         let message = format!("there is no radius {radius}; give a radius from 0 to 64");
         invalid_argument(object.py(), &message)

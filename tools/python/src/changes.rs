@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 use simdb::DocRef;
+use simdb::similarity::Likeness;
 
 use crate::arguments::{Arrival, Fields, doc_ref_of, radius_of, scope_of};
 use crate::database::Database;
@@ -87,7 +88,8 @@ macro_rules! changes {
                 fields: Option<Fields>,
                 #[pyo3(from_py_with = scope_of)] scope: Option<String>,
             ) -> PyResult<$answer> {
-                let options = SimilarOptions::new(py, edit_similarity, jaccard, decision)?;
+                let least = |_| Likeness::default();
+                let options = SimilarOptions::new(py, edit_similarity, jaccard, decision, least)?;
                 let rule = Rule::unless_similar(&options, replace);
                 self.store(py, rule, id, Parts { content: text, arrival, fields, scope })
             }

@@ -19,7 +19,7 @@ use crate::error::Failure;
 use crate::interruptible::{check, pool, run};
 use crate::load::{FieldNames, Record, Records};
 use crate::matches::words;
-use crate::settings::Asked;
+use crate::settings::builder_of;
 use crate::source::SimilarOptions;
 use crate::texts::{ContentRef, copied};
 
@@ -43,7 +43,7 @@ pub fn load_texts(
     };
     let records = Records::new(texts, names)?;
     run(py, progress, || {
-        let builder = Asked::new(None, true, false, None, false)?.into_builder();
+        let builder = builder_of(None, None).keep_texts(true);
         let mut load = builder.bulk_create(&path, memory_bytes / 2)?;
         let pool = pool();
         records.for_each_part(&mut |part| {
@@ -88,14 +88,15 @@ pub fn find_removals(
     #[pyo3(from_py_with = memory_bytes_of)] memory_bytes: u64,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Vec<Removal>> {
-    let options = SimilarOptions::of_join(py, edit_similarity, jaccard, decision)?;
+    let least = Decision::join_likeness;
+    let options = SimilarOptions::new(py, edit_similarity, jaccard, decision, least)?;
     let keep = match keep {
         KeepArgument::Rule(name) => Rule::Keep(run(py, None, || Ok(name.parse::<Keep>()?))?),
         KeepArgument::Scores(scores) => Rule::Scores(copied(&scores)?),
     };
     run(py, progress, || {
         let memory = usize::try_from(memory_bytes.max(LEAST_MEMORY_BYTES)).unwrap_or(usize::MAX);
-        let builder = Asked::new(None, true, false, None, false)?.into_builder();
+        let builder = builder_of(None, None).keep_texts(true);
         let database = builder.cache_bytes(memory / 4).open_read_only(&path)?;
         let mut join = SimilarJoin::default();
         join.likeness = Some(options.likeness);

@@ -17,8 +17,8 @@ use crate::frames::frames_of;
 use crate::interruptible::{call, run};
 use crate::load::{BulkReport, FieldNames, Records, TextNames, load_all};
 use crate::outcome::Outcome;
-use crate::recipe::RecipeArgument;
-use crate::settings::Asked;
+use crate::recipe::{RecipeArgument, recipe_of};
+use crate::settings::builder_of;
 use crate::shared_database::SharedDatabase;
 use crate::snapshot::Snapshot;
 use crate::source::Source;
@@ -66,10 +66,7 @@ pub fn open(
     #[pyo3(from_py_with = learned_frames_of)] frames: Option<u16>,
     #[pyo3(from_py_with = cache_bytes_of)] cache_bytes: Option<usize>,
 ) -> PyResult<Database> {
-    let mut asked = Asked::new(recipe, keep_texts, similar, retention, false)
-        .map_err(|failure| failure.into_exception(py))?;
-    (asked.keys, asked.fields, asked.copies) = (keys, fields, copies);
-    (asked.scopes, asked.frames) = (scopes, frames);
+    let recipe = recipe_of(py, recipe)?;
     if !matches!(mode, "r" | "w" | "c" | "x") {
         let message = format!(
             "there is no mode '{mode}'; known are 'r' (read), 'w' (write), 'c' (create if there is \
@@ -78,7 +75,18 @@ pub fn open(
         return Err(invalid_argument(py, &message));
     }
     let database = call(py, || {
-        let mut builder = asked.into_builder();
+        let mut builder = builder_of(recipe, retention)
+            .keep_texts(keep_texts)
+            .similar(similar)
+            .keys(keys)
+            .fields(fields)
+            .scopes(scopes);
+        if let Some(newest) = copies {
+            builder = builder.copies(newest);
+        }
+        if let Some(texts) = frames {
+            builder = builder.frames(texts);
+        }
         if let Some(bytes) = cache_bytes {
             builder = builder.cache_bytes(bytes);
         }

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use rayon::prelude::*;
 use simdb::containment::Verdict;
 use simdb::in_memory::{PreparedText, SimilarIndex, SimilarText};
-use simdb::{Document, Fingerprint, OnExtended, Outcome, Similar, SimilarRule};
+use simdb::{Decision, Document, Fingerprint, OnExtended, Outcome, Similar, SimilarRule};
 
 use crate::arguments::max_pairs_of;
 use crate::comparison::is_compared;
@@ -49,7 +49,8 @@ impl Deduplicator {
         jaccard: Option<f64>,
         decision: &str,
     ) -> PyResult<Self> {
-        let options = SimilarOptions::of_join(py, edit_similarity, jaccard, decision)?;
+        let least = Decision::join_likeness;
+        let options = SimilarOptions::new(py, edit_similarity, jaccard, decision, least)?;
         let rule = SimilarRule {
             decision: options.decision,
             likeness: options.likeness,
@@ -254,7 +255,8 @@ pub fn similar_pairs(
     #[pyo3(from_py_with = max_pairs_of)] max_pairs: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Table> {
-    let options = SimilarOptions::of_join(py, edit_similarity, jaccard, decision)?;
+    let least = Decision::join_likeness;
+    let options = SimilarOptions::new(py, edit_similarity, jaccard, decision, least)?;
     let numbers = copied(&numbers)?;
     let number = |index: usize| numbers.get(index).copied().unwrap_or(index as u64);
     let texts = Texts::named(texts, &|index| format!("record {}", number(index)))?;

@@ -24,8 +24,8 @@ use crate::interpreter_exit::{attached, call_python, length_of};
 use crate::interruptible::{check, pool, run};
 use crate::json::json_objects;
 use crate::numbers::{type_name, unexpected};
-use crate::recipe::RecipeArgument;
-use crate::settings::Asked;
+use crate::recipe::{RecipeArgument, recipe_of};
+use crate::settings::builder_of;
 use crate::texts::{
     Content, ContentRef, Text, fingerprint_of, in_record, is_arrow, is_missing, numbers_of,
     optional_strings, strings_of,
@@ -695,11 +695,8 @@ pub fn bulk_load(
     #[pyo3(from_py_with = memory_bytes_of)] memory_bytes: u64,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<BulkReport> {
-    let mut asked = Asked::new(recipe, keep_texts, similar, retention, frozen)
-        .map_err(|failure| failure.into_exception(py))?;
-    asked.keys = key.is_some();
-    asked.scopes = scope.is_some();
-    asked.fields = !keep.is_empty();
+    let recipe = recipe_of(py, recipe)?.unwrap_or_default();
+    let (keys, scopes, fields) = (key.is_some(), scope.is_some(), !keep.is_empty());
     let names = FieldNames {
         id,
         text: text.into_names(),
@@ -710,8 +707,15 @@ pub fn bulk_load(
     };
     let records = Records::new(records, names)?;
     run(py, progress, || {
-        let fingerprinter = simdb::Fingerprinter::new(asked.recipe());
-        let load = asked.into_builder().bulk_create(&path, memory_bytes)?;
+        let builder = builder_of(Some(recipe.clone()), retention)
+            .keep_texts(keep_texts)
+            .similar(similar)
+            .frozen(frozen)
+            .keys(keys)
+            .scopes(scopes)
+            .fields(fields);
+        let load = builder.bulk_create(&path, memory_bytes)?;
+        let fingerprinter = simdb::Fingerprinter::new(recipe);
         load_all(load, records, &fingerprinter, keep_texts || similar)
     })
 }

@@ -8,8 +8,8 @@ use pyo3::types::PyDict;
 
 use crate::arguments::memory_bytes_of;
 use crate::interruptible::run;
-use crate::recipe::RecipeArgument;
-use crate::settings::Asked;
+use crate::recipe::{RecipeArgument, recipe_of};
+use crate::settings::builder_of;
 
 /// Rewrites a database without free space. No process may have it open. The old file stays until
 /// the new one is complete, durable and verified.
@@ -22,10 +22,7 @@ pub fn vacuum(
     path: PathBuf,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'_, PyDict>> {
-    let found = run(py, progress, || {
-        let asked = Asked::new(None, false, false, None, false)?;
-        Ok(asked.into_builder().vacuum(path)?)
-    })?;
+    let found = run(py, progress, || Ok(builder_of(None, None).vacuum(path)?))?;
     let shown = PyDict::new(py);
     shown.set_item("before_bytes", found.before_bytes)?;
     shown.set_item("after_bytes", found.after_bytes)?;
@@ -57,10 +54,11 @@ pub fn salvage<'py>(
     #[pyo3(from_py_with = memory_bytes_of)] memory_bytes: u64,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let asked = Asked::new(recipe, keep_texts, similar, retention, false)
-        .map_err(|failure| failure.into_exception(py))?;
+    let recipe = recipe_of(py, recipe)?;
     let found = run(py, progress, || {
-        let builder = asked.into_builder();
+        let builder = builder_of(recipe, retention)
+            .keep_texts(keep_texts)
+            .similar(similar);
         Ok(builder.salvage(damaged, target, memory_bytes)?)
     })?;
     let lost_ids: Vec<u64> = found.lost_ids.iter().map(|id| id.0).collect();

@@ -5,6 +5,7 @@
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use simdb::DocRef;
+use simdb::similarity::Likeness;
 
 use crate::arguments::{
     Arrival, Scopes, count_of, doc_ref_of, id_of, key_of, limit_of, max_pairs_of, possible_doc_ref,
@@ -99,7 +100,8 @@ macro_rules! queries {
                 within_scope: Option<Scopes>,
                 since: Option<Arrival>,
             ) -> PyResult<Vec<Similar>> {
-                let options = SimilarOptions::new(py, edit_similarity, jaccard, decision)?;
+                let least = |_| Likeness::default();
+                let options = SimilarOptions::new(py, edit_similarity, jaccard, decision, least)?;
                 self.0.similar(py, &text, &options, &subset(within_scope, since))
             }
 

@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+use crate::error::Failure;
 use crate::interruptible::call;
 
 /// The named way from text to fingerprint, which a database stores.
@@ -89,4 +90,13 @@ impl RecipeArgument<'_> {
             Self::Recipe(recipe) => Ok(recipe.get().0.clone()),
         }
     }
+}
+
+/// The recipe that was asked for; `None` for the default of a function.
+pub fn recipe_of(
+    py: Python<'_>,
+    asked: Option<RecipeArgument<'_>>,
+) -> PyResult<Option<simdb::Recipe>> {
+    let recipe = asked.map(RecipeArgument::into_recipe).transpose();
+    recipe.map_err(|error| Failure::from(error).into_exception(py))
 }

@@ -5,9 +5,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use simdb::{Builder, Database, Retention};
 
-use crate::error::Failure;
 use crate::interruptible::{SIGNAL_INTERVAL, on_progress};
-use crate::recipe::RecipeArgument;
 use crate::repr::{python_bool, whole_or_none};
 
 /// The settings of a database, fixed at creation.
@@ -80,72 +78,19 @@ impl From<&simdb::Settings> for Settings {
     }
 }
 
-/// The settings asked for when a database is created or opened.
-pub struct Asked {
-    recipe: Option<simdb::Recipe>,
-    keep_texts: bool,
-    similar: bool,
-    retention: Option<Retention>,
-    frozen: bool,
-    pub keys: bool,
-    pub fields: bool,
-    pub copies: Option<u16>,
-    pub scopes: bool,
-    pub frames: Option<u16>,
-}
-
-impl Asked {
-    pub fn new(
-        recipe: Option<RecipeArgument<'_>>,
-        keep_texts: bool,
-        similar: bool,
-        retention: Option<Duration>,
-        frozen: bool,
-    ) -> Result<Self, Failure> {
-        Ok(Self {
-            recipe: recipe.map(RecipeArgument::into_recipe).transpose()?,
-            keep_texts,
-            similar,
-            retention: retention.map(|window| Retention {
-                window: Some(window),
-                ..Retention::default()
-            }),
-            frozen,
-            keys: false,
-            fields: false,
-            copies: None,
-            scopes: false,
-            frames: None,
-        })
+/// A builder with the settings that most functions of the module take.
+pub fn builder_of(recipe: Option<simdb::Recipe>, retention: Option<Duration>) -> Builder {
+    let mut builder = Database::builder()
+        .on_progress(on_progress)
+        .progress_interval(SIGNAL_INTERVAL);
+    if let Some(recipe) = recipe {
+        builder = builder.recipe(recipe);
     }
-
-    /// The recipe asked for, or the default.
-    pub fn recipe(&self) -> simdb::Recipe {
-        self.recipe.clone().unwrap_or_default()
+    if retention.is_some() {
+        builder = builder.retention(Retention {
+            window: retention,
+            ..Retention::default()
+        });
     }
-
-    pub fn into_builder(self) -> Builder {
-        let mut builder = Database::builder()
-            .keep_texts(self.keep_texts)
-            .similar(self.similar)
-            .frozen(self.frozen)
-            .keys(self.keys)
-            .fields(self.fields)
-            .scopes(self.scopes)
-            .on_progress(on_progress)
-            .progress_interval(SIGNAL_INTERVAL);
-        if let Some(recipe) = self.recipe {
-            builder = builder.recipe(recipe);
-        }
-        if let Some(newest) = self.copies {
-            builder = builder.copies(newest);
-        }
-        if let Some(texts) = self.frames {
-            builder = builder.frames(texts);
-        }
-        if let Some(retention) = self.retention {
-            builder = builder.retention(retention);
-        }
-        builder
-    }
+    builder
 }

@@ -45,35 +45,13 @@ pub struct SimilarOptions {
 }
 
 impl SimilarOptions {
-    /// The options of queries and inserts. Options that are not given have the defaults of the
-    /// library.
+    /// The options given. `least` has the least likeness of a decision for those that are not.
     pub fn new(
         py: Python<'_>,
         edit_similarity: Option<f64>,
         jaccard: Option<f64>,
         decision: &str,
-    ) -> PyResult<Self> {
-        let least = |_| Likeness::default();
-        Self::with_defaults(py, edit_similarity, jaccard, decision, least)
-    }
-
-    /// The options of a comparison of all texts with each other.
-    pub fn of_join(
-        py: Python<'_>,
-        edit_similarity: Option<f64>,
-        jaccard: Option<f64>,
-        decision: &str,
-    ) -> PyResult<Self> {
-        let least = Decision::join_likeness;
-        Self::with_defaults(py, edit_similarity, jaccard, decision, least)
-    }
-
-    fn with_defaults(
-        py: Python<'_>,
-        edit_similarity: Option<f64>,
-        jaccard: Option<f64>,
-        decision: &str,
-        least: impl FnOnce(Decision) -> Likeness,
+        least: fn(Decision) -> Likeness,
     ) -> PyResult<Self> {
         let decision = match decision {
             "contained" => Decision::Contained,
