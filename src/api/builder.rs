@@ -336,6 +336,7 @@ impl Builder {
     ///
     /// # Errors
     /// - [`Error::AlreadyExists`], [`Error::FrozenEmpty`], [`Error::RetentionWindow`]
+    /// - [`Error::Io`] beside a journal with commits, as of a file that was deleted after a crash
     /// - [`Error::Io`], [`Error::Storage`]: an empty database may exist at `path`
     pub fn create(self, path: impl AsRef<Path>) -> Result<Database> {
         let db_path = self.db_path(path);

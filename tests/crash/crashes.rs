@@ -380,6 +380,35 @@ fn foreign_journals_beside_closed_database_are_kept() {
 }
 
 #[test]
+fn no_database_is_created_beside_commits_of_a_deleted_one() {
+    let folder = folder();
+    let path = folder.path().join("docs.simdb");
+    let database = builder().create(&path).unwrap();
+    database.apply(inserts(&documents(1, 0, 100))).unwrap();
+    std::mem::forget(database);
+    std::fs::remove_file(&path).unwrap();
+    let commits = std::fs::read(journal(&path, 1)).unwrap();
+    let refused = [
+        builder().create(&path).unwrap_err(),
+        builder().open_or_create(&path).unwrap_err(),
+        builder().bulk_create(&path, 1 << 24).map(drop).unwrap_err(),
+    ];
+    for refused in refused {
+        let cause = std::error::Error::source(&refused).unwrap().to_string();
+        assert!(matches!(refused, Error::Io { .. }), "{refused:?}");
+        assert!(
+            cause.contains("docs.simdb.journal-1 holds commits"),
+            "{cause}"
+        );
+    }
+    assert_eq!(names_in(folder.path()), ["docs.simdb.journal-1"]);
+    assert!(std::fs::read(journal(&path, 1)).unwrap() == commits);
+    std::fs::remove_file(journal(&path, 1)).unwrap();
+    let database = builder().create(&path).unwrap();
+    database.apply(inserts(&documents(2, 0, 100))).unwrap();
+}
+
+#[test]
 fn cut_or_flipped_journal_gives_error_or_every_commit() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");

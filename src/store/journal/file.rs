@@ -83,21 +83,29 @@ pub(super) fn refuse_unless_older(
 /// Returns an error if the file at `path` may not be removed for a new generation: it is no
 /// journal, or it holds commits and is not of an older generation of the same database.
 pub(super) fn refuse_with_commits(path: &Path, new: Identity, db_path: &DbPath) -> Result<()> {
+    let found = owner_of_commits(path, |found| !is_older(found, new), db_path)?;
+    found.map_or(Ok(()), |found| {
+        Err(must_be_older(path, found, new, db_path))
+    })
+}
+
+/// The identity of the journal at `path`, if it concerns the caller and may hold commits.
+pub(super) fn owner_of_commits(
+    path: &Path,
+    concerns: impl Fn(Identity) -> bool,
+    db_path: &DbPath,
+) -> Result<Option<Identity>> {
     let Some(file) = open_existing(path, db_path, false)? else {
-        return Ok(());
+        return Ok(None);
     };
     let mut reader = Reader::new(&*file, path, db_path)?;
-    let Some(found) = reader.owner()? else {
-        return Ok(());
+    let Some(found) = reader.owner()?.filter(|found| concerns(*found)) else {
+        return Ok(None);
     };
-    if is_older(found, new) {
-        return Ok(());
-    }
     // A journal that cannot be read to its end may hold commits.
-    match reader.replay(found, &mut |_, _| Ok(())) {
-        Ok(log_end) if log_end.records == 0 => Ok(()),
-        _ => Err(must_be_older(path, found, new, db_path)),
-    }
+    let log_end = reader.replay(found, &mut |_, _| Ok(()));
+    let is_empty = log_end.is_ok_and(|log_end| log_end.records == 0);
+    Ok((!is_empty).then_some(found))
 }
 
 /// Returns `true` for an older generation of the same database.

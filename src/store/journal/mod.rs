@@ -28,8 +28,8 @@ use crate::store::disk::folder::{is_gone, sync_folder};
 use crate::store::disk::path::DbPath;
 use crate::store::tables::edit::{DocumentEdit, Totals};
 use file::{
-    ChecksumWriter, create_like, open_existing, refuse_unless_older, refuse_with_commits,
-    write_header, write_zeros,
+    ChecksumWriter, create_like, open_existing, owner_of_commits, refuse_unless_older,
+    refuse_with_commits, write_header, write_zeros,
 };
 use frame::{FIRST_RECORD, HEADER_BYTES, RecordHeader};
 use reader::{LogEnd, Reader};
@@ -244,6 +244,23 @@ impl Journal {
             return Ok(None);
         };
         Reader::new(&*file, &path, db_path)?.owner()
+    }
+
+    /// Refuses to create a database beside a journal with commits. They may be of a file that was
+    /// deleted or moved after a crash, and every write of the new database would be refused.
+    pub(crate) fn refuse_left_behind(database: &Path, db_path: &DbPath) -> Result<()> {
+        for generation in [1, 2] {
+            let path = Self::path(database, generation);
+            if owner_of_commits(&path, |_| true, db_path)?.is_some() {
+                let what = format!(
+                    "{} holds commits of another database, perhaps of a deleted file; remove that \
+                     journal, or move it to its database",
+                    path.display()
+                );
+                return Err(db_path.io("create")(std::io::Error::other(what)));
+            }
+        }
+        Ok(())
     }
 
     /// Removes the journal file at the path of `generation`, if it exists.

@@ -17,6 +17,7 @@ use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::disk::PAGE_BYTES;
 use crate::store::disk::folder::sync_folder;
 use crate::store::disk::path::{DbPath, RedbResult};
+use crate::store::journal::Journal;
 use crate::store::pager::{CowFile, PageFile};
 use crate::store::tables::meta;
 use crate::store::tables::meta::{Counters, Header, JournalMark};
@@ -114,6 +115,7 @@ impl NewFile {
         permissions: Option<&Permissions>,
     ) -> Result<Self> {
         refuse_existing(target)?;
+        Journal::refuse_left_behind(target.path(), target)?;
         let journal = (meta::new_identity(), JournalMark::default());
         Self::create_replacement(target, header, cache_bytes, permissions, journal)
     }
