@@ -86,8 +86,8 @@ pub(super) struct Answers<'a> {
 }
 
 impl Answers<'_> {
-    /// Answers all submitted lines. Calls `stop` after a line whose taken id ends the tool; lines
-    /// that are submitted by then are still answered.
+    /// Answers all submitted lines. Calls `stop` after a group that is not stored and after a line
+    /// whose taken id ends the tool; lines that are submitted by then are still answered.
     pub(super) fn answer_all(
         &mut self,
         groups: &Receiver<SubmittedGroup>,
@@ -116,19 +116,28 @@ impl Answers<'_> {
         failed
     }
 
-    /// Answers the lines of a group. Returns the error of a line that ends the tool.
+    /// Answers the lines of a group. Returns the error that ends the tool.
     fn answer(&mut self, group: SubmittedGroup) -> Result<Option<Error>> {
         if !group.ticket.is_done() {
             self.output.flush()?;
         }
-        let outcomes = group.ticket.wait().map_err(|error| {
-            let first = group.lines.first().map_or(0, |line| line.number);
-            let state = format!("line {first} and the lines after it are not stored");
-            Error::new(error).context(state)
-        });
-        let mut outcomes = outcomes?.into_iter();
+        let outcomes = group.ticket.wait();
         let len_bytes = group.lines.iter().map(|line| line.len_bytes).sum();
         self.room.give_back(group.lines.len(), len_bytes);
+        let mut outcomes = match outcomes {
+            Ok(outcomes) => outcomes.into_iter(),
+            Err(error) => {
+                let first = group.lines.first().map_or(0, |line| line.number);
+                let may_be = match error {
+                    simdb::Error::CommitUnknown { .. } => "may not be",
+                    _ => "is not",
+                };
+                // A smaller group behind this one may fit on the disk.
+                let state =
+                    format!("line {first} {may_be} stored, nor a later line without an answer");
+                return Ok(Some(Error::new(error).context(state)));
+            }
+        };
         let mut failed = None;
         // Names the documents that lines repeat. A document that was removed meanwhile has no name.
         let mut snapshot = None;

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Instant, SystemTime};
 
-use anyhow::{Error, Result, anyhow};
+use anyhow::{Context as _, Error, Result, anyhow};
 use rayon::prelude::*;
 use simdb::{Change, Database, DocId, Document, Fingerprint, OnExists, Ticket};
 
@@ -122,7 +122,9 @@ impl SubmittedDocuments<'_> {
                 break;
             }
         }
-        let ticket = self.database.submit(changes)?;
+        let first = lines.first().map_or(0, |line| line.number);
+        let refused = || format!("line {first} and the lines after it are not stored");
+        let ticket = self.database.submit(changes).with_context(refused)?;
         // Fails only if the main thread has stopped, which then sends an event to stop this thread.
         let _ = groups.send(SubmittedGroup { lines, ticket });
         Ok(bad)
