@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::json;
 use simdb::Database;
 
+use crate::console::paths::refuse_special;
 use crate::console::progress::ProgressMode;
 use crate::console::{Output, size};
 
@@ -33,6 +34,7 @@ pub struct Vacuum {
 
 impl Vacuum {
     pub fn run(&self, output: &mut Output) -> Result<()> {
+        refuse_special(&self.database)?;
         let rewritten = self.progress.observe(|handler| {
             let builder = Database::builder().on_progress(handler);
             builder.vacuum(&self.database)

@@ -199,9 +199,14 @@ pub fn folder_of(path: &Path) -> &Path {
 }
 
 /// Refuses a pipe or a device as a database: to open a pipe blocks until another process opens its
-/// other end. Refuses the address of a server, without its token, if no file has this name.
+/// other end. Refuses the address of a server, without its token, if no file has this name. Refuses
+/// the name of a stream.
 pub fn refuse_special(path: &Path) -> Result<()> {
     match std::fs::metadata(path) {
+        _ if path == Path::new("-") => bail!(
+            "a database is a file, not standard input or output: give its path, or ./- for a file of \
+             this name"
+        ),
         Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => bail!(
             "cannot open {}: it is a device or a pipe, not a file",
             path.display()
