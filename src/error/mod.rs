@@ -590,8 +590,7 @@ pub enum Error {
     /// is full. The transaction was not applied. After an I/O error in the database file, changes
     /// are refused until the database is reopened.
     #[error(
-        "cannot {action} {}; fix the cause (see the error below); if the error persists, reopen the \
-         database",
+        "cannot {action} {}; fix the cause; if the error persists, reopen the database",
         path.display()
     )]
     Storage {

@@ -30,6 +30,7 @@ impl DocumentForms {
             (settings.scopes, ("scope", "--scopes")),
             (settings.fields, ("fields", "--fields")),
             (settings.copies.is_some(), ("copies", "--copies")),
+            (settings.retention.is_some(), ("arrival", "--arrivals")),
         ];
         unkept.retain(|(is_kept, _)| !is_kept);
         let unkept: Vec<_> = unkept.into_iter().map(|(_, unkept)| unkept).collect();
@@ -44,7 +45,7 @@ impl DocumentForms {
             text: Some("text".to_owned()),
             fingerprint: Some("fingerprint".to_owned()),
             features: Some("features".to_owned()),
-            time: Some("arrival".to_owned()),
+            time: named(settings.retention.is_some(), "arrival"),
             time_rules: TimeRules {
                 or_now: true,
                 ..TimeRules::default()

@@ -1,5 +1,8 @@
 //! [`ApiError`]: a refused request, as JSON.
 
+use std::error::Error as _;
+use std::iter::successors;
+
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
@@ -72,10 +75,12 @@ impl ApiError {
 impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         let (status, kind) = status_of(&error);
+        let causes = successors(error.source(), |cause| std::error::Error::source(*cause));
+        let text = causes.fold(error_text(&error), |text, cause| format!("{text}: {cause}"));
         if status == StatusCode::INTERNAL_SERVER_ERROR {
-            log::error!("{}", error_text(&error));
+            log::error!("{text}");
         }
-        Self::new(status, kind, error_text(&error))
+        Self::new(status, kind, text)
     }
 }
 
@@ -117,6 +122,9 @@ fn status_of(error: &Error) -> (StatusCode, &'static str) {
         Error::CommitUnknown { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "commit_unknown"),
         Error::WritesFailed { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "writes_failed"),
         Error::Corrupt { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "corrupt"),
+        Error::Storage { .. } | Error::Io { .. } | Error::NotAllWritten { .. } => {
+            (StatusCode::INTERNAL_SERVER_ERROR, "storage")
+        }
         _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
     }
 }
@@ -150,5 +158,26 @@ pub fn json_response(value: &impl Serialize) -> Response {
         Err(error) => {
             ApiError::internal(format!("cannot write the answer: {error}")).into_response()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn message_has_the_cause_of_the_error() {
+        let error = ApiError::from(Error::Storage {
+            action: "write",
+            path: "news.simdb".into(),
+            source: Box::new(io::Error::from(io::ErrorKind::StorageFull)),
+        });
+        assert_eq!(error.kind, "storage");
+        assert_eq!(
+            error.message,
+            "cannot write news.simdb; fix the cause; if the error persists, reopen the database: no storage space"
+        );
     }
 }

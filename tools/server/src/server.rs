@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
+use axum::http::StatusCode;
 use simdb::{Change, Database, Error, Outcome};
 use tokio::sync::watch;
 
@@ -118,10 +119,12 @@ impl Server {
     /// The outcomes of submitted changes, when they are durable.
     pub async fn outcomes(&self, committed: Committed) -> Result<Vec<Outcome>, ApiError> {
         let outcomes = committed.outcomes().await;
-        if let Err(error) = &outcomes
-            && matches!(error.kind, "commit_unknown" | "writes_failed")
-        {
-            self.has_failed.store(true, Ordering::Relaxed);
+        match &outcomes {
+            Ok(_) => self.has_failed.store(false, Ordering::Relaxed),
+            Err(error) if error.status == StatusCode::INTERNAL_SERVER_ERROR => {
+                self.has_failed.store(true, Ordering::Relaxed);
+            }
+            Err(_) => {}
         }
         outcomes
     }
@@ -133,7 +136,7 @@ impl Server {
         Ok(result?)
     }
 
-    /// Returns `true` if commits fail until the server is started again.
+    /// Returns `true` if the last commit failed.
     pub fn has_failed(&self) -> bool {
         self.has_failed.load(Ordering::Relaxed)
     }

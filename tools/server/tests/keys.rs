@@ -137,6 +137,17 @@ fn bad_names_and_unkept_parts_are_refused_one_by_one() {
 }
 
 #[test]
+fn arrival_is_refused_where_none_is_kept() {
+    let served = Served::new(&["--no-token"]);
+    let mut document = json!({"id": 1, "arrival": "2026-11-30T00:00:00Z", "text": FERRY});
+    let refused = served.post("/v1/documents", &document);
+    assert_eq!((refused.status, &*refused.kind()), (400, "bad_document"));
+    assert!(refused.body.contains("--arrivals"), "{}", refused.body);
+    document["arrival"] = json!(null);
+    assert_eq!(insert(&served, &document)["outcome"], "inserted");
+}
+
+#[test]
 fn stream_of_keys_names_duplicates_and_removals_by_key() {
     let served = Served::new(&["--no-token", "--keys", "--copies", "2"]);
     let lines = [

@@ -25,7 +25,8 @@ pub async fn healthz(State(server): State<Arc<Server>>) -> Response {
     match server.has_failed() {
         false => json_response(&json!({ "ok": true })),
         true => {
-            let message = "commits fail; start the server again";
+            let message = "the last commit failed, for the reason in the log; if commits still fail, start the \
+                           server again";
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "writes_failed", message).into_response()
         }
     }
