@@ -1,6 +1,8 @@
 //! The conversion of errors into exceptions. The classes are in `simdb/errors.py`.
 
 use std::error::Error as _;
+use std::io;
+use std::iter::successors;
 
 use pyo3::PyTypeInfo as _;
 use pyo3::exceptions::{PyOSError, PyTypeError};
@@ -77,22 +79,30 @@ pub fn internal_error(py: Python<'_>, panic: &(dyn std::any::Any + Send)) -> PyE
 }
 
 fn library_error(py: Python<'_>, error: &Error) -> PyErr {
-    let raised = exception(py, class_name(error), &error_text(error));
-    if let Some(source) = error.source() {
-        let mut texts = vec![source.to_string()];
-        let mut next = source.source();
-        while let Some(source) = next {
-            texts.push(source.to_string());
-            next = source.source();
-        }
+    let causes: Vec<_> =
+        successors(error.source(), |cause| std::error::Error::source(*cause)).collect();
+    let texts: Vec<_> = causes.iter().map(ToString::to_string).collect();
+    let text = [&[error_text(error)], &texts[..]].concat().join(": ");
+    let raised = exception(py, class_name(error), &text);
+    if !texts.is_empty() {
         let cause = PyOSError::type_object(py).call1((texts.join(": "),));
         raised.set_cause(py, Some(from_made(cause)));
+    }
+    let number = causes
+        .iter()
+        .find_map(|cause| cause.downcast_ref::<io::Error>()?.raw_os_error());
+    if let Some(number) = number {
+        // Fails for a class that is no `OSError`.
+        let _ = raised.value(py).setattr(intern!(py, "errno"), number);
     }
     raised
 }
 
 /// Parts of error texts that name functions of the library, each with its replacement in Python.
-const PYTHON_NAMES: [(&str, &str); 7] = [
+const PYTHON_NAMES: [(&str, &str); 10] = [
+    ("`Builder::retention`", "the argument `retention`"),
+    ("`Builder::recipe`", "the argument `recipe`"),
+    (" and `Builder::frames`", ""),
     ("Builder::salvage", "simdb.salvage"),
     ("Builder::bulk_create", "simdb.bulk_load"),
     ("Database::check", "Database.check"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import pickle
 import re
@@ -276,9 +277,13 @@ def test_errors_have_a_hierarchy_and_the_texts_of_the_library(path: Path) -> Non
     with pytest.raises(simdb.NotADatabaseError, match="is not a simdb database"):
         simdb.open(path)
     folder = path.with_name("missing") / "docs.simdb"
-    with pytest.raises(simdb.StorageError, match="cannot create") as failed:
+    with pytest.raises(simdb.StorageError, match="cannot create .*: No such file or directory") as failed:
         simdb.open(folder, "c")
     assert isinstance(failed.value.__cause__, OSError)
+    assert failed.value.errno == errno.ENOENT
+    with simdb.open(path.with_name("timeless.simdb"), "c") as db:
+        with pytest.raises(simdb.Error, match="with the argument `retention`"):
+            db.prune(5)
 
 
 def test_wrong_arguments_are_named(db: simdb.Database) -> None:
