@@ -134,6 +134,20 @@ fn decide(normaliser: &Normaliser, text: &str) {
     ));
 }
 
+#[test]
+fn verdict_time_is_linear_for_nested_tags() {
+    let normaliser = Normaliser::new();
+    let nested = |bytes: usize| {
+        let [opening, closing] = ["<b>", "</b>"].map(|tag| tag.repeat(bytes / 7));
+        format!("{opening}zebra{closing}")
+    };
+    let decide = |text: &str| {
+        let found = Containment::new(&normaliser, Weights::builtin(), text, "<b>zebra</b>");
+        assert!(found.verdict.is_removable() && !found.forgiven.is_empty());
+    };
+    assert_linear_time_for("nested tags", nested, "the verdict", decide);
+}
+
 #[track_caller]
 fn assert_linear_verdict_for(pieces: &[&str]) {
     let normaliser = Normaliser::new();

@@ -45,6 +45,7 @@ impl Sides<'_> {
     /// The differences that are forgiven, for two texts of which one covers the other.
     pub fn forgiven(&self, [a, b]: [usize; 2]) -> Vec<Forgiven> {
         let mut found = Vec::new();
+        let is_covered = [0, 1].map(|side| self.is_covered(side));
         for (index, side) in [a, b].into_iter().enumerate() {
             for passage in &self.passages[side] {
                 let tokens = self.tokens[side][passage.tokens.clone()].iter();
@@ -69,7 +70,7 @@ impl Sides<'_> {
                     }
                 }
                 _ if self.is_in_passage(a, at) => continue,
-                CoverState::Open if token.is_light() && self.is_covered(a) => {
+                CoverState::Open if token.is_light() && is_covered[a] => {
                     (String::new(), absence(token))
                 }
                 _ => continue,
@@ -86,7 +87,7 @@ impl Sides<'_> {
                     (self.glued(a, place), Equality::Compound)
                 }
                 _ if self.is_in_passage(b, at) => continue,
-                CoverState::Open if token.is_light() && self.is_covered(b) => {
+                CoverState::Open if token.is_light() && is_covered[b] => {
                     (String::new(), absence(token))
                 }
                 _ => continue,
