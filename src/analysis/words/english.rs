@@ -92,6 +92,17 @@ impl English {
                 continue;
             };
             let is_sibilant = stem.ends_with(['s', 'x', 'z', 'h']);
+            let (root, with_e) = match form {
+                'D' => (
+                    &word[..word.len() - 1 - usize::from(stem.ends_with('e'))],
+                    stem.into(),
+                ),
+                _ => (stem, format!("{stem}e")),
+            };
+            // The base of "scared" is "scare": "scar" doubles its last letter.
+            if form != 'S' && doubles_last_letter(root) {
+                return self.words.contains_key(&*with_e).then(|| with_e.into());
+            }
             if form != 'D' && !(form == 'S' && is_sibilant) && has(stem, form) {
                 return Some(stem.into());
             }
@@ -122,6 +133,16 @@ impl English {
     }
 }
 
+/// Returns `true` for a word with one vowel, before one last consonant: `scar` has `scarred`.
+fn doubles_last_letter(word: &str) -> bool {
+    let is_vowel = |letter: &u8| b"aeiouy".contains(letter);
+    let vowels = word.bytes().filter(|letter| is_vowel(letter)).count();
+    let [.., vowel, last] = word.as_bytes() else {
+        return false;
+    };
+    vowels == 1 && is_vowel(vowel) && !is_vowel(last) && !b"wx".contains(last)
+}
+
 /// Shorter words with the end of a participle are other words: "red", "king".
 const MIN_PARTICIPLE_LETTERS: usize = 6;
 
@@ -143,6 +164,11 @@ mod tests {
             ("caches", "cache"),
             ("closed", "close"),
             ("stopped", "stop"),
+            ("scarred", "scar"),
+            ("scared", "scare"),
+            ("dining", "dine"),
+            ("added", "add"),
+            ("asking", "ask"),
             ("carried", "carry"),
             ("arriving", "arrive"),
             ("opening", "opening"),

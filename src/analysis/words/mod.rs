@@ -40,6 +40,7 @@ mod names;
 mod number;
 mod operators;
 mod pieces;
+mod ranges;
 pub(crate) mod readings;
 mod repeats;
 pub(crate) mod scanner;

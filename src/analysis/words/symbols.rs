@@ -29,6 +29,9 @@ const ENCLOSURES: [[&str; 2]; 5] = [
 impl Scanner<'_> {
     /// The canonical form of the symbol that begins here, and its end; `None` for punctuation.
     pub(super) fn symbol(&self, c: char) -> Option<(String, usize)> {
+        if self.is_dash_of_range(c) {
+            return Some(("–".to_owned(), self.at + c.len_utf8()));
+        }
         if let Some(end) = self.end_of_named().or_else(|| self.end_of_free(c)) {
             let marks = self.text[self.at..end].chars().map(without_width);
             return Some((marks.collect(), end));
@@ -323,7 +326,7 @@ impl Scanner<'_> {
     }
 }
 
-fn is_currency(c: char) -> bool {
+pub(super) fn is_currency(c: char) -> bool {
     c.general_category() == GeneralCategory::CurrencySymbol
 }
 

@@ -180,9 +180,11 @@ impl Token {
         let may_be_form = !(self.is_name || other.is_name)
             || self.class == Class::Number
             || !self.text.is_ascii();
-        // "attacked", "attacking" and "attacks" are three sides.
-        let is_of_one_side = ["ing", "ed"].map(|end| self.text.ends_with(end))
-            == ["ing", "ed"].map(|end| other.text.ends_with(end));
+        // "attacked", "attacking" and "attacks" are three sides. "need" and "spring" have no ending.
+        let ending = |token: &Token| {
+            ["ing", "ed"].map(|end| token.text.ends_with(end) && token.text != token.key)
+        };
+        let is_of_one_side = ending(self) == ending(other);
         // learned, learnt
         let is_past = |one: &Token, other: &Token| {
             let stems = one
