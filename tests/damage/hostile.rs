@@ -148,6 +148,35 @@ fn verdict_time_is_linear_for_nested_tags() {
     assert_linear_time_for("nested tags", nested, "the verdict", decide);
 }
 
+#[test]
+fn verdict_time_is_linear_for_many_changed_places() {
+    let normaliser = Normaliser::new();
+    // One sentence, and sentences whose items stand in another order.
+    let sentence = |bytes: usize| {
+        let characters = (0..bytes as u32 / 3).map(|n| 0x4e00 + n * 7919 % 16_384);
+        characters.filter_map(char::from_u32).collect::<String>()
+    };
+    let lists = |bytes: usize| "tea, milk and juice are cold. ".repeat(bytes / 30);
+    let decide = |text: &str, other: &str| {
+        black_box(Containment::new(
+            &normaliser,
+            Weights::builtin(),
+            text,
+            other,
+        ));
+    };
+    assert_linear_time_for("one sentence", sentence, "the verdict", |text| {
+        let places = text.chars().enumerate();
+        let other: String = places
+            .map(|(at, c)| if at % 15 == 0 { '的' } else { c })
+            .collect();
+        decide(text, &other);
+    });
+    assert_linear_time_for("lists", lists, "the verdict", |text| {
+        decide(text, &text.replace("tea, milk", "milk, tea"));
+    });
+}
+
 #[track_caller]
 fn assert_linear_verdict_for(pieces: &[&str]) {
     let normaliser = Normaliser::new();

@@ -180,7 +180,7 @@ impl Token {
         let may_be_form = !(self.is_name || other.is_name)
             || self.class == Class::Number
             || !self.text.is_ascii();
-        // "attacked", "attacking" and "attacks" are three sides. "need" and "spring" have no ending.
+        // "attacked", "attacking" and "attacks" are three sides; "need" has no ending.
         let ending = |token: &Token| {
             ["ing", "ed"].map(|end| token.text.ends_with(end) && token.text != token.key)
         };

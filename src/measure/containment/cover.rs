@@ -63,6 +63,13 @@ pub(super) struct Sides<'s> {
     pub(super) passages: [Vec<Passage>; 2],
     /// `true` if no sentence may stand elsewhere.
     pub(super) is_in_order: OnceCell<bool>,
+    /// The starts of the sentences and lines of each text, and its end.
+    bounds: [Vec<usize>; 2],
+}
+
+fn bounds_of_units(tokens: &[Token]) -> Vec<usize> {
+    let starts = (0..tokens.len()).filter(|at| *at == 0 || tokens[*at].before.ends_unit());
+    starts.chain([tokens.len()]).collect()
 }
 
 impl<'s> Sides<'s> {
@@ -76,6 +83,7 @@ impl<'s> Sides<'s> {
             insertions: [Vec::new(), Vec::new()],
             passages: [Vec::new(), Vec::new()],
             is_in_order: OnceCell::new(),
+            bounds: tokens.map(bounds_of_units),
         };
         sides.match_sentences();
         sides.align();
@@ -112,21 +120,15 @@ impl<'s> Sides<'s> {
 
     /// The sentences and lines of a text.
     pub(super) fn units(&self, side: usize) -> Vec<Range<usize>> {
-        let tokens = self.tokens[side];
-        let starts = (0..tokens.len()).filter(|at| *at == 0 || tokens[*at].before.ends_unit());
-        let starts: Vec<usize> = starts.chain([tokens.len()]).collect();
-        starts.windows(2).map(|pair| pair[0]..pair[1]).collect()
+        let bounds = self.bounds[side].windows(2);
+        bounds.map(|pair| pair[0]..pair[1]).collect()
     }
 
     /// The sentence or line of a token.
     pub(super) fn sentence(&self, side: usize, at: usize) -> Range<usize> {
-        let tokens = self.tokens[side];
-        let is_start = |at: &usize| tokens[*at].before.ends_unit();
-        let start = (0..=at).rev().find(is_start).unwrap_or(0);
-        start
-            ..(at + 1..tokens.len())
-                .find(is_start)
-                .unwrap_or(tokens.len())
+        let bounds = &self.bounds[side];
+        let next = bounds.partition_point(|bound| *bound <= at);
+        bounds[next - 1]..bounds[next]
     }
 
     /// The maximal runs of tokens without a counterpart.

@@ -71,6 +71,9 @@ fn is_exchange(distances: &[isize]) -> bool {
     step > 1 && runs.any(|run| run[0] != 0 && run.len() % step > 0)
 }
 
+/// A longer sentence is no enumeration.
+const MAX_ENUMERATION_TOKENS: usize = 512;
+
 impl Sides<'_> {
     /// Matches equal sentences, wherever they stand.
     ///
@@ -306,7 +309,16 @@ impl Sides<'_> {
                             && self.tokens[0][one].is_equal_form(&self.tokens[1][of])
                     })
             };
-            if let Some(other) = runs[1].iter().find(is_same) {
+            // The list of the other text.
+            let mut places = self.sentence(0, run.start);
+            let Some(place) = places.find_map(|at| self.counterpart(0, at)) else {
+                continue;
+            };
+            let list = self.sentence(1, place);
+            let first = runs[1].partition_point(|other| other.start < list.start);
+            let others = runs[1][first..].iter();
+            let mut others = others.take_while(|other| other.start < list.end);
+            if let Some(other) = others.find(is_same) {
                 for (one, of) in run.clone().zip(other.clone()) {
                     self.match_pair([one, of]);
                 }
@@ -340,8 +352,11 @@ impl Sides<'_> {
         // The items around: commas and a conjunction within one sentence.
         let from = self.sentence(side, run.start).start;
         let to = self.sentence(side, run.end - 1).end;
-        let is_first = !(from + 1..run.end).any(|at| tokens[at].before == Break::Clause);
-        precedes && (follows || is_first) && is_enumeration(&tokens[from..to])
+        let is_first = || !(from + 1..run.end).any(|at| tokens[at].before == Break::Clause);
+        precedes
+            && to - from <= MAX_ENUMERATION_TOKENS
+            && (follows || is_first())
+            && is_enumeration(&tokens[from..to])
     }
 
     /// Matches tokens in one place of the texts that are other forms of one word.
