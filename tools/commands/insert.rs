@@ -3,7 +3,8 @@
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 use serde::Serialize;
-use simdb::{Change, DocRef, Document, Fingerprint, Outcome};
+use simdb::time_reader::TimeReader;
+use simdb::{Change, DocRef, Document, Fingerprint, Outcome, Timestamp};
 
 use super::DatabaseOptions;
 use crate::console::Output;
@@ -29,6 +30,7 @@ use crate::remote::{Remote, named};
 Examples:
   simdb-cli insert news.simdb 17 --text \"The quick brown fox jumps over the lazy dog.\"
   simdb-cli insert news.simdb 18 --fingerprint 8b1f2c3d4e5f6071 --unique 3
+  simdb-cli insert posts.simdb 20 --text \"A post of yesterday.\" --time 2026-11-29T08:00:00Z
   simdb-cli insert news.simdb 19 --text \"A quick fox jumped over the lazy dog.\" --unique similar")]
 pub struct Insert {
     #[command(flatten)]
@@ -49,6 +51,13 @@ pub struct Insert {
     /// The fields of the document, a JSON object, in a database that keeps fields
     #[arg(long, value_name = "JSON", value_parser = parse_fields)]
     fields: Option<String>,
+
+    /// The arrival of the document, with its zone; now unless set
+    ///
+    /// In a database that keeps arrival times. Its window counts back from the latest arrival, so a
+    /// document that arrives long after all others expires them.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    time: Option<Timestamp>,
 
     #[command(flatten)]
     content: InsertedContent,
@@ -95,6 +104,12 @@ struct InsertedContent {
     fingerprint: Option<Fingerprint>,
 }
 
+/// Reads an arrival time. For clap.
+fn parse_time(text: &str) -> Result<Timestamp, String> {
+    let read = TimeReader::new().read(text);
+    read.map_err(|error| error.to_string())
+}
+
 /// Reads the text of a JSON object. For clap.
 fn parse_fields(text: &str) -> Result<String, String> {
     match serde_json::from_str(text) {
@@ -122,12 +137,18 @@ impl Insert {
             "{} keeps no fields; leave --fields out",
             self.database.path.display()
         );
+        ensure!(
+            self.time.is_none() || database.settings().retention.is_some(),
+            "{} keeps no arrival times; leave --time out",
+            self.database.path.display()
+        );
         let id = self.doc_ref();
         let mut document = match (&self.content.text, self.content.fingerprint) {
             (Some(text), _) => database.document(id, text)?,
             (None, Some(fingerprint)) => Document::new(id, fingerprint),
             (None, None) => bail!("the document is empty: give --text or --fingerprint"),
         };
+        document.arrival = self.time;
         document.fields = self.fields.clone();
         document.scope = self.scope.clone();
         let fingerprint = document.fingerprint;
@@ -168,6 +189,9 @@ impl Insert {
         }
         if let Some(scope) = &self.scope {
             document["scope"] = scope.as_str().into();
+        }
+        if let Some(time) = self.time {
+            document["arrival"] = time.to_string().into();
         }
         if let Some(fields) = &self.fields {
             document["fields"] = serde_json::from_str(fields)?;

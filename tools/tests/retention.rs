@@ -41,6 +41,30 @@ fn input() -> String {
 }
 
 #[test]
+fn document_inserted_by_hand_may_arrive_earlier() {
+    let folder = Folder::new();
+    let old = line(1, 1_700_000_000);
+    let create = ["watch", "a.simdb", "--create", "--retention", "2h"];
+    folder.cli_from(&[&create, &FIELDS[..]].concat(), old.as_bytes());
+    let insert = |database, id, time| {
+        let content = ["--fingerprint", "00000000000000ff"];
+        folder.cli(&[&["insert", database, id, "--time", time], &content[..]].concat())
+    };
+    insert("a.simdb", "2", "2023-11-14T22:30:00Z").ends(0);
+    assert_eq!(ids(&folder), [1, 2]);
+    insert("a.simdb", "3", "2023-11-14T10:00:00Z").ends(1);
+    let unread = insert("a.simdb", "3", "yesterday").ends(2);
+    assert!(unread.stderr.contains("--time"), "{}", unread.stderr);
+    insert("a.simdb", "3", "2023-11-15T08:00:00Z").ends(0);
+    assert_eq!(ids(&folder), [3]);
+
+    folder.cli_from(&["watch", "b.simdb", "--create"], b"");
+    let refused = insert("b.simdb", "1", "2023-11-14T22:30:00Z").ends(2);
+    let said = "b.simdb keeps no arrival times; leave --time out";
+    assert!(refused.stderr.contains(said), "{}", refused.stderr);
+}
+
+#[test]
 fn watch_reports_expired_lines_and_rejects_arrivals_far_ahead() {
     let folder = Folder::new();
     let create = ["watch", "a.simdb", "--create", "--retention", "2h"];
