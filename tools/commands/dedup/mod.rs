@@ -107,7 +107,7 @@ impl Dedup {
     }
 
     /// These options for documents that are numbered by their place in the inputs.
-    fn numbered_by_place(&self, repeats: u64) -> Result<Self> {
+    fn numbered_by_place(&self, repeats: u64, rejected: u64) -> Result<Self> {
         let said = format!(
             "{} the id of an earlier record",
             match repeats {
@@ -121,9 +121,13 @@ impl Dedup {
                 "{said}, and {option} names documents by their ids; make the ids unique"
             );
         }
+        let compared = match rejected {
+            0 => "",
+            _ => ", and the records above that have a text but no id are compared",
+        };
         note(format_args!(
             "{said}: all documents are numbered by their place in the inputs instead, as by --no-id; \
-             keepers are named by these numbers"
+             keepers are named by these numbers{compared}"
         ));
         let mut numbered = self.clone();
         numbered.copy.input.no_id = true;

@@ -102,7 +102,8 @@ impl<'d> Passes<'d> {
         let mut loaded = self.load_as("corpus.simdb")?;
         // An id that two documents have names neither of them in a decision, a mark or a report.
         if loaded.repeats > 0 {
-            let numbered = self.options.numbered_by_place(loaded.repeats)?;
+            let rejected = self.statistics.counts.rejected;
+            let numbered = self.options.numbered_by_place(loaded.repeats, rejected)?;
             self.options = Cow::Owned(numbered);
             self.statistics.restart();
             loaded = self.load_as("numbered.simdb")?;

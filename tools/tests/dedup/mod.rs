@@ -908,6 +908,26 @@ fn documents_of_repeated_ids_are_numbered_by_place() {
 }
 
 #[test]
+fn record_without_an_id_is_compared_by_its_place() {
+    let line = |id: Value| json!({"id": id, "text": "the quick brown fox"}).to_string() + "\n";
+    let lines = [json!(1), json!("abc"), json!(1)].map(line).concat();
+    let folder = folder_with("a.jsonl", &lines);
+    let ran = dedup(
+        &folder,
+        &["a.jsonl", "-o", "out.jsonl", "--on-error", "keep"],
+    )
+    .ends(0);
+    for said in [
+        "not compared a.jsonl:2",
+        "the records above that have a text but no id are compared",
+        "removed           2",
+    ] {
+        let shown = format!("{}{}", ran.stderr, ran.stdout);
+        assert!(shown.contains(said), "{shown}");
+    }
+}
+
+#[test]
 fn repeated_ids_are_refused_where_ids_name_documents() {
     let [first, second] = shards();
     let folder = folder_with("a.jsonl", &(first + &second));
