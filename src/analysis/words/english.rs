@@ -92,11 +92,9 @@ impl English {
                 continue;
             };
             let is_sibilant = stem.ends_with(['s', 'x', 'z', 'h']);
-            let (root, with_e) = match form {
-                'D' => (
-                    &word[..word.len() - 1 - usize::from(stem.ends_with('e'))],
-                    stem.into(),
-                ),
+            let (root, with_e) = match (form, stem.strip_suffix('e')) {
+                ('D', Some(root)) => (root, stem.to_owned()),
+                ('D', None) => continue,
                 _ => (stem, format!("{stem}e")),
             };
             // The base of "scared" is "scare": "scar" doubles its last letter.
@@ -168,6 +166,7 @@ mod tests {
             ("scared", "scare"),
             ("dining", "dine"),
             ("added", "add"),
+            ("statd", "statd"),
             ("asking", "ask"),
             ("carried", "carry"),
             ("arriving", "arrive"),

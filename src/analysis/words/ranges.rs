@@ -5,6 +5,8 @@ use super::symbols::is_currency;
 use crate::text::{floor_char_boundary, is_cjk, is_letter_or_digit};
 use crate::time_reader::{month_named, weekday_named};
 
+const DASHES: [char; 8] = ['-', '–', '—', '−', '－', '~', '～', '〜'];
+
 /// The ends of a range have at most this many bytes.
 const MAX_END_BYTES: usize = 48;
 
@@ -17,7 +19,7 @@ impl Scanner<'_> {
     /// Returns `true` for a dash between two ends of one kind: numbers with one unit or currency,
     /// times of a day, months, days of a week. Another dash begins a clause, as a comma does.
     pub(super) fn is_dash_of_range(&self, c: char) -> bool {
-        if !"-–—−－~～〜".contains(c) || self.code.is_code {
+        if !DASHES.contains(&c) || self.code.is_code {
             return false;
         }
         let (before, rest) = self.text.split_at(self.at);
@@ -25,10 +27,13 @@ impl Scanner<'_> {
             &before[floor_char_boundary(before, before.len().saturating_sub(MAX_END_BYTES))..];
         let rest = &rest[c.len_utf8()..];
         let rest = &rest[..floor_char_boundary(rest, MAX_END_BYTES)];
-        let (from, to) = (before.trim_end_matches(' '), rest.trim_start_matches(' '));
-        // "9 am -5": an option, or a negative number.
+        // A run of dashes has one symbol, at its first.
+        let rest = rest.trim_start_matches(DASHES);
+        let (from, to) = (before.trim_end(), rest.trim_start());
         let is_even = (before.len() > from.len()) == (rest.len() > to.len());
-        is_even
+        // "9 am -5": an option, or a negative number.
+        (is_even || c != '-')
+            && !before.ends_with(DASHES)
             && (have_one_unit(from, to) || have_one_currency(from, to) || are_of_calendar(from, to))
     }
 }
@@ -37,11 +42,11 @@ impl Scanner<'_> {
 fn have_one_unit(from: &str, to: &str) -> bool {
     let number = from.rfind(char::is_numeric);
     let behind = number.map_or("", |at| from[at..].trim_start_matches(char::is_numeric));
-    let unit = behind.trim_start_matches(' ').trim_end_matches('.');
+    let unit = behind.trim_start().trim_end_matches('.');
     let to = to.trim_start_matches('第');
     let value = to.trim_start_matches(|c: char| c.is_numeric() || ".,:".contains(c));
-    let other = value.trim_start_matches(' ');
-    if unit.is_empty() || value.len() == to.len() || unit.contains(' ') {
+    let other = value.trim_start();
+    if unit.is_empty() || value.len() == to.len() || unit.contains(char::is_whitespace) {
         return false;
     }
     let is_end = |after: &str| unit.ends_with(is_cjk) || !after.starts_with(is_letter_or_digit);
@@ -77,16 +82,18 @@ fn are_of_calendar(from: &str, to: &str) -> bool {
         .next()
         .unwrap_or_default();
     let first = first_word(to);
+    // Both names, or both in short: not "on Friday - Sun Sentinel".
+    let are_alike = (last.len() > 4) == (first.len() > 4);
     let is_day = |word: &str| weekday_named(&word.to_lowercase()).is_some();
+    let begins_with_day = |text: &str| text.starts_with(|c| "一二三四五六日天末".contains(c));
     let is_of_week = |week: &str| {
-        let day = from
-            .rfind(week)
-            .map(|at| from[at + week.len()..].chars().count());
-        day == Some(1) && to.starts_with(week)
+        let day = from.rfind(week).map(|at| &from[at + week.len()..]);
+        day.is_some_and(|day| day.chars().count() == 1 && begins_with_day(day))
+            && to.strip_prefix(week).is_some_and(begins_with_day)
     };
     let is_japanese =
         from.trim_end_matches('日').ends_with('曜') && to.chars().nth(1) == Some('曜');
-    is_day(last) && is_day(first)
+    are_alike && is_day(last) && is_day(first)
         || is_month(last) && is_month(first)
         || WEEKS.into_iter().any(is_of_week)
         || is_japanese

@@ -180,11 +180,11 @@ impl Token {
         let may_be_form = !(self.is_name || other.is_name)
             || self.class == Class::Number
             || !self.text.is_ascii();
-        // "attacked", "attacking" and "attacks" are three sides; "need" has no ending.
-        let ending = |token: &Token| {
-            ["ing", "ed"].map(|end| token.text.ends_with(end) && token.text != token.key)
-        };
-        let is_of_one_side = ending(self) == ending(other);
+        // "attacked", "attacking" and "attacks" are three sides, and "need" is no past.
+        let endings = |token: &Token| ["ing", "ed"].map(|end| token.text.ends_with(end));
+        let are_bases = [self, other].map(|token| token.text == token.key);
+        let is_of_one_side = endings(self) == endings(other)
+            && (endings(self) == [false; 2] || are_bases[0] == are_bases[1]);
         // learned, learnt
         let is_past = |one: &Token, other: &Token| {
             let stems = one
