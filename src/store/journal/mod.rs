@@ -251,10 +251,13 @@ impl Journal {
     pub(crate) fn refuse_left_behind(database: &Path, db_path: &DbPath) -> Result<()> {
         for generation in [1, 2] {
             let path = Self::path(database, generation);
-            if owner_of_commits(&path, |_| true, db_path)?.is_some() {
+            // Any other error is reported when the file is created.
+            if db_path.disk().link_info(&path).is_ok()
+                && owner_of_commits(&path, |_| true, db_path)?.is_some()
+            {
                 let what = format!(
-                    "{} holds commits of another database, perhaps of a deleted file; remove that \
-                     journal, or move it to its database",
+                    "{} holds commits of another database; move that journal to the file that it \
+                     belongs to, or remove it if that file was deleted",
                     path.display()
                 );
                 return Err(db_path.io("create")(std::io::Error::other(what)));
