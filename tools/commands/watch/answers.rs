@@ -74,6 +74,11 @@ impl CopiesSoFar {
     }
 }
 
+fn is_unknown(error: &Error) -> bool {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref());
+    causes.any(|cause| matches!(cause, simdb::Error::CommitUnknown { .. }))
+}
+
 pub(super) struct Answers<'a> {
     pub(super) output: &'a mut Output,
     pub(super) database: &'a Database,
@@ -100,20 +105,31 @@ impl Answers<'_> {
                 Err(TryRecvError::Disconnected) => break,
                 Err(TryRecvError::Empty) => {
                     // The reader gets all answers before this thread blocks.
-                    self.output.flush()?;
+                    if let Err(error) = self.output.flush() {
+                        return failed.and(Err(error));
+                    }
                     match groups.recv() {
                         Ok(group) => group,
                         Err(_) => break,
                     }
                 }
             };
-            if let Some(error) = self.answer(group)? {
-                stop();
-                failed = failed.and(Err(error));
+            match self.answer(group) {
+                Ok(None) => {}
+                Ok(Some(error)) => {
+                    stop();
+                    // Lines that may be stored are named rather than lines that are not.
+                    failed = match is_unknown(&error) {
+                        true => Err(error),
+                        false => failed.and(Err(error)),
+                    };
+                }
+                // A closed pipe must not hide that lines are not stored.
+                Err(error) => return failed.and(Err(error)),
             }
         }
-        self.output.flush()?;
-        failed
+        let flushed = self.output.flush();
+        failed.and(flushed)
     }
 
     /// Answers the lines of a group. Returns the error that ends the tool.
@@ -128,14 +144,18 @@ impl Answers<'_> {
             Ok(outcomes) => outcomes.into_iter(),
             Err(error) => {
                 let first = group.lines.first().map_or(0, |line| line.number);
-                let may_be = match error {
-                    simdb::Error::CommitUnknown { .. } => "may not be",
-                    _ => "is not",
-                };
+                let error = Error::new(error);
                 // A smaller group behind this one may fit on the disk.
-                let state =
-                    format!("line {first} {may_be} stored, nor a later line without an answer");
-                return Ok(Some(Error::new(error).context(state)));
+                let state = match is_unknown(&error) {
+                    true => format!(
+                        "the lines from {first} on that were committed together may be stored; other \
+                         lines without an answer are not"
+                    ),
+                    false => {
+                        format!("line {first} is not stored, nor a later line without an answer")
+                    }
+                };
+                return Ok(Some(error.context(state)));
             }
         };
         let mut failed = None;
