@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
-use axum::http::StatusCode;
-use simdb::{Change, Database, Error, Outcome};
+use simdb::{Change, Database, Error};
 use tokio::sync::watch;
 
 use crate::access::Access;
@@ -50,8 +49,8 @@ pub struct Server {
     pub stop: watch::Receiver<bool>,
     pub waves: Waves,
     writer: Writer,
-    /// `true` after a commit has failed: the database must be opened again.
-    has_failed: AtomicBool,
+    /// `true` if the last commit failed.
+    has_failed: Arc<AtomicBool>,
 }
 
 pub struct Limits {
@@ -68,6 +67,7 @@ impl Server {
         stop: watch::Receiver<bool>,
     ) -> Result<Self> {
         let threads = threads();
+        let has_failed = Arc::new(AtomicBool::new(false));
         let forms = DocumentForms::new(database.settings());
         let reviews = options
             .review
@@ -80,7 +80,7 @@ impl Server {
             writes: Pool::new(threads, WAITING_WRITES),
             reports: Pool::new(REPORTS, WAITING_REPORTS),
             bodies: BodyBudget::new(options.max_bodies),
-            writer: Writer::start(Arc::clone(&metrics))?,
+            writer: Writer::start(Arc::clone(&metrics), Arc::clone(&has_failed))?,
             metrics,
             limits: Limits {
                 text_bytes: options.max_text,
@@ -94,7 +94,7 @@ impl Server {
             backups: options.backups.clone(),
             stop,
             waves: Waves::default(),
-            has_failed: AtomicBool::new(false),
+            has_failed,
         })
     }
 
@@ -114,19 +114,6 @@ impl Server {
         let count = changes.len();
         let ticket = self.checked(self.database.submit(changes))?;
         Ok(self.writer.wait(ticket, count))
-    }
-
-    /// The outcomes of submitted changes, when they are durable.
-    pub async fn outcomes(&self, committed: Committed) -> Result<Vec<Outcome>, ApiError> {
-        let outcomes = committed.outcomes().await;
-        match &outcomes {
-            Ok(_) => self.has_failed.store(false, Ordering::Relaxed),
-            Err(error) if error.status == StatusCode::INTERNAL_SERVER_ERROR => {
-                self.has_failed.store(true, Ordering::Relaxed);
-            }
-            Err(_) => {}
-        }
-        outcomes
     }
 
     fn checked<T>(&self, result: simdb::Result<T>) -> Result<T, ApiError> {

@@ -49,7 +49,7 @@ async fn answer(server: &Server, requests: Vec<WaitingRequest>) {
     let changes = requests.iter().flat_map(|request| &request.changes);
     let submitted = server.submit(changes.cloned().collect());
     let outcomes = match submitted {
-        Ok(committed) => server.outcomes(committed).await,
+        Ok(committed) => committed.outcomes().await,
         Err(error) => Err(error),
     };
     match outcomes {
@@ -74,7 +74,7 @@ async fn answer(server: &Server, requests: Vec<WaitingRequest>) {
             });
             for (committed, reply) in submitted.collect::<Vec<_>>() {
                 let outcomes = match committed {
-                    Ok(committed) => server.outcomes(committed).await,
+                    Ok(committed) => committed.outcomes().await,
                     Err(error) => Err(error),
                 };
                 let _ = reply.send(outcomes);

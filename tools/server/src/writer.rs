@@ -4,10 +4,12 @@
 //! in the order of the groups. So one thread waits for all of them, and no request holds a thread.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use axum::http::StatusCode;
 use simdb::{Outcome, Ticket};
 use tokio::sync::oneshot;
 
@@ -39,11 +41,12 @@ impl Committed {
 pub struct Writer(Sender<Submitted>);
 
 impl Writer {
-    pub fn start(metrics: Arc<Metrics>) -> Result<Self> {
+    /// `has_failed` follows the last commit.
+    pub fn start(metrics: Arc<Metrics>, has_failed: Arc<AtomicBool>) -> Result<Self> {
         let (submitted_in, submitted) = channel();
         std::thread::Builder::new()
             .name("simdb-commits".to_owned())
-            .spawn(move || wait_for_all(&submitted, &metrics))
+            .spawn(move || wait_for_all(&submitted, &metrics, &has_failed))
             .context("cannot start a thread")?;
         Ok(Self(submitted_in))
     }
@@ -63,8 +66,15 @@ impl Writer {
     }
 }
 
-fn wait_for_all(submitted: &Receiver<Submitted>, metrics: &Metrics) {
+/// Returns `true` if a change was written.
+fn has_changed(outcome: &Outcome) -> bool {
+    outcome.is_inserted() || matches!(outcome, Outcome::Replaced { .. } | Outcome::Removed { .. })
+}
+
+fn wait_for_all(submitted: &Receiver<Submitted>, metrics: &Metrics, has_failed: &AtomicBool) {
     let mut group = 0;
+    // No commit succeeds any more.
+    let mut is_poisoned = false;
     loop {
         let next = match submitted.try_recv() {
             Ok(next) => next,
@@ -86,7 +96,19 @@ fn wait_for_all(submitted: &Receiver<Submitted>, metrics: &Metrics) {
             group += next.changes;
             metrics.commit_seconds.record(next.at.elapsed());
         }
+        let outcomes = outcomes.map_err(ApiError::from);
+        match &outcomes {
+            // Changes that change nothing are not written.
+            Ok(outcomes) if !is_poisoned && outcomes.iter().any(has_changed) => {
+                has_failed.store(false, Ordering::Relaxed);
+            }
+            Err(error) if error.status == StatusCode::INTERNAL_SERVER_ERROR => {
+                is_poisoned |= matches!(error.kind, "commit_unknown" | "writes_failed");
+                has_failed.store(true, Ordering::Relaxed);
+            }
+            _ => {}
+        }
         // Fails if the request is gone. Its changes are made nevertheless.
-        let _ = next.reply.send(outcomes.map_err(ApiError::from));
+        let _ = next.reply.send(outcomes);
     }
 }

@@ -235,7 +235,7 @@ pub async fn remove(
     let named = query.document(&server, name)?;
     refuse_unchangeable(&server)?;
     let committed = submit_together(&server, vec![Change::remove(named.clone())]);
-    let outcome = server.outcomes(committed).await?.into_iter().next();
+    let outcome = committed.outcomes().await?.into_iter().next();
     let outcome = outcome.ok_or_else(|| ApiError::internal("a change has no outcome"))?;
     let status = match outcome {
         Outcome::Missing => StatusCode::NOT_FOUND,
@@ -294,7 +294,7 @@ impl SubmittedGroup {
     /// The answers, when the changes are durable.
     async fn answers(self, server: &Arc<Server>) -> Result<Vec<ChangeAnswer>, ApiError> {
         let outcomes = match self.committed {
-            Some(committed) => server.outcomes(committed).await?,
+            Some(committed) => committed.outcomes().await?,
             None => Vec::new(),
         };
         let keys = keys_of(server, &outcomes).await?;
