@@ -30,8 +30,8 @@ use crate::remote::{Remote, named};
 Examples:
   simdb-cli insert news.simdb 17 --text \"The quick brown fox jumps over the lazy dog.\"
   simdb-cli insert news.simdb 18 --fingerprint 8b1f2c3d4e5f6071 --unique 3
-  simdb-cli insert posts.simdb 20 --text \"A post of yesterday.\" --time 2026-11-29T08:00:00Z
-  simdb-cli insert news.simdb 19 --text \"A quick fox jumped over the lazy dog.\" --unique similar")]
+  simdb-cli insert news.simdb 19 --text \"A quick fox jumped over the lazy dog.\" --unique similar
+  simdb-cli insert posts.simdb 20 --text \"A post of yesterday.\" --time 2026-11-29T08:00:00Z")]
 pub struct Insert {
     #[command(flatten)]
     database: DatabaseOptions,

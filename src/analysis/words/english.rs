@@ -92,19 +92,20 @@ impl English {
                 continue;
             };
             let is_sibilant = stem.ends_with(['s', 'x', 'z', 'h']);
-            let (root, with_e) = match (form, stem.strip_suffix('e')) {
-                ('D', Some(root)) => (root, stem.to_owned()),
-                ('D', None) => continue,
-                _ => (stem, format!("{stem}e")),
+            let ended = stem.strip_suffix('e');
+            let root = match form {
+                'D' => ended,
+                'G' => Some(stem),
+                _ => None,
             };
             // The base of "scared" is "scare": "scar" doubles its last letter.
-            if form != 'S' && doubles_last_letter(root) {
-                return self.words.contains_key(&*with_e).then(|| with_e.into());
+            if let Some(root) = root.filter(|root| doubles_last_letter(root)) {
+                let base = format!("{root}e");
+                return self.words.contains_key(&*base).then(|| base.into());
             }
             if form != 'D' && !(form == 'S' && is_sibilant) && has(stem, form) {
                 return Some(stem.into());
             }
-            let ended = stem.strip_suffix('e');
             match (form, ended) {
                 ('G', _) => {
                     let base = format!("{stem}e");

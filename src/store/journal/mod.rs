@@ -248,9 +248,9 @@ impl Journal {
 
     /// Refuses to create a database beside a journal with commits. They may be of a file that was
     /// deleted or moved after a crash, and every write of the new database would be refused.
-    pub(crate) fn refuse_left_behind(database: &Path, db_path: &DbPath) -> Result<()> {
+    pub(crate) fn refuse_left_behind(db_path: &DbPath) -> Result<()> {
         for generation in [1, 2] {
-            let path = Self::path(database, generation);
+            let path = Self::path(db_path.path(), generation);
             // Any other error is reported when the file is created.
             if db_path.disk().link_info(&path).is_ok()
                 && owner_of_commits(&path, |_| true, db_path)?.is_some()

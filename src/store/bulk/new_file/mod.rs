@@ -115,7 +115,7 @@ impl NewFile {
         permissions: Option<&Permissions>,
     ) -> Result<Self> {
         refuse_existing(target)?;
-        Journal::refuse_left_behind(target.path(), target)?;
+        Journal::refuse_left_behind(target)?;
         let journal = (meta::new_identity(), JournalMark::default());
         Self::create_replacement(target, header, cache_bytes, permissions, journal)
     }
