@@ -86,12 +86,20 @@ fn numeric_date(token: &Token, is_cjk: bool) -> Option<Form> {
     let mut parts = text.split(separator);
     let parts = [parts.next()?, parts.next()?, parts.next()?];
     let is_whole = text.len() == parts.iter().map(|part| part.len()).sum::<usize>() + 2;
-    let [first, month, last] = parts.map(|part| part.parse::<u32>().ok());
+    let [mut first, mut month, last] = parts.map(|part| part.parse::<u32>().ok());
     let (year, day) = match separator {
         // Outside of CJK texts, 2021.3.6 is a version.
         '.' if parts[0].len() == 4 && is_cjk => (first?, last?),
         '-' | '/' if parts[0].len() == 4 => (first?, last?),
-        '.' | '/' if parts[2].len() == 4 && !token.is_english && !is_cjk => (last?, first?),
+        '.' | '/' if parts[2].len() == 4 && !is_cjk => match token.is_english {
+            // 08/04/2019
+            true if first? < 13 && month? < 13 => return None,
+            true if month? > 12 => {
+                std::mem::swap(&mut first, &mut month);
+                (last?, first?)
+            }
+            _ => (last?, first?),
+        },
         _ => return None,
     };
     let month = month?;

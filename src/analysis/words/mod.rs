@@ -50,7 +50,7 @@ mod symbols;
 pub(crate) mod token;
 mod tokens;
 mod units;
-mod values;
+pub mod values;
 mod variants;
 pub(crate) mod vocabulary;
 pub(crate) mod weights;

@@ -170,6 +170,9 @@ pub(crate) fn canonical(piece: &str) -> String {
         None => (piece, ""),
     };
     let mut text: String = body.chars().map(plain).collect();
+    if let Some(last_year) = last_year(&text, body.contains('–')) {
+        text.replace_range(5.., &last_year);
+    }
     let sign: String = text
         .drain(..usize::from(text.starts_with(['-', '+'])))
         .collect();
@@ -182,6 +185,14 @@ pub(crate) fn canonical(piece: &str) -> String {
         text.extend(exponent.chars().filter_map(superscript));
     }
     text
+}
+
+/// The last year of 1939–45, in full. Behind a hyphen, two digits may be a month: 2010-12.
+fn last_year(years: &str, has_dash: bool) -> Option<String> {
+    let (from, to) = years.split_once('-')?;
+    let is_span = from.len() == 4 && to.len() == 2 && is_digits(from) && is_digits(to);
+    let is_later = is_span && to > &from[2..] && (has_dash || to > "12");
+    is_later.then(|| format!("{}{to}", &from[..2]))
 }
 
 fn plain(c: char) -> char {

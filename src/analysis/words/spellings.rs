@@ -37,7 +37,7 @@ const CALENDAR: [&str; 10] = [
 
 /// Returns `true` for a word that is spelled right: an English word, a month, a day.
 pub(crate) fn is_word(word: &str) -> bool {
-    CALENDAR.contains(&word.strip_suffix('s').unwrap_or(word)) || English::builtin().has(word)
+    CALENDAR.contains(&word.strip_suffix('s').unwrap_or(word)) || English::builtin().knows(word)
 }
 
 /// The month or day that a word is or may be a misspelling of.

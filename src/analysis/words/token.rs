@@ -77,6 +77,12 @@ fn is_other_half(one: &Token, other: &Token) -> bool {
     is_morning(one) && is_open(other) || is_open(one) && is_morning(other)
 }
 
+/// Returns `true` for two tokens that a line of the lexicon makes equal.
+fn are_listed(tokens: [&Token; 2]) -> bool {
+    let entries = tokens.map(|token| Lexicon::builtin().entry(&token.text));
+    matches!(entries, [Some(one), Some(other)] if one.canonical.is_some() && one.canonical == other.canonical)
+}
+
 impl Token {
     /// A text without words, as one token.
     pub fn whole(text: &str) -> Token {
@@ -193,7 +199,10 @@ impl Token {
                 .zip(other.text.strip_suffix('t'));
             stems.is_some_and(|(one, other)| one == other || one.strip_suffix('l') == Some(other))
         };
-        let is_of_one_side = is_of_one_side || is_past(self, other) || is_past(other, self);
+        // ageing, aging
+        let are_spellings = || endings(self) == endings(other) && are_listed([self, other]);
+        let is_of_one_side =
+            is_of_one_side || is_past(self, other) || is_past(other, self) || are_spellings();
         self.text == other.text
             || may_be_form && is_of_one_side
             || Lexicon::builtin().are_short([&self.text, &other.text])

@@ -58,9 +58,12 @@ const MIN_WORDS: usize = 5;
 /// The most bytes of a path before and after one of its names that are looked at.
 const MAX_PATH_BYTES: usize = 128;
 
-/// Verbs that are also the past form of another verb.
-const HOMOGRAPHS: [&str; 8] = [
-    "found", "saw", "wound", "bound", "ground", "fell", "lay", "felt",
+/// Words that a form of another word is written as, and nouns whose plural is another word: found,
+/// arms, customs.
+#[rustfmt::skip]
+const HOMOGRAPHS: [&str; 21] = [
+    "found", "saw", "wound", "bound", "ground", "fell", "lay", "felt", "arm", "custom", "glass", "good", "mean",
+    "spectacle", "compass", "manner", "premise", "damage", "content", "saving", "spirit",
 ];
 
 /// Words that begin a clause behind "that".
@@ -296,6 +299,12 @@ impl Cutter {
         if let Some(value) = value {
             self.push(lexeme, Class::Number, value);
             return;
+        }
+        // the XIX century
+        if text[lexeme.range.end..].starts_with(" centur")
+            && let Some(value) = number::of_roman(piece)
+        {
+            return self.push(lexeme, Class::Number, format!("{value}th"));
         }
         let is_short = word.len() == 1 && !self.is_article(lexeme, piece, text);
         let is_capital = self.has_small_letters

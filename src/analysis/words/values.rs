@@ -291,7 +291,7 @@ fn day(token: &Token) -> Option<u8> {
     (1..=31).contains(&day).then_some(day)
 }
 
-pub(super) fn is_year(year: u32) -> bool {
+pub(crate) fn is_year(year: u32) -> bool {
     (1000..3000).contains(&year)
 }
 

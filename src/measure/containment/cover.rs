@@ -16,8 +16,8 @@ pub(super) const MIN_TEASER_WORDS: usize = 12;
 
 /// Words that give the order of items a meaning.
 #[rustfmt::skip]
-const ORDERS: [&str; 14] = [
-    "top", "sequence", "left", "right", "左", "右", "respectively", "resp", "ranked", "分别", "依次",
+const ORDERS: [&str; 18] = [
+    "top", "sequence", "calls", "then", "followed", "via", "left", "right", "左", "右", "respectively", "resp", "ranked", "分别", "依次",
     "顺序", "先后", "排名",
 ];
 

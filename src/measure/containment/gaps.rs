@@ -11,6 +11,7 @@ use crate::analysis::words::readings::is_reading;
 use crate::analysis::words::scanner::{Break, End};
 use crate::analysis::words::stamps::Stamp;
 use crate::analysis::words::token::Token;
+use crate::analysis::words::values::is_year;
 use crate::time_reader::month_named;
 
 /// At most three content words behind a title or before a sentence name another thing: "apple" and
@@ -62,6 +63,9 @@ const CONNECTIVES: [&str; 36] = [
     "其中", "目前", "随后", "最后", "首先", "其次", "然后", "接着", "而且", "并且", "总之", "近期", "如今", "现在", "最近", "当前",
     "日前",
 ];
+
+/// The ends of labels that name the author of a text: "Ann wrote:", 记者王军报道：
+const SOURCES: [&str; 4] = ["writes", "wrote", "写道", "报道"];
 
 /// Words in front of a page that was changed.
 const CHANGED: [&str; 4] = ["updated", "edited", "posted", "published"];
@@ -296,40 +300,55 @@ impl Sides<'_> {
                 false => tokens[added.start].before == Break::Clause,
             };
         let negates = |at: &usize| lexicon.negates(&tokens[*at].text);
+        // "..., or so they thought"
+        let is_doubt = |at: &usize| *at == added.start && tokens[*at].text == "or";
         let found = added
             .clone()
-            .find(negates)
+            .find(|at| negates(at) || !is_tail && is_doubt(at))
             .or(is_name.then_some(added.start));
         self.insertions[other].extend(found);
     }
 
-    /// Returns `true` for a phrase before a sentence, with a comma behind it and without a time:
-    /// "In the novel, the king dies." A single word may join the sentence to others: "meanwhile".
-    /// Other words doubt the sentence, "hopefully", or take it back: `[Closed]`.
+    /// Returns `true` for a phrase before a sentence, with a comma behind it and without a time, "In
+    /// the novel, the king dies", and for a label, "Draft: ...". A single word may join the sentence
+    /// to others: "meanwhile". Other words doubt the sentence, "hopefully", or take it back:
+    /// `[Closed]`.
     fn is_front(&self, side: usize, added: &Range<usize>) -> bool {
         let (tokens, phrase) = (self.tokens[side], &self.tokens[side][added.clone()]);
-        let is_dated = |token: &Token| token.class == Class::Number || is_day(&token.text);
+        // "In Season 3" is no time, and "before 1990" a condition.
+        let is_named = |at: usize| {
+            let last = at.checked_sub(1).map(|last| &phrase[last]);
+            let is_word =
+                |last: &Token| last.class == Class::Word && !last.is_cjk() && !is_day(&last.text);
+            last.is_some_and(is_word) && !phrase[at].text.parse().is_ok_and(is_year)
+        };
+        let is_dated = |(at, token): (usize, &Token)| {
+            is_day(&token.text) || token.class == Class::Number && !is_named(at)
+        };
+        let is_time_of_sentence =
+            phrase.iter().enumerate().any(is_dated) && !phrase.iter().any(Token::is_turn);
         let is_time = |text: &str| {
             TIMES.contains(&text)
                 || text.ends_with(['时', '天', '日', '周', '月', '年', '晚', '午'])
         };
         let next = tokens.get(added.end);
         let is_ended = next.is_some_and(|next| next.before == Break::Clause);
+        let text = || phrase.iter().map(|token| &*token.text).collect::<String>();
         let is_front = match phrase {
+            [.., last] if last.is_label => !SOURCES.iter().any(|word| text().ends_with(word)),
             [word] if !word.is_cjk() => {
                 word.is_english
-                    && (word.text.ends_with("ly") && !word.is_label
+                    && (word.text.ends_with("ly")
                         || word.text.ends_with("ed") && !CHANGED.contains(&&*word.text))
             }
-            [.., last] => !last.is_label && !is_time(&last.text),
+            [.., last] => !is_time(&last.text),
             [] => false,
         };
-        let text = || phrase.iter().map(|token| &*token.text).collect::<String>();
         is_front
             && is_ended
             && phrase[0].before.ends_unit()
             && !CONNECTIVES.contains(&&*text())
-            && !phrase.iter().any(is_dated)
+            && !is_time_of_sentence
     }
 
     /// Weighs the words of a clause that the other text has in several sentences, or in another

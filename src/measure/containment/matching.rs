@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use foldhash::fast::FixedState;
+use smol_str::SmolStr;
 
 use super::Equality;
 use super::align::align;
@@ -27,6 +28,18 @@ const MIN_MOVED_WORDS: usize = 3;
 
 /// A line of at most four CJK characters is a word.
 const MAX_CJK_WORD: usize = 4;
+
+/// Words that begin a step behind other steps.
+const STEPS: [&str; 8] = [
+    "then",
+    "next",
+    "finally",
+    "afterwards",
+    "然后",
+    "接着",
+    "随后",
+    "最后",
+];
 
 /// A label has at most four tokens.
 const MAX_LABEL_TOKENS: usize = 4;
@@ -106,12 +119,27 @@ impl Sides<'_> {
         }
     }
 
-    /// Returns `true` if each sentence stays in its place: it has a label, or a text has numbers
-    /// before its items, which the other text may lack.
+    /// Returns `true` if each sentence stays in its place: it has a label, a text has numbers before
+    /// its items, which the other text may lack, or a sentence is a step behind another one.
     fn is_in_order(&self) -> bool {
         let is_number = |token: &Token| token.class == Class::Light && is_digits(&token.key);
         *self.is_in_order.get_or_init(|| {
-            self.tokens.iter().copied().flatten().any(is_number) || self.have_labels()
+            self.tokens.iter().copied().flatten().any(is_number)
+                || self.have_labels()
+                || self.have_steps()
+        })
+    }
+
+    /// Returns `true` if a sentence of both texts begins with a word of [`STEPS`].
+    fn have_steps(&self) -> bool {
+        [0, 1].into_iter().all(|side| {
+            let begins_step = |unit: Range<usize>| {
+                let tokens = &self.tokens[side][unit];
+                let characters = tokens.iter().take(2).map(|token| &*token.text);
+                STEPS.contains(&&*tokens[0].text)
+                    || STEPS.contains(&&*characters.collect::<SmolStr>())
+            };
+            self.units(side).into_iter().any(begins_step)
         })
     }
 
