@@ -6,8 +6,8 @@
 //!
 //! # Source
 //! The words and affixes of the Hunspell dictionary *en_US* and the British spellings of SCOWL, by
-//! Kevin Atkinson. Rarer words and names, without forms: SCOWL to size 80, WordNet, and words of the
-//! dictionaries of CSpell (MIT). Only words that are nearly another word of the list are taken.
+//! Kevin Atkinson. Rarer words and names, without forms: SCOWL to size 80, WordNet, and words of
+//! the dictionaries of CSpell (MIT). Only words that are nearly another word of the list are taken.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -309,10 +309,10 @@ impl Sides<'_> {
         self.insertions[other].extend(found);
     }
 
-    /// Returns `true` for a phrase before a sentence, with a comma behind it and without a time, "In
-    /// the novel, the king dies", and for a label, "Draft: ...". A single word may join the sentence
-    /// to others: "meanwhile". Other words doubt the sentence, "hopefully", or take it back:
-    /// `[Closed]`.
+    /// Returns `true` for a phrase before a sentence, with a comma behind it and without a time,
+    /// "In the novel, the king dies", and for a label, "Draft: ...". A single word may join the
+    /// sentence to others: "meanwhile". Other words doubt the sentence, "hopefully", or take it
+    /// back: `[Closed]`.
     fn is_front(&self, side: usize, added: &Range<usize>) -> bool {
         let (tokens, phrase) = (self.tokens[side], &self.tokens[side][added.clone()]);
         // "In Season 3" is no time, and "before 1990" a condition.

@@ -119,8 +119,8 @@ impl Sides<'_> {
         }
     }
 
-    /// Returns `true` if each sentence stays in its place: it has a label, a text has numbers before
-    /// its items, which the other text may lack, or a sentence is a step behind another one.
+    /// Returns `true` if each sentence stays in its place: it has a label, a text has numbers
+    /// before its items, which the other text may lack, or a sentence is a step behind another one.
     fn is_in_order(&self) -> bool {
         let is_number = |token: &Token| token.class == Class::Light && is_digits(&token.key);
         *self.is_in_order.get_or_init(|| {
