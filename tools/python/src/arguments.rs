@@ -1,15 +1,13 @@
-//! Arguments of several functions: ids, radii and arrival times.
+//! Arguments of several functions: ids, keys, radii and numbers.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
-use simdb::time_reader::TimeReader;
-use simdb::{DocRef, Timestamp};
+use simdb::DocRef;
 
-use crate::error::{Failure, invalid_argument};
+use crate::error::invalid_argument;
 use crate::fingerprint::Fingerprint;
-use crate::interpreter_exit::{call_function, call_python, has_attribute, iterate};
+use crate::interpreter_exit::{call_function, call_python, iterate};
 use crate::numbers::{refuse_bool, unexpected, whole_number};
 use crate::utf8::utf8_of;
 
@@ -191,41 +189,5 @@ fn at_least(least: u64, object: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> 
         // More than all.
         Err(_) if object.gt(least)? => Ok(u64::MAX),
         _ => Err(refused()),
-    }
-}
-
-/// An arrival time: milliseconds since 1970, a datetime, or a text as [`TimeReader`] reads it.
-#[derive(Clone, Copy)]
-pub struct Arrival(pub Timestamp);
-
-impl<'py> FromPyObject<'_, 'py> for Arrival {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let expected = "an arrival time (datetime, str, or int of milliseconds since 1970)";
-        refuse_bool(&object, expected)?;
-        if let Ok(milliseconds) = call_python(|| object.extract::<u64>()) {
-            return Ok(Self(Timestamp(milliseconds)));
-        }
-        let py = object.py();
-        if let Ok(text) = object.cast::<PyString>() {
-            let read = TimeReader::new().read(&text.to_string_lossy());
-            return read
-                .map(Self)
-                .map_err(|error| Failure::from(error).into_exception(py));
-        }
-        let is_before = || invalid_argument(py, "the arrival time lies before 1970");
-        if object.extract::<i64>().is_ok() {
-            return Err(is_before());
-        }
-        if !has_attribute(&object, intern!(py, "timestamp"))? {
-            return Err(unexpected(&object, expected));
-        }
-        let seconds = call_python(|| object.call_method0(intern!(py, "timestamp")))?;
-        let seconds: f64 = seconds.extract()?;
-        if !(0.0..=1e16).contains(&seconds) {
-            return Err(is_before());
-        }
-        Ok(Self(Timestamp((seconds * 1000.0).round() as u64)))
     }
 }

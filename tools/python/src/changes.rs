@@ -4,7 +4,8 @@ use pyo3::prelude::*;
 use simdb::DocRef;
 use simdb::similarity::Likeness;
 
-use crate::arguments::{Arrival, Fields, doc_ref_of, radius_of, scope_of};
+use crate::arguments::{Fields, doc_ref_of, radius_of, scope_of};
+use crate::arrivals::Arrival;
 use crate::database::Database;
 use crate::outcome::Outcome;
 use crate::source::SimilarOptions;

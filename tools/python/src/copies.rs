@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use simdb::copies::SightingKind;
 use simdb::{DocRef, Timestamp};
 
-use crate::arguments::Arrival;
+use crate::arrivals::Arrival;
 use crate::interruptible::call;
 use crate::source::Source;
 

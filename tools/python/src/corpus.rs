@@ -39,6 +39,7 @@ pub fn load_texts(
         fingerprints: None,
         key: None,
         scope: None,
+        arrival: None,
         keep: Vec::new(),
     };
     let records = Records::new(texts, names)?;

@@ -9,9 +9,8 @@ use pyo3::types::{PyDict, PyTuple};
 use simdb::frames::Frame;
 use simdb::{DocRef, Error};
 
-use crate::arguments::{
-    Arrival, cache_bytes_of, copies_of, doc_ref_of, learned_frames_of, memory_bytes_of,
-};
+use crate::arguments::{cache_bytes_of, copies_of, doc_ref_of, learned_frames_of, memory_bytes_of};
+use crate::arrivals::Arrival;
 use crate::error::{Failure, invalid_argument};
 use crate::frames::frames_of;
 use crate::interruptible::{call, run};
@@ -133,9 +132,9 @@ impl Database {
     /// wait.
     #[pyo3(signature = (
         records, *, id=Some("id".to_owned()), text=TextNames::default(), fingerprints=None, key=None,
-        scope=None, keep=Vec::new(), memory_bytes=256 << 20, progress=None,
+        scope=None, arrival=None, keep=Vec::new(), memory_bytes=256 << 20, progress=None,
     ), text_signature = "($self, records, *, id='id', text='text', fingerprints=None, key=None, \
-        scope=None, keep=(), memory_bytes=268435456, progress=None)")]
+        scope=None, arrival=None, keep=(), memory_bytes=268435456, progress=None)")]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn bulk_load(
         &self,
@@ -146,6 +145,7 @@ impl Database {
         fingerprints: Option<String>,
         key: Option<String>,
         scope: Option<String>,
+        arrival: Option<String>,
         keep: Vec<String>,
         #[pyo3(from_py_with = memory_bytes_of)] memory_bytes: u64,
         progress: Option<Py<PyAny>>,
@@ -156,13 +156,14 @@ impl Database {
             fingerprints,
             key,
             scope,
+            arrival,
             keep,
         };
-        let has_fields = !names.keep.is_empty();
+        let (has_fields, has_arrivals) = (!names.keep.is_empty(), names.arrival.is_some());
         let records = Records::new(records, names)?;
         run(py, progress, || {
             let database = self.0.shared.database()?;
-            refuse_dropped(database, has_fields, false)?;
+            refuse_dropped(database, has_fields, has_arrivals)?;
             let load = database.bulk_load(memory_bytes)?;
             let keeps_texts = database.settings().keep_texts;
             load_all(load, records, database.fingerprinter(), keeps_texts)

@@ -7,6 +7,7 @@
 //! lock, and turns errors and panics into exceptions.
 
 mod arguments;
+mod arrivals;
 mod changes;
 mod comparison;
 mod copies;

@@ -15,9 +15,10 @@ use pyo3::types::{PyDict, PyIterator, PyString, PyTuple};
 use pyo3_arrow::input::AnyRecordBatch;
 use rayon::prelude::*;
 use simdb::bulk::BulkLoad;
-use simdb::{DocRef, Document, Fingerprint};
+use simdb::{DocRef, Document, Fingerprint, Timestamp};
 
 use crate::arguments::{Fields, id_of, memory_bytes_of};
+use crate::arrivals::{Arrival, arrivals_of};
 use crate::error::{Failure, invalid_argument};
 use crate::fingerprinter::part_length;
 use crate::interpreter_exit::{attached, call_python, length_of};
@@ -81,6 +82,7 @@ pub struct Record<'a> {
     pub scope: Option<&'a str>,
     /// A JSON object.
     pub fields: Option<&'a str>,
+    pub arrival: Option<Timestamp>,
     pub content: ContentRef<'a>,
     /// `false` for a fingerprint that matches no query.
     pub reliable: bool,
@@ -92,6 +94,7 @@ struct OwnedRecord {
     key: Option<PyBackedStr>,
     scope: Option<PyBackedStr>,
     fields: Option<String>,
+    arrival: Option<Timestamp>,
     content: Content,
     reliable: bool,
 }
@@ -103,6 +106,7 @@ impl OwnedRecord {
             key: self.key.as_deref(),
             scope: self.scope.as_deref(),
             fields: self.fields.as_deref(),
+            arrival: self.arrival,
             content: self.content.borrow(),
             reliable: self.reliable,
         }
@@ -126,6 +130,8 @@ pub struct FieldNames {
     /// The field of keys, in place of the field of ids.
     pub key: Option<String>,
     pub scope: Option<String>,
+    /// The field of arrival times.
+    pub arrival: Option<String>,
     /// The fields to store.
     pub keep: Vec<String>,
 }
@@ -176,6 +182,7 @@ struct Columns {
     id: Option<String>,
     key: Option<String>,
     scope: Option<String>,
+    arrival: Option<String>,
     keep: Vec<String>,
     /// The fields of the content; several make one text.
     contents: Vec<String>,
@@ -192,6 +199,7 @@ impl Records {
             fingerprints,
             key,
             scope,
+            arrival,
             mut keep,
         } = names;
         // A name that is repeated would be repeated in the JSON of a row.
@@ -220,6 +228,7 @@ impl Records {
                 id: id.filter(|_| key.is_none()),
                 key,
                 scope,
+                arrival,
                 keep,
                 are_fingerprints: fingerprints.is_some(),
                 contents: fingerprints.map_or(text, |fingerprints| vec![fingerprints]),
@@ -346,6 +355,11 @@ impl Columns {
             }
             _ => None,
         };
+        let arrival = self.arrival.as_ref().map(|name| {
+            let arrival = of_column(name)?.extract::<Arrival>();
+            let arrival = arrival.map_err(|error| of_field(name, error))?;
+            Ok::<_, PyErr>(arrival.0)
+        });
         let fields = self.kept_fields(record);
         let fields = fields.map_err(|error| in_record(py, &record_name, error))?;
         let content = match &self.contents[..] {
@@ -388,6 +402,7 @@ impl Columns {
             key: key.map(Text::into_utf8),
             scope: scope.map(Text::into_utf8),
             fields,
+            arrival: arrival.transpose()?,
             content,
             reliable,
         })
@@ -418,9 +433,9 @@ impl Columns {
             let message = format!("record {number} is a tuple, but not of an id and a text");
             return Err(invalid_argument(py, &message));
         };
-        if self.scope.is_some() || !self.keep.is_empty() {
+        if self.scope.is_some() || self.arrival.is_some() || !self.keep.is_empty() {
             let message =
-                format!("record {number} is a tuple; scope and keep name fields of dicts");
+                format!("record {number} is a tuple; scope, arrival and keep name fields of dicts");
             return Err(invalid_argument(py, &message));
         }
         let of_record = |error| in_record(py, &format!("record {number}"), error);
@@ -433,6 +448,7 @@ impl Columns {
             key: key.map(Text::into_utf8),
             scope: None,
             fields: None,
+            arrival: None,
             content: self.content(&content).map_err(of_record)?,
             reliable: true,
         })
@@ -488,6 +504,16 @@ impl Columns {
                 Some(name) => Some(strings_of(py, column(name)?)?),
                 None => None,
             },
+            arrivals: match &self.arrival {
+                Some(name) => {
+                    let arrivals = arrivals_of(py, column(name)?, next);
+                    Some(
+                        arrivals
+                            .map_err(|error| in_record(py, &format!("column '{name}'"), error))?,
+                    )
+                }
+                None => None,
+            },
             fields: match self.keep.is_empty() {
                 true => Vec::new(),
                 false => {
@@ -538,6 +564,7 @@ struct Rows {
     ids: UInt64Array,
     keys: Option<ArrayRef>,
     scopes: Option<ArrayRef>,
+    arrivals: Option<Vec<Timestamp>>,
     /// A JSON object for each row; empty if no columns are stored.
     fields: Vec<String>,
     contents: Contents,
@@ -582,6 +609,7 @@ impl Rows {
                 key,
                 scope: scopes.as_mut().and_then(|scopes| scopes.next().flatten()),
                 fields: self.fields.get(row).map(String::as_str),
+                arrival: self.arrivals.as_ref().map(|arrivals| arrivals[row]),
                 content,
                 reliable: (self.reliable.as_ref())
                     .is_none_or(|flags| flags.is_null(row) || flags.value(row)),
@@ -624,6 +652,7 @@ pub fn load_all(
             };
             Ok(Document {
                 scope: record.scope.map(str::to_owned),
+                arrival: record.arrival,
                 fields: record.fields.map(str::to_owned),
                 ..document
             })
@@ -664,7 +693,9 @@ pub fn load_all(
 /// between two. A field that is missing, None or empty is left out.
 ///
 /// key names a field of keys, such as URLs, in place of the ids; scope a field of scopes, and keep
-/// a list of fields to store. A new database then has keys, scopes and fields.
+/// a list of fields to store. A new database then has keys, scopes and fields. arrival names a
+/// field of arrival times, which a database with retention stores: datetimes, texts, milliseconds
+/// since 1970, or a column of timestamps with a time zone.
 ///
 /// A record with the id of a document that has another fingerprint is left out, and counted as a
 /// conflict.
@@ -673,9 +704,9 @@ pub fn load_all(
 #[pyfunction]
 #[pyo3(signature = (
     path, records, *, id=Some("id".to_owned()), text=TextNames::default(), fingerprints=None, key=None,
-    scope=None, keep=Vec::new(), recipe=None, keep_texts=false, similar=false, retention=None, frozen=false, memory_bytes=256 << 20, progress=None,
+    scope=None, arrival=None, keep=Vec::new(), recipe=None, keep_texts=false, similar=false, retention=None, frozen=false, memory_bytes=256 << 20, progress=None,
 ), text_signature = "(path, records, *, id='id', text='text', fingerprints=None, key=None, scope=None, \
-    keep=(), recipe=None, keep_texts=False, similar=False, retention=None, frozen=False, memory_bytes=268435456, progress=None)")]
+    arrival=None, keep=(), recipe=None, keep_texts=False, similar=False, retention=None, frozen=False, memory_bytes=268435456, progress=None)")]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub fn bulk_load(
     py: Python<'_>,
@@ -686,6 +717,7 @@ pub fn bulk_load(
     fingerprints: Option<String>,
     key: Option<String>,
     scope: Option<String>,
+    arrival: Option<String>,
     keep: Vec<String>,
     recipe: Option<RecipeArgument<'_>>,
     keep_texts: bool,
@@ -703,8 +735,14 @@ pub fn bulk_load(
         fingerprints,
         key,
         scope,
+        arrival,
         keep,
     };
+    if names.arrival.is_some() && retention.is_none() {
+        let message = "arrival names a field of arrival times, which a database keeps with \
+                       retention=timedelta(...)";
+        return Err(invalid_argument(py, message));
+    }
     let records = Records::new(records, names)?;
     run(py, progress, || {
         let builder = builder_of(Some(recipe.clone()), retention)

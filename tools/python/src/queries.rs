@@ -8,9 +8,10 @@ use simdb::DocRef;
 use simdb::similarity::Likeness;
 
 use crate::arguments::{
-    Arrival, Scopes, count_of, doc_ref_of, id_of, key_of, limit_of, max_pairs_of, possible_doc_ref,
+    Scopes, count_of, doc_ref_of, id_of, key_of, limit_of, max_pairs_of, possible_doc_ref,
     radius_of,
 };
+use crate::arrivals::Arrival;
 use crate::copies::Copies;
 use crate::database::Database;
 use crate::documents::{Document, DocumentIterator, IdIterator};

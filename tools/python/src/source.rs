@@ -10,7 +10,8 @@ use simdb::clusters::{Clustering, ClustersEvent, Shape};
 use simdb::similarity::Likeness;
 use simdb::{Decision, DocId, DocRef, Fingerprint, Snapshot, TextQuery};
 
-use crate::arguments::{Arrival, Scopes};
+use crate::arguments::Scopes;
+use crate::arrivals::Arrival;
 use crate::error::{Failure, invalid_argument};
 use crate::interruptible::{call, run};
 use crate::matches::{Match, Similar};

@@ -7,7 +7,8 @@ use pyo3::types::PyTuple;
 use rayon::prelude::*;
 use simdb::{Change, DocRef, OnExtended, SimilarRule};
 
-use crate::arguments::{Arrival, Fields, doc_ref_of};
+use crate::arguments::{Fields, doc_ref_of};
+use crate::arrivals::Arrival;
 use crate::error::Failure;
 use crate::fingerprinter::part_length;
 use crate::interruptible::{call, check, pool};

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Iterator, Optional
 
@@ -366,3 +367,48 @@ def test_columns_that_are_no_json_cannot_be_kept(tmp_path: Path) -> None:
         simdb.bulk_load(tmp_path / "p.simdb", table, key="url", keep=["tags"])
     with pytest.raises(simdb.InvalidArgumentError, match="dicts"):
         simdb.bulk_load(tmp_path / "p.simdb", [("a", CATS)], key="url", keep=["tags"])
+
+
+AN_HOUR_AGO = datetime.now(timezone.utc).replace(microsecond=0) - timedelta(hours=1)
+
+
+@pytest.mark.parametrize("value", [AN_HOUR_AGO, AN_HOUR_AGO.isoformat(), int(AN_HOUR_AGO.timestamp() * 1000)])
+@pytest.mark.parametrize("make", [lambda rows: rows, pa.Table.from_pylist, pl.DataFrame])
+def test_arrival_times_are_loaded(tmp_path: Path, value: Any, make: Any) -> None:
+    rows = make([{"id": 1, "text": CATS, "seen": value}])
+    path = tmp_path / "feed.simdb"
+    assert simdb.bulk_load(path, rows, arrival="seen", retention=timedelta(days=2)).inserted == 1
+    with simdb.open(path, "w") as db:
+        assert db[1].arrival == int(AN_HOUR_AGO.timestamp() * 1000)
+        later = make([{"id": 2, "text": CATS, "seen": value}])
+        assert db.bulk_load(later, arrival="seen").inserted == 1
+        assert db[2].arrival == db[1].arrival
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"id": 1, "text": CATS, "seen": "yesterday"}], "field 'seen' of record 0"),
+        ([{"id": 1, "text": CATS, "seen": None}], "field 'seen' of record 0"),
+        ([{"id": 1, "text": CATS}], "no field 'seen'"),
+        ([(1, CATS)], "arrival"),
+        (pa.table({"id": [1], "text": [CATS], "seen": ["yesterday"]}), "column 'seen'.*row 0"),
+        (pa.table({"id": [1], "text": [CATS], "seen": [datetime(2026, 1, 1)]}), "column 'seen'.*time zone"),
+        (pa.table({"id": [1], "text": [CATS], "seen": pa.array([None], pa.timestamp("s", "UTC"))}), "row 0"),
+        (pa.table({"id": [1], "text": [CATS], "seen": [None]}), "column 'seen'"),
+        (pa.table({"id": [1], "text": [CATS]}), "column 'seen'"),
+    ],
+)
+def test_bad_arrival_times_of_a_load_are_named(tmp_path: Path, rows: Any, message: str) -> None:
+    path = tmp_path / "feed.simdb"
+    with pytest.raises((simdb.InvalidArgumentError, TypeError), match=message):
+        simdb.bulk_load(path, rows, arrival="seen", retention=timedelta(days=2))
+    assert not path.exists()
+
+
+def test_arrival_times_are_refused_where_none_are_kept(tmp_path: Path) -> None:
+    rows = [{"id": 1, "text": CATS, "seen": AN_HOUR_AGO}]
+    with pytest.raises(simdb.InvalidArgumentError, match="retention"):
+        simdb.bulk_load(tmp_path / "feed.simdb", rows, arrival="seen")
+    with simdb.open(tmp_path / "other.simdb", "c") as db, pytest.raises(simdb.InvalidArgumentError, match="arrival"):
+        db.bulk_load(rows, arrival="seen")

@@ -1,0 +1,86 @@
+//! Arrival times from Python: single ones, and columns.
+
+use arrow_array::{Array, ArrayRef};
+use arrow_cast::cast;
+use arrow_schema::{DataType, TimeUnit};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use simdb::Timestamp;
+use simdb::time_reader::TimeReader;
+
+use crate::error::{Failure, invalid_argument};
+use crate::interpreter_exit::{call_python, has_attribute};
+use crate::numbers::{refuse_bool, unexpected};
+use crate::texts::{in_record, numbers_of, optional_strings, strings_of};
+
+/// An arrival time: milliseconds since 1970, a datetime, or a text as [`TimeReader`] reads it.
+#[derive(Clone, Copy)]
+pub struct Arrival(pub Timestamp);
+
+impl<'py> FromPyObject<'_, 'py> for Arrival {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let expected = "an arrival time (datetime, str, or int of milliseconds since 1970)";
+        refuse_bool(&object, expected)?;
+        if let Ok(milliseconds) = call_python(|| object.extract::<u64>()) {
+            return Ok(Self(Timestamp(milliseconds)));
+        }
+        let py = object.py();
+        if let Ok(text) = object.cast::<PyString>() {
+            return read(py, &text.to_string_lossy()).map(Self);
+        }
+        let is_before = || invalid_argument(py, "the arrival time lies before 1970");
+        if object.extract::<i64>().is_ok() {
+            return Err(is_before());
+        }
+        if !has_attribute(&object, intern!(py, "timestamp"))? {
+            return Err(unexpected(&object, expected));
+        }
+        let seconds = call_python(|| object.call_method0(intern!(py, "timestamp")))?;
+        let seconds: f64 = seconds.extract()?;
+        if !(0.0..=1e16).contains(&seconds) {
+            return Err(is_before());
+        }
+        Ok(Self(Timestamp((seconds * 1000.0).round() as u64)))
+    }
+}
+
+fn read(py: Python<'_>, text: &str) -> PyResult<Timestamp> {
+    let read = TimeReader::new().read(text);
+    read.map_err(|error| Failure::from(error).into_exception(py))
+}
+
+/// The arrival times of a column of timestamps with a time zone, of integers, milliseconds since
+/// 1970, or of strings. `first` is the number of rows before.
+pub fn arrivals_of(py: Python<'_>, array: &ArrayRef, first: u64) -> PyResult<Vec<Timestamp>> {
+    let milliseconds = match array.data_type() {
+        DataType::Timestamp(_, None) => {
+            let message = "a column of arrival times has no time zone; give it one, such as UTC";
+            return Err(invalid_argument(py, message));
+        }
+        DataType::Timestamp(..) => {
+            let milliseconds = cast(array, &DataType::Timestamp(TimeUnit::Millisecond, None));
+            let numbers = milliseconds.and_then(|times| cast(&times, &DataType::Int64));
+            numbers.map_err(|error| invalid_argument(py, &error.to_string()))?
+        }
+        kind if kind.is_integer() => array.clone(),
+        _ => {
+            let texts = strings_of(py, array)?;
+            let arrivals = (first..).zip(optional_strings(&texts)).map(|(row, text)| {
+                let missing = || invalid_argument(py, "the arrival time is null; remove the row");
+                let arrival = text.ok_or_else(missing).and_then(|text| read(py, text));
+                arrival.map_err(|error| in_record(py, &format!("row {row}"), error))
+            });
+            return arrivals.collect();
+        }
+    };
+    let milliseconds = numbers_of(py, &milliseconds, first)?;
+    Ok(milliseconds
+        .values()
+        .iter()
+        .copied()
+        .map(Timestamp)
+        .collect())
+}
