@@ -73,7 +73,7 @@ fn report_text(error: &anyhow::Error) -> String {
         }
     }
     if error.chain().any(is_full_disk) {
-        text.push_str("  the disk is full: free some space on it, and run the command again\n");
+        text.push_str("  the disk is full: free some space on it\n");
     }
     if error.chain().any(is_open_elsewhere) {
         text.push_str("  several processes can share a database that `simdb-cli serve` serves\n");

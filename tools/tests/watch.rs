@@ -836,6 +836,8 @@ fn counts_and_backups_are_made_on_time() {
     for (options, said) in [
         (&["--backup-every", "1h"][..], "--backup"),
         (&["--stats-every", "0s"], "at least 1s"),
+        (&["--backup", "none/copy.simdb"], "no folder none"),
+        (&["--metrics", "none/metrics.prom"], "no folder none"),
     ] {
         folder
             .cli(&[&["watch", "a.simdb"], options].concat())
