@@ -55,15 +55,19 @@ pub(crate) fn tokens(lexemes: Vec<Lexeme>, text: &str) -> Vec<(Token, Range<usiz
 /// A text of fewer words, such as the name of a product, may be in any language.
 const MIN_WORDS: usize = 5;
 
+/// The extension of the name of a file has at most four letters.
+const MAX_EXTENSION_LETTERS: usize = 4;
+
 /// The most bytes of a path before and after one of its names that are looked at.
 const MAX_PATH_BYTES: usize = 128;
 
 /// Words that a form of another word is written as, and nouns whose plural is another word: found,
 /// arms, customs.
 #[rustfmt::skip]
-const HOMOGRAPHS: [&str; 21] = [
+const HOMOGRAPHS: [&str; 29] = [
     "found", "saw", "wound", "bound", "ground", "fell", "lay", "felt", "arm", "custom", "glass", "good", "mean",
-    "spectacle", "compass", "manner", "premise", "damage", "content", "saving", "spirit",
+    "spectacle", "compass", "manner", "premise", "damage", "content", "saving", "spirit", "twenty", "thirty",
+    "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
 ];
 
 /// Words that begin a clause behind "that".
@@ -147,6 +151,23 @@ fn is_cased(token: &Token, text: &str, range: &Range<usize>, is_foreign: bool) -
     }
     before.ends_with('`') && after.starts_with('`')
         || piece.contains('_') && !piece.contains('@') && !before.ends_with(['@', '#'])
+        || is_in_path(before, after)
+}
+
+/// Returns `true` for a part of an option, of a path, or of the name of a file: such words have no
+/// forms.
+fn is_in_name(before: &str, after: &str) -> bool {
+    let extension = after.strip_prefix('.').map_or("", |rest| {
+        let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        let (extension, behind) = rest.split_at(rest.find(|c| !is_letter(c)).unwrap_or(rest.len()));
+        match behind.starts_with('.') {
+            true => "",
+            false => extension,
+        }
+    });
+    before.ends_with("--")
+        || (1..=MAX_EXTENSION_LETTERS).contains(&extension.len())
+            && extension.starts_with(|c: char| c.is_ascii_lowercase())
         || is_in_path(before, after)
 }
 
@@ -423,6 +444,7 @@ impl Cutter {
         for (token, range) in &mut self.tokens {
             let piece = &text[range.clone()];
             token.is_capital = piece.starts_with(char::is_uppercase);
+            token.is_exact |= is_in_name(&text[..range.start], &text[range.end..]);
             token.is_cased = has_case && is_cased(token, text, range, is_foreign);
             token.capitals = match token.is_cased {
                 true => capitals_of(piece.chars()),

@@ -3,6 +3,8 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
+use smol_str::SmolStr;
+
 use crate::analysis::words::scanner::Break;
 use crate::analysis::words::token::Token;
 use crate::analysis::words::weights::Weights;
@@ -202,6 +204,15 @@ impl<'s> Sides<'s> {
         });
         shares[0].max(shares[1])
     }
+}
+
+/// Returns `true` for tokens that begin with one of some words, of one token or of two characters.
+pub(super) fn begins_with_any(tokens: &[Token], words: &[&str]) -> bool {
+    let characters = || tokens.iter().take(2).map(|token| &*token.text);
+    let is_listed = |word: &str| words.contains(&word);
+    tokens.first().is_some_and(|first| {
+        is_listed(&first.text) || first.is_cjk() && is_listed(&characters().collect::<SmolStr>())
+    })
 }
 
 pub(super) fn is_conjunction(token: &Token) -> bool {

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::MIN_REPLACED;
 use super::cover::{
-    MAX_ITEM_TOKENS, MIN_TEASER_WORDS, Sides, half_words, is_conjunction, is_enumeration,
+    MAX_ITEM_TOKENS, MIN_TEASER_WORDS, Sides, begins_with_any, half_words, is_conjunction,
+    is_enumeration,
 };
 use crate::analysis::words::lexicon::{Class, Lexicon};
 use crate::analysis::words::readings::is_reading;
@@ -30,15 +31,24 @@ const MAX_MOVED_END: usize = 6;
 /// The fewest content words of a sentence. A shorter clause is taken for a title.
 const MIN_SENTENCE_WORDS: usize = 5;
 
-/// A sentence that takes back another one says so in its first two words.
+/// A sentence that takes back another one says so in its first two words, or has few tokens.
 const HEAD_OF_RETRACTION: usize = 2;
+const MAX_RETRACTION: usize = 6;
+
+/// Words that begin a clause by which another one is doubtful: "..., or so they thought", "...,
+/// says a blog", "According to a blog, ...".
+#[rustfmt::skip]
+const DOUBTS: [&str; 14] = [
+    "or", "says", "said", "say", "according", "contrary", "writes", "wrote", "argues", "argued", "believes",
+    "suggests", "据", "前提",
+];
 
 /// Adverbs of place and time that end no noun.
 #[rustfmt::skip]
-const ADVERBS: [&str; 33] = [
-    "outside", "inside", "outdoors", "indoors", "here", "there", "home", "abroad", "away", "nearby", "upstairs",
+const ADVERBS: [&str; 28] = [
+    "outside", "inside", "outdoors", "indoors", "here", "there", "home", "abroad", "nearby", "upstairs",
     "downstairs", "everywhere", "today", "tonight", "yesterday", "tomorrow", "now", "again", "later", "soon",
-    "together", "alone", "too", "well", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
+    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
     "sunday", "online",
 ];
 
@@ -106,6 +116,7 @@ impl Sides<'_> {
                     }
                 } else if !token.is_light()
                     || is_reading(&token.text)
+                    || self.is_between_neighbours(side, &run)
                     || gap.is_exchanged(at)
                     || token.is_in_frame && self.is_of_common_sentence(side, at)
                     || self.is_displaced(side, &run, at)
@@ -115,6 +126,21 @@ impl Sides<'_> {
             }
         }
         self.weigh_questions(side);
+    }
+
+    /// Returns `true` for a conjunction between two words that stand side by side in the other
+    /// text: "Lee and Mary", "Lee Mary".
+    fn is_between_neighbours(&self, side: usize, run: &Range<usize>) -> bool {
+        let first = &self.tokens[side][run.start];
+        let (from, to) = self.neighbours(side, run);
+        let places = [from, to].map(|at| at.and_then(|at| self.counterpart(side, at)));
+        let are_joined = |last: usize, next: usize| {
+            last + 1 == next && self.tokens[1 - side][next].before == Break::None
+        };
+        run.len() == 1
+            && is_conjunction(first)
+            && first.before == Break::None
+            && matches!(places, [Some(last), Some(next)] if are_joined(last, next))
     }
 
     /// Weighs the last words of questions that are statements in the other text, and of statements
@@ -225,6 +251,9 @@ impl Sides<'_> {
         let other = 1 - side;
         for run in self.runs(other) {
             self.find_retraction(other, &run);
+            if self.is_between_neighbours(other, &run) {
+                self.insertions[other].push(run.start);
+            }
             let (from, to) = self.neighbours(other, &run);
             let tokens = self.tokens[other];
             let first_break = run.clone().find(|at| tokens[*at].before != Break::None);
@@ -279,8 +308,20 @@ impl Sides<'_> {
         let last = run.clone().rev().find(begins_unit);
         let last = last.filter(|_| run.end < tokens.len() && begins_unit(&run.end));
         let starts = first.into_iter().chain(last);
-        let mut heads = starts.flat_map(|at| at..run.end.min(at + HEAD_OF_RETRACTION));
-        self.insertions[other].extend(heads.find(|at| lexicon.retracts(&tokens[*at].text)));
+        let unit_of = |at: usize| at..(at + 1..run.end).find(begins_unit).unwrap_or(run.end);
+        let head_of = |unit: Range<usize>| match unit.len() <= MAX_RETRACTION {
+            true => unit,
+            false => unit.start..unit.start + HEAD_OF_RETRACTION,
+        };
+        let mut heads = starts.flat_map(|at| head_of(unit_of(at)));
+        let found = heads.find(|at| lexicon.retracts(&tokens[*at].text));
+        // "Do not eat:", above a list
+        let heading = last
+            .map(unit_of)
+            .filter(|unit| tokens[unit.end - 1].is_label);
+        let negated =
+            heading.and_then(|mut unit| unit.find(|at| lexicon.negates(&tokens[*at].text)));
+        self.insertions[other].extend(found.or(negated));
     }
 
     /// Finds a word that negates a sentence in the clauses that a run adds to the sentence: "If it
@@ -300,12 +341,11 @@ impl Sides<'_> {
                 false => tokens[added.start].before == Break::Clause,
             };
         let negates = |at: &usize| lexicon.negates(&tokens[*at].text);
-        // "..., or so they thought"
-        let is_doubt = |at: &usize| *at == added.start && tokens[*at].text == "or";
-        let found = added
-            .clone()
-            .find(|at| negates(at) || !is_tail && is_doubt(at))
-            .or(is_name.then_some(added.start));
+        let is_doubt = tokens[added.start].before != Break::None
+            && begins_with_any(&tokens[added.clone()], &DOUBTS);
+        let is_found = is_name || is_doubt;
+        let found = added.clone().find(negates);
+        let found = found.or(is_found.then_some(added.start));
         self.insertions[other].extend(found);
     }
 
@@ -414,8 +454,8 @@ impl Sides<'_> {
             let side = match breaks.into() {
                 // A text may be wrapped anywhere.
                 (Break::None, Break::None | Break::Line) | (Break::Line, Break::None) => continue,
-                (_, Break::None) => 0,
-                (Break::None, _) => 1,
+                (_, Break::None) | (Break::Sentence, Break::Clause) => 0,
+                (Break::None, _) | (Break::Clause, Break::Sentence) => 1,
                 _ => {
                     ends = [None; 2];
                     continue;
@@ -455,7 +495,10 @@ impl Sides<'_> {
     fn is_compound(&self, side: usize, at: usize) -> bool {
         let token = &self.tokens[side][at];
         let is_adverb = ADVERBS.contains(&&*token.text);
-        token.class == Class::Word && token.before == Break::None && !is_adverb
+        // "Linux", "Linux 5.15"
+        matches!(token.class, Class::Word | Class::Number)
+            && token.before == Break::None
+            && !is_adverb
     }
 
     /// Returns `true` if inserted tokens turn a clause or name another thing. Between two words of

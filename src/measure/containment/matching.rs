@@ -5,13 +5,12 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use foldhash::fast::FixedState;
-use smol_str::SmolStr;
 
 use super::Equality;
 use super::align::align;
 use super::cover::{
-    CoverState, MAX_ITEM_TOKENS, MIN_TEASER_WORDS, Sides, half_words, is_conjunction,
-    is_enumeration,
+    CoverState, MAX_ITEM_TOKENS, MIN_TEASER_WORDS, Sides, begins_with_any, half_words,
+    is_conjunction, is_enumeration,
 };
 use super::forgive::{MAX_GLUED, forgiven, is_glued, needs_accents};
 use crate::analysis::words::lexicon::Class;
@@ -29,16 +28,10 @@ const MIN_MOVED_WORDS: usize = 3;
 /// A line of at most four CJK characters is a word.
 const MAX_CJK_WORD: usize = 4;
 
-/// Words that begin a step behind other steps.
-const STEPS: [&str; 8] = [
-    "then",
-    "next",
-    "finally",
-    "afterwards",
-    "然后",
-    "接着",
-    "随后",
-    "最后",
+/// Words that begin a step behind other steps, or the other case.
+#[rustfmt::skip]
+const STEPS: [&str; 10] = [
+    "then", "next", "finally", "afterwards", "otherwise", "然后", "接着", "随后", "最后", "否则",
 ];
 
 /// A label has at most four tokens.
@@ -133,12 +126,8 @@ impl Sides<'_> {
     /// Returns `true` if a sentence of both texts begins with a word of [`STEPS`].
     fn have_steps(&self) -> bool {
         [0, 1].into_iter().all(|side| {
-            let begins_step = |unit: Range<usize>| {
-                let tokens = &self.tokens[side][unit];
-                let characters = tokens.iter().take(2).map(|token| &*token.text);
-                STEPS.contains(&&*tokens[0].text)
-                    || STEPS.contains(&&*characters.collect::<SmolStr>())
-            };
+            let begins_step =
+                |unit: Range<usize>| begins_with_any(&self.tokens[side][unit], &STEPS);
             self.units(side).into_iter().any(begins_step)
         })
     }
