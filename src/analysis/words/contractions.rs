@@ -56,7 +56,6 @@ impl Cutter {
             "миллиард" | "миллиарда" | "миллиардов" | "млрд" => 9,
             "trillion" => 12,
             "k" if is_behind_number && gap.len() <= 1 && before.is_some_and(is_currency) => 3,
-            "k" if is_behind_number && gap.is_empty() && is_lower(lexeme.range.start) => 3,
             "m" if is_behind_number && gap.len() <= 1 && before.is_some_and(is_currency) => 6,
             "mn" if is_behind_number && gap.len() <= 1 && is_lower(lexeme.range.start) => 6,
             "bn" if is_behind_number && gap.len() <= 1 && is_lower(lexeme.range.start) => 9,

@@ -93,8 +93,8 @@ fn numeric_date(token: &Token, is_cjk: bool) -> Option<Form> {
         '-' | '/' if parts[0].len() == 4 => (first?, last?),
         '.' | '/' if parts[2].len() == 4 && !is_cjk => match token.is_english {
             // 08/04/2019
-            true if first? < 13 && month? < 13 => return None,
-            true if month? > 12 => {
+            true if first? < 13 && (month? < 13 || separator == '.') => return None,
+            true if first? < 13 => {
                 std::mem::swap(&mut first, &mut month);
                 (last?, first?)
             }

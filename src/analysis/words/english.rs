@@ -17,7 +17,7 @@ use foldhash::fast::FixedState;
 
 const WORDS: &[u8] = include_bytes!("english.txt.zst");
 
-/// The unpacked list has 1.1 MB.
+/// The unpacked list has 1.05 MB.
 const MAX_LIST_BYTES: usize = 1 << 21;
 
 /// Prefixes that make a word of a word.

@@ -169,10 +169,10 @@ pub(crate) fn canonical(piece: &str) -> String {
         Some(at) => piece.split_at(at),
         None => (piece, ""),
     };
-    let mut text: String = body.chars().map(plain).collect();
-    if let Some(last_year) = last_year(&text, body.contains('–')) {
-        text.replace_range(5.., &last_year);
+    if let Some(years) = last_year(body) {
+        return years;
     }
+    let mut text: String = body.chars().map(plain).collect();
     let sign: String = text
         .drain(..usize::from(text.starts_with(['-', '+'])))
         .collect();
@@ -187,12 +187,22 @@ pub(crate) fn canonical(piece: &str) -> String {
     text
 }
 
-/// The last year of 1939–45, in full. Behind a hyphen, two digits may be a month: 2010-12.
-fn last_year(years: &str, has_dash: bool) -> Option<String> {
-    let (from, to) = years.split_once('-')?;
-    let is_span = from.len() == 4 && to.len() == 2 && is_digits(from) && is_digits(to);
-    let is_later = is_span && to > &from[2..] && (has_dash || to > "12");
-    is_later.then(|| format!("{}{to}", &from[..2]))
+/// The last year of 1939–45, in full. Behind a hyphen, two digits may be a month, 2010-12, or a part
+/// of another number.
+fn last_year(years: &str) -> Option<String> {
+    let dash = years.find(['-', '–'])?;
+    let (from, to) = years.split_at(dash);
+    let (to, has_dash) = match to.strip_prefix('–') {
+        Some(to) => (to, true),
+        None => (&to[1..], false),
+    };
+    let first: u32 = from.parse().ok().filter(|_| from.len() == 4)?;
+    let is_year = match has_dash {
+        true => (1500..2100).contains(&first),
+        false => (1900..2100).contains(&first) && to > "12",
+    };
+    let is_span = is_year && to.len() == 2 && is_digits(to) && to > &from[2..];
+    is_span.then(|| format!("{from}-{}{to}", &from[..2]))
 }
 
 fn plain(c: char) -> char {

@@ -15,9 +15,7 @@ pub(super) const AM: &str = " am";
 pub(super) const OF_24_HOURS: &str = " h";
 
 /// Words of grammar that are names in capital letters.
-const NAMES_OF_CAPITALS: [&str; 10] = [
-    "us", "who", "it", "aids", "ice", "pin", "led", "met", "stem", "no",
-];
+const NAMES_OF_CAPITALS: [&str; 4] = ["us", "who", "it", "aids"];
 
 /// A word, a number, a symbol, or a CJK character or listed word of CJK characters.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -58,11 +58,15 @@ const MIN_WORDS: usize = 5;
 /// The extension of the name of a file has at most four letters.
 const MAX_EXTENSION_LETTERS: usize = 4;
 
+/// Extensions that are English words. Another word behind a full stop begins a sentence.
+const EXTENSIONS: [&str; 10] = [
+    "doc", "log", "zip", "bin", "tar", "key", "jar", "bat", "lock", "map",
+];
+
 /// The most bytes of a path before and after one of its names that are looked at.
 const MAX_PATH_BYTES: usize = 128;
 
-/// Words that a form of another word is written as, and nouns whose plural is another word: found,
-/// arms, customs.
+/// Words of which a form is another word, or is written as one: found, arms, twenties.
 #[rustfmt::skip]
 const HOMOGRAPHS: [&str; 29] = [
     "found", "saw", "wound", "bound", "ground", "fell", "lay", "felt", "arm", "custom", "glass", "good", "mean",
@@ -165,9 +169,19 @@ fn is_in_name(before: &str, after: &str) -> bool {
             false => extension,
         }
     });
-    before.ends_with("--")
+    // A dash between words ends in hyphens, too, and a full stop may have no space behind it.
+    let is_option = before
+        .strip_suffix("--")
+        .is_some_and(|before| !before.ends_with(|c: char| c.is_alphanumeric()));
+    let is_word = || {
+        let is_listed = Lexicon::builtin().entry(extension).is_some();
+        !EXTENSIONS.contains(&extension)
+            && (is_listed || English::builtin().base(extension).is_some())
+    };
+    is_option
         || (1..=MAX_EXTENSION_LETTERS).contains(&extension.len())
             && extension.starts_with(|c: char| c.is_ascii_lowercase())
+            && !is_word()
         || is_in_path(before, after)
 }
 
@@ -322,7 +336,8 @@ impl Cutter {
             return;
         }
         // the XIX century
-        if text[lexeme.range.end..].starts_with(" centur")
+        let behind = &text[lexeme.range.end..];
+        if (behind.starts_with(" century") || behind.starts_with(" centuries"))
             && let Some(value) = number::of_roman(piece)
         {
             return self.push(lexeme, Class::Number, format!("{value}th"));

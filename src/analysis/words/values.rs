@@ -48,7 +48,7 @@ pub(super) fn unify(tokens: &mut [PlacedToken], text: &str) {
             set_date(tokens, [at - 1, at], month);
         } else if last.class == Class::Number
             && !text[tokens[at].1.clone()].contains(char::is_uppercase)
-            && let Some(unit) = unit_behind_number(token).or_else(|| minute(tokens, at))
+            && let Some(unit) = unit_behind_number(token)
         {
             let token = &mut tokens[at].0;
             (token.key, token.class) = (unit.into(), Class::Word);
@@ -149,22 +149,13 @@ pub(super) fn unit_behind_number(token: &Token) -> Option<&'static str> {
         "m" | "米" | "公尺" | "metros" | "mètres" | "metri" | "метров" | "м" => "metre",
         "g" | "克" | "公克" | "grammes" | "gramos" | "grammi" | "gramas" | "г" => "gram",
         "l" | "升" | "公升" | "litros" | "litres" | "litri" | "литров" | "л" => "litre",
+        "feet" if token.is_english => "foot",
         "h" | "ч" => "hour",
         // The least number, in English.
         "min" if token.is_english => return None,
         "min" | "minutes" | "minutos" | "minuti" | "минут" | "мин" => "minute",
         _ => return None,
     })
-}
-
-/// The greatest number is named at most this many tokens from the least one.
-const NEAR: usize = 8;
-
-/// The common name of "min" in English, unless it is the least number: "5 min, 20 max".
-fn minute(tokens: &[PlacedToken], at: usize) -> Option<&'static str> {
-    let near = &tokens[at.saturating_sub(NEAR)..tokens.len().min(at + NEAR)];
-    let is_greatest = |(token, _): &PlacedToken| token.text.starts_with("max");
-    (tokens[at].0.text == "min" && !near.iter().any(is_greatest)).then_some("minute")
 }
 
 /// Returns `true` for a number in figures or in words.

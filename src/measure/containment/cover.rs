@@ -16,10 +16,13 @@ pub(super) const MAX_ITEM_TOKENS: usize = 3;
 /// The fewest content words of a text that is cut short by an ellipsis.
 pub(super) const MIN_TEASER_WORDS: usize = 12;
 
+/// A sentence of more tokens is no enumeration.
+pub(super) const MAX_ENUMERATION_TOKENS: usize = 512;
+
 /// Words that give the order of items a meaning.
 #[rustfmt::skip]
-const ORDERS: [&str; 18] = [
-    "top", "sequence", "calls", "then", "followed", "via", "left", "right", "左", "右", "respectively", "resp", "ranked", "分别", "依次",
+const ORDERS: [&str; 16] = [
+    "top", "sequence", "then", "followed", "left", "right", "左", "右", "respectively", "resp", "ranked", "分别", "依次",
     "顺序", "先后", "排名",
 ];
 
@@ -222,6 +225,10 @@ pub(super) fn is_conjunction(token: &Token) -> bool {
 /// Returns `true` for a sentence with items whose order carries no sense: "cats, dogs and birds".
 /// The order counts if the sentence has another list, or names the order: 从高到低, "top three".
 pub(super) fn is_enumeration(sentence: &[Token]) -> bool {
+    // A sentence is looked at once for each of its tokens.
+    if sentence.len() > MAX_ENUMERATION_TOKENS {
+        return false;
+    }
     let is_break = |at: &usize| sentence[*at].before == Break::Clause;
     let mut breaks = (1..sentence.len()).filter(is_break);
     let (Some(first), Some(conjunction)) =
@@ -243,6 +250,7 @@ pub(super) fn is_enumeration(sentence: &[Token]) -> bool {
     let is_order = |token: &Token| ORDERS.contains(&&*token.text);
     let is_ordered = |pair: &[Token]| {
         pair[1].text == "order" && pair[0].text != "in"
+            || pair[0].text == "calls" && pair[1].text == "at"
             || pair[0].text == "前" && is_digits(&pair[1].key)
     };
     // A sequence of events: "He apologised, resigned and was charged."

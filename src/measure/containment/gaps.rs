@@ -31,9 +31,13 @@ const MAX_MOVED_END: usize = 6;
 /// The fewest content words of a sentence. A shorter clause is taken for a title.
 const MIN_SENTENCE_WORDS: usize = 5;
 
-/// A sentence that takes back another one says so in its first two words, or has few tokens.
+/// A sentence that takes back another one says so in its first two words; if it has few tokens and
+/// is about the text, anywhere: "This is a hoax."
 const HEAD_OF_RETRACTION: usize = 2;
 const MAX_RETRACTION: usize = 6;
+
+/// The beginnings of sentences about the text.
+const OF_TEXT: [&str; 6] = ["this", "that", "just", "这", "以上", "本文"];
 
 /// Words that begin a clause by which another one is doubtful: "..., or so they thought", "...,
 /// says a blog", "According to a blog, ...".
@@ -61,9 +65,12 @@ const DENIALS: [&str; 27] = [
 
 /// Words that end the name of a time before a sentence: "last week".
 #[rustfmt::skip]
-const TIMES: [&str; 9] = [
-    "week", "weekend", "month", "year", "century", "morning", "afternoon", "evening", "night",
+const TIMES: [&str; 12] = [
+    "week", "weekend", "month", "year", "century", "morning", "afternoon", "evening", "night", "ago", "later",
+    "earlier",
 ];
+
+const SEASONS: [&str; 5] = ["spring", "summer", "autumn", "fall", "winter"];
 
 /// Words that join a sentence to the sentences before it.
 #[rustfmt::skip]
@@ -74,8 +81,8 @@ const CONNECTIVES: [&str; 36] = [
     "日前",
 ];
 
-/// The ends of labels that name the author of a text: "Ann wrote:", 记者王军报道：
-const SOURCES: [&str; 4] = ["writes", "wrote", "写道", "报道"];
+/// Words that make a condition of a time: "before 1990".
+const CONDITIONS: [&str; 6] = ["before", "until", "till", "after", "unless", "from"];
 
 /// Words in front of a page that was changed.
 const CHANGED: [&str; 4] = ["updated", "edited", "posted", "published"];
@@ -103,6 +110,34 @@ fn is_day(word: &str) -> bool {
     word.ends_with("day") && ADVERBS.contains(&word) || month_named(word).is_some()
 }
 
+/// Returns `true` for words that belong to the sentence before or behind them: "in Rome", 六月份.
+fn is_adjunct(words: &[Token]) -> bool {
+    let is_number = |token: &Token| token.key.starts_with(|c: char| c.is_ascii_digit());
+    words.first().is_some_and(|first| {
+        first.is_turn()
+            || matches!(&*first.text, "in" | "on" | "at" | "during")
+            || first.is_cjk() && words.iter().any(is_number)
+    })
+}
+
+/// Returns `true` for a label that names the author of a text: "Ann wrote:", 记者王军报道：
+fn names_author(label: &[Token]) -> bool {
+    let [names @ .., last] = label else {
+        return false;
+    };
+    let text = || label.iter().map(|token| &*token.text).collect::<String>();
+    let is_of_name = |token: &Token| token.is_capital || token.is_light();
+    match last.is_cjk() {
+        true => {
+            text().ends_with("报道")
+                && ["记者", "本报", "新华社"]
+                    .iter()
+                    .any(|title| text().contains(title))
+        }
+        false => matches!(&*last.text, "writes" | "wrote") && names.iter().all(is_of_name),
+    }
+}
+
 impl Sides<'_> {
     /// Weighs the tokens of a text that the other text does not have.
     pub(super) fn weigh_missing(&mut self, side: usize) {
@@ -128,14 +163,18 @@ impl Sides<'_> {
         self.weigh_questions(side);
     }
 
-    /// Returns `true` for a conjunction between two words that stand side by side in the other
-    /// text: "Lee and Mary", "Lee Mary".
+    /// Returns `true` for a conjunction between two names that stand side by side in the other text:
+    /// "Lee and Mary", "Lee Mary".
     fn is_between_neighbours(&self, side: usize, run: &Range<usize>) -> bool {
         let first = &self.tokens[side][run.start];
         let (from, to) = self.neighbours(side, run);
         let places = [from, to].map(|at| at.and_then(|at| self.counterpart(side, at)));
         let are_joined = |last: usize, next: usize| {
-            last + 1 == next && self.tokens[1 - side][next].before == Break::None
+            let others = self.tokens[1 - side];
+            last + 1 == next
+                && others[next].before == Break::None
+                && others[last].is_capital
+                && others[next].is_capital
         };
         run.len() == 1
             && is_conjunction(first)
@@ -299,8 +338,9 @@ impl Sides<'_> {
         }
     }
 
-    /// Finds a sentence that takes back the sentence before or behind it, by its first words:
-    /// "Correction: the road is open." Sentences farther off are about other things.
+    /// Finds a sentence that takes back the sentence before or behind it, "Correction: the road is
+    /// open.", and a heading that negates what is below it. Sentences farther off are about other
+    /// things.
     fn find_retraction(&mut self, other: usize, run: &Range<usize>) {
         let (tokens, lexicon) = (self.tokens[other], Lexicon::builtin());
         let begins_unit = |at: &usize| tokens.get(*at).is_none_or(|next| next.before.ends_unit());
@@ -309,23 +349,33 @@ impl Sides<'_> {
         let last = last.filter(|_| run.end < tokens.len() && begins_unit(&run.end));
         let starts = first.into_iter().chain(last);
         let unit_of = |at: usize| at..(at + 1..run.end).find(begins_unit).unwrap_or(run.end);
-        let head_of = |unit: Range<usize>| match unit.len() <= MAX_RETRACTION {
-            true => unit,
-            false => unit.start..unit.start + HEAD_OF_RETRACTION,
+        let head_of = |unit: Range<usize>| {
+            let is_about_text = begins_with_any(&tokens[unit.clone()], &OF_TEXT);
+            match is_about_text && unit.len() <= MAX_RETRACTION {
+                true => unit,
+                false => unit.start..unit.end.min(unit.start + HEAD_OF_RETRACTION),
+            }
         };
         let mut heads = starts.flat_map(|at| head_of(unit_of(at)));
         let found = heads.find(|at| lexicon.retracts(&tokens[*at].text));
         // "Do not eat:", above a list
-        let heading = last
-            .map(unit_of)
-            .filter(|unit| tokens[unit.end - 1].is_label);
+        let ends_heading = |at: &usize| tokens[*at].is_label && begins_unit(&(at + 1));
+        let end = run
+            .clone()
+            .rev()
+            .find(ends_heading)
+            .filter(|_| last.is_some());
+        let heading = end.map(|end| {
+            let begins = |at: &usize| *at == run.start || begins_unit(at);
+            (run.start..=end).rev().find(begins).unwrap_or(end)..=end
+        });
         let negated =
             heading.and_then(|mut unit| unit.find(|at| lexicon.negates(&tokens[*at].text)));
         self.insertions[other].extend(found.or(negated));
     }
 
     /// Finds a word that negates a sentence in the clauses that a run adds to the sentence: "If it
-    /// rains, ...", 除外. Behind a comma, a bracket or a dash, also a few words name another thing:
+    /// rains, ...", 除外; and a clause of [`DOUBTS`]. Behind a comma, a bracket or a dash, also a few words name another thing:
     /// "a library (documentation)".
     fn find_added_clause(&mut self, other: usize, run: &Range<usize>, is_tail: bool) {
         let (tokens, lexicon) = (self.tokens[other], Lexicon::builtin());
@@ -355,18 +405,21 @@ impl Sides<'_> {
     /// back: `[Closed]`.
     fn is_front(&self, side: usize, added: &Range<usize>) -> bool {
         let (tokens, phrase) = (self.tokens[side], &self.tokens[side][added.clone()]);
-        // "In Season 3" is no time, and "before 1990" a condition.
-        let is_named = |at: usize| {
-            let last = at.checked_sub(1).map(|last| &phrase[last]);
-            let is_word =
-                |last: &Token| last.class == Class::Word && !last.is_cjk() && !is_day(&last.text);
-            last.is_some_and(is_word) && !phrase[at].text.parse().is_ok_and(is_year)
+        // "In Season 3" and "In Windows 2000" are no times, and "before 1990" is a condition.
+        let is_year = |at: usize| {
+            let last = at.checked_sub(1).filter(|last| *last > 0);
+            let is_named = last
+                .is_some_and(|last| phrase[last].is_capital && phrase[last].class == Class::Word);
+            phrase[at].text.parse().is_ok_and(is_year) && !is_named
         };
-        let is_dated = |(at, token): (usize, &Token)| {
-            is_day(&token.text) || token.class == Class::Number && !is_named(at)
+        let is_dated = |at: usize| {
+            let token = &phrase[at];
+            is_day(&token.text)
+                || token.class == Class::Number && (token.text.contains(':') || is_year(at))
         };
+        let is_condition = |token: &Token| CONDITIONS.contains(&&*token.text);
         let is_time_of_sentence =
-            phrase.iter().enumerate().any(is_dated) && !phrase.iter().any(Token::is_turn);
+            (0..phrase.len()).any(is_dated) && !phrase.iter().any(is_condition);
         let is_time = |text: &str| {
             TIMES.contains(&text)
                 || text.ends_with(['时', '天', '日', '周', '月', '年', '晚', '午'])
@@ -375,7 +428,9 @@ impl Sides<'_> {
         let is_ended = next.is_some_and(|next| next.before == Break::Clause);
         let text = || phrase.iter().map(|token| &*token.text).collect::<String>();
         let is_front = match phrase {
-            [.., last] if last.is_label => !SOURCES.iter().any(|word| text().ends_with(word)),
+            [.., last] if last.is_label => {
+                !names_author(phrase) && phrase.iter().any(|token| token.class != Class::Number)
+            }
             [word] if !word.is_cjk() => {
                 word.is_english
                     && (word.text.ends_with("ly")
@@ -430,7 +485,7 @@ impl Sides<'_> {
     pub(super) fn weigh_moved_ends(&mut self) {
         let others = self.tokens[1];
         // For each text, the last word before which only this text ends a clause.
-        let mut ends = [None; 2];
+        let mut ends: [Option<(usize, bool)>; 2] = [None; 2];
         for at in 1..self.tokens[0].len() {
             let (last, next) = (self.counterpart(0, at - 1), self.counterpart(0, at));
             let Some(place) = next.filter(|place| last.is_some_and(|last| last + 1 == *place))
@@ -461,8 +516,14 @@ impl Sides<'_> {
                     continue;
                 }
             };
-            ends[side] = Some(at);
-            if ends[1 - side].is_some_and(|other| at - other <= MAX_MOVED_END) {
+            // Other commas and full stops are exchanged: "Great phone, fast delivery. Works well."
+            let is_certain = breaks.contains(&Break::None);
+            ends[side] = Some((at, is_certain));
+            let is_moved = ends[1 - side].is_some_and(|(other, was_certain)| {
+                at - other <= MAX_MOVED_END
+                    && (is_certain && was_certain || is_adjunct(&self.tokens[0][other..at]))
+            });
+            if is_moved {
                 self.weigh_replaced(0, at);
                 self.weigh_replaced(1, place);
             }
@@ -495,10 +556,29 @@ impl Sides<'_> {
     fn is_compound(&self, side: usize, at: usize) -> bool {
         let token = &self.tokens[side][at];
         let is_adverb = ADVERBS.contains(&&*token.text);
-        // "Linux", "Linux 5.15"
-        matches!(token.class, Class::Word | Class::Number)
-            && token.before == Break::None
-            && !is_adverb
+        let is_of_title = match token.class {
+            Class::Word => true,
+            // "Linux", "Linux 5.15"; a time is none: "3 May 2020", "2 days ago"
+            Class::Number => !self.is_time(side, at),
+            _ => false,
+        };
+        is_of_title && token.before == Break::None && !is_adverb
+    }
+
+    /// Returns `true` for a number that is a time of a day, a year behind another part of a date or
+    /// behind a season, or a number of days.
+    fn is_time(&self, side: usize, at: usize) -> bool {
+        let tokens = self.tokens[side];
+        let last = at.checked_sub(1).map(|last| &tokens[last]);
+        let is_of_date = |last: &Token| {
+            last.class == Class::Number || is_day(&last.text) || SEASONS.contains(&&*last.text)
+        };
+        let is_year = tokens[at].text.parse().is_ok_and(is_year) && last.is_some_and(is_of_date);
+        let is_unit = |next: &Token| {
+            let unit = next.text.strip_suffix('s').unwrap_or(&next.text);
+            TIMES.contains(&unit) || matches!(unit, "second" | "minute" | "hour" | "day")
+        };
+        tokens[at].text.contains(':') || is_year || tokens.get(at + 1).is_some_and(is_unit)
     }
 
     /// Returns `true` if inserted tokens turn a clause or name another thing. Between two words of

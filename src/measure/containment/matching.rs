@@ -9,8 +9,8 @@ use foldhash::fast::FixedState;
 use super::Equality;
 use super::align::align;
 use super::cover::{
-    CoverState, MAX_ITEM_TOKENS, MIN_TEASER_WORDS, Sides, begins_with_any, half_words,
-    is_conjunction, is_enumeration,
+    CoverState, MAX_ENUMERATION_TOKENS, MAX_ITEM_TOKENS, MIN_TEASER_WORDS, Sides, begins_with_any,
+    half_words, is_conjunction, is_enumeration,
 };
 use super::forgive::{MAX_GLUED, forgiven, is_glued, needs_accents};
 use crate::analysis::words::lexicon::Class;
@@ -30,8 +30,8 @@ const MAX_CJK_WORD: usize = 4;
 
 /// Words that begin a step behind other steps, or the other case.
 #[rustfmt::skip]
-const STEPS: [&str; 10] = [
-    "then", "next", "finally", "afterwards", "otherwise", "然后", "接着", "随后", "最后", "否则",
+const STEPS: [&str; 14] = [
+    "second", "secondly", "third", "其次", "then", "next", "finally", "afterwards", "otherwise", "然后", "接着", "随后", "最后", "否则",
 ];
 
 /// A label has at most four tokens.
@@ -77,9 +77,6 @@ fn is_exchange(distances: &[isize]) -> bool {
     step > 1 && runs.any(|run| run[0] != 0 && run.len() % step > 0)
 }
 
-/// A longer sentence is no enumeration.
-const MAX_ENUMERATION_TOKENS: usize = 512;
-
 impl Sides<'_> {
     /// Matches equal sentences, wherever they stand.
     ///
@@ -113,7 +110,7 @@ impl Sides<'_> {
     }
 
     /// Returns `true` if each sentence stays in its place: it has a label, a text has numbers
-    /// before its items, which the other text may lack, or a sentence is a step behind another one.
+    /// before its items, which the other text may lack, or both texts have a step behind others.
     fn is_in_order(&self) -> bool {
         let is_number = |token: &Token| token.class == Class::Light && is_digits(&token.key);
         *self.is_in_order.get_or_init(|| {
@@ -126,8 +123,9 @@ impl Sides<'_> {
     /// Returns `true` if a sentence of both texts begins with a word of [`STEPS`].
     fn have_steps(&self) -> bool {
         [0, 1].into_iter().all(|side| {
-            let begins_step =
-                |unit: Range<usize>| begins_with_any(&self.tokens[side][unit], &STEPS);
+            let begins_step = |unit: Range<usize>| {
+                unit.len() > 1 && begins_with_any(&self.tokens[side][unit], &STEPS)
+            };
             self.units(side).into_iter().any(begins_step)
         })
     }

@@ -110,7 +110,8 @@ impl Latency {
 }
 
 impl MonitorOptions {
-    /// Refuses a backup or metrics that would replace the database or each other.
+    /// Refuses a backup or metrics that would replace the database or each other, or whose folder
+    /// is missing.
     pub(super) fn check(&self, database: &Path) -> Result<()> {
         let mut paths = OutputPaths::new(Overwrite { force: true });
         paths.reserve(database, "the database");

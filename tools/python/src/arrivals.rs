@@ -1,5 +1,7 @@
 //! Arrival times from Python: single ones, and columns.
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::cast;
 use arrow_schema::{DataType, TimeUnit};
@@ -12,7 +14,10 @@ use simdb::time_reader::TimeReader;
 use crate::error::{Failure, invalid_argument};
 use crate::interpreter_exit::{call_python, has_attribute};
 use crate::numbers::{refuse_bool, unexpected};
-use crate::texts::{in_record, numbers_of, optional_strings, strings_of};
+use crate::texts::{in_record, optional_strings, strings_of};
+
+const BEFORE_1970: &str = "the arrival time lies before 1970";
+const NO_ARRIVAL: &str = "the arrival time is null; remove the row";
 
 /// An arrival time: milliseconds since 1970, a datetime, or a text as [`TimeReader`] reads it.
 #[derive(Clone, Copy)]
@@ -31,7 +36,7 @@ impl<'py> FromPyObject<'_, 'py> for Arrival {
         if let Ok(text) = object.cast::<PyString>() {
             return read(py, &text.to_string_lossy()).map(Self);
         }
-        let is_before = || invalid_argument(py, "the arrival time lies before 1970");
+        let is_before = || invalid_argument(py, BEFORE_1970);
         if object.extract::<i64>().is_ok() {
             return Err(is_before());
         }
@@ -60,27 +65,43 @@ pub fn arrivals_of(py: Python<'_>, array: &ArrayRef, first: u64) -> PyResult<Vec
             let message = "a column of arrival times has no time zone; give it one, such as UTC";
             return Err(invalid_argument(py, message));
         }
-        DataType::Timestamp(..) => {
-            let milliseconds = cast(array, &DataType::Timestamp(TimeUnit::Millisecond, None));
-            let numbers = milliseconds.and_then(|times| cast(&times, &DataType::Int64));
-            numbers.map_err(|error| invalid_argument(py, &error.to_string()))?
-        }
-        kind if kind.is_integer() => array.clone(),
-        _ => {
+        DataType::Timestamp(..) => cast(array, &DataType::Timestamp(TimeUnit::Millisecond, None)),
+        kind if kind.is_integer() => Ok(array.clone()),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
             let texts = strings_of(py, array)?;
-            let arrivals = (first..).zip(optional_strings(&texts)).map(|(row, text)| {
-                let missing = || invalid_argument(py, "the arrival time is null; remove the row");
-                let arrival = text.ok_or_else(missing).and_then(|text| read(py, text));
-                arrival.map_err(|error| in_record(py, &format!("row {row}"), error))
+            let arrivals = optional_strings(&texts).map(|text| match text {
+                Some(text) => read(py, text),
+                None => Err(invalid_argument(py, NO_ARRIVAL)),
             });
-            return arrivals.collect();
+            return in_rows(py, first, arrivals);
+        }
+        kind => {
+            let message = format!(
+                "a column of arrival times, of timestamps, integers or strings, is expected, not of {kind}"
+            );
+            return Err(invalid_argument(py, &message));
         }
     };
-    let milliseconds = numbers_of(py, &milliseconds, first)?;
-    Ok(milliseconds
-        .values()
-        .iter()
-        .copied()
-        .map(Timestamp)
-        .collect())
+    let milliseconds = milliseconds.and_then(|times| cast(&times, &DataType::Int64));
+    let milliseconds = milliseconds.map_err(|error| invalid_argument(py, &error.to_string()))?;
+    let milliseconds = milliseconds.as_primitive::<Int64Type>();
+    let arrivals = milliseconds.iter().map(|found| match found {
+        Some(found) => u64::try_from(found)
+            .map(Timestamp)
+            .map_err(|_| invalid_argument(py, BEFORE_1970)),
+        None => Err(invalid_argument(py, NO_ARRIVAL)),
+    });
+    in_rows(py, first, arrivals)
+}
+
+/// The arrival times of rows. An error names its row; `first` is the number of rows before.
+fn in_rows(
+    py: Python<'_>,
+    first: u64,
+    arrivals: impl Iterator<Item = PyResult<Timestamp>>,
+) -> PyResult<Vec<Timestamp>> {
+    let of_row = |(row, arrival): (u64, PyResult<Timestamp>)| {
+        arrival.map_err(|error| in_record(py, &format!("row {row}"), error))
+    };
+    (first..).zip(arrivals).map(of_row).collect()
 }

@@ -694,8 +694,8 @@ pub fn load_all(
 ///
 /// key names a field of keys, such as URLs, in place of the ids; scope a field of scopes, and keep
 /// a list of fields to store. A new database then has keys, scopes and fields. arrival names a
-/// field of arrival times, which a database with retention stores: datetimes, texts, milliseconds
-/// since 1970, or a column of timestamps with a time zone.
+/// field of arrival times, which a database with retention stores: datetimes (without a zone, local
+/// ones), texts, milliseconds since 1970, or a column of timestamps with a time zone.
 ///
 /// A record with the id of a document that has another fingerprint is left out, and counted as a
 /// conflict.
