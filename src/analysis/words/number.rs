@@ -169,7 +169,7 @@ pub(crate) fn canonical(piece: &str) -> String {
         Some(at) => piece.split_at(at),
         None => (piece, ""),
     };
-    if let Some(years) = last_year(body) {
+    if let Some(years) = whole_years(body) {
         return years;
     }
     let mut text: String = body.chars().map(plain).collect();
@@ -187,9 +187,9 @@ pub(crate) fn canonical(piece: &str) -> String {
     text
 }
 
-/// The last year of 1939–45, in full. Behind a hyphen, two digits may be a month, 2010-12, or a part
-/// of another number.
-fn last_year(years: &str) -> Option<String> {
+/// The years of 1939–45, in full. Behind a hyphen, two digits may be a month, 2010-12, or a part of
+/// another number.
+fn whole_years(years: &str) -> Option<String> {
     let dash = years.find(['-', '–'])?;
     let (from, to) = years.split_at(dash);
     let (to, has_dash) = match to.strip_prefix('–') {

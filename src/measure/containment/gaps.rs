@@ -163,8 +163,8 @@ impl Sides<'_> {
         self.weigh_questions(side);
     }
 
-    /// Returns `true` for a conjunction between two names that stand side by side in the other text:
-    /// "Lee and Mary", "Lee Mary".
+    /// Returns `true` for a conjunction between two names that stand side by side in the other
+    /// text: "Lee and Mary", "Lee Mary".
     fn is_between_neighbours(&self, side: usize, run: &Range<usize>) -> bool {
         let first = &self.tokens[side][run.start];
         let (from, to) = self.neighbours(side, run);
@@ -375,8 +375,8 @@ impl Sides<'_> {
     }
 
     /// Finds a word that negates a sentence in the clauses that a run adds to the sentence: "If it
-    /// rains, ...", 除外; and a clause of [`DOUBTS`]. Behind a comma, a bracket or a dash, also a few words name another thing:
-    /// "a library (documentation)".
+    /// rains, ...", 除外; and a clause of [`DOUBTS`]. Behind a comma, a bracket or a dash, also a
+    /// few words name another thing: "a library (documentation)".
     fn find_added_clause(&mut self, other: usize, run: &Range<usize>, is_tail: bool) {
         let (tokens, lexicon) = (self.tokens[other], Lexicon::builtin());
         let mut ends = run.clone().filter(|at| tokens[*at].before.ends_unit());
