@@ -75,6 +75,7 @@ mod ends;
 mod findings;
 mod forgive;
 mod gaps;
+mod insertions;
 mod matching;
 
 use std::cmp::Ordering;
