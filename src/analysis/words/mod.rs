@@ -30,6 +30,7 @@ mod entities;
 mod folding;
 mod forms;
 mod headings;
+mod identifiers;
 mod key_filter;
 pub(crate) mod lexicon;
 mod marks;
