@@ -21,8 +21,8 @@ pub struct Overwrite {
     pub force: bool,
 }
 
-/// The outputs of one command. An output is refused if it exists and `--force` is not given, or if
-/// it is an input or another output.
+/// The outputs of one command. An output is refused if it exists and `--force` is not given, if it
+/// is an input or another output, or if its folder is missing.
 pub struct OutputPaths {
     overwrite: Overwrite,
     taken: Vec<(FileIdentity, String)>,
@@ -131,6 +131,15 @@ impl OutputPaths {
         };
         if !output.is_file() {
             return Ok(output);
+        }
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder
+            && matches!(folder.metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound)
+        {
+            let (path, folder) = (path.display(), folder.display());
+            bail!("cannot write {path}: there is no folder {folder}; create it");
         }
         let identity = FileIdentity::new(path);
         let taken = self.taken.iter().find(|(taken, _)| taken.is_in(&identity));

@@ -48,12 +48,17 @@ impl Cutter {
         let word = &*lexeme.text;
         let power = match word {
             "hundred" => 2,
-            "thousand" => 3,
-            "тысяч" | "тысячи" | "тыс" => 3,
-            "million" | "millions" | "millionen" | "mio" => 6,
-            "миллион" | "миллиона" | "миллионов" | "млн" => 6,
-            "billion" | "billions" | "milliarden" | "mrd" => 9,
-            "миллиард" | "миллиарда" | "миллиардов" | "млрд" => 9,
+            "thousand" | "тысяч" | "тысячи" | "тыс" => 3,
+            "million" | "millions" | "millionen" | "mio" | "миллион" | "миллиона" | "миллионов"
+            | "млн" => 6,
+            "billion"
+            | "billions"
+            | "milliarden"
+            | "mrd"
+            | "миллиард"
+            | "миллиарда"
+            | "миллиардов"
+            | "млрд" => 9,
             "trillion" => 12,
             "k" if is_behind_number && gap.len() <= 1 && before.is_some_and(is_currency) => 3,
             "m" if is_behind_number && gap.len() <= 1 && before.is_some_and(is_currency) => 6,

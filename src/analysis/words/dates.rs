@@ -86,23 +86,18 @@ fn numeric_date(token: &Token, is_cjk: bool) -> Option<Form> {
     let mut parts = text.split(separator);
     let parts = [parts.next()?, parts.next()?, parts.next()?];
     let is_whole = text.len() == parts.iter().map(|part| part.len()).sum::<usize>() + 2;
-    let [mut first, mut month, last] = parts.map(|part| part.parse::<u32>().ok());
-    let (year, day) = match separator {
+    let [first, second, last] = parts.map(|part| part.parse::<u32>().ok());
+    let (first, second, last) = (first?, second?, last?);
+    let (year, month, day) = match separator {
         // Outside of CJK texts, 2021.3.6 is a version.
-        '.' if parts[0].len() == 4 && is_cjk => (first?, last?),
-        '-' | '/' if parts[0].len() == 4 => (first?, last?),
-        '.' | '/' if parts[2].len() == 4 && !is_cjk => match token.is_english {
-            // 08/04/2019
-            true if first? < 13 && (month? < 13 || separator == '.') => return None,
-            true if first? < 13 => {
-                std::mem::swap(&mut first, &mut month);
-                (last?, first?)
-            }
-            _ => (last?, first?),
-        },
+        '.' if parts[0].len() == 4 && is_cjk => (first, second, last),
+        '-' | '/' if parts[0].len() == 4 => (first, second, last),
+        '.' | '/' if parts[2].len() != 4 || is_cjk => return None,
+        '.' | '/' if !token.is_english || first > 12 => (last, second, first),
+        // 04/30/2019, and not 08/04/2019
+        '/' if second > 12 => (last, first, second),
         _ => return None,
     };
-    let month = month?;
     if !is_whole || !is_day(day) || !is_year(year) {
         return None;
     }

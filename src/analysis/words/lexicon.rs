@@ -159,10 +159,16 @@ impl Lexicon {
         self.entry(word).is_some_and(|entry| entry.retracts)
     }
 
+    /// Returns `true` for two words of one line of equal words.
+    pub fn are_equal(&self, words: [&str; 2]) -> bool {
+        let canonical = words.map(|word| self.canonical(word));
+        matches!(canonical, [Some(one), Some(other)] if one == other)
+    }
+
     /// Returns `true` for two words of which one is the other one in short.
     pub fn are_short(&self, words: [&str; 2]) -> bool {
-        let entries = words.map(|word| self.entry(word).filter(|entry| entry.is_short));
-        matches!(entries, [Some(one), Some(other)] if one.canonical == other.canonical)
+        let is_short = |word| self.entry(word).is_some_and(|entry| entry.is_short);
+        self.are_equal(words) && words.into_iter().all(is_short)
     }
 
     pub fn longest_han(&self) -> usize {

@@ -51,7 +51,7 @@ mod symbols;
 pub(crate) mod token;
 mod tokens;
 mod units;
-pub mod values;
+pub(crate) mod values;
 mod variants;
 pub(crate) mod vocabulary;
 pub(crate) mod weights;

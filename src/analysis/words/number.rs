@@ -169,7 +169,7 @@ pub(crate) fn canonical(piece: &str) -> String {
         Some(at) => piece.split_at(at),
         None => (piece, ""),
     };
-    if let Some(years) = whole_years(body) {
+    if let Some(years) = whole_years(piece) {
         return years;
     }
     let mut text: String = body.chars().map(plain).collect();

@@ -77,12 +77,6 @@ fn is_other_half(one: &Token, other: &Token) -> bool {
     is_morning(one) && is_open(other) || is_open(one) && is_morning(other)
 }
 
-/// Returns `true` for two tokens that a line of the lexicon makes equal.
-fn are_listed(tokens: [&Token; 2]) -> bool {
-    let entries = tokens.map(|token| Lexicon::builtin().entry(&token.text));
-    matches!(entries, [Some(one), Some(other)] if one.canonical.is_some() && one.canonical == other.canonical)
-}
-
 impl Token {
     /// A text without words, as one token.
     pub fn whole(text: &str) -> Token {
@@ -191,20 +185,10 @@ impl Token {
         let are_bases = [self, other].map(|token| token.text == token.key);
         let is_of_one_side = endings(self) == endings(other)
             && (endings(self) == [false; 2] || are_bases[0] == are_bases[1]);
-        // learned, learnt
-        let is_past = |one: &Token, other: &Token| {
-            let stems = one
-                .text
-                .strip_suffix("ed")
-                .zip(other.text.strip_suffix('t'));
-            stems.is_some_and(|(one, other)| one == other || one.strip_suffix('l') == Some(other))
-        };
-        // ageing, aging
-        let are_spellings = || endings(self) == endings(other) && are_listed([self, other]);
-        let is_of_one_side =
-            is_of_one_side || is_past(self, other) || is_past(other, self) || are_spellings();
+        let (lexicon, texts) = (Lexicon::builtin(), [&*self.text, &*other.text]);
         self.text == other.text
-            || may_be_form && is_of_one_side
-            || Lexicon::builtin().are_short([&self.text, &other.text])
+            // learned, learnt
+            || may_be_form && (is_of_one_side || lexicon.are_equal(texts))
+            || lexicon.are_short(texts)
     }
 }

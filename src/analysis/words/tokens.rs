@@ -229,17 +229,15 @@ impl Cutter {
         if after_apostrophe && self.contraction(lexeme) || self.denial(lexeme) {
             return;
         }
-        let value = number::of_roman(piece).filter(|_| self.may_be_counted(lexeme, text));
-        if let Some(value) = value {
-            self.push(lexeme, Class::Number, value);
-            return;
-        }
-        // the XIX century
-        let behind = &text[lexeme.range.end..];
-        if (behind.starts_with(" century") || behind.starts_with(" centuries"))
-            && let Some(value) = number::of_roman(piece)
-        {
-            return self.push(lexeme, Class::Number, format!("{value}th"));
+        if let Some(value) = number::of_roman(piece) {
+            if self.may_be_counted(lexeme, text) {
+                return self.push(lexeme, Class::Number, value);
+            }
+            // the XIX century
+            let behind = &text[lexeme.range.end..];
+            if behind.starts_with(" century") || behind.starts_with(" centuries") {
+                return self.push(lexeme, Class::Number, format!("{value}th"));
+            }
         }
         let is_short = word.len() == 1 && !self.is_article(lexeme, piece, text);
         let is_capital = self.has_small_letters

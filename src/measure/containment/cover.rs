@@ -17,13 +17,13 @@ pub(super) const MAX_ITEM_TOKENS: usize = 3;
 pub(super) const MIN_TEASER_WORDS: usize = 12;
 
 /// A sentence of more tokens is no enumeration.
-pub(super) const MAX_ENUMERATION_TOKENS: usize = 512;
+const MAX_ENUMERATION_TOKENS: usize = 512;
 
 /// Words that give the order of items a meaning.
 #[rustfmt::skip]
 const ORDERS: [&str; 16] = [
-    "top", "sequence", "then", "followed", "left", "right", "左", "右", "respectively", "resp", "ranked", "分别", "依次",
-    "顺序", "先后", "排名",
+    "top", "sequence", "then", "followed", "left", "right", "左", "右", "respectively", "resp", "ranked",
+    "分别", "依次", "顺序", "先后", "排名",
 ];
 
 /// The state of a token.

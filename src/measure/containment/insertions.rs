@@ -38,8 +38,7 @@ const DOUBTS: [&str; 14] = [
 const ADVERBS: [&str; 28] = [
     "outside", "inside", "outdoors", "indoors", "here", "there", "home", "abroad", "nearby", "upstairs",
     "downstairs", "everywhere", "today", "tonight", "yesterday", "tomorrow", "now", "again", "later", "soon",
-    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
-    "sunday", "online",
+    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "online",
 ];
 
 /// Words that end the name of a time before a sentence: "last week".
@@ -63,6 +62,9 @@ const CONNECTIVES: [&str; 36] = [
 /// Words that make a condition of a time: "before 1990".
 const CONDITIONS: [&str; 6] = ["before", "until", "till", "after", "unless", "from"];
 
+/// Titles in front of the name of an author.
+const TITLES: [&str; 3] = ["记者", "本报", "新华社"];
+
 /// Words in front of a page that was changed.
 const CHANGED: [&str; 4] = ["updated", "edited", "posted", "published"];
 
@@ -75,14 +77,12 @@ fn names_author(label: &[Token]) -> bool {
     let [names @ .., last] = label else {
         return false;
     };
-    let text = || label.iter().map(|token| &*token.text).collect::<String>();
     let is_of_name = |token: &Token| token.is_capital || token.is_light();
     match last.is_cjk() {
         true => {
-            text().ends_with("报道")
-                && ["记者", "本报", "新华社"]
-                    .iter()
-                    .any(|title| text().contains(title))
+            let text: String = label.iter().map(|token| &*token.text).collect();
+            let has_title = TITLES.iter().any(|title| text.contains(title));
+            has_title && text.ends_with("报道")
         }
         false => matches!(&*last.text, "writes" | "wrote") && names.iter().all(is_of_name),
     }

@@ -9,8 +9,8 @@ use foldhash::fast::FixedState;
 use super::Equality;
 use super::align::align;
 use super::cover::{
-    CoverState, MAX_ENUMERATION_TOKENS, MAX_ITEM_TOKENS, MIN_TEASER_WORDS, Sides, begins_with_any,
-    half_words, is_conjunction, is_enumeration,
+    CoverState, MAX_ITEM_TOKENS, MIN_TEASER_WORDS, Sides, begins_with_any, half_words,
+    is_conjunction, is_enumeration,
 };
 use super::forgive::{MAX_GLUED, forgiven, is_glued, needs_accents};
 use crate::analysis::words::lexicon::Class;
@@ -31,7 +31,8 @@ const MAX_CJK_WORD: usize = 4;
 /// Words that begin a step behind other steps, or the other case.
 #[rustfmt::skip]
 const STEPS: [&str; 14] = [
-    "second", "secondly", "third", "其次", "then", "next", "finally", "afterwards", "otherwise", "然后", "接着", "随后", "最后", "否则",
+    "second", "secondly", "third", "then", "next", "finally", "afterwards", "otherwise", "其次", "然后", "接着",
+    "随后", "最后", "否则",
 ];
 
 /// A label has at most four tokens.
@@ -368,10 +369,7 @@ impl Sides<'_> {
         let from = self.sentence(side, run.start).start;
         let to = self.sentence(side, run.end - 1).end;
         let is_first = || !(from + 1..run.end).any(|at| tokens[at].before == Break::Clause);
-        precedes
-            && to - from <= MAX_ENUMERATION_TOKENS
-            && (follows || is_first())
-            && is_enumeration(&tokens[from..to])
+        precedes && (follows || is_first()) && is_enumeration(&tokens[from..to])
     }
 
     /// Matches tokens in one place of the texts that are other forms of one word.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use clap::Args;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -115,16 +115,6 @@ impl MonitorOptions {
     pub(super) fn check(&self, database: &Path) -> Result<()> {
         let mut paths = OutputPaths::new(Overwrite { force: true });
         paths.reserve(database, "the database");
-        for (option, path) in [("--backup", &self.backup), ("--metrics", &self.metrics)] {
-            let folder = path.as_ref().and_then(|path| path.parent());
-            if let Some(folder) = folder.filter(|folder| !folder.as_os_str().is_empty()) {
-                ensure!(
-                    folder.is_dir(),
-                    "{option}: there is no folder {}; create it",
-                    folder.display()
-                );
-            }
-        }
         if let Some(path) = &self.backup {
             paths.database("--backup", path)?;
         }

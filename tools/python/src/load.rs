@@ -357,9 +357,9 @@ impl Columns {
         };
         let arrival = self.arrival.as_ref().map(|name| {
             let arrival = of_column(name)?.extract::<Arrival>();
-            let arrival = arrival.map_err(|error| of_field(name, error))?;
-            Ok::<_, PyErr>(arrival.0)
+            arrival.map_err(|error| of_field(name, error))
         });
+        let arrival = arrival.transpose()?.map(|arrival| arrival.0);
         let fields = self.kept_fields(record);
         let fields = fields.map_err(|error| in_record(py, &record_name, error))?;
         let content = match &self.contents[..] {
@@ -402,7 +402,7 @@ impl Columns {
             key: key.map(Text::into_utf8),
             scope: scope.map(Text::into_utf8),
             fields,
-            arrival: arrival.transpose()?,
+            arrival,
             content,
             reliable,
         })

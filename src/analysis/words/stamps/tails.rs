@@ -15,17 +15,9 @@ const MIN_HEADLINE_WORDS: usize = 4;
 const MIN_HEADLINE_LETTERS: usize = 8;
 
 /// Hashtags that turn the sentence before them.
+#[rustfmt::skip]
 const IRONIES: [&str; 10] = [
-    "sarcas",
-    "iron",
-    "parody",
-    "joke",
-    "jk",
-    "fake",
-    "kidding",
-    "prank",
-    "spoof",
-    "aprilfool",
+    "sarcas", "iron", "parody", "joke", "jk", "fake", "kidding", "prank", "spoof", "aprilfool",
 ];
 
 /// The start of the name of a site behind a headline: " | The Daily Post", _新浪新闻.
