@@ -294,9 +294,10 @@ mod tests {
     #[test]
     fn create_error_contains_path() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("missing/new");
-        let error = OutputFile::create(output(&path)).err().unwrap().to_string();
-        assert!(error.contains("missing/new"), "{error}");
+        let output = output(&folder.path().join("new"));
+        folder.close().unwrap();
+        let error = OutputFile::create(output).err().unwrap().to_string();
+        assert!(error.contains("/new"), "{error}");
     }
 
     #[test]
