@@ -17,8 +17,8 @@ use crate::comparison::{NORMALISER, is_compared};
 use crate::deduplicator::Removal;
 use crate::error::Failure;
 use crate::interruptible::{check, pool, run};
-use crate::load::{FieldNames, Record, Records};
 use crate::matches::words;
+use crate::records::{FieldNames, Record, Records};
 use crate::settings::builder_of;
 use crate::source::SimilarOptions;
 use crate::texts::{ContentRef, copied};
@@ -34,13 +34,8 @@ pub fn load_texts(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<()> {
     let names = FieldNames {
-        id: None,
         text: vec![String::new()],
-        fingerprints: None,
-        key: None,
-        scope: None,
-        arrival: None,
-        keep: Vec::new(),
+        ..FieldNames::default()
     };
     let records = Records::new(texts, names)?;
     run(py, progress, || {

@@ -47,35 +47,23 @@ pub struct Document {
     pub scope: Option<String>,
 }
 
-type DocumentArguments = (
-    u64,
-    Fingerprint,
-    bool,
-    Option<u64>,
-    Option<String>,
-    Option<String>,
-    Option<String>,
-    Option<String>,
-);
-
 /// Characters of a text in the `repr` of a document.
 const SHOWN_CHARACTERS: usize = 40;
 
 #[pymethods]
 impl Document {
-    fn __getnewargs__(&self) -> DocumentArguments {
-        let (text, key) = (self.text.clone(), self.key.clone());
-        let (fields, scope) = (self.fields_json.clone(), self.scope.clone());
+    fn __getnewargs__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         (
             self.id,
             self.fingerprint,
             self.reliable,
             self.arrival,
-            text,
-            key,
-            fields,
-            scope,
+            &self.text,
+            &self.key,
+            &self.fields_json,
+            &self.scope,
         )
+            .into_pyobject(py)
     }
 
     /// The fields, a dict; None without fields.

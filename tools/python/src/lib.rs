@@ -29,6 +29,7 @@ mod numbers;
 mod outcome;
 mod queries;
 mod recipe;
+mod records;
 mod repr;
 mod settings;
 mod shared_database;

@@ -1,6 +1,7 @@
 //! The frozen classes of the documents that a query finds: `Match`, `Similar` and `Resemblance`.
 
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use simdb::containment::Missing;
 
 use crate::fingerprint::Fingerprint;
@@ -167,18 +168,18 @@ impl Similar {
         }
     }
 
-    fn __getnewargs__(&self) -> SimilarArguments {
-        let own = self.clone();
+    fn __getnewargs__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         (
-            own.id,
-            own.fingerprint,
-            own.distance,
-            own.resemblance,
-            own.verdict,
-            own.missing_in_b,
-            own.missing_in_a,
-            own.key,
+            self.id,
+            self.fingerprint,
+            self.distance,
+            self.resemblance.clone(),
+            &self.verdict,
+            &self.missing_in_b,
+            &self.missing_in_a,
+            &self.key,
         )
+            .into_pyobject(py)
     }
 
     pub fn __repr__(&self) -> String {
@@ -196,18 +197,6 @@ impl Similar {
         )
     }
 }
-
-/// The fields of [`Similar`], in order.
-type SimilarArguments = (
-    u64,
-    Fingerprint,
-    Option<u32>,
-    Resemblance,
-    Option<String>,
-    Vec<(String, f64)>,
-    Vec<(String, f64)>,
-    Option<String>,
-);
 
 impl Similar {
     pub fn of(found: simdb::Similar, key: Option<String>) -> Self {
