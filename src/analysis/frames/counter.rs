@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use foldhash::fast::FixedState;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::changed::Changed;
+use super::row::{ROWS, row_of};
 use super::text_ends::{EndUnit, TextEnds, form};
 use super::{Frame, Frames};
 use crate::analysis::words::Words;
@@ -74,7 +74,7 @@ pub struct FrameCounter {
     pub(super) groups: HashMap<u64, Group, FixedState>,
     /// The number of lines and sentences of several bodies.
     pub(super) counted: usize,
-    pub(super) changed: Changed,
+    pub(super) changed: [bool; ROWS],
 }
 
 /// A group with lines or sentences of several bodies.
@@ -114,7 +114,7 @@ impl FrameCounter {
             once: Default::default(),
             groups: HashMap::default(),
             counted: 0,
-            changed: Changed::default(),
+            changed: [false; ROWS],
         }
     }
 
@@ -131,7 +131,7 @@ impl FrameCounter {
             .collect();
         if let Some(own) = self.groups.get_mut(&group) {
             own.texts += 1;
-            self.changed.add(group_key(group));
+            self.changed[row_of(group_key(group))] = true;
         }
         let mut seen = HashSet::new();
         for unit in ends.units {
@@ -144,7 +144,7 @@ impl FrameCounter {
         if self.once[0].len() > self.max_once / 2 {
             let young = std::mem::take(&mut self.once[0]);
             self.once[1] = young;
-            self.changed.add_all();
+            self.changed = [true; ROWS];
         }
         if self.counted > MAX_COUNTED {
             self.forget_rare();
@@ -172,7 +172,7 @@ impl FrameCounter {
     }
 
     fn count(&mut self, group: u64, key: u64, unit: EndUnit, body: u32) {
-        self.changed.add(key);
+        self.changed[row_of(key)] = true;
         let heads = u64::from(unit.is_head);
         let max_bodies = self.least_bodies();
         if let Some(own) = self.groups.get_mut(&group)
@@ -202,7 +202,7 @@ impl FrameCounter {
             };
             let own = self.groups.entry(group).or_default();
             own.counted.insert(key, counted);
-            self.changed.add(group_key(group));
+            self.changed[row_of(group_key(group))] = true;
             self.counted += 1;
         }
     }
@@ -224,7 +224,7 @@ impl FrameCounter {
             }
         }
         self.groups.retain(|_, group| !group.counted.is_empty());
-        self.changed.add_all();
+        self.changed = [true; ROWS];
     }
 
     /// The number of different bodies of a frame.

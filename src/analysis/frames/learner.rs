@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::counter::{FrameCounter, group_key};
+use super::row::row_of;
 use super::text_ends::TextEnds;
 use super::{Frame, Frames};
 
@@ -86,13 +87,13 @@ impl FrameLearner {
         };
         let (least, most) = SELECTION_TEXTS;
         own.next = own.texts + (own.texts / 4).clamp(least, most);
-        changed.add(group_key(group));
+        changed[row_of(group_key(group))] = true;
         let mut is_changed = false;
         for (key, counted) in &mut own.counted {
             let is_frame = selected.contains(key);
             if counted.is_frame != is_frame {
                 counted.is_frame = is_frame;
-                changed.add(*key);
+                changed[row_of(*key)] = true;
                 is_changed = true;
             }
         }

@@ -6,12 +6,12 @@
 //! | `text_ends` | the lines and sentences at the ends of a text |
 //! | `counter` | the lines and sentences that texts with different bodies have |
 //! | `learner` | the frames of texts as they arrive |
-//! | `rows` | the rows in which a database keeps what a learner has counted: `changed` |
+//! | `rows` | the rows in which a database keeps what a learner has counted: `row` |
 
 mod body_text;
-mod changed;
 mod counter;
 mod learner;
+mod row;
 pub(crate) mod rows;
 mod text_ends;
 

@@ -16,9 +16,9 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 
 use super::FrameLearner;
-pub(crate) use super::changed::ROWS;
-use super::changed::{Changed, row_of};
 use super::counter::{Counted, Group, MAX_BODIES, group_key};
+pub(crate) use super::row::ROWS;
+use super::row::row_of;
 
 /// More texts than that are damage.
 const MAX_TEXTS: u64 = 1 << 60;
@@ -26,7 +26,7 @@ const MAX_TEXTS: u64 = 1 << 60;
 impl FrameLearner {
     /// The rows that have changed since the last call.
     pub(crate) fn take_changed_rows(&mut self) -> Vec<(u8, Vec<u8>)> {
-        let Changed(changed) = std::mem::take(&mut self.counter.changed);
+        let changed = std::mem::replace(&mut self.counter.changed, [false; ROWS]);
         self.rows(|row| changed[row])
     }
 
@@ -37,12 +37,12 @@ impl FrameLearner {
 
     /// Returns `true` if a row has changed since [`take_changed_rows`](Self::take_changed_rows).
     pub(crate) fn has_changed_rows(&self) -> bool {
-        self.counter.changed.0.contains(&true)
+        self.counter.changed.contains(&true)
     }
 
     /// Counts all rows as changed, after a failed write.
     pub(crate) fn set_changed(&mut self) {
-        self.counter.changed.add_all();
+        self.counter.changed = [true; ROWS];
     }
 
     fn rows(&self, is_asked: impl Fn(usize) -> bool) -> Vec<(u8, Vec<u8>)> {

@@ -47,10 +47,7 @@ fn dollars(tokens: &[PlacedToken], at: usize) -> Option<Form> {
     let (_, name) = DOLLARS.iter().find(|(letters, _)| *letters == first.text)?;
     let is_joined = tokens[at + 1].1.start == range.end && first.is_capital;
     let is_before_number = next(tokens, at + 2)?.class == Class::Number;
-    (is_joined && is_before_number).then(|| Form {
-        pieces: vec![named(sign, Class::Symbol, name)],
-        replaced: 2,
-    })
+    (is_joined && is_before_number).then(|| Form::new(vec![named(sign, Class::Symbol, name)], 2))
 }
 
 /// 港币5元, 人民币5.
@@ -60,9 +57,11 @@ fn currency_around_number(tokens: &[PlacedToken], at: usize) -> Option<Form> {
     let number = next(tokens, at + 1).filter(|number| is_decimal(number))?;
     let is_behind_number = at > 0 && tokens[at - 1].0.class == Class::Number;
     let has_unit = next(tokens, at + 2).is_some_and(|unit| unit.text == "元");
-    (!is_behind_number).then(|| Form {
-        pieces: vec![number.clone(), named(first, Class::Symbol, name)],
-        replaced: 2 + usize::from(has_unit),
+    (!is_behind_number).then(|| {
+        Form::new(
+            vec![number.clone(), named(first, Class::Symbol, name)],
+            2 + usize::from(has_unit),
+        )
     })
 }
 
@@ -78,10 +77,7 @@ fn celsius(tokens: &[PlacedToken], at: usize) -> Option<Form> {
             &*first.text,
             "grad" | "degrés" | "grados" | "graus" | "gradi" | "градусов"
         );
-    is_degree.then(|| Form {
-        pieces: vec![named(first, Class::Symbol, "°c")],
-        replaced: 2,
-    })
+    is_degree.then(|| Form::new(vec![named(first, Class::Symbol, "°c")], 2))
 }
 
 /// 摄氏5度.
@@ -89,10 +85,8 @@ fn celsius_around_number(tokens: &[PlacedToken], at: usize) -> Option<Form> {
     let scale = next(tokens, at + 1)?;
     let number = next(tokens, at + 2).filter(|number| number.class == Class::Number)?;
     let unit = next(tokens, at + 3)?;
-    (scale.text == "氏" && unit.text == "度").then(|| Form {
-        pieces: vec![number.clone(), named(unit, Class::Symbol, "°c")],
-        replaced: 4,
-    })
+    (scale.text == "氏" && unit.text == "度")
+        .then(|| Form::new(vec![number.clone(), named(unit, Class::Symbol, "°c")], 4))
 }
 
 /// 零下5度; the unit stays.
@@ -100,9 +94,11 @@ fn below_zero(tokens: &[PlacedToken], at: usize) -> Option<Form> {
     let number = next(tokens, at + 2).filter(|number| is_decimal(number))?;
     let unit = next(tokens, at + 3)?;
     let is_degree = unit.text == "度" || matches!(&*unit.key, "°c" | "degree");
-    (next(tokens, at + 1)?.text == "下" && is_degree).then(|| Form {
-        pieces: vec![named(number, Class::Number, &format!("-{}", number.key))],
-        replaced: 3,
+    (next(tokens, at + 1)?.text == "下" && is_degree).then(|| {
+        Form::new(
+            vec![named(number, Class::Number, &format!("-{}", number.key))],
+            3,
+        )
     })
 }
 
@@ -125,10 +121,7 @@ fn unit_of_two_characters(tokens: &[PlacedToken], at: usize) -> Option<Form> {
         return None;
     };
     let (number, _) = &tokens[at.checked_sub(1)?];
-    is_number(number).then(|| Form {
-        pieces: vec![named(&tokens[at].0, Class::Word, name)],
-        replaced,
-    })
+    is_number(number).then(|| Form::new(vec![named(&tokens[at].0, Class::Word, name)], replaced))
 }
 
 /// A rate behind a number and its unit: 5 km per hour, 5 m/s.
@@ -141,12 +134,14 @@ fn rate(tokens: &[PlacedToken], at: usize) -> Option<Form> {
     let (name, of_time) = unit_of_time(tokens, at + 1)?;
     let is_rate = number.class == Class::Number && is_measure(unit) && !time.is_exact;
     let first = &tokens[at].0;
-    (is_rate && first.before == Break::None).then(|| Form {
-        pieces: vec![
-            named(first, Class::Symbol, "/"),
-            named(time, Class::Word, name),
-        ],
-        replaced: 1 + of_time,
+    (is_rate && first.before == Break::None).then(|| {
+        Form::new(
+            vec![
+                named(first, Class::Symbol, "/"),
+                named(time, Class::Word, name),
+            ],
+            1 + of_time,
+        )
     })
 }
 
@@ -157,13 +152,13 @@ fn rate_before_number(tokens: &[PlacedToken], at: usize) -> Option<Form> {
     let unit = next(tokens, at + 2 + of_time).filter(|unit| is_measure(unit))?;
     let time = &tokens[at + 1].0;
     let unit_name = unit_behind_number(unit).unwrap_or(&unit.key);
-    Some(Form {
-        pieces: vec![
+    Some(Form::new(
+        vec![
             number.clone(),
             named(unit, Class::Word, unit_name),
             named(&tokens[at].0, Class::Symbol, "/"),
             named(time, Class::Word, name),
         ],
-        replaced: 3 + of_time,
-    })
+        3 + of_time,
+    ))
 }

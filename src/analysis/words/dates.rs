@@ -118,10 +118,7 @@ fn numeric_date(token: &Token, is_cjk: bool) -> Option<Form> {
         ],
         false => vec![word(name), number(day), number(year)],
     };
-    Some(Form {
-        pieces,
-        replaced: 1,
-    })
+    Some(Form::new(pieces, 1))
 }
 
 /// A day with the name of its month and its year: "15. Mai 2023". In English, the day and the month
@@ -148,10 +145,10 @@ fn written_date(tokens: &[PlacedToken], at: usize, text: &str) -> Option<Form> {
     if first.is_english {
         let is_ordinal = first.text.ends_with("th");
         let name = month(named).filter(|_| is_ordinal && name_at > at + 1)?;
-        return Some(Form {
-            pieces: vec![of_month(name), number(day)],
-            replaced: name_at + 1 - at,
-        });
+        return Some(Form::new(
+            vec![of_month(name), number(day)],
+            name_at + 1 - at,
+        ));
     }
     let is_named = |names: &str| names.split(' ').any(|name| name == named.text);
     let index = FOREIGN_MONTHS.iter().position(|names| is_named(names))?;
@@ -165,10 +162,10 @@ fn written_date(tokens: &[PlacedToken], at: usize, text: &str) -> Option<Form> {
     if tail == 0 && behind.is_some_and(|word| !BEHIND_YEAR.contains(&word)) {
         return None;
     }
-    Some(Form {
-        pieces: vec![of_month(name), number(day), number(value)],
-        replaced: year_at + 1 + tail - at,
-    })
+    Some(Form::new(
+        vec![of_month(name), number(day), number(value)],
+        year_at + 1 + tail - at,
+    ))
 }
 
 /// The form of a time. `half` is the end of its text: [`AM`], [`OF_24_HOURS`] or nothing.
@@ -180,10 +177,7 @@ fn of_clock(first: &Token, [hour, minutes]: [u32; 2], half: &str, replaced: usiz
         text: format!("{time}{half}").into(),
         ..first.with_text(time.into())
     };
-    Form {
-        pieces: vec![token],
-        replaced,
-    }
+    Form::new(vec![token], replaced)
 }
 
 /// A time of a day: 7:30 pm, 18 Uhr. A time or a duration in one form: 14 h 30, 14h30.
@@ -205,10 +199,7 @@ fn time(tokens: &[PlacedToken], at: usize, text: &str, is_cjk: bool) -> Option<F
     let is_foreign = is_number && !first.is_english && own_minutes.is_none();
     let hours_and_minutes = |digits: &str, replaced| {
         let form = format!("{hour}h{digits}");
-        minutes(digits).map(|_| Form {
-            pieces: vec![first.with_text(form.into())],
-            replaced,
-        })
+        minutes(digits).map(|_| Form::new(vec![first.with_text(form.into())], replaced))
     };
     let is_small = || !tokens[at + 1].0.is_capital;
     match second {
@@ -290,11 +281,13 @@ fn year_of_era(tokens: &[PlacedToken], at: usize) -> Option<Form> {
         _ => year.key.parse().ok()?,
     };
     let is_year = next(tokens, year_at + 1).is_some_and(|token| token.text == "年");
-    (is_year && (1..=last).contains(&value)).then(|| Form {
-        pieces: vec![Token {
-            class: Class::Number,
-            ..year.with_text((before + value).to_smolstr())
-        }],
-        replaced: year_at + 1 - at,
+    (is_year && (1..=last).contains(&value)).then(|| {
+        Form::new(
+            vec![Token {
+                class: Class::Number,
+                ..year.with_text((before + value).to_smolstr())
+            }],
+            year_at + 1 - at,
+        )
     })
 }

@@ -15,6 +15,12 @@ pub(super) struct Form {
     pub replaced: usize,
 }
 
+impl Form {
+    pub fn new(pieces: Vec<Token>, replaced: usize) -> Self {
+        Self { pieces, replaced }
+    }
+}
+
 /// The token at a position, if no break is before it.
 pub(super) fn next_in_clause(tokens: &[PlacedToken], at: usize) -> Option<&Token> {
     let token = tokens.get(at).map(|(token, _)| token);

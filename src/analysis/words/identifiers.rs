@@ -65,6 +65,10 @@ pub(super) fn is_cased(token: &Token, text: &str, range: &Range<usize>, is_forei
 /// Returns `true` for a part of an option, of a path, or of the name of a file: such words have no
 /// forms.
 pub(super) fn is_in_name(before: &str, after: &str) -> bool {
+    // Most words end here.
+    if !before.ends_with(['-', '/']) && !after.starts_with(['.', '/']) {
+        return false;
+    }
     let extension = after.strip_prefix('.').map_or("", |rest| {
         let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
         let (extension, behind) = rest.split_at(rest.find(|c| !is_letter(c)).unwrap_or(rest.len()));

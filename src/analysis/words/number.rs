@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use unicode_normalization::UnicodeNormalization;
+
 use crate::text::{is_cjk, is_digits, is_letter_or_digit};
 
 /// The Chinese digits and magnitudes, with their values.
@@ -36,7 +38,7 @@ pub(crate) fn end(text: &str, at: usize) -> Option<usize> {
             return None;
         }
         end += 1;
-    } else if fraction(first).is_some() {
+    } else if is_fraction(first) {
         return Some(at + first.len_utf8());
     } else if !is_digit(first) {
         return None;
@@ -53,7 +55,7 @@ pub(crate) fn end(text: &str, at: usize) -> Option<usize> {
     }
     // 1½
     if let Some(c) = text[end..].chars().next()
-        && fraction(c).is_some()
+        && is_fraction(c)
     {
         return Some(end + c.len_utf8());
     }
@@ -114,55 +116,24 @@ fn is_separator(c: char) -> bool {
     ".,:/-–−~～—．：－\u{a0}\u{202f}\u{2009}'’⁄٫٬×".contains(c)
 }
 
-fn fraction(c: char) -> Option<&'static str> {
-    let value = match c {
-        '½' => "1/2",
-        '⅓' => "1/3",
-        '⅔' => "2/3",
-        '¼' => "1/4",
-        '¾' => "3/4",
-        '⅕' => "1/5",
-        '⅖' => "2/5",
-        '⅗' => "3/5",
-        '⅘' => "4/5",
-        '⅙' => "1/6",
-        '⅚' => "5/6",
-        '⅛' => "1/8",
-        '⅜' => "3/8",
-        '⅝' => "5/8",
-        '⅞' => "7/8",
-        _ => return None,
-    };
-    Some(value)
+/// ½ and the like.
+fn is_fraction(c: char) -> bool {
+    matches!(c, '¼'..='¾' | '⅓'..='⅞')
 }
 
+/// The superscripts of exponents.
 pub(crate) fn is_superscript(c: char) -> bool {
-    superscript(c).is_some()
-}
-
-fn superscript(c: char) -> Option<char> {
-    let digit = match c {
-        '⁰' => '0',
-        '¹' => '1',
-        '²' => '2',
-        '³' => '3',
-        '⁴'..='⁹' => char::from_digit(c as u32 - 0x2070, 10)?,
-        '⁻' => '-',
-        _ => return None,
-    };
-    Some(digit)
+    matches!(c, '¹' | '²' | '³' | '⁰' | '⁴'..='⁹' | '⁻')
 }
 
 /// The canonical form of a number: ASCII digits, a decimal point, no groups.
 pub(crate) fn canonical(piece: &str) -> String {
-    if let Some((at, value)) = piece
-        .char_indices()
-        .find_map(|(at, c)| Some((at, fraction(c)?)))
-    {
-        let whole = &piece[..at];
+    if let Some(at) = piece.find(is_fraction) {
+        let (whole, fraction) = piece.split_at(at);
+        let value: String = fraction.chars().take(1).nfkc().map(plain).collect();
         return match whole.is_empty() {
-            true => value.to_owned(),
-            false => mixed(&canonical(whole), value).unwrap_or_else(|| value.to_owned()),
+            true => value,
+            false => mixed(&canonical(whole), &value).unwrap_or(value),
         };
     }
     let (body, exponent) = match piece.find(is_superscript) {
@@ -182,7 +153,13 @@ pub(crate) fn canonical(piece: &str) -> String {
     let mut text = sign + &value(&text);
     if !exponent.is_empty() {
         text.push('^');
-        text.extend(exponent.chars().filter_map(superscript));
+        text.extend(
+            exponent
+                .chars()
+                .filter(|c| is_superscript(*c))
+                .nfkc()
+                .map(plain),
+        );
     }
     text
 }
@@ -419,8 +396,11 @@ pub(crate) fn of_cjk(run: &str) -> Option<String> {
 /// The value of a Roman numeral of two or more capital letters, as in names: `VIII`.
 pub(crate) fn of_roman(word: &str) -> Option<String> {
     let is_numeral = (2..=7).contains(&word.len()) && word.bytes().all(|b| b"IVX".contains(&b));
+    if !is_numeral {
+        return None;
+    }
     // XXXXXXX is 70.
-    let value = (2..=70).find(|value| is_numeral && roman(*value) == word)?;
+    let value = (2..=70).find(|value| roman(*value) == word)?;
     Some(value.to_string())
 }
 

@@ -83,10 +83,7 @@ pub(super) fn joined_number(tokens: &[PlacedToken], at: usize, text: &str) -> Op
         let token = tokens.get(at);
         token.filter(|(token, _)| token.before == Break::None && !token.is_exact)
     };
-    let form = |value: String, replaced| Form {
-        pieces: vec![first.with_text(value.into())],
-        replaced,
-    };
+    let form = |value: String, replaced| Form::new(vec![first.with_text(value.into())], replaced);
     let is_in_words = |(_, range): &PlacedToken| !text[range.clone()].contains(char::is_numeric);
     if is_in_words(&tokens[at]) {
         let and = next(at + 1).filter(|(and, _)| and.text == "and");
@@ -136,10 +133,7 @@ pub(super) fn number_with_figures(tokens: &[PlacedToken], at: usize, text: &str)
     let is_number = figures.class == Class::Number && !first.is_exact;
     let is_same = figures.text == first.key && figures.text != first.text;
     let is_in_brackets = before.trim_start() == "(" && text[place.end..].starts_with(')');
-    (is_number && is_same && is_in_brackets).then(|| Form {
-        pieces: vec![figures.clone()],
-        replaced: 2,
-    })
+    (is_number && is_same && is_in_brackets).then(|| Form::new(vec![figures.clone()], 2))
 }
 
 /// The common name of a unit behind a number, of units whose letters or characters are other words

@@ -57,46 +57,32 @@ impl Sides<'_> {
                 found.push(Forgiven { a, b, class });
             }
         }
-        for (at, token) in self.tokens[a].iter().enumerate() {
-            let (text, class) = match self.states[a][at] {
-                CoverState::At(place) => {
-                    let other = &self.tokens[b][place];
-                    if token.text == other.text && self.states[b][place] != CoverState::Part {
-                        continue;
+        for (own, other) in [(a, b), (b, a)] {
+            for (at, token) in self.tokens[own].iter().enumerate() {
+                let (text, class) = match self.states[own][at] {
+                    CoverState::At(place) if self.states[other][place] == CoverState::Part => {
+                        (self.glued(other, place), Equality::Compound)
                     }
-                    match self.states[b][place] {
-                        CoverState::Part => (self.glued(b, place), Equality::Compound),
-                        _ => (other.text.to_string(), self.equality([a, b], [at, place])),
+                    CoverState::At(place)
+                        if own == a && self.tokens[b][place].text != token.text =>
+                    {
+                        let class = self.equality([a, b], [at, place]);
+                        (self.tokens[b][place].text.to_string(), class)
                     }
+                    CoverState::Open
+                        if token.is_light() && is_covered[own] && !self.is_in_passage(own, at) =>
+                    {
+                        (String::new(), absence(token))
+                    }
+                    _ => continue,
+                };
+                let mut texts = [token.text.to_string(), text];
+                if own == b {
+                    texts.reverse();
                 }
-                _ if self.is_in_passage(a, at) => continue,
-                CoverState::Open if token.is_light() && is_covered[a] => {
-                    (String::new(), absence(token))
-                }
-                _ => continue,
-            };
-            found.push(Forgiven {
-                a: token.text.to_string(),
-                b: text,
-                class,
-            });
-        }
-        for (at, token) in self.tokens[b].iter().enumerate() {
-            let (text, class) = match self.states[b][at] {
-                CoverState::At(place) if self.states[a][place] == CoverState::Part => {
-                    (self.glued(a, place), Equality::Compound)
-                }
-                _ if self.is_in_passage(b, at) => continue,
-                CoverState::Open if token.is_light() && is_covered[b] => {
-                    (String::new(), absence(token))
-                }
-                _ => continue,
-            };
-            found.push(Forgiven {
-                a: text,
-                b: token.text.to_string(),
-                class,
-            });
+                let [a, b] = texts;
+                found.push(Forgiven { a, b, class });
+            }
         }
         found
     }

@@ -117,11 +117,7 @@ impl Sides<'_> {
     /// without a mark; an English question has a word at its start.
     fn end(&self, side: usize, at: usize) -> End {
         let tokens = self.tokens[side];
-        let is_last = || {
-            tokens
-                .get(at + 1)
-                .is_none_or(|next| next.before.ends_unit())
-        };
+        let is_last = || self.sentence(side, at).end == at + 1;
         match tokens[at].end {
             End::None if tokens[at].is_cjk() && is_last() => End::Statement,
             end => end,

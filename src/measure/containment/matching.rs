@@ -146,22 +146,13 @@ impl Sides<'_> {
                 return true;
             }
             let labels = (0..self.tokens[side].len()).filter(|at| self.tokens[side][*at].is_label);
-            let is_heading = |at: usize| {
-                let next = self.tokens[side].get(at + 1);
-                next.is_none_or(|next| next.before.ends_unit())
-            };
+            // A heading has its line to itself.
             let mut labels = labels.filter(|at| {
-                is_heading(*at) || at - self.sentence_start(side, *at) < MAX_LABEL_TOKENS
+                let sentence = self.sentence(side, *at);
+                sentence.end == at + 1 || at - sentence.start < MAX_LABEL_TOKENS
             });
             labels.nth(1).is_some()
         })
-    }
-
-    /// The start of the sentence of a token, if it is near.
-    fn sentence_start(&self, side: usize, at: usize) -> usize {
-        let from = at.saturating_sub(MAX_LABEL_TOKENS);
-        let is_start = |at: &usize| *at == 0 || self.tokens[side][*at].before.ends_unit();
-        (from..=at).rev().find(is_start).unwrap_or(from)
     }
 
     /// Matches the common tokens of the rest in text order.
