@@ -901,21 +901,26 @@ fn report_counts_documents_lost_with_each_page() {
 }
 
 #[test]
-fn damaged_journal_is_saved_up_to_the_damage() {
+fn damaged_journal_loses_only_the_damaged_commits() {
     let folder = folder();
     let path = folder.path().join("docs.simdb");
     let mut model = database(&path);
     let open = builder().open(&path).unwrap();
     let more = corpus(9, 1 << 40, 300);
-    let mut models = vec![model.clone()];
-    for batch in more.chunks(100) {
+    let tables = model.clone();
+    // `without[n]` lacks commit n.
+    let mut without = vec![model.clone(); 3];
+    for (number, batch) in more.chunks(100).enumerate() {
         let mut changes: Vec<Change> = batch.iter().cloned().map(Change::Insert).collect();
         let id = batch[0].id.0 % 1_000;
         changes.push(Change::Remove(DocId(id)));
-        // A change without a text keeps the stored text.
         let outcomes = model.apply_all(changes.clone());
-        assert_eq!(open.apply(changes).unwrap(), outcomes);
-        models.push(model.clone());
+        assert_eq!(open.apply(changes.clone()).unwrap(), outcomes);
+        for (lost, model) in without.iter_mut().enumerate() {
+            if lost != number {
+                model.apply_all(changes.clone());
+            }
+        }
     }
     let (copy, saved) = (
         folder.path().join("copy.simdb"),
@@ -932,7 +937,7 @@ fn damaged_journal_is_saved_up_to_the_damage() {
     let sound = std::fs::read(journal).unwrap();
     let used = sound.iter().rposition(|byte| *byte != 0).unwrap();
     let mut sequence = SplitMix(3);
-    let mut kept = [0; 4];
+    let mut counts = [0; 3];
     for _ in 0..30 {
         let mut damaged = sound.clone();
         damaged[64 + sequence.below(used as u64 - 64) as usize] ^= 1;
@@ -940,16 +945,88 @@ fn damaged_journal_is_saved_up_to_the_damage() {
         let found = salvage(&copy, &saved).unwrap();
         let stored = saved_documents(&saved);
         let is_it = |model: &Model| stored.iter().eq(model.documents.values());
-        let commits = models.iter().position(is_it).expect("whole commits");
-        assert_eq!(found.damage.is_empty(), commits == 3, "{found:?}");
-        kept[commits] += 1;
+        if found.damage.is_empty() {
+            assert!(is_it(&model), "{found:?}");
+            continue;
+        }
+        let lost = without.iter().position(is_it).expect("one lost commit");
+        let named = format!(
+            "has lost record {lost}, which is before record {}",
+            lost + 1
+        );
+        assert!(found.damage[0].contains(&named), "{lost}: {found:?}");
+        counts[lost] += 1;
     }
-    assert!(kept[..3].iter().sum::<u32>() > 10, "{kept:?}");
+    assert!(counts.into_iter().all(|count| count > 0), "{counts:?}");
+    let mut headless = sound.clone();
+    headless[0] ^= 1;
+    std::fs::write(journal, &headless).unwrap();
+    let found = salvage(&copy, &saved).unwrap();
+    assert!(found.damage[0].contains("does not begin with"), "{found:?}");
+    headless[0] ^= 1;
+    headless[12] ^= 1;
+    std::fs::write(journal, &headless).unwrap();
+    let found = salvage(&copy, &saved).unwrap();
+    assert!(found.damage[0].contains("has lost its header"), "{found:?}");
+    assert!(saved_documents(&saved).iter().eq(model.documents.values()));
     std::fs::remove_file(journal).unwrap();
     let found = salvage(&copy, &saved).unwrap();
     assert!(found.damage[0].contains("is missing"), "{found:?}");
     let stored = saved_documents(&saved);
-    assert!(stored.iter().eq(models[0].documents.values()));
+    assert!(stored.iter().eq(tables.documents.values()));
+}
+
+#[test]
+fn text_that_a_lost_commit_replaced_is_not_saved_as_the_text_of_a_later_commit() {
+    let builder = || builder().keep_texts(true).copies(4);
+    let fingerprint_of = |text: &str| Fingerprint::from_bits(text.len() as u64 * 0x0101_0101);
+    let document = |id, text: &str| Document::new(id, fingerprint_of(text)).with_text(text);
+    let texts = [
+        "the ferry to the island was cancelled",
+        "a fox was seen in the harbour",
+    ];
+    for is_in_tables in [true, false] {
+        let (_folder, path, saved) = database_and_target();
+        let open = builder().create(&path).unwrap();
+        let changes = vec![Change::Insert(document(1_u64, texts[0]))];
+        open.apply(changes).unwrap();
+        let open = match is_in_tables {
+            true => {
+                open.close().unwrap();
+                builder().open(&path).unwrap()
+            }
+            false => open,
+        };
+        open.apply(vec![Change::Upsert(document(1, texts[1]))])
+            .unwrap();
+        // Its copy changes the counts of the document, and keeps its text.
+        let unique = Change::InsertUnique {
+            document: document(2, texts[1]),
+            radius: 3,
+        };
+        open.apply(vec![unique]).unwrap();
+        let copy = path.with_extension("copy");
+        copy_open(&path, &copy);
+        drop(open);
+        let journal = [1, 2].map(|number| journal(&copy, number));
+        let journal = journal
+            .into_iter()
+            .rfind(|journal| journal.exists())
+            .unwrap();
+        let mut bytes = std::fs::read(&journal).unwrap();
+        let text = texts[1].as_bytes();
+        let at = bytes.windows(text.len()).position(|window| window == text);
+        bytes[at.unwrap()] ^= 1;
+        std::fs::write(&journal, bytes).unwrap();
+
+        let found = builder().salvage(&copy, &saved, 16 << 20).unwrap();
+        assert_eq!((found.documents, found.without_text), (1, 1), "{found:?}");
+        let database = builder().open(&saved).unwrap();
+        let stored = database.snapshot().unwrap().get(DocId(1)).unwrap().unwrap();
+        assert_eq!(stored.text, None);
+        assert_eq!(stored.fingerprint, fingerprint_of(texts[1]));
+        assert_eq!(stored.copies.map(|copies| copies.count), Some(1));
+    }
 }
 
 #[test]

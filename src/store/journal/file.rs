@@ -103,7 +103,7 @@ pub(super) fn owner_of_commits(
         return Ok(None);
     };
     // A journal that cannot be read to its end may hold commits.
-    let log_end = reader.replay(found, &mut |_, _| Ok(()));
+    let log_end = reader.replay(found, &mut |_, _| Ok(()), &mut Err);
     let is_empty = log_end.is_ok_and(|log_end| log_end.records == 0);
     Ok((!is_empty).then_some(found))
 }

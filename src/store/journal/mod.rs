@@ -35,7 +35,7 @@ use frame::{FIRST_RECORD, HEADER_BYTES, RecordHeader};
 use reader::{LogEnd, Reader};
 
 pub(crate) use frame::Identity;
-pub(crate) use reader::Visitor;
+pub(crate) use reader::{OnDamage, Visitor};
 
 /// At least 1 MiB of zeros is written when a file grows.
 const MIN_GROWTH_BYTES: u64 = 1 << 20;
@@ -170,7 +170,7 @@ impl Journal {
         db_path: &DbPath,
         visitor: &mut Visitor<'_>,
     ) -> Result<Lookup<Self>> {
-        let read = match read(database, identity, db_path, true, visitor)? {
+        let read = match read(database, identity, db_path, true, visitor, &mut Err)? {
             Lookup::Found(found) => found,
             Lookup::Other(identity) => return Ok(Lookup::Other(identity)),
             Lookup::Missing => return Ok(Lookup::Missing),
@@ -196,7 +196,19 @@ impl Journal {
         db_path: &DbPath,
         visitor: &mut Visitor<'_>,
     ) -> Result<Lookup<bool>> {
-        let found = read(database, identity, db_path, false, visitor)?;
+        Self::read_damaged(database, identity, db_path, visitor, &mut Err)
+    }
+
+    /// [`read`](Self::read) that goes on behind records that cannot be read. A later commit holds
+    /// the whole state of the documents that it changes, except for texts that it does not change.
+    pub(crate) fn read_damaged(
+        database: &Path,
+        identity: Identity,
+        db_path: &DbPath,
+        visitor: &mut Visitor<'_>,
+        on_damage: &mut OnDamage<'_>,
+    ) -> Result<Lookup<bool>> {
+        let found = read(database, identity, db_path, false, visitor, on_damage)?;
         Ok(found.map(|read| read.log_end.is_sealed))
     }
 
@@ -414,6 +426,7 @@ fn read(
     db_path: &DbPath,
     to_write: bool,
     visitor: &mut Visitor<'_>,
+    on_damage: &mut OnDamage<'_>,
 ) -> Result<Lookup<ReadFile>> {
     let path = Journal::path(database, identity.generation);
     let Some(file) = open_existing(&path, db_path, to_write)? else {
@@ -421,23 +434,22 @@ fn read(
     };
     let mut reader = Reader::new(&*file, &path, db_path)?;
     match reader.owner()? {
-        Some(found) if found == identity => {
-            let log_end = reader.replay(identity, visitor)?;
-            let length = reader.length();
-            Ok(Lookup::Found(ReadFile {
-                file,
-                log_end,
-                length,
-            }))
-        }
-        Some(found) => Ok(Lookup::Other(found)),
+        Some(found) if found == identity => {}
+        Some(found) => return Ok(Lookup::Other(found)),
         // A crash during `begin` leaves a file without a header. Records of this generation prove
         // that the file once had a header.
-        None => {
-            reader.refuse_records(identity)?;
-            Ok(Lookup::Missing)
-        }
+        None => match reader.refuse_records(identity) {
+            Ok(()) => return Ok(Lookup::Missing),
+            Err(error) => on_damage(error)?,
+        },
     }
+    let log_end = reader.replay(identity, visitor, on_damage)?;
+    let length = reader.length();
+    Ok(Lookup::Found(ReadFile {
+        file,
+        log_end,
+        length,
+    }))
 }
 
 #[cfg(test)]

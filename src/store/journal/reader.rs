@@ -20,6 +20,9 @@ const BUFFER_BYTES: u64 = 256 << 10;
 /// Receives the changes of each commit, and the totals of the database after the commit.
 pub(crate) type Visitor<'v> = dyn FnMut(Vec<DocumentEdit>, Totals) -> Result<()> + 'v;
 
+/// Receives the error of a record that cannot be read. `Ok` goes on behind the record.
+pub(crate) type OnDamage<'v> = dyn FnMut(Error) -> Result<()> + 'v;
+
 /// The end of the records in a journal file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LogEnd {
@@ -86,15 +89,13 @@ impl<'f> Reader<'f> {
         }
     }
 
-    /// Passes the changes of each commit to `visitor`, in order, up to the first offset without a
-    /// sound next record.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`] if an acknowledged record cannot be read.
+    /// Passes the changes of each commit to `visitor`, in order, up to the last record, and an
+    /// [`Error::Corrupt`] to `on_damage` for each acknowledged record that cannot be read.
     pub(super) fn replay(
         &mut self,
         identity: Identity,
         visitor: &mut Visitor<'_>,
+        on_damage: &mut OnDamage<'_>,
     ) -> Result<LogEnd> {
         let mut log_end = LogEnd {
             records: 0,
@@ -102,27 +103,34 @@ impl<'f> Reader<'f> {
             is_sealed: false,
         };
         let mut payload = Vec::new();
-        while let Some(header) = self.record_at(log_end.end, identity)?
-            && header.sequence == log_end.records
-            && !header.is_end()
-            && self.read_payload(header, log_end.end, &mut payload)?
-        {
+        loop {
             let number = log_end.records;
-            let (edits, counts) = payload::decode(&payload, header.edits).ok_or_else(|| {
-                self.corrupt(&format!("holds a record {number} that cannot be decoded"))
-            })?;
-            visitor(edits, counts)?;
-            log_end.records += 1;
-            log_end.end = header.next(log_end.end);
-        }
-        // A record that a crash cut short was never acknowledged, and ends the journal. But each
-        // record is durable before the next is written. So if a later record exists, this one was
-        // damaged, and the later ones cannot be applied without it.
-        let number = log_end.records;
-        if let Some(later) = self.find_record(log_end.end, number + 1, identity)? {
-            return Err(self.corrupt(&format!(
+            if let Some(header) = self.record_at(log_end.end, identity)?
+                && header.sequence == number
+                && !header.is_end()
+                && self.read_payload(header, log_end.end, &mut payload)?
+            {
+                match payload::decode(&payload, header.edits) {
+                    Some((edits, counts)) => visitor(edits, counts)?,
+                    None => {
+                        let what = format!("holds a record {number} that cannot be decoded");
+                        on_damage(self.corrupt(&what))?;
+                    }
+                }
+                log_end.records += 1;
+                log_end.end = header.next(log_end.end);
+                continue;
+            }
+            // A record that a crash cut short was never acknowledged, and ends the journal. But
+            // each record is durable before the next is written. So if a later record exists, this
+            // one was damaged.
+            let Some((end, later)) = self.find_record(log_end.end, number + 1, identity)? else {
+                break;
+            };
+            on_damage(self.corrupt(&format!(
                 "has lost record {number}, which is before record {later}"
-            )));
+            )))?;
+            (log_end.records, log_end.end) = (later, end);
         }
         // The file is extended, durably, before records are written to it, so no crash leaves a
         // file that ends within an end marker.
@@ -146,15 +154,20 @@ impl<'f> Reader<'f> {
         }
     }
 
-    /// The sequence number of the first record, from offset `from` on, with a number of at least
-    /// `least`. Tries every aligned offset.
-    fn find_record(&mut self, from: u64, least: u64, identity: Identity) -> Result<Option<u64>> {
+    /// The offset and the sequence number of the first record, from offset `from` on, with a number
+    /// of at least `least`. Tries every aligned offset.
+    fn find_record(
+        &mut self,
+        from: u64,
+        least: u64,
+        identity: Identity,
+    ) -> Result<Option<(u64, u64)>> {
         let mut start = from;
         while let Some(bytes) = self.header_at(start)? {
             if let Some(header) = RecordHeader::decode(&bytes, identity)
                 && header.sequence >= least
             {
-                return Ok(Some(header.sequence));
+                return Ok(Some((start, header.sequence)));
             }
             start += ALIGNMENT_BYTES;
         }

@@ -130,6 +130,7 @@ impl DamagedFile {
             scopes: LostScopes::new(scopes, keeps),
             load,
             salvage: Salvage::default(),
+            texts_of_lost_commits: 0,
         };
         let rows = restorer.push_all(&mut documents, overlay.documents, &mut reporter)?;
         // A scan cannot tell a lost row from none. If each row has a text, the counter can.

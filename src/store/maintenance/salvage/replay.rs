@@ -1,5 +1,6 @@
 //! The replay of the journals of a damaged database.
 
+use std::cell::Cell;
 use std::path::Path;
 
 use super::journals::owners;
@@ -9,9 +10,10 @@ use crate::ids::scope::ScopeNumber;
 use crate::record::Record;
 use crate::store::disk::path::message_without_path;
 use crate::store::journal::{Identity, Journal, Lookup};
+use crate::store::tables::edit::{DocumentEdit, Totals};
 
 impl DamagedFile {
-    /// Replays the journals, a damaged one up to the damage.
+    /// Replays the journals, except for the commits that cannot be read.
     pub(super) fn wal_overlay(&mut self) -> WalOverlay {
         let mut overlay = WalOverlay::default();
         let file = match self.db_path.disk().resolve(self.db_path.path()) {
@@ -24,6 +26,7 @@ impl DamagedFile {
         };
         // The first unflushed journal must exist, and the successor of each sealed one.
         let mut missing: Vec<u64> = self.first_unflushed().into_iter().collect();
+        let has_lost_commits = Cell::new(false);
         for generation in self.generations(&file) {
             let Some(database) = self.identity else {
                 break;
@@ -32,25 +35,35 @@ impl DamagedFile {
                 database,
                 generation,
             };
-            let read = Journal::read(&file, wanted, &self.db_path, &mut |edits, totals| {
+            let mut visitor = |edits: Vec<DocumentEdit>, totals: Totals| {
                 overlay.latest_arrival = overlay.latest_arrival.max(totals.latest_arrival);
                 for edit in edits {
                     if let Some(name) = edit.text.record().and_then(Record::scope) {
                         // A name of a damaged table that is not right stays: the scope has a name.
                         self.scopes.set(ScopeNumber::of(edit.id), name);
                     }
-                    overlay.add(edit);
+                    overlay.add(edit, has_lost_commits.get());
                 }
                 Ok(())
-            });
+            };
+            let mut on_damage = |error| {
+                has_lost_commits.set(true);
+                self.damage.push(message_without_path(&error));
+                Ok(())
+            };
+            let db_path = &self.db_path;
+            let read = Journal::read_damaged(&file, wanted, db_path, &mut visitor, &mut on_damage);
             match read {
                 Ok(Lookup::Found(is_sealed)) => {
                     missing.retain(|missing| *missing != generation);
                     missing.extend(is_sealed.then_some(generation + 1));
                 }
                 // The successor of an unsealed journal need not exist.
-                Ok(Lookup::Missing | Lookup::Other(_)) => {}
+                Ok(Lookup::Missing | Lookup::Other(_)) => {
+                    has_lost_commits.set(has_lost_commits.get() || missing.contains(&generation));
+                }
                 Err(error) => {
+                    has_lost_commits.set(true);
                     missing.retain(|missing| *missing != generation);
                     self.damage.push(message_without_path(&error));
                 }

@@ -32,6 +32,7 @@ pub(super) struct Restorer<'s> {
     pub(super) scopes: LostScopes,
     pub(super) load: Load,
     pub(super) salvage: Salvage,
+    pub(super) texts_of_lost_commits: u64,
 }
 
 impl Restorer<'_> {
@@ -48,16 +49,16 @@ impl Restorer<'_> {
             rows += u64::from(joined.sealed_text.is_some());
             match journaled.get_mut(&joined.id.0) {
                 None => self.push_joined(joined)?,
-                // A journal does not repeat a text that an edit leaves as it was.
                 Some(journaled) if journaled.text == TextEdit::Keep => {
-                    journaled.kept_text = self.record(&joined);
-                    journaled.kept_key = joined.key;
+                    let record = self.record(&joined);
+                    journaled.keep(joined.fingerprint, record, joined.key);
                 }
                 Some(_) => {}
             }
             reporter.step()?;
         }
         for (id, journaled) in journaled {
+            self.texts_of_lost_commits += u64::from(self.keeps.texts && journaled.has_lost_text());
             if let Some(document) = journaled.into_document(DocId(id)) {
                 self.push(document)?;
             }
@@ -72,6 +73,7 @@ impl Restorer<'_> {
         progress: &ProgressHandler,
     ) -> Result<Salvage> {
         self.salvage.damage = damage;
+        self.salvage.without_text += self.texts_of_lost_commits;
         // The join yields each id once, so there are no conflicts.
         let go_on = &mut |_| ControlFlow::Continue(());
         self.salvage.documents = self.load.finish(progress, go_on)?.inserted;

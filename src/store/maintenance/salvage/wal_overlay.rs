@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::copies::Copies;
 use crate::document::Document;
-use crate::ids::{DocId, Timestamp};
+use crate::ids::{DocId, Fingerprint, Timestamp};
 use crate::record::Record;
 use crate::store::tables::edit::{DocumentEdit, Refused, StoredDocument, TextEdit};
 
@@ -23,39 +23,83 @@ pub(super) struct JournaledDocument {
     /// `None` if the document is removed.
     pub(super) state: Option<StoredDocument>,
     pub(super) text: TextEdit,
+    /// `true` if a lost commit has changed the text.
+    has_lost_text: bool,
+    /// The fingerprint before the edits, if a lost commit comes before them, until the tables show
+    /// that it is their fingerprint: then the text in the tables is the text of the document.
+    before: Option<Fingerprint>,
     /// The copies, if an edit sets them.
     pub(super) copies: Option<Arc<Copies>>,
     /// The text or the record in the tables, if `text` keeps that.
-    pub(super) kept_text: Option<Record>,
+    kept_text: Option<Record>,
     /// The key in the tables, if `text` keeps the record.
-    pub(super) kept_key: Option<String>,
+    kept_key: Option<String>,
 }
 
 impl WalOverlay {
-    /// Adds an edit behind the edits that were added before.
-    pub(super) fn add(&mut self, edit: DocumentEdit) {
+    /// Adds an edit behind the edits that were added before. `has_lost_commits` if a commit before
+    /// it cannot be read.
+    pub(super) fn add(&mut self, edit: DocumentEdit, has_lost_commits: bool) {
         self.refused.extend(edit.refused());
+        let fingerprint = |state: Option<StoredDocument>| state.map(|state| state.fingerprint);
         let document = self
             .documents
             .entry(edit.id.0)
             .or_insert(JournaledDocument {
-                state: None,
+                state: edit.before,
                 text: TextEdit::Keep,
+                has_lost_text: false,
+                before: fingerprint(edit.before).filter(|_| has_lost_commits),
                 copies: None,
                 kept_text: None,
                 kept_key: None,
             });
-        document.state = edit.after;
         let copies = edit.new_copies().cloned();
         if edit.text != TextEdit::Keep {
             document.text = edit.text;
+            document.has_lost_text = false;
             document.copies = None;
+        } else if has_lost_commits && fingerprint(document.state) != fingerprint(edit.before) {
+            document.lose_text();
         }
+        document.state = edit.after;
         document.copies = copies.or(document.copies.take());
     }
 }
 
 impl JournaledDocument {
+    /// Drops a text that a lost commit has replaced.
+    fn lose_text(&mut self) {
+        if let Some(key) = self.text.record().and_then(Record::key) {
+            self.kept_key = Some(key.to_owned());
+        }
+        self.text = TextEdit::Remove;
+        self.has_lost_text = true;
+    }
+
+    /// Takes the fingerprint, the record and the key that the tables have, if the edits keep the
+    /// text. A journal does not repeat a text that an edit leaves as it was.
+    pub(super) fn keep(
+        &mut self,
+        own: Option<Fingerprint>,
+        record: Option<Record>,
+        key: Option<String>,
+    ) {
+        if self
+            .before
+            .take()
+            .is_some_and(|before| own.is_some_and(|own| own != before))
+        {
+            self.lose_text();
+        }
+        (self.kept_text, self.kept_key) = (record, key);
+    }
+
+    /// Returns `true` if the text is lost with a commit.
+    pub(super) fn has_lost_text(&self) -> bool {
+        self.has_lost_text || self.text == TextEdit::Keep && self.before.is_some()
+    }
+
     /// The document; `None` if it is removed.
     pub(super) fn into_document(self, id: DocId) -> Option<Document> {
         let state = self.state?;
