@@ -33,9 +33,12 @@ const MAX_SIMILAR_KEPT: usize = 8;
 /// The prefetched answers of a batch.
 #[derive(Default)]
 pub(super) struct PrefetchCache {
-    nearest: HashMap<(Fingerprint, u32, IdRanges), PrefetchedAnswer<Match>>,
+    /// By query, radius and ids. An answer is kept for later changes: otherwise each of these
+    /// changes would skip the same removed or expired documents again, and 30,000 removed copies
+    /// and 2,000 inserts took minutes.
+    pub(super) nearest: HashMap<(Fingerprint, u32, IdRanges), PrefetchedAnswer<Match>>,
     /// By the id of the new document.
-    similar: HashMap<DocId, PrefetchedAnswer<Similar>>,
+    pub(super) similar: HashMap<DocId, PrefetchedAnswer<Similar>>,
 }
 
 /// The answer of a view to one query.
@@ -120,7 +123,11 @@ impl PrefetchCache {
             match (&prepared.change, &prepared.query) {
                 (Change::InsertUnique { document, radius }, _)
                     if document.reliable
-                        && (self.nearest(document.fingerprint, *radius, among)).is_none() =>
+                        && !self.nearest.contains_key(&(
+                            document.fingerprint,
+                            *radius,
+                            among.clone(),
+                        )) =>
                 {
                     let queries = queries.entry((*radius, among)).or_default();
                     queries.push(document.fingerprint);
@@ -156,12 +163,8 @@ impl PrefetchCache {
             queries.dedup();
             if let Ok(nearest) = nearest_of_each(view, &queries, radius, among) {
                 for (query, nearest) in queries.into_iter().zip(nearest) {
-                    self.insert_nearest(
-                        query,
-                        radius,
-                        among.clone(),
-                        PrefetchedAnswer::from_nearest(nearest, cutoff),
-                    );
+                    let answer = PrefetchedAnswer::from_nearest(nearest, cutoff);
+                    self.nearest.insert((query, radius, among.clone()), answer);
                 }
             }
         }
@@ -184,32 +187,6 @@ impl PrefetchCache {
             let in_parallel = || text_queries.into_par_iter().filter_map(similar).collect();
             view.tables.in_parallel(in_parallel)
         };
-    }
-
-    pub(super) fn nearest(
-        &self,
-        query: Fingerprint,
-        radius: u32,
-        among: &IdRanges,
-    ) -> Option<&PrefetchedAnswer<Match>> {
-        self.nearest.get(&(query, radius, among.clone()))
-    }
-
-    /// Keeps an answer for later changes. Otherwise each of these changes would skip the same
-    /// removed or expired documents again: 30,000 removed copies and 2,000 inserts took minutes.
-    pub(super) fn insert_nearest(
-        &mut self,
-        query: Fingerprint,
-        radius: u32,
-        among: IdRanges,
-        answer: PrefetchedAnswer<Match>,
-    ) {
-        self.nearest.insert((query, radius, among), answer);
-    }
-
-    /// Takes the answer for the text of a new document.
-    pub(super) fn take_similar(&mut self, id: DocId) -> Option<PrefetchedAnswer<Similar>> {
-        self.similar.remove(&id)
     }
 }
 

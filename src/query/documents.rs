@@ -9,19 +9,9 @@ use crate::ids::scope::IdRanges;
 use crate::ids::{DocId, Fingerprint};
 use crate::store::{DocumentLookup, Tables, ViewAccess};
 
-/// Calls `visitor` with the documents among some ids of these ascending fingerprints, in order of
-/// ids, until `visitor` fails or returns `false`. Returns `false` if `visitor` did.
-pub(super) fn for_each_document(
-    source: &Tables<impl ViewAccess>,
-    fingerprints: &[u64],
-    among: &IdRanges,
-    visitor: impl FnMut(DocId, Fingerprint) -> Result<bool>,
-) -> Result<bool> {
-    for_each_in_order(source, source.documents_of(fingerprints)?, among, visitor)
-}
-
-/// Calls `visitor` like [`for_each_document`], with documents that were looked up before. A
-/// fingerprint in `others` may have millions of documents: they are read while they are visited.
+/// Calls `visitor` with the documents of a look-up among some ids, in order of ids, until `visitor`
+/// fails or returns `false`. Returns `false` if `visitor` did. A fingerprint in `others` may have
+/// millions of documents: they are read while they are visited.
 pub(super) fn for_each_in_order(
     source: &Tables<impl ViewAccess>,
     DocumentLookup {

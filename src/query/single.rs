@@ -1,7 +1,7 @@
 //! The answer to one query by fingerprint: the matches in order, or the nearest documents.
 
 use super::candidates::fingerprints_within;
-use super::documents::for_each_document;
+use super::documents::for_each_in_order;
 use crate::document::Match;
 use crate::error::Result;
 use crate::ids::Fingerprint;
@@ -87,7 +87,8 @@ fn for_each_in_tables(
     for group in found.chunk_by(|a, b| a.0 == b.0) {
         let distance = group[0].0;
         let fingerprints: Vec<u64> = group.iter().map(|(_, fingerprint)| *fingerprint).collect();
-        let visited_all = for_each_document(tables, &fingerprints, among, |id, fingerprint| {
+        let documents = tables.documents_of(&fingerprints)?;
+        let visited_all = for_each_in_order(tables, documents, among, |id, fingerprint| {
             let found = Match {
                 id,
                 fingerprint,

@@ -19,7 +19,8 @@ impl<A: ViewAccess> Batch<A> {
         among: &IdRanges,
     ) -> Result<Option<Match>> {
         self.apply_pending_edits();
-        if let Some(answer) = self.prefetch_cache.nearest(query, radius, among)
+        let key = (query, radius, among.clone());
+        if let Some(answer) = self.prefetch_cache.nearest.get(&key)
             && let Some(first) = self.first_valid(answer)?
         {
             // A prefetched answer lacks documents that the batch has stored: the overlay has them.
@@ -28,7 +29,7 @@ impl<A: ViewAccess> Batch<A> {
         }
         let nearest = query::within(&self.view, query, radius, among, 1)?.pop();
         let answer = PrefetchedAnswer::from_nearest(nearest, self.view.expiry().cutoff());
-        (self.prefetch_cache).insert_nearest(query, radius, among.clone(), answer);
+        self.prefetch_cache.nearest.insert(key, answer);
         Ok(nearest)
     }
 
@@ -41,7 +42,7 @@ impl<A: ViewAccess> Batch<A> {
     ) -> Result<Option<Similar>> {
         self.apply_pending_edits();
         let document = change.document();
-        let answer = document.and_then(|new| self.prefetch_cache.take_similar(new.id));
+        let answer = document.and_then(|new| self.prefetch_cache.similar.remove(&new.id));
         if let Some(answer) = answer
             && let Some(first) = self.first_valid(&answer)?
         {
