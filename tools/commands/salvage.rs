@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use serde_json::json;
 use simdb::maintenance::Salvage;
 use simdb::{Builder, Database, Error};
 
@@ -103,7 +102,7 @@ impl SalvageVerb {
             saved.damage = damage_of(database, opening)?;
         }
         output.decide(saved.damage.is_empty());
-        output.print(self.json, || json_of(&saved), || self.text_of(&saved))?;
+        output.print(self.json, || &saved, || self.text_of(&saved))?;
         if !self.json && saved.damage.is_empty() {
             note("no document is damaged");
         }
@@ -150,19 +149,4 @@ impl SalvageVerb {
         }
         text
     }
-}
-
-fn json_of(saved: &Salvage) -> serde_json::Value {
-    json!({
-        "documents": saved.documents,
-        "from_one_table": saved.from_one_table,
-        "from_text": saved.from_text,
-        "ambiguous": saved.ambiguous,
-        "without_fingerprint": saved.without_fingerprint,
-        "lost_ids": saved.lost_ids.iter().map(|id| id.0).collect::<Vec<_>>(),
-        "without_text": saved.without_text,
-        "without_arrival": saved.without_arrival,
-        "without_key": saved.without_key,
-        "damage": saved.damage,
-    })
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
-use simdb::maintenance::{Stats, TableStats};
+use simdb::maintenance::Stats;
 use simdb::{Database, Settings, Snapshot, Timestamp};
 
 use super::DatabaseOptions;
@@ -108,16 +108,6 @@ impl StatsReport {
             ..
         } = self;
         let window = settings.retention.and_then(|retention| retention.window);
-        let table = |table: &TableStats| {
-            let TableStats {
-                name,
-                entries,
-                chunks,
-                fill,
-                ..
-            } = table;
-            json!({"name": name, "entries": entries, "chunks": chunks, "fill": fill})
-        };
         json!({
             "documents": stats.documents,
             "expired": stats.expired,
@@ -149,7 +139,7 @@ impl StatsReport {
             "latest_arrival": stats.latest_arrival.map(|time| time.to_string()),
             "ahead_of_clock_seconds": ahead.map(|ahead| ahead.as_secs_f64()),
             "frozen": settings.frozen,
-            "tables": stats.tables.iter().map(table).collect::<Value>(),
+            "tables": stats.tables,
         })
     }
 

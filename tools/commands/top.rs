@@ -14,7 +14,7 @@ use crate::console::rows::fields_value;
 use crate::console::table::{behind, one_line};
 use crate::console::{Output, note, parse_duration};
 use crate::options::{ScopeOptions, time_before};
-use crate::remote::MAX_TOP;
+use crate::remote::{MAX_TOP, Remote};
 
 /// Prints the documents with the most copies
 ///
@@ -75,27 +75,47 @@ struct TopLine<'d> {
 
 impl Top {
     pub fn run(&self, output: &mut Output) -> Result<()> {
-        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        if let Some(remote) = self.database.remote()? {
-            ensure!(
-                !self.scopes.is_given(),
-                "a server gives the documents of all scopes; leave --within-scope out, or run top on a \
-                 backup of its database"
-            );
-            let most = remote.top(limit.min(MAX_TOP), self.since)?;
-            for document in &most {
-                let copies = document
-                    .copies
-                    .as_ref()
-                    .context("a document has no copies")?;
-                self.print(document, copies, output)?;
-            }
-            if limit > MAX_TOP && most.len() == MAX_TOP {
-                note(format_args!("a server gives at most {MAX_TOP} documents"));
-            }
-            output.decide(!most.is_empty());
-            return Ok(());
+        let documents = match self.database.remote()? {
+            Some(remote) => self.served(&remote)?,
+            None => self.stored()?,
+        };
+        for document in &documents {
+            let copies = document.copies.as_ref();
+            let copies = copies.context("a document has no copies")?;
+            output.print(
+                self.json,
+                || self.line(document, copies),
+                || self.row(document, copies),
+            )?;
         }
+        for name in &self.show {
+            let has_value = |document| !self.shown(document)[name].is_null();
+            if !documents.is_empty() && !documents.iter().any(has_value) {
+                note(format_args!("no shown document has a field {name:?}"));
+            }
+        }
+        output.decide(!documents.is_empty());
+        Ok(())
+    }
+
+    fn limit(&self) -> usize {
+        usize::try_from(self.limit).unwrap_or(usize::MAX)
+    }
+
+    fn served(&self, remote: &Remote) -> Result<Vec<Document>> {
+        ensure!(
+            !self.scopes.is_given(),
+            "a server gives the documents of all scopes; leave --within-scope out, or run top on a \
+             backup of its database"
+        );
+        let documents = remote.top(self.limit().min(MAX_TOP), self.since)?;
+        if self.limit() > MAX_TOP && documents.len() == MAX_TOP {
+            note(format_args!("a server gives at most {MAX_TOP} documents"));
+        }
+        Ok(documents)
+    }
+
+    fn stored(&self) -> Result<Vec<Document>> {
         let database = self.database.open_to_read()?;
         ensure!(
             self.show.is_empty() || database.settings().fields,
@@ -104,21 +124,9 @@ impl Top {
         );
         let snapshot = self.scopes.of(database.snapshot()?)?;
         let since = self.since.map(|age| time_before(&snapshot, age));
-        let most = snapshot.most_copied(limit, since)?;
-        for (id, copies) in &most {
-            let document = snapshot.get(*id)?.context("a document has no entry")?;
-            self.print(&document, copies, output)?;
-        }
-        output.decide(!most.is_empty());
-        Ok(())
-    }
-
-    fn print(&self, document: &Document, copies: &Copies, output: &mut Output) -> Result<()> {
-        output.print(
-            self.json,
-            || self.line(document, copies),
-            || self.row(document, copies),
-        )
+        let most = snapshot.most_copied(self.limit(), since)?;
+        let document = |(id, _)| snapshot.get(id)?.context("a document has no entry");
+        most.into_iter().map(document).collect()
     }
 
     fn line<'d>(&self, document: &'d Document, copies: &Copies) -> TopLine<'d> {

@@ -221,8 +221,8 @@ pub fn refuse_special(path: &Path) -> Result<()> {
             path.display()
         ),
         Err(_) if is_server_address(path) => bail!(
-            "this verb needs the path of a database file, not the address of a server; stop the \
-             server before it runs on the file of the server"
+            "this verb needs the path of a database file, not the address of a server; run it on a \
+             backup (POST /v1/backup), or on the file of the server while the server is stopped"
         ),
         // Other errors are reported when the file is opened.
         _ => Ok(()),

@@ -223,7 +223,7 @@ impl<R: BufRead> GzipMembers<R> {
 impl<R: BufRead> Read for GzipMembers<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while let Some(member) = &mut self.member {
-            let bytes = member.read(buffer)?;
+            let bytes = member.read(buffer).map_err(name_cut)?;
             if bytes > 0 || buffer.is_empty() {
                 return Ok(bytes);
             }
@@ -255,12 +255,22 @@ impl<R: BufRead> Read for ZstdFrames<R> {
         self.0.read(buffer).map_err(|error| {
             // zstd has no code for its errors here.
             if !error.to_string().contains("too much memory") {
-                return error;
+                return name_cut(error);
             }
             let advice = "its zstd window is larger than 128 MiB, because it was compressed by zstd --long; \
                           unpack it first with `zstd -d --long=31`";
             io::Error::new(io::ErrorKind::InvalidData, advice)
         })
+    }
+}
+
+/// Names the cause if compressed data end too early.
+fn name_cut(error: io::Error) -> io::Error {
+    match error.kind() {
+        kind @ io::ErrorKind::UnexpectedEof => {
+            io::Error::new(kind, "the compressed data are cut off; get the whole file")
+        }
+        _ => error,
     }
 }
 
@@ -524,10 +534,10 @@ mod tests {
             anyhow::Ok(count)
         };
         assert_eq!(read(&bytes).unwrap(), 2);
-        let error = read(&bytes[..bytes.len() - 3]).unwrap_err();
-        assert!(
-            error.to_string().contains("two.txt.gz beyond line"),
-            "{error}"
-        );
+        for cut in [bytes.len() - 3, bytes.len() - 12, bytes.len() - 20] {
+            let error = format!("{:#}", read(&bytes[..cut]).unwrap_err());
+            assert!(error.contains("two.txt.gz beyond line"), "{error}");
+            assert!(error.contains("data are cut off"), "{error}");
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! The number of fingerprints per block key, compared with random fingerprints.
 
+use serde::Serialize;
 use simdb::diagnosis::{BlockDiagnosis, KeyCount};
 
 /// One bin of a histogram: the block keys with a number of distinct fingerprints in a range.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bin {
     /// The least number of fingerprints.
     pub from: u64,

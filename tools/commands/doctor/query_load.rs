@@ -1,5 +1,6 @@
 //! The average cost of a query.
 
+use serde::Serialize;
 use simdb::diagnosis::Diagnosis;
 
 use super::histogram::KEYS_PER_BLOCK;
@@ -13,8 +14,10 @@ const MAX_COMPARED: f64 = 16_384.0;
 const LOOK_UPS_OF_LARGE_KEY: f64 = 17.0;
 
 /// The average cost of a query at radius 3.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct QueryLoad {
+    /// The number by which the documents are multiplied.
+    pub growth: f64,
     /// Distinct fingerprints that share a block key with the query, once for each such block. The
     /// query is compared with them, except for a key that more than 16,384 fingerprints have.
     pub candidates: f64,
@@ -29,6 +32,7 @@ pub struct QueryLoad {
 /// now. All costs are 0 without documents.
 pub fn query_load(diagnosis: &Diagnosis, growth: f64) -> QueryLoad {
     let mut load = QueryLoad {
+        growth,
         candidates: 0.0,
         candidates_if_random: 0.0,
         look_ups: 0.0,

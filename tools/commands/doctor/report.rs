@@ -71,15 +71,6 @@ impl Examination {
 
     fn block_json(&self, (block, found): (usize, &BlockDiagnosis)) -> Value {
         let counts = fingerprints_per_key(found);
-        let bins = histogram(&counts).into_iter().map(|bin| {
-            let Bin {
-                from,
-                to,
-                keys,
-                keys_if_random,
-            } = bin;
-            json!({"from": from, "to": to, "keys": keys, "keys_if_random": keys_if_random})
-        });
         let hottest = found.hottest.iter().map(|hot| {
             json!({
                 "key": format!("{:04x}", hot.key),
@@ -90,7 +81,7 @@ impl Examination {
         });
         json!({
             "block": block,
-            "histogram": bins.collect::<Value>(),
+            "histogram": histogram(&counts),
             "dispersion": dispersion(&counts),
             "hottest": hottest.collect::<Value>(),
         })
@@ -107,15 +98,7 @@ impl Examination {
                 "samples": self.samples_json(&group.samples),
             })
         });
-        let queries = GROWTHS.into_iter().map(|growth| {
-            let load = query_load(diagnosis, growth);
-            json!({
-                "growth": growth,
-                "candidates": load.candidates,
-                "candidates_if_random": load.candidates_if_random,
-                "look_ups": load.look_ups,
-            })
-        });
+        let queries = GROWTHS.map(|growth| query_load(diagnosis, growth));
         json!({
             "ok": self.findings.is_empty(),
             "documents": self.all_documents(),
@@ -130,7 +113,7 @@ impl Examination {
                 "documents": duplicates.documents,
                 "largest": groups.collect::<Value>(),
             },
-            "queries": queries.collect::<Value>(),
+            "queries": queries,
             "findings": self.findings,
         })
     }
