@@ -423,6 +423,50 @@ fn fingerprints_are_read_as_integers_or_hex_digits() {
 }
 
 #[test]
+fn times_without_a_zone_need_one() {
+    let folder = Folder::new();
+    let file = data("local.parquet");
+    for unit in ["ms", "us", "ns"] {
+        let database = format!("{unit}.simdb");
+        let load = [&database, &file, "--arrivals", "--time", unit];
+        folder
+            .load(&load)
+            .fails(&["2024-05-31T12:00:00", "--default-zone"]);
+        let load = [&load[..], &["--default-zone", "+08:00"]].concat();
+        folder.load(&load).ends(0);
+        let shown = folder.cli(&["get", &database, "2", "--json"]).ends(0);
+        assert_eq!(shown.one_json()["arrival"], "2024-05-31T04:00:01.000Z");
+    }
+}
+
+#[test]
+fn ids_of_an_export_are_64_bits_also_by_name() {
+    let folder = Folder::new();
+    let large = 1_u64 << 63;
+    folder.write(
+        "a.jsonl",
+        format!("{{\"id\":{large},\"text\":\"one two three\"}}\n"),
+    );
+    folder.load(&["a.simdb", "a.jsonl"]).ends(0);
+    let export = [
+        "export",
+        "a.simdb",
+        "--format",
+        "parquet",
+        "-o",
+        "a.parquet",
+    ];
+    folder
+        .cli(&[&export[..], &["--with-unreliable"]].concat())
+        .ends(0);
+    let by_name = ["--id", "doc_id", "--fingerprint", "fingerprint"];
+    folder
+        .load(&[&["b.simdb", "a.parquet"], &by_name[..]].concat())
+        .ends(0);
+    folder.cli(&["get", "b.simdb", &large.to_string()]).ends(0);
+}
+
+#[test]
 fn folder_loads_its_parquet_files_in_order() {
     let folder = Folder::new();
     std::fs::create_dir(folder.file("in")).expect("a folder");

@@ -79,3 +79,15 @@ with open(HERE / "expected.jsonl", "w", encoding="utf-8") as lines:
         if text is not None:
             line = {"id": place + 1, "text": text, "posted": f"2024-05-31T12:00:{place:02}Z"}
             lines.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+local = [START + datetime.timedelta(seconds=i) for i in range(3)]
+table = pa.table(
+    {
+        "id": pa.array(IDS[:3], pa.int64()),
+        "text": pa.array(TEXTS[:3], pa.string()),
+        "ms": pa.array(local, pa.timestamp("ms")),
+        "us": pa.array(local, pa.timestamp("us")),
+        "ns": pa.array(local, pa.timestamp("ns")),
+    }
+)
+pq.write_table(table, HERE / "local.parquet")

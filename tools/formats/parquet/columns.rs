@@ -5,7 +5,7 @@ use parquet::basic::{ConvertedType, LogicalType, Repetition, Type};
 use parquet::schema::types::{ColumnDescriptor, Type as SchemaType};
 
 use super::ParquetFile;
-use super::metadata::{FINGERPRINT_COLUMN, ID_COLUMN, recipe_of};
+use super::metadata::{FINGERPRINT_COLUMN, FORMAT_KEY, ID_COLUMN, recipe_of};
 use crate::formats::{DocumentFields, DocumentPart, list_columns, printable};
 
 /// A column that is read.
@@ -41,6 +41,8 @@ pub(super) enum ColumnKind {
     /// Times since 1970.
     Time {
         units_per_ms: i64,
+        /// `true` for the times of a clock without a zone.
+        is_local: bool,
     },
     Other,
 }
@@ -66,7 +68,12 @@ pub(super) fn document_fields(
     fields: &DocumentFields,
 ) -> Result<(DocumentFields, ColumnRole)> {
     if !has_default_names(fields) || recipe_of(file)?.is_none() {
-        return Ok((fields.clone(), ColumnRole::Part(DocumentPart::Id)));
+        let is_own = fields.id == ID_COLUMN && file.value(FORMAT_KEY).is_some();
+        let role = match is_own {
+            true => ColumnRole::IdBits,
+            false => ColumnRole::Part(DocumentPart::Id),
+        };
+        return Ok((fields.clone(), role));
     }
     let fields = DocumentFields {
         id: ID_COLUMN.to_owned(),
@@ -148,7 +155,14 @@ fn find(file: &ParquetFile, name: &str, role: ColumnRole) -> Result<Option<Parqu
 impl ColumnKind {
     fn from_type(leaf: &ColumnDescriptor) -> Self {
         use {ConvertedType as Converted, LogicalType as Logical};
-        let time = |units_per_ms| Self::Time { units_per_ms };
+        let is_local = matches!(
+            leaf.logical_type_ref(),
+            Some(Logical::Timestamp(time)) if !time.is_adjusted_to_u_t_c
+        );
+        let time = |units_per_ms| Self::Time {
+            units_per_ms,
+            is_local,
+        };
         // `parquet` derives the converted type from a logical type, except for times in
         // nanoseconds.
         match (leaf.physical_type(), leaf.converted_type()) {

@@ -134,9 +134,11 @@ fn check_compression(metadata: &ParquetMetaData) -> Result<()> {
             | ColumnCompression::GZIP(_)
             | ColumnCompression::ZSTD(_) => {}
             other => bail!(
-                "column {:?} is compressed with {other:?}; zstd, gzip and Snappy can be read: write the \
+                "column {:?} is compressed with {}; zstd, gzip and Snappy can be read: write the \
                  file again with compression zstd",
                 column.column_path().string(),
+                // Without the level: BROTLI(BrotliLevel(1)).
+                format!("{other:?}").split('(').next().unwrap_or_default(),
             ),
         }
     }

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, bail, ensure};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType, Int96};
+use simdb::Timestamp;
 
 use super::ParquetFile;
 use super::columns::{ColumnKind, ParquetColumn};
@@ -121,6 +122,13 @@ impl ParquetRows {
     }
 }
 
+/// A time without a zone, as its text; `None` before 1970.
+fn local_time(ms: i64) -> Option<ParquetCell> {
+    let text = Timestamp(u64::try_from(ms).ok()?).to_string();
+    let without_zone = text.trim_end_matches('Z');
+    Some(ParquetCell::Text(without_zone.into()))
+}
+
 impl ParquetColumn {
     /// Reads the next values; empty at the end of the row group.
     fn read(&self, reader: &mut ColumnReader) -> Result<Vec<ParquetCell>> {
@@ -131,8 +139,14 @@ impl ParquetColumn {
         };
         let int64 = |value: i64| match self.kind {
             ColumnKind::Unsigned => ParquetCell::Unsigned(value as u64),
-            ColumnKind::Time { units_per_ms } => {
-                ParquetCell::Millis(value.div_euclid(units_per_ms))
+            ColumnKind::Time {
+                units_per_ms,
+                is_local,
+            } => {
+                let ms = value.div_euclid(units_per_ms);
+                local_time(ms)
+                    .filter(|_| is_local)
+                    .unwrap_or(ParquetCell::Millis(ms))
             }
             _ => ParquetCell::Signed(value),
         };
