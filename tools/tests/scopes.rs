@@ -159,16 +159,20 @@ fn recent_documents_are_found() {
         "2d",
     ];
     folder.load(&load).ends(0);
-    let ids_since = |since: &[&str]| {
-        let query = [&["query", "feed.simdb", "--text", FERRY, "--json"], since].concat();
+    let ids_of = |asked: &[&str], since: &[&str]| {
+        let query = [&["query", "feed.simdb", "--json"], asked, since].concat();
         let found = folder.cli(&query).one_json();
         let matches = found["matches"].as_array().unwrap().iter();
         let ids: Vec<u64> = matches.map(|found| found["id"].as_u64().unwrap()).collect();
         ids
     };
+    let ids_since = |since: &[&str]| ids_of(&["--text", FERRY], since);
     assert_eq!(ids_since(&[]), [1, 2, 3]);
     assert_eq!(ids_since(&["--since", "6h"]), [2, 3]);
     assert_eq!(ids_since(&["--since", "1m"]), [3]);
+    // The document of the query may be older than the matches.
+    assert_eq!(ids_of(&["--id", "1"], &["--since", "6h"]), [2, 3]);
+    assert_eq!(ids_of(&["--id", "3"], &["--since", "6h"]), [2]);
     let pairs = [
         "pairs",
         "feed.simdb",

@@ -48,7 +48,7 @@ pub(super) fn answer_all(
     };
     match (searcher.source, searcher.way) {
         (Source::Server(remote, _), _) => printer.search_remotely(queries, remote)?,
-        (Source::File(database, snapshot), Way::Within(radius)) => {
+        (Source::File(database, [_, snapshot]), Way::Within(radius)) => {
             let search = FileSearch {
                 searcher,
                 database,

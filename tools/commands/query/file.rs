@@ -92,6 +92,14 @@ impl QueryFile {
             "--text names fields of JSON Lines, and raw queries are fingerprints: {}",
             path.display()
         );
+        let ending = extension_of(path);
+        let is_other = matches!(ending.as_deref(), Some("csv" | "tsv" | "parquet" | "npy"));
+        ensure!(
+            format.is_some() || !is_other,
+            "queries are read from JSON Lines and from raw fingerprints, not from {}; write them as \
+             JSON Lines",
+            path.display()
+        );
         let texts = (!text.is_empty()).then(|| text_fields(text)).transpose()?;
         let input = Source::new(path)?.open(&Default::default())?;
         Ok(Self {

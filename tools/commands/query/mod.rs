@@ -40,8 +40,8 @@ use crate::remote::NotStored;
 /// and a query that is a text, a document with a text, or a file of lines with "text". The most
 /// similar documents come first, and documents with the same wording before all others.
 ///
-/// Columns: distance in bits, id, fingerprint, and, if the database keeps texts, the text, or `-`
-/// for a document without a text. With --file, the number of the query is the first column. Queries
+/// Columns: distance in bits, id, fingerprint, and, if the database keeps texts, the text, cut to
+/// the line (100 columns without a terminal), or `-` for a document without a text. With --file, the number of the query is the first column. Queries
 /// are counted from 0 without the blank lines, so query n need not be line n + 1. --json prints one
 /// line for each query, in the order of the queries, also for queries without matches:
 /// {"query":0,"fingerprint":"...","reliable":true,"matches":[{"id":1,"fingerprint":"...",
@@ -172,8 +172,8 @@ impl Query {
             return self.answer(Source::Server(&remote, &settings), way, output);
         }
         let database = self.database.open_to_read()?;
-        let snapshot = self.subset.of(database.snapshot()?)?;
-        self.answer(Source::File(&database, &snapshot), way, output)
+        let (whole, searched) = (database.snapshot()?, self.subset.of(database.snapshot()?)?);
+        self.answer(Source::File(&database, [&whole, &searched]), way, output)
     }
 
     fn answer(&self, source: Source<'_>, way: Way, output: &mut Output) -> Result<()> {
@@ -216,7 +216,7 @@ impl Query {
             _ => bail!("the query is empty: give --text, --fingerprint, --id, --key or --file"),
         };
         let answered = match (searcher.search(&query), asked) {
-            // A server gives a document that --since leaves out of the search.
+            // It has been removed since.
             (Err(error), Some(asked)) if error.is::<NotStored>() => return no_query(asked, output),
             (answered, _) => answered?,
         };

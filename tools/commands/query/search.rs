@@ -31,10 +31,11 @@ impl Way {
     }
 }
 
-/// The database of a search: a snapshot of a file, or a server.
+/// The database of a search: a file, with a snapshot of all documents and a snapshot of the documents
+/// that are searched, or a server.
 #[derive(Clone, Copy)]
 pub(super) enum Source<'q> {
-    File(&'q Database, &'q Snapshot),
+    File(&'q Database, [&'q Snapshot; 2]),
     Server(&'q Remote, &'q Settings),
 }
 
@@ -48,7 +49,7 @@ impl Source<'_> {
 
     pub fn get(&self, document: impl Into<DocRef>) -> Result<Option<Document>> {
         match self {
-            Self::File(_, snapshot) => Ok(snapshot.get(document)?),
+            Self::File(_, [whole, _]) => Ok(whole.get(document)?),
             Self::Server(remote, _) => remote.get(&document.into()),
         }
     }
@@ -113,7 +114,7 @@ impl Answered {
 impl Searcher<'_> {
     pub fn search(&self, query: &QueryContent) -> Result<Answered> {
         match self.source {
-            Source::File(database, snapshot) => FileSearch {
+            Source::File(database, [_, snapshot]) => FileSearch {
                 searcher: self,
                 database,
                 snapshot,

@@ -361,7 +361,7 @@ fn verbs_with_keys_and_scopes_print_the_same_for_a_file_and_for_its_server() {
             "--json",
         ],
         vec!["query", "DB", "--key", "missing"],
-        // The document is stored, and arrived before.
+        // The document of the query arrived before.
         vec!["query", "DB", "--key", FIRST_KEY, "--since", "1h"],
         vec![
             "compare",

@@ -311,7 +311,10 @@ impl Pair {
         is_recent: bool,
         is_similar: bool,
     ) {
-        let mut snapshot = self.database.snapshot().unwrap();
+        let (whole, mut snapshot) = (
+            self.database.snapshot().unwrap(),
+            self.database.snapshot().unwrap(),
+        );
         let mut options = Map::new();
         if is_recent {
             let since = Timestamp(Timestamp::now().0 - DAY.as_millis() as u64);
@@ -338,7 +341,7 @@ impl Pair {
         let answered = self.served.post(path, &body);
         let document = asked
             .clone()
-            .map(|asked| snapshot.get(asked).unwrap().ok_or(()));
+            .map(|asked| whole.get(asked).unwrap().ok_or(()));
         let document = match document.transpose() {
             Ok(document) => document,
             Err(()) => {

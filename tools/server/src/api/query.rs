@@ -273,11 +273,12 @@ fn answer_strict(server: &Server, request: StrictRequest) -> Result<Response, Ap
     }
     check_radius(request.radius)?;
     let limit = checked_limit(request.nearest.or(request.limit), queries.len())?;
-    let snapshot = subset(server, request.scopes.as_deref(), request.since_seconds)?;
-    let queries = queries
-        .into_iter()
-        .map(|query| query.resolve(server, &snapshot));
-    let queries = queries.collect::<Result<Vec<_>, _>>()?;
+    let (queries, snapshot) = resolve_all(
+        server,
+        queries,
+        request.scopes.as_deref(),
+        request.since_seconds,
+    )?;
     let found = match request.nearest {
         Some(count) => nearest(&snapshot, &queries, count)?,
         None => within(&snapshot, &queries, request.radius.unwrap_or(RADIUS), limit)?,
@@ -303,20 +304,26 @@ fn answer_strict(server: &Server, request: StrictRequest) -> Result<Response, Ap
     respond(answers.collect::<Result<Vec<_>, ApiError>>()?, is_one)
 }
 
-/// The documents that the queries of a request find.
-fn subset(
+/// The contents of the queries of a request, and the documents that the queries find. A query may
+/// name a document that it does not find.
+fn resolve_all(
     server: &Server,
+    queries: Vec<Sought>,
     scopes: Option<&[String]>,
     since_seconds: Option<f64>,
-) -> Result<Snapshot, ApiError> {
+) -> Result<(Vec<ResolvedQuery>, Snapshot), ApiError> {
     let mut snapshot = server.database.snapshot()?;
+    let queries = queries
+        .into_iter()
+        .map(|query| query.resolve(server, &snapshot));
+    let queries = queries.collect::<Result<_, _>>()?;
     if let Some(seconds) = since_seconds {
         snapshot = snapshot.since(time_before(&snapshot, seconds)?)?;
     }
-    match scopes {
-        Some(scopes) => Ok(snapshot.in_scopes(scopes)?),
-        None => Ok(snapshot),
+    if let Some(scopes) = scopes {
+        snapshot = snapshot.in_scopes(scopes)?;
     }
+    Ok((queries, snapshot))
 }
 
 fn answer<M>(query: &ResolvedQuery, matches: Vec<M>, is_cut: bool) -> Answer<M> {
@@ -427,9 +434,13 @@ fn answer_similar(server: &Server, request: SimilarRequest) -> Result<Response, 
         is_narrow: request.narrow,
         only_within_radius: !request.forest,
     };
-    let snapshot = subset(server, request.scopes.as_deref(), request.since_seconds)?;
+    let (queries, snapshot) = resolve_all(
+        server,
+        queries,
+        request.scopes.as_deref(),
+        request.since_seconds,
+    )?;
     let answers = queries.into_iter().map(|query| {
-        let query = query.resolve(server, &snapshot)?;
         let mut matches = similar_to(server, &snapshot, &query, &options)?;
         let is_cut = matches.len() > limit;
         matches.truncate(limit);
