@@ -19,8 +19,10 @@ pub fn forgiven_rows(forgiven: &[Forgiven]) -> Value {
 }
 
 /// The verdict in words, and the weights that each text would lose.
-pub fn verdict_line(found: &Containment) -> String {
+pub fn verdict_line(alignment: &Alignment) -> String {
+    let found = &alignment.containment;
     let meaning = match found.verdict {
+        _ if has_empty_text(alignment) => EMPTY_TEXT,
         Verdict::Same => "each text covers the other",
         Verdict::AInB => "B covers A and has more",
         Verdict::SameBody => "each text covers the body of the other; what is around it differs",
@@ -41,6 +43,14 @@ pub fn verdict_line(found: &Containment) -> String {
         found.weight_missing_in_a(),
     )
 }
+
+/// Returns `true` if one of two texts that are not equal has no word, or both have none.
+pub fn has_empty_text(alignment: &Alignment) -> bool {
+    let is_removable = alignment.containment.verdict.is_removable();
+    !is_removable && (alignment.a.is_empty() || alignment.b.is_empty())
+}
+
+pub const EMPTY_TEXT: &str = "a text without content covers no text, and no text covers it";
 
 /// The missing words of both texts, A first; `None` if no word is missing.
 pub fn missing_words(found: &Containment) -> Option<String> {

@@ -42,6 +42,26 @@ fn cluster(id: u64, diameter: u32, members: &[(u64, u32)]) -> Value {
 }
 
 #[test]
+fn empty_texts_are_in_no_cluster_and_no_pair() {
+    let folder = Folder::new();
+    let texts = ["", "", "   ", "...", "..."];
+    let line = |(id, text): (usize, &&str)| format!("{}\n", json!({"id": id, "text": text}));
+    folder.write(
+        "a.jsonl",
+        texts.iter().enumerate().map(line).collect::<String>(),
+    );
+    folder.load(&["a.simdb", "a.jsonl", "--similar"]).ends(0);
+    let found = clusters(&folder, &["--similar"]).ends(0).one_json();
+    let members: Vec<_> = [0, 1].map(|at| found["members"][at]["id"].clone()).into();
+    assert_eq!(
+        (members, &found["size"]),
+        (vec![json!(3), json!(4)], &json!(2))
+    );
+    let pairs = folder.cli(&["pairs", "a.simdb", "--similar"]).ends(0);
+    assert_eq!(pairs.one_json()["documents"], json!([3, 4]));
+}
+
+#[test]
 fn star_ends_at_radius_of_keeper_and_component_spans_chain() {
     let folder = with_fingerprints(&CHAIN);
     let copies = cluster(2, 0, &[(2, 0), (3, 0)]);

@@ -22,7 +22,7 @@ use crate::store::View;
 /// smallest id. So a text that contains another text nearly always comes before it, in any order of
 /// the ids.
 pub(super) struct TextNodes {
-    /// All documents with a text, node by node, in order of their ids within a node.
+    /// All documents with a text that is not empty, node by node, in order of their ids within a node.
     documents: Vec<DocId>,
     /// The start of each node in `documents`.
     starts: Vec<(u32, u32)>,
@@ -34,7 +34,7 @@ pub(super) struct TextNodes {
     content: u64,
 }
 
-/// A document with a text.
+/// A document with a text that is not empty.
 struct Keyed {
     /// A hash of the text with random keys. So no writer can make two texts with one hash.
     text: [u64; 2],
@@ -66,7 +66,9 @@ impl TextNodes {
             let ids: Vec<DocId> = ids.filter(|id| among.contains(*id)).collect();
             reporter.advance_to_share((keyed.len() as f64 / all).min(1.0))?;
             let read = |id: DocId| -> Result<Option<(Keyed, u64)>> {
-                Ok(view.text(id)?.map(|text| {
+                // Two empty texts have nothing in common.
+                let text = view.text(id)?.filter(|text| !text.trim().is_empty());
+                Ok(text.map(|text| {
                     let document = Keyed {
                         text: keys.each_ref().map(|keys| keys.hash_one(&text)),
                         group: 0,

@@ -40,7 +40,7 @@ use crate::remote::Remote;
 /// the verdict, see --decide), and all measures. Measures compare normalised texts: without
 /// punctuation, case, width, and the difference of traditional and simplified characters.
 /// Similarities are from 0, nothing in common, to 1, equal; the distance of SimHash is a number of
-/// bits. Two empty texts are equal. A value that would take too long is `-`.
+/// bits. By the measures, two empty texts are equal. A value that would take too long is `-`.
 ///
 /// --bits adds both fingerprints in four blocks, and for each bit that differs the sums of both
 /// texts and the heaviest features that pull the bit to 1 and to 0. A sum is the weight of the
@@ -127,7 +127,7 @@ pub struct Compare {
     pairs: Option<PathBuf>,
 
     /// Print only the pairs that a similar search for A finds
-    #[arg(long, requires = "pairs", conflicts_with_all = ["LikenessOptions", "text"])]
+    #[arg(long, requires = "pairs", conflicts_with_all = ["LikenessOptions", "text", "one"])]
     search: bool,
 
     /// Compare the texts in the nodes of this file, JSON Lines; - is standard input

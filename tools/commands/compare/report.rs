@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
-use simdb::containment::{Alignment, Containment, Missing};
+use simdb::containment::{Alignment, Missing};
 use simdb::similarity::{Likeness, Resemblance};
 use simdb::{Decision, Error, Fingerprinter, Normaliser};
 
@@ -14,7 +14,9 @@ use super::measures::Measures;
 use super::side::{NAMES, Side};
 use crate::commands::STRICT_RADIUS;
 use crate::console::counted;
-use crate::console::missing_words::{forgiven_rows, forgiven_words, picture, rows, verdict_line};
+use crate::console::missing_words::{
+    EMPTY_TEXT, forgiven_rows, forgiven_words, has_empty_text, picture, rows, verdict_line,
+};
 use crate::console::rows::{cells, yes_or_no};
 use crate::console::table::Align::{Left, Right};
 use crate::console::table::Table;
@@ -155,7 +157,7 @@ impl TextComparison {
                 near_duplicates: verdict.is_removable(),
                 because: match verdict.is_removable() {
                     true => format!("{because}; the verdict is {}", verdict.name()),
-                    false => format!("{because}, but {}", not_covered(&alignment.containment)),
+                    false => format!("{because}, but {}", not_covered(alignment)),
                 },
             },
             false => Conclusion {
@@ -201,7 +203,7 @@ impl TextComparison {
         if let Some((_, alignment, _)) = &self.wording {
             let [a, b] = picture(alignment);
             let containment = &alignment.containment;
-            text += &format!("{}\n{a}\n{b}\n", verdict_line(containment));
+            text += &format!("{}\n{a}\n{b}\n", verdict_line(alignment));
             if let Some(forgiven) = forgiven_words(containment) {
                 text += &format!("{forgiven}\n");
             }
@@ -263,7 +265,11 @@ impl TextComparison {
 
 /// The sentence about two texts that do not cover each other, with the heaviest word of each that
 /// the other lacks.
-fn not_covered(found: &Containment) -> String {
+fn not_covered(alignment: &Alignment) -> String {
+    if has_empty_text(alignment) {
+        return EMPTY_TEXT.to_owned();
+    }
+    let found = &alignment.containment;
     let heaviest = |missing: &[Missing]| {
         let heavier = |a: &&Missing, b: &&Missing| a.weight.total_cmp(&b.weight);
         missing

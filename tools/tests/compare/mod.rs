@@ -159,6 +159,13 @@ fn empty_texts_are_similar_to_each_other_only() {
         }
         assert_eq!(found["longest_sentences_equal"], json!(expected == 1.0));
     }
+    for other in ["", "   ", "a text about cats"] {
+        let shown = folder.cli(&["compare", "", other]).ends(1).stdout;
+        assert!(
+            shown.starts_with("different: a text without content covers no text"),
+            "{shown}"
+        );
+    }
 }
 
 #[test]
