@@ -489,6 +489,12 @@ impl Snapshot {
         self.view.expiry().now()
     }
 
+    /// The latest arrival ever stored, also of a document that is removed since. `None` before the
+    /// first arrival, or without arrival times.
+    pub fn latest_arrival(&self) -> Option<Timestamp> {
+        self.view.counts().latest_arrival
+    }
+
     /// The time before which documents are expired; `None` if no document is.
     pub(crate) fn expired_before(&self) -> Option<Timestamp> {
         self.view.expiry().cutoff()

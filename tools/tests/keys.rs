@@ -30,6 +30,30 @@ fn with_pages() -> Folder {
 }
 
 #[test]
+fn rejected_line_has_its_key() {
+    let folder = Folder::new();
+    let lines = concat!(
+        r#"{"url":"u1","text":5}"#,
+        "\n",
+        r#"{"url":"u2","text":"Three cats sat on the mat and would not be moved."}"#,
+        "\n",
+        r#"{"url":7,"text":"#,
+        "\n"
+    );
+    let watch = ["watch", "pages.simdb", "--create", "--key", "url"];
+    let answers = folder.cli_from(&watch, lines.as_bytes()).ends(0).json();
+    let answers: Vec<_> = answers
+        .iter()
+        .map(|answer| (answer["key"].as_str(), &answer["verdict"]))
+        .collect();
+    let (rejected, new) = (&json!("rejected"), &json!("new"));
+    assert_eq!(
+        answers,
+        [(Some("u1"), rejected), (Some("u2"), new), (None, rejected)]
+    );
+}
+
+#[test]
 fn loaded_documents_are_found_by_key_with_their_fields() {
     let folder = with_pages();
     let get = [

@@ -752,6 +752,7 @@ fn signals_print_counts_and_make_backups() {
         counts["latest_arrival"].as_str() > Some("2026"),
         "{printed}"
     );
+    let latest = counts["latest_arrival"].clone();
     // Two backups: the second replaces the first.
     for backups in 1..=2 {
         signal(&child, "USR2");
@@ -761,6 +762,8 @@ fn signals_print_counts_and_make_backups() {
             let printed = stderr.next().expect("a line").expect("a line");
             let counts: Value = serde_json::from_str(&printed).expect("JSON");
             assert_eq!(counts["failed_backups"], 0, "{printed}");
+            // A copy that is refused does not arrive, and the clock goes on.
+            assert_eq!(counts["latest_arrival"], latest, "{printed}");
             if counts["backups"] == backups {
                 break;
             }

@@ -21,7 +21,7 @@ impl View {
         self.counts.documents
     }
 
-    pub(in crate::store) fn counts(&self) -> Totals {
+    pub(crate) fn counts(&self) -> Totals {
         self.counts
     }
 

@@ -141,13 +141,24 @@ impl SubmittedDocuments<'_> {
             is_assigned: false,
             fingerprint: Err(String::new()),
         };
-        let bytes = line.bytes;
-        let document = bytes.and_then(|bytes| self.document(&mut pending, &bytes));
+        let document = line.bytes.and_then(|bytes| {
+            let document = self.document(&mut pending, &bytes);
+            if document.is_err() && pending.key.is_none() {
+                pending.key = self.key(&bytes);
+            }
+            document
+        });
         let made = document
             .as_ref()
             .map(|document| (document.fingerprint, document.reliable));
         pending.fingerprint = made.map_err(String::clone);
         (pending, document.ok())
+    }
+
+    /// The key in a line that is no document; `None` without a key.
+    fn key(&self, bytes: &[u8]) -> Option<String> {
+        let mut parts = JsonParts::parse(utf8(bytes).ok()?, &self.fields).ok()?;
+        self.fields.key(&mut parts).ok().flatten()
     }
 
     fn document(&self, line: &mut PendingLine, bytes: &[u8]) -> Result<Document, String> {

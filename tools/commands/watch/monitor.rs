@@ -223,7 +223,7 @@ impl Monitor {
             "copies": answered.copies,
             "latency_ms": latency.map(|[mean, most]| json!({"mean": mean, "max": most})),
             "documents": snapshot.len()?,
-            "latest_arrival": snapshot.now().map(|time| time.to_string()),
+            "latest_arrival": snapshot.latest_arrival().map(|time| time.to_string()),
             "backups": self.backups.load(Ordering::Relaxed),
             "failed_backups": self.failed_backups.load(Ordering::Relaxed),
         }))
@@ -272,7 +272,7 @@ impl Monitor {
         }
         let (name, help) = ("simdb_documents", "Documents in the database.");
         write_metric(out, name, "gauge", help, snapshot.len()?);
-        if let Some(Timestamp(ms)) = snapshot.now() {
+        if let Some(Timestamp(ms)) = snapshot.latest_arrival() {
             let name = "simdb_latest_arrival_seconds";
             let help = "The latest arrival, in Unix seconds.";
             write_metric(out, name, "gauge", help, ms as f64 / 1e3);
