@@ -134,6 +134,10 @@ impl Cut {
             self.copy.input.fields.text.len() < 2,
             "cut changes the text of one field; give --text once"
         );
+        ensure!(
+            !self.copy.input.fields.strip_html,
+            "cut writes the rest of a text, and --strip-html would write it without its tags; leave it out"
+        );
         let fields = DocumentFields {
             group: self.within.clone(),
             ..self.copy.input.document_fields()?

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 
-use crate::corpus::inputs::{Input, inputs};
+use crate::corpus::inputs::{Input, inputs, refuse_unused_first_id};
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::{DocumentFields, Format, Wanted, parse_id};
 use crate::options::FieldNames;
@@ -33,15 +33,14 @@ pub struct InputOptions {
     pub no_id: bool,
 
     /// The id of the first line in the format `lines`, or of the first record with --no-id; later
-    /// ids count up, over all inputs
+    /// ids count up, over all inputs [default: 1]
     #[arg(
         long,
         value_name = "ID",
         value_parser = parse_id,
-        default_value_t = 1,
         help_heading = "Input"
     )]
-    first_id: u64,
+    first_id: Option<u64>,
 }
 
 /// Returns `true` if a file begins with the magic number of a database.
@@ -55,7 +54,9 @@ fn begins_as_database(path: &Path) -> bool {
 
 impl InputOptions {
     pub fn inputs(&self) -> Result<Vec<Input>> {
-        inputs(&self.inputs, self.format, &self.fields)
+        let inputs = inputs(&self.inputs, self.format, &self.fields)?;
+        refuse_unused_first_id(self.first_id, self.no_id, &inputs)?;
+        Ok(inputs)
     }
 
     /// The input, if it is the only one and a database: `FILE.simdb`, or a file of another name
@@ -82,7 +83,7 @@ impl InputOptions {
         Wanted {
             fields,
             // Formats with ids of their own ignore the counted ones.
-            counted: Some(IdSequence::new(self.first_id)),
+            counted: Some(IdSequence::new(self.first_id.unwrap_or(1))),
             ids: None,
         }
     }

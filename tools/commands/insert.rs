@@ -7,6 +7,7 @@ use simdb::time_reader::TimeReader;
 use simdb::{Change, DocRef, Document, Fingerprint, Outcome, Timestamp};
 
 use super::DatabaseOptions;
+use super::json_object::object;
 use crate::console::Output;
 use crate::console::duplicate::{Alike, DuplicateOf, Extended};
 use crate::formats::parse_id;
@@ -110,13 +111,13 @@ fn parse_time(text: &str) -> Result<Timestamp, String> {
     read.map_err(|error| error.to_string())
 }
 
+const EXPECTED_FIELDS: &str = "{\"title\": \"...\"}";
+
 /// Reads the text of a JSON object. For clap.
 fn parse_fields(text: &str) -> Result<String, String> {
-    match serde_json::from_str(text) {
-        Ok(serde_json::Value::Object(fields)) => Ok(serde_json::Value::Object(fields).to_string()),
-        Ok(_) => Err("it is no JSON object: {\"title\": \"...\"} is expected".to_owned()),
-        Err(error) => Err(format!("it is no JSON: {error}")),
-    }
+    let fields =
+        object(text).map_err(|reason| format!("{reason}; {EXPECTED_FIELDS} is expected"))?;
+    Ok(serde_json::Value::Object(fields).to_string())
 }
 
 impl Insert {

@@ -35,7 +35,7 @@ pub(super) fn for_each_object(
 }
 
 /// The object of a line, or the reason why the line has none.
-fn object(line: &str) -> Result<Map<String, Value>, String> {
+pub(super) fn object(line: &str) -> Result<Map<String, Value>, String> {
     if !line.trim_start().starts_with('{') {
         let other = serde_json::from_str::<IgnoredAny>(line);
         return Err(match other {

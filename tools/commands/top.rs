@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -73,8 +73,15 @@ struct TopLine<'d> {
     shown: Map<String, Value>,
 }
 
+/// The fields that every line of `--json` may have.
+const OWN_FIELDS: [&str; 5] = ["copies", "id", "key", "first_seen", "last_seen"];
+
 impl Top {
     pub fn run(&self, output: &mut Output) -> Result<()> {
+        let is_own = |name: &&String| OWN_FIELDS.contains(&name.as_str());
+        if let Some(name) = self.show.iter().find(is_own).filter(|_| self.json) {
+            bail!("--json has a field {name:?} of its own; leave {name} out of --show");
+        }
         let documents = match self.database.remote()? {
             Some(remote) => self.served(&remote)?,
             None => self.stored()?,

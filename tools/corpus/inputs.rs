@@ -20,6 +20,16 @@ pub struct Input {
     pub format: Format,
 }
 
+/// Refuses `--first-id` if each record has an id.
+pub fn refuse_unused_first_id(first: Option<u64>, no_id: bool, inputs: &[Input]) -> Result<()> {
+    let is_counted = |input: &Input| matches!(input.format, Format::Lines | Format::Npy);
+    ensure!(
+        first.is_none() || no_id || inputs.iter().any(is_counted),
+        "--first-id numbers records without ids, and these have ids; leave it out, or add --no-id"
+    );
+    Ok(())
+}
+
 /// The location of a record, with the fields of reports.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Location<'i> {

@@ -219,6 +219,8 @@ pub fn reason_of(error: &serde_json::Error) -> String {
     let position = format!(" at line {} column {}", error.line(), error.column());
     let message = error.to_string();
     let message = message.strip_suffix(&position).unwrap_or(&message);
+    // "invalid type: string \"a\", expected a JSON object"
+    let message = &message.replacen("invalid type: ", "it is ", 1);
     match error.classify() {
         serde_json::error::Category::Data => match message.rfind(", expected ") {
             Some(end) => format!("{}{}", excerpt(&message[..end]), &message[end..]),

@@ -64,7 +64,13 @@ pub struct Options {
 
     /// The first id of the formats `lines` and `npy`, or with --no-id; ids count up through all
     /// inputs [default: 1; 0 for npy]
-    #[arg(long, value_name = "ID", value_parser = parse_id, help_heading = "Input")]
+    #[arg(
+        long,
+        value_name = "ID",
+        value_parser = parse_id,
+        conflicts_with = "key",
+        help_heading = "Input"
+    )]
     pub first_id: Option<u64>,
 
     /// The array of the ids of an `npy` input, of the same length

@@ -11,7 +11,7 @@ use super::options::Options;
 use crate::console::paths::{
     OutputPath, OutputPaths, folder_of, refuse_special, refuse_unwritable_name,
 };
-use crate::corpus::inputs::{Input, inputs, reserve_inputs};
+use crate::corpus::inputs::{Input, inputs, refuse_unused_first_id, reserve_inputs};
 use crate::corpus::memory::MemoryBudget;
 use crate::formats::id_sequence::IdSequence;
 use crate::formats::input::Source;
@@ -89,6 +89,7 @@ impl Plan {
             !options.no_id || inputs.iter().all(|input| input.format != Format::Raw),
             "--no-id does not go with raw pairs, which have ids"
         );
+        refuse_unused_first_id(options.first_id, options.no_id, &inputs)?;
         let made_with = MadeWith::from_inputs(&fields, rule, &inputs)?;
         let target = LoadTarget::open(options, memory, rule, made_with.as_ref())?;
         // The settings are known only now: an existing database has its own.

@@ -29,8 +29,8 @@ impl QuotationOptions {
         }
         if !compares_texts {
             bail!(
-                "--contained-up-to compares all texts; it needs --similar, and contradicts --radius, --shape and \
-                 --verify"
+                "--contained-up-to compares all texts; leave out --radius, --shape and --verify, and in pairs and \
+                 clusters add --similar"
             );
         }
         if likeness.decision() == Decision::Alike {

@@ -109,9 +109,12 @@ fn top_and_get_show_the_copies() {
     let top = folder
         .cli(&["top", "feed.simdb", "--show", "title,titel"])
         .ends(0);
-    assert!(top.stdout.ends_with("  Cats  -\n"), "{}", top.stdout);
+    assert!(top.stdout.ends_with("  Cats -\n"), "{}", top.stdout);
     let unknown = "no shown document has a field \"titel\"\n";
     assert!(top.stderr.ends_with(unknown), "{}", top.stderr);
+    folder
+        .cli(&["top", "feed.simdb", "--show", "key", "--json"])
+        .fails(&["--json has a field \"key\" of its own"]);
     let top = folder.cli(&["top", "feed.simdb", "--since", "10m"]).ends(0);
     assert!(
         top.stdout.starts_with("2  a/1  2024-05-31T11:00:00.000Z  "),

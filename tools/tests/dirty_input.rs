@@ -237,6 +237,10 @@ fn records_without_integer_ids_are_numbered_on_request() {
     folder
         .load(&["a.simdb", "b.csv", "--no-id"])
         .fails(&["the id 1 is taken"]);
+    folder.write("c.jsonl", "{\"id\":7,\"text\":\"one two\"}\n");
+    folder
+        .load(&["a.simdb", "c.jsonl", "--first-id", "5"])
+        .fails(&["--first-id numbers records without ids", "--no-id"]);
 }
 
 fn arrivals(times: &[Value], options: &[&str]) -> Vec<String> {

@@ -60,4 +60,9 @@ fn copy_of_a_corpus_has_its_records_whole_and_its_report_is_proved() {
     folder.cli(&check).ends(1);
     folder.cli(&[&arguments[..], &["--force"]].concat()).ends(0);
     assert_eq!(folder.read_json("b.jsonl").len(), 3);
+    // The rest of a text would lose its tags.
+    let cut = ["cut", "a.jsonl", "-o", "d.jsonl", "--lines", "--strip-html"];
+    folder
+        .cli(&cut)
+        .fails(&["--strip-html would write it without its tags"]);
 }

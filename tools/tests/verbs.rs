@@ -75,6 +75,11 @@ fn invalid_command_line_exits_with_2() {
         &["prune", "a.simdb", "--older-than", "2d", "--before", "0"],
         &["watch", "a.simdb", "--unique", "65"],
         &["watch", "a.simdb", "--first-id", "1"],
+        &["watch", "a.simdb", "--key", "k", "--first-id", "1"],
+        &["compare", "one text", "another text", "--search"],
+        &["dedup", "a.jsonl", "-o", "b.jsonl", "--first-id", "7"],
+        &["query", "a.simdb", "--file", "a.csv"],
+        &["insert", "a.simdb", "1", "--fields", "{\"f\":1,\"f\":2}"],
         &["watch", "a.simdb", "--text", "id"],
         &["completions", "nonesuch"],
     ] {

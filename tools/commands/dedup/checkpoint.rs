@@ -40,15 +40,17 @@ pub fn path_of(output: &Path) -> PathBuf {
 
 impl CheckpointFile {
     /// Reads the checkpoint of an earlier run with this output, if there is one. A run that
-    /// compares no texts has no checkpoints.
+    /// compares no texts saves none, and removes it.
     pub fn open(output: &Path, compares_texts: bool) -> Result<Self> {
         let path = path_of(output);
         let shown = path.display();
-        let bytes = match compares_texts.then(|| std::fs::read(&path)) {
-            None => None,
-            Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => None,
-            Some(read) => Some(read.with_context(|| format!("cannot read {shown}"))?),
+        let bytes = match std::fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(_) if !compares_texts => None,
+            read => Some(read.with_context(|| format!("cannot read {shown}"))?),
         };
+        let is_checkpoint = |bytes: &Vec<u8>| JoinCheckpoint::from_bytes(bytes).is_some();
+        let bytes = bytes.filter(|bytes| compares_texts || is_checkpoint(bytes));
         let found = bytes
             .map(|bytes| {
                 let checkpoint = JoinCheckpoint::from_bytes(&bytes);

@@ -289,18 +289,15 @@ pub struct Dedup {
     /// longer. If a run is interrupted or killed, its command continues from there when it is
     /// repeated: the inputs are loaded again, and texts that are decided are not compared again.
     /// Other inputs, or options that compare other texts, are an error. The file takes 4 bytes for
-    /// each text, and is removed when OUTPUT is complete.
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        default_value_t = 60,
-        help_heading = "Resources"
-    )]
-    pub(super) checkpoint_every: u64,
+    /// each text, and is removed when OUTPUT is complete. [default: 60]
+    #[arg(long, value_name = "SECONDS", help_heading = "Resources")]
+    checkpoint_every: Option<u64>,
 }
 
 /// The options that define decisions, which `--clusters` replaces.
-const DECISION_OPTIONS: [&str; 13] = [
+const DECISION_OPTIONS: [&str; 15] = [
+    "recipe",
+    "checkpoint_every",
     "within",
     "across",
     "decide",
@@ -348,6 +345,7 @@ impl Dedup {
                 self.ignore_repeated_paragraphs.is_some(),
             ),
             ("--ignore-frames needs", self.ignore_frames.is_some()),
+            ("--checkpoint-every needs", self.checkpoint_every.is_some()),
         ] {
             ensure!(
                 compares_texts || !is_given,
@@ -459,7 +457,7 @@ impl Dedup {
 
     /// The least time between two checkpoints.
     pub(super) fn checkpoint_interval(&self) -> Duration {
-        Duration::from_secs(self.checkpoint_every)
+        Duration::from_secs(self.checkpoint_every.unwrap_or(60))
     }
 
     /// The kind of the parts that are not compared; `None` if texts are compared whole.

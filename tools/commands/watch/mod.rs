@@ -131,6 +131,7 @@ pub struct Watch {
         value_name = "ID",
         value_parser = parse_id,
         requires = "assign_ids",
+        conflicts_with = "key",
         help_heading = "Input"
     )]
     first_id: Option<u64>,

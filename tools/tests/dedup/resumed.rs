@@ -98,9 +98,14 @@ fn checkpoint_of_other_inputs_or_options_or_with_damage_is_refused() {
     folder.write(CHECKPOINT, &checkpoint);
     run(&[]).fails(&["out.jsonl.checkpoint is not a whole checkpoint; remove it"]);
     assert!(!folder.names().contains(&"out.jsonl".to_owned()));
-    // A run without checkpoints leaves the file.
-    run(&["--radius", "3", "--force"]).ends(0);
+    run(&["--radius", "3"]).fails(&["--checkpoint-every needs the comparison of texts"]);
+    // A run without checkpoints leaves a file that is none, and removes the one of its output.
+    let by_radius = ["a.jsonl", "-o", "out.jsonl", "--radius", "3", "--force"];
+    dedup(&folder, &by_radius).ends(0);
     assert!(std::fs::read(folder.file(CHECKPOINT)).unwrap() == checkpoint);
-    std::fs::remove_file(folder.file(CHECKPOINT)).unwrap();
+    checkpoint[40] ^= 1;
+    folder.write(CHECKPOINT, &checkpoint);
+    dedup(&folder, &by_radius).ends(0);
+    assert!(!folder.names().contains(&CHECKPOINT.to_owned()));
     run(&["--force"]).ends(0);
 }
