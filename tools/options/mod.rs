@@ -78,7 +78,8 @@ pub struct FieldNames {
     /// RFC 3339 (2024-05-31T12:00:00Z, 2024-05-31 20:00:00.5+08:00), RFC 822 and 2822 (Fri, 31 May
     /// 2024 20:00:00 GMT), 2024年5月31日 20:00 and the like with --default-zone, or a number of
     /// seconds or milliseconds in the years 1990 to 2100. A timestamp column of Parquet has its own
-    /// unit, and needs --default-zone if it is not in UTC. Needs a database created with --retention or --arrivals.
+    /// unit, and needs --default-zone if it is not in UTC. Needs a database created with
+    /// --retention or --arrivals.
     #[arg(long, value_name = "FIELD", help_heading = "Input")]
     pub time: Option<String>,
 

@@ -22,7 +22,8 @@ use crate::store::View;
 /// smallest id. So a text that contains another text nearly always comes before it, in any order of
 /// the ids.
 pub(super) struct TextNodes {
-    /// All documents with a text that is not empty, node by node, in order of their ids within a node.
+    /// All documents with a text that is not empty, node by node, in order of their ids within a
+    /// node.
     documents: Vec<DocId>,
     /// The start of each node in `documents`.
     starts: Vec<(u32, u32)>,

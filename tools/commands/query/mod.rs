@@ -41,9 +41,10 @@ use crate::remote::NotStored;
 /// similar documents come first, and documents with the same wording before all others.
 ///
 /// Columns: distance in bits, id, fingerprint, and, if the database keeps texts, the text, cut to
-/// the line (100 columns without a terminal), or `-` for a document without a text. With --file, the number of the query is the first column. Queries
-/// are counted from 0 without the blank lines, so query n need not be line n + 1. --json prints one
-/// line for each query, in the order of the queries, also for queries without matches:
+/// the line (100 columns without a terminal), or `-` for a document without a text. With --file,
+/// the number of the query is the first column. Queries are counted from 0 without the blank lines,
+/// so query n need not be line n + 1. --json prints one line for each query, in the order of the
+/// queries, also for queries without matches:
 /// {"query":0,"fingerprint":"...","reliable":true,"matches":[{"id":1,"fingerprint":"...",
 /// "distance":2,"text":null}]}; a match also has key, scope and fields if they are kept. The exit
 /// code is 1 if no query has a match.

@@ -31,8 +31,8 @@ impl Way {
     }
 }
 
-/// The database of a search: a file, with a snapshot of all documents and a snapshot of the documents
-/// that are searched, or a server.
+/// The database of a search: a file, with a snapshot of all documents and a snapshot of the
+/// documents that are searched, or a server.
 #[derive(Clone, Copy)]
 pub(super) enum Source<'q> {
     File(&'q Database, [&'q Snapshot; 2]),

@@ -198,7 +198,8 @@ impl Database {
         statistics::diagnosis(py, &found)
     }
 
-    /// Verifies every byte in use. Returns a sentence for each damage found; none if the file is sound.
+    /// Verifies every byte in use. Returns a sentence for each damage found; none if the file is
+    /// sound.
     #[pyo3(signature = (*, progress=None))]
     fn check(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<Vec<String>> {
         run(py, progress, || Ok(self.0.shared.database()?.check()?))
