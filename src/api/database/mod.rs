@@ -21,7 +21,7 @@ use crate::progress::{Progress, ProgressHandler};
 use crate::query::{Similar, TextQuery};
 use crate::recipe::{Described, Fingerprinter, LazyFingerprinter, Recipe};
 use crate::retention::Retention;
-use crate::store::{self, Header, HeldSnapshot, LockId, Store, View, wait_until_released};
+use crate::store::{self, HeldSnapshot, LockId, Store, View, wait_until_released};
 
 /// The settings of a database, fixed at creation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -119,30 +119,18 @@ impl Database {
         progress: ProgressHandler,
         queue_limits: QueueLimits,
     ) -> Result<Self> {
-        let Header {
-            recipe: stored,
-            keep_texts,
-            text_keys,
-            frozen,
-            retention,
-            keys,
-            fields,
-            copies,
-            scopes,
-            frames,
-        } = store.header();
-        let recipe = recipe_of(stored, asked, store.path())?;
+        let header = store.header();
         let settings = Settings {
-            recipe,
-            keep_texts: *keep_texts,
-            similar: text_keys.is_some(),
-            retention: *retention,
-            frozen: *frozen,
-            keys: *keys,
-            fields: *fields,
-            copies: (*copies > 0).then_some(*copies),
-            scopes: *scopes,
-            frames: (*frames > 0).then_some(*frames),
+            recipe: recipe_of(&header.recipe, asked, store.path())?,
+            keep_texts: header.keep_texts,
+            similar: header.text_keys.is_some(),
+            retention: header.retention,
+            frozen: header.frozen,
+            keys: header.keys,
+            fields: header.fields,
+            copies: (header.copies > 0).then_some(header.copies),
+            scopes: header.scopes,
+            frames: (header.frames > 0).then_some(header.frames),
         };
         Ok(Self {
             path: store.path().to_path_buf(),

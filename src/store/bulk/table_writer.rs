@@ -48,8 +48,7 @@ impl Target {
             Self::New(file) => file.append(table, entries),
             Self::Existing(transaction) => {
                 let puts = entries.map(|entry| Ok((entry?, Op::Put)));
-                let mut tables = transaction.tables_mut()?;
-                Ok(tables.table_mut(table).apply(puts)?.added)
+                Ok(transaction.table_mut(table)?.apply(puts)?.added)
             }
         }
     }
@@ -226,10 +225,9 @@ impl TableWriter<'_> {
             Target::New(file) => {
                 // A table can only be appended to, so the documents written in order are written
                 // again, merged with the later ones.
-                let written = file.read()?;
-                let written = written.table(FINGERPRINTS);
+                let written = file.read(FINGERPRINTS)?;
                 file.clear(FINGERPRINTS)?;
-                let entries = new_documents.new_only(pushed, reporter, stored_of(written));
+                let entries = new_documents.new_only(pushed, reporter, stored_of(&written));
                 // An error of a later document comes first, and ends the load.
                 let precedes = |written: &Result<u128>, entry: &Result<u128>| match entry {
                     Ok(entry) => !written.as_ref().is_ok_and(|written| written > entry),

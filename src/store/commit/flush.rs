@@ -27,6 +27,7 @@ use crate::store::tables::edit::{DocumentEdit, TextEdit};
 use crate::store::tables::meta::JournalMark;
 use crate::store::tables::packed::Op;
 use crate::store::tables::packed::entry::Entry;
+use crate::store::tables::schema::KEYS;
 use crate::store::tables::text_keys::MAX_TEXT_KEYS;
 
 /// At most 16 MiB of texts per flush transaction.
@@ -276,7 +277,8 @@ fn flush_keys(
     let mut changes = changes.into_sorted().peekable();
     while changes.peek().is_some() {
         in_transaction(begin, |transaction| {
-            transaction.apply_keys(changes.by_ref().take(options.entries_per_transaction()))
+            let changes = changes.by_ref().take(options.entries_per_transaction());
+            transaction.apply_to(KEYS, changes).map(drop)
         })?;
     }
     Ok(())

@@ -23,9 +23,9 @@ mod text_key_tests;
 mod write_lock;
 pub(crate) mod write_transaction;
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::panicking;
 
 use parking_lot::{Condvar, Mutex};
 
@@ -100,31 +100,6 @@ impl Memtables {
         });
         // Newest first.
         MemtableView::new(self.active.clone().into_iter().chain(sealed))
-    }
-}
-
-/// Poisons writes if a panic begins while the guard lives.
-struct PoisonOnPanic<'c> {
-    store: &'c Store,
-    /// `true` if the thread was unwinding before, and a destructor commits: no failure of the
-    /// commit.
-    was_panicking: bool,
-}
-
-impl<'c> PoisonOnPanic<'c> {
-    fn new(store: &'c Store) -> Self {
-        Self {
-            store,
-            was_panicking: panicking(),
-        }
-    }
-}
-
-impl Drop for PoisonOnPanic<'_> {
-    fn drop(&mut self) {
-        if panicking() && !self.was_panicking {
-            self.store.poison(None);
-        }
     }
 }
 
@@ -263,20 +238,29 @@ impl Store {
         let counts = active.counts.after(edits, latest_arrival);
         // A panic between journal and memtable leaves a durable commit that readers do not see. The
         // next batch would be decided without this commit, so no next batch is allowed.
-        let _guard = PoisonOnPanic::new(self);
-        active.journal.append(edits, counts)?;
-        active.counts = counts;
-        let memtable = &active.memtable;
-        let visible = if edits.len() < MIN_EDITS_IN_PARALLEL {
-            memtable.append(edits)
-        } else {
-            self.tables.pool.run(|| memtable.append(edits))
-        };
-        // Readers see the commit from here on.
-        let mut memtables = self.memtables.lock();
-        memtables.active = Some((Arc::clone(memtable), visible));
-        memtables.counts = Some(counts);
-        Ok(())
+        self.poisoned_by_panic(|| {
+            active.journal.append(edits, counts)?;
+            active.counts = counts;
+            let memtable = &active.memtable;
+            let visible = if edits.len() < MIN_EDITS_IN_PARALLEL {
+                memtable.append(edits)
+            } else {
+                self.tables.pool.run(|| memtable.append(edits))
+            };
+            // Readers see the commit from here on.
+            let mut memtables = self.memtables.lock();
+            memtables.active = Some((Arc::clone(memtable), visible));
+            memtables.counts = Some(counts);
+            Ok(())
+        })
+    }
+
+    /// Poisons writes if `work` panics.
+    fn poisoned_by_panic<R>(&self, work: impl FnOnce() -> R) -> R {
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+            self.poison(None);
+            resume_unwind(panic)
+        })
     }
 
     /// Begins a generation when none is alive, and marks the database file as having a journal.

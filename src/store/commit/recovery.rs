@@ -203,21 +203,11 @@ impl Journals<'_> {
         // A crash can leave an empty later journal, which is created before the file is marked. It
         // cannot leave commits, which are appended after.
         for number in [1, 2] {
+            let is_newer = |owner: Identity| {
+                owner.database == self.identity && owner.generation > self.flushed
+            };
             // A file that is no journal is removed when a journal is created under its name.
-            let Ok(Some(owner)) = Journal::owner_of(self.file, number, db_path) else {
-                continue;
-            };
-            if owner.database != self.identity || owner.generation <= self.flushed {
-                continue;
-            }
-            let mut has_commits = false;
-            let mut visitor = |_, _| {
-                has_commits = true;
-                Ok(())
-            };
-            // The result is ignored: damage behind the first commit does not matter here.
-            let _ = Journal::read(self.file, owner, db_path, &mut visitor);
-            if has_commits {
+            if let Ok(true) = Journal::has_commits(self.file, number, is_newer, db_path) {
                 let path = Journal::path(self.file, number);
                 return Err(db_path.corrupt_advising(
                     format!(
@@ -240,16 +230,10 @@ impl Journals<'_> {
             Ok(())
         };
         let (identity, db_path) = (self.journal_identity(generation), &self.tables.db_path);
-        // A read-only database must not write, and `replay` completes the end marker of the
-        // journal.
-        let found = if self.tables.backend.is_writable() {
-            let found = Journal::replay(self.file, identity, db_path, &mut append)?;
-            found.map(|journal| (journal.is_sealed(), Some(journal)))
-        } else {
-            let found = Journal::read(self.file, identity, db_path, &mut append)?;
-            found.map(|is_sealed| (is_sealed, None))
-        };
-        Ok(found.map(|(is_sealed, journal)| {
+        let is_writable = self.tables.backend.is_writable();
+        let file = self.file;
+        let found = Journal::read(file, identity, db_path, is_writable, &mut append, &mut Err)?;
+        Ok(found.map(|journal| {
             let memtable = Arc::new(Memtable::new());
             let visible = self.tables.pool.run(|| {
                 let keeps = self.tables.header.keeps();
@@ -263,8 +247,8 @@ impl Journals<'_> {
                 memtable,
                 visible,
                 counts,
-                is_sealed,
-                journal,
+                is_sealed: journal.is_sealed(),
+                journal: Some(journal).filter(|_| is_writable),
             }
         }))
     }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
-use super::PoisonOnPanic;
 use super::flush::flush_edits;
 use crate::error::Error;
 use crate::ids::{DocId, Fingerprint};
@@ -125,9 +124,8 @@ fn panic_within_commit_poisons_writes() {
     commit(&store, &mut stored, [(0, Some(0))].into_iter());
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         let _write_guard = store.lock_writes().unwrap();
-        let _guard = PoisonOnPanic::new(&store);
         // `panic!` would print a message and a backtrace.
-        resume_unwind(Box::new("on purpose"));
+        store.poisoned_by_panic(|| resume_unwind(Box::new("on purpose")))
     }));
     panicked.unwrap_err();
     let next = DocumentEdit {

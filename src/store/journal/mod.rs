@@ -162,54 +162,49 @@ impl Journal {
     }
 
     /// Passes the changes of each commit of a generation to `visitor`, in order, and returns the
-    /// journal for appending. The visited commits include those that a killed process wrote
-    /// completely and did not acknowledge.
-    pub(crate) fn replay(
-        database: &Path,
-        identity: Identity,
-        db_path: &DbPath,
-        visitor: &mut Visitor<'_>,
-    ) -> Result<Lookup<Self>> {
-        let read = match read(database, identity, db_path, true, visitor, &mut Err)? {
-            Lookup::Found(found) => found,
-            Lookup::Other(identity) => return Ok(Lookup::Other(identity)),
-            Lookup::Missing => return Ok(Lookup::Missing),
-        };
-        // An unacknowledged commit may be in the page cache only. Queries will see it from now on,
-        // so it has to be durable first.
-        let path = Self::path(database, identity.generation);
-        read.file.sync().map_err(Error::io("sync", &path))?;
-        let journal = Self::with_end(read.file, identity, read.log_end, read.length, db_path);
-        if journal.records > 0 {
-            // A crash may have come between the last record and its end marker. The end marker
-            // proves that the record before it was complete, so without records it proves nothing.
-            journal.write_end_marker();
-        }
-        Ok(Lookup::Found(journal))
-    }
-
-    /// [`replay`](Self::replay) for a read-only database: writes nothing. `Found(true)` is a sealed
-    /// journal.
+    /// journal; with `to_write`, for appending. The visited commits include those that a killed
+    /// process wrote completely and did not acknowledge.
+    ///
+    /// An [`Error::Corrupt`] goes to `on_damage` for each record that cannot be read. A later
+    /// commit holds the whole state of the documents that it changes, except for texts that it does
+    /// not change.
     pub(crate) fn read(
         database: &Path,
         identity: Identity,
         db_path: &DbPath,
-        visitor: &mut Visitor<'_>,
-    ) -> Result<Lookup<bool>> {
-        Self::read_damaged(database, identity, db_path, visitor, &mut Err)
-    }
-
-    /// [`read`](Self::read) that goes on behind records that cannot be read. A later commit holds
-    /// the whole state of the documents that it changes, except for texts that it does not change.
-    pub(crate) fn read_damaged(
-        database: &Path,
-        identity: Identity,
-        db_path: &DbPath,
+        to_write: bool,
         visitor: &mut Visitor<'_>,
         on_damage: &mut OnDamage<'_>,
-    ) -> Result<Lookup<bool>> {
-        let found = read(database, identity, db_path, false, visitor, on_damage)?;
-        Ok(found.map(|read| read.log_end.is_sealed))
+    ) -> Result<Lookup<Self>> {
+        let path = Self::path(database, identity.generation);
+        let Some(file) = open_existing(&path, db_path, to_write)? else {
+            return Ok(Lookup::Missing);
+        };
+        let mut reader = Reader::new(&*file, &path, db_path)?;
+        match reader.owner()? {
+            Some(found) if found == identity => {}
+            Some(found) => return Ok(Lookup::Other(found)),
+            // A crash during `begin` leaves a file without a header. Records of this generation
+            // prove that the file once had a header.
+            None => match reader.refuse_records(identity) {
+                Ok(()) => return Ok(Lookup::Missing),
+                Err(error) => on_damage(error)?,
+            },
+        }
+        let log_end = reader.replay(identity, visitor, on_damage)?;
+        let length = reader.length();
+        let journal = Self::with_end(file, identity, log_end, length, db_path);
+        if to_write {
+            // An unacknowledged commit may be in the page cache only. Queries will see it from now
+            // on, so it has to be durable first.
+            journal.file.sync().map_err(Error::io("sync", &path))?;
+            // A crash may have come between the last record and its end marker. The end marker
+            // proves that the record before it was complete, so without records it proves nothing.
+            if journal.records > 0 {
+                journal.write_end_marker();
+            }
+        }
+        Ok(Lookup::Found(journal))
     }
 
     /// Returns `true` if the path of the journal no longer names the open file.
@@ -256,6 +251,18 @@ impl Journal {
             return Ok(None);
         };
         Reader::new(&*file, &path, db_path)?.owner()
+    }
+
+    /// Returns `true` if the journal file at the path of `generation` is of one of these owners and
+    /// may hold commits.
+    pub(crate) fn has_commits(
+        database: &Path,
+        generation: u64,
+        is_of: impl Fn(Identity) -> bool,
+        db_path: &DbPath,
+    ) -> Result<bool> {
+        let path = Self::path(database, generation);
+        Ok(owner_of_commits(&path, is_of, db_path)?.is_some())
     }
 
     /// Refuses to create a database beside a journal with commits. They may be of a file that was
@@ -410,46 +417,6 @@ impl Journal {
     pub(crate) fn used_bytes(&self) -> u64 {
         self.end
     }
-}
-
-/// A journal file and the end of its records.
-struct ReadFile {
-    file: Arc<dyn DiskFile>,
-    log_end: LogEnd,
-    length: u64,
-}
-
-/// Opens the journal file of a generation, and passes the changes of its commits to `visitor`.
-fn read(
-    database: &Path,
-    identity: Identity,
-    db_path: &DbPath,
-    to_write: bool,
-    visitor: &mut Visitor<'_>,
-    on_damage: &mut OnDamage<'_>,
-) -> Result<Lookup<ReadFile>> {
-    let path = Journal::path(database, identity.generation);
-    let Some(file) = open_existing(&path, db_path, to_write)? else {
-        return Ok(Lookup::Missing);
-    };
-    let mut reader = Reader::new(&*file, &path, db_path)?;
-    match reader.owner()? {
-        Some(found) if found == identity => {}
-        Some(found) => return Ok(Lookup::Other(found)),
-        // A crash during `begin` leaves a file without a header. Records of this generation prove
-        // that the file once had a header.
-        None => match reader.refuse_records(identity) {
-            Ok(()) => return Ok(Lookup::Missing),
-            Err(error) => on_damage(error)?,
-        },
-    }
-    let log_end = reader.replay(identity, visitor, on_damage)?;
-    let length = reader.length();
-    Ok(Lookup::Found(ReadFile {
-        file,
-        log_end,
-        length,
-    }))
 }
 
 #[cfg(test)]

@@ -52,13 +52,23 @@ impl Folder {
         journal
     }
 
+    fn read(
+        &self,
+        identity: Identity,
+        to_write: bool,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<Lookup<Journal>> {
+        let (database, db_path) = (&self.database, &self.db_path);
+        Journal::read(database, identity, db_path, to_write, visitor, &mut Err)
+    }
+
     fn replay(&self, identity: Identity) -> Result<(Lookup<Journal>, Vec<Batch>)> {
         let mut batches = Vec::new();
         let mut visitor = |edits, counts| {
             batches.push((edits, counts));
             Ok(())
         };
-        let found = Journal::replay(&self.database, identity, &self.db_path, &mut visitor)?;
+        let found = self.read(identity, true, &mut visitor)?;
         Ok((found, batches))
     }
 
@@ -69,8 +79,11 @@ impl Folder {
             read.push((edits, counts));
             Ok(())
         };
-        let found = Journal::read(&self.database, generation(1), &self.db_path, &mut visitor)?;
-        assert!(matches!(found, Lookup::Found(false)), "{found:?}");
+        let found = self.read(generation(1), false, &mut visitor)?;
+        assert!(
+            matches!(&found, Lookup::Found(journal) if !journal.is_sealed()),
+            "{found:?}"
+        );
         assert_eq!(self.replay(generation(1)).unwrap().1, read);
         Ok(read)
     }
@@ -155,13 +168,11 @@ fn sealed_journal_refuses_records_and_stays_sealed() {
                     read.push((edits, counts));
                     Ok(())
                 };
-                let found = Journal::read(
-                    &folder.database,
-                    generation(1),
-                    &folder.db_path,
-                    &mut visitor,
+                let found = folder.read(generation(1), false, &mut visitor);
+                assert!(
+                    matches!(&found, Ok(Lookup::Found(journal)) if journal.is_sealed()),
+                    "{found:?}"
                 );
-                assert!(matches!(found, Ok(Lookup::Found(true))), "{found:?}");
                 assert_eq!(read, batches);
                 assert!(folder.reopen().is_sealed());
             }
@@ -628,12 +639,7 @@ fn visitor_error_ends_replay() {
         seen += 1;
         Err(folder.db_path.corrupt("enough"))
     };
-    let result = Journal::read(
-        &folder.database,
-        generation(1),
-        &folder.db_path,
-        &mut visitor,
-    );
+    let result = folder.read(generation(1), false, &mut visitor);
     assert!(is_corrupt(&result));
     assert_eq!(seen, 1);
 }

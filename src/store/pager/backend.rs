@@ -1,12 +1,13 @@
 //! [`Backend`]: redb on a locked database file.
 
 use std::io::ErrorKind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::RwLock;
+use parking_lot::{MappedRwLockReadGuard, RwLock, RwLockReadGuard};
+use redb::ReadableDatabase;
 
-use super::redb_handle::RedbHandle;
 use super::{CowFile, PageFile};
 use crate::advice::ForeignFile;
 use crate::error::{Error, LockHolder, Result};
@@ -16,8 +17,9 @@ use crate::store::disk::path::{DbPath, RedbResult};
 
 /// redb on a locked database file.
 pub(crate) struct Backend {
-    /// Locked exclusively by an integrity check, otherwise shared to begin a transaction.
-    redb: RwLock<RedbHandle>,
+    /// Locked exclusively by an integrity check, otherwise shared to begin a transaction. `None` is
+    /// closed.
+    redb: RwLock<Option<redb::Database>>,
     /// The copy-on-write layer of a file that is open for reading only.
     read_only: Option<CowFile>,
     db_path: DbPath,
@@ -42,9 +44,7 @@ impl Backend {
             (builder.create_with_backend(layer.clone()), Some(layer))
         };
         Ok(Self {
-            redb: RwLock::new(RedbHandle::new(
-                database.map_err(|cause| db_path.opening(cause))?,
-            )),
+            redb: RwLock::new(Some(database.map_err(|cause| db_path.opening(cause))?)),
             read_only,
             db_path: db_path.clone(),
             header_writes,
@@ -66,20 +66,32 @@ impl Backend {
         self.read_only.is_none()
     }
 
+    fn database(&self) -> Result<MappedRwLockReadGuard<'_, redb::Database>> {
+        let open = RwLockReadGuard::try_map(self.redb.read(), Option::as_ref);
+        open.map_err(|_| self.closed())
+    }
+
+    fn closed(&self) -> Error {
+        self.db_path.reading(redb::StorageError::DatabaseClosed)
+    }
+
     pub(crate) fn begin_read(&self) -> Result<redb::ReadTransaction> {
-        self.redb.read().begin_read().reading(&self.db_path)
+        self.database()?.begin_read().reading(&self.db_path)
     }
 
     /// Begins a write transaction. Its changes are discarded if the file is open for reading only.
     pub(crate) fn begin_write(&self) -> Result<redb::WriteTransaction> {
-        self.redb.read().begin_write().writing(&self.db_path)
+        self.database()?.begin_write().writing(&self.db_path)
     }
 
     /// Verifies all pages with redb's checksums and rebuilds the lists of free pages; returns
     /// `false` if there was damage. Waits for no snapshot: [`Error::SnapshotHeld`] if any is open.
     /// New snapshots wait for the end.
     pub(crate) fn check_integrity(&self) -> Result<bool> {
-        match self.redb.write().check_integrity() {
+        let Some(database) = &mut *self.redb.write() else {
+            return Err(self.closed());
+        };
+        match database.check_integrity() {
             Err(redb::DatabaseError::Storage(cause)) => Err(self.db_path.reading(cause)),
             checked => checked.map_err(|cause| self.db_path.opening(cause)),
         }
@@ -91,6 +103,11 @@ impl Drop for Backend {
         if let Some(layer) = &self.read_only {
             layer.refuse_writes();
         }
+        let database = self.redb.get_mut().take();
+        // To close a file, redb commits once more, and panics if it reads a damaged page. The panic
+        // is caught: no data is lost, and the file counts as not closed. Unwind safe, because the
+        // database is not used again.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
     }
 }
 

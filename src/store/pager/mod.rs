@@ -21,7 +21,7 @@
 //! checksum, and the file would count as damaged. So the header of a one-phase commit is deferred
 //! until its pages are durable.
 //!
-//! This folder uses [`disk`](super::disk) and does not know the tables. [`redb_handle`] and
+//! This folder uses [`disk`](super::disk) and does not know the tables. [`backend`] and
 //! [`abort_on_drop`] contain panics of redb; [`cow`] serves read-only databases.
 
 pub(crate) mod abort_on_drop;
@@ -29,7 +29,6 @@ pub(crate) mod backend;
 mod checksums;
 mod cow;
 mod layout;
-pub(crate) mod redb_handle;
 mod redb_header;
 mod superblock;
 

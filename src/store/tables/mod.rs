@@ -31,19 +31,12 @@ use crate::ids::DocId;
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
 use crate::store::tables::packed::entry::{Entry, pair};
-use crate::store::tables::packed::{ApplyCounts, Op, Packed, TableId};
+use crate::store::tables::packed::{Packed, TableId};
 use crate::store::tables::schema::{BLOCK0, ByEntry, Keeps, TABLES, TableSpec};
 
 /// The kind of a transaction, which decides how its tables are read.
 pub(crate) trait Access: Sync {
     type Table<E: Entry>: ReadableTable<E, &'static [u8]> + Sync;
-}
-
-/// A read transaction.
-pub(crate) struct ReadAccess;
-
-impl Access for ReadAccess {
-    type Table<E: Entry> = redb::ReadOnlyTable<E, &'static [u8]>;
 }
 
 /// A write transaction.
@@ -78,51 +71,17 @@ pub(crate) type WriteTables<'t> = Tables<WriteAccess<'t>>;
 /// An entry of the tables of a file.
 pub(crate) trait TableEntry: Entry {
     fn tables<A: Access>(all: &Tables<A>) -> &PackedTables<A, Self>;
-    fn tables_mut<A: Access>(all: &mut Tables<A>) -> &mut PackedTables<A, Self>;
 }
 
 impl TableEntry for u128 {
     fn tables<A: Access>(all: &Tables<A>) -> &PackedTables<A, Self> {
         &all.pairs
     }
-
-    fn tables_mut<A: Access>(all: &mut Tables<A>) -> &mut PackedTables<A, Self> {
-        &mut all.pairs
-    }
 }
 
 impl TableEntry for u64 {
     fn tables<A: Access>(all: &Tables<A>) -> &PackedTables<A, Self> {
         &all.singles
-    }
-
-    fn tables_mut<A: Access>(all: &mut Tables<A>) -> &mut PackedTables<A, Self> {
-        &mut all.singles
-    }
-}
-
-impl<A> Tables<A>
-where
-    A: Access<
-            Table<u128> = redb::ReadOnlyTable<u128, &'static [u8]>,
-            Table<u64> = redb::ReadOnlyTable<u64, &'static [u8]>,
-        >,
-{
-    /// Opens the tables of a read transaction.
-    pub(crate) fn of_read(
-        transaction: &redb::ReadTransaction,
-        db_path: &DbPath,
-        keeps: Keeps,
-        access: A,
-    ) -> Result<Self> {
-        Self::open_all(
-            db_path,
-            keeps,
-            |id| transaction.open_table(id.definition::<u128>()),
-            |id| transaction.open_table(id.definition::<u64>()),
-            access,
-        )
-        .reading(db_path)
     }
 }
 
@@ -144,19 +103,9 @@ impl<'t> WriteTables<'t> {
     }
 }
 
-impl WriteTables<'_> {
-    /// Applies ascending changes to a table that the file keeps.
-    pub(crate) fn apply<E: TableEntry>(
-        &mut self,
-        spec: TableSpec<E>,
-        changes: impl IntoIterator<Item = (E, Op)>,
-    ) -> Result<ApplyCounts> {
-        self.table_mut(spec).apply(changes.into_iter().map(Ok))
-    }
-}
-
 impl<A: Access> Tables<A> {
-    fn open_all(
+    /// Opens the tables that the file keeps by the functions of a transaction.
+    pub(crate) fn open_all(
         db_path: &DbPath,
         keeps: Keeps,
         pairs: impl Fn(TableId) -> Result<A::Table<u128>, redb::TableError>,
@@ -175,19 +124,18 @@ impl<A: Access> Tables<A> {
         };
         for spec in TABLES {
             match spec {
-                ByEntry::Pairs(spec) if (spec.is_kept)(keeps) => tables.add(spec, pairs(spec.id)?),
+                ByEntry::Pairs(spec) if (spec.is_kept)(keeps) => {
+                    let table = Packed::new(pairs(spec.id)?, spec.id, db_path.clone());
+                    tables.pairs[spec.index()] = Some(table);
+                }
                 ByEntry::Singles(spec) if (spec.is_kept)(keeps) => {
-                    tables.add(spec, singles(spec.id)?);
+                    let table = Packed::new(singles(spec.id)?, spec.id, db_path.clone());
+                    tables.singles[spec.index()] = Some(table);
                 }
                 _ => {}
             }
         }
         Ok(tables)
-    }
-
-    fn add<E: TableEntry>(&mut self, spec: TableSpec<E>, table: A::Table<E>) {
-        let packed = Packed::new(table, spec.id, self.db_path.clone());
-        E::tables_mut(self)[spec.index()] = Some(packed);
     }
 
     /// `None` if the file does not keep the table.
@@ -198,17 +146,6 @@ impl<A: Access> Tables<A> {
     /// A table that the file keeps.
     pub(crate) fn table<E: TableEntry>(&self, spec: TableSpec<E>) -> &Packed<A::Table<E>> {
         match self.kept(spec) {
-            Some(table) => table,
-            None => unreachable!("the file does not keep table {}", spec.id.name),
-        }
-    }
-
-    /// [`table`](Self::table), to change it.
-    pub(crate) fn table_mut<E: TableEntry>(
-        &mut self,
-        spec: TableSpec<E>,
-    ) -> &mut Packed<A::Table<E>> {
-        match &mut E::tables_mut(self)[spec.index()] {
             Some(table) => table,
             None => unreachable!("the file does not keep table {}", spec.id.name),
         }

@@ -74,7 +74,14 @@ impl SnapshotTables {
                 counters: meta::read_counters(&meta, &db_path)?,
             };
             let keeps = store.header.keeps();
-            let mut tables = Self::of_read(&transaction, &db_path, keeps, access)?;
+            let tables = Self::open_all(
+                &db_path,
+                keeps,
+                |id| transaction.open_table(id.definition::<u128>()),
+                |id| transaction.open_table(id.definition::<u64>()),
+                access,
+            );
+            let mut tables = tables.reading(&db_path)?;
             if keeps.has_texts_table() {
                 let texts = transaction.open_table(schema::TEXTS);
                 tables.texts = Some(texts.reading(&db_path)?);

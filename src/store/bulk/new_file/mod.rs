@@ -22,9 +22,9 @@ use crate::store::pager::{CowFile, PageFile};
 use crate::store::tables::meta;
 use crate::store::tables::meta::{Counters, Header, JournalMark};
 use crate::store::tables::packed::entry::Entry;
-use crate::store::tables::packed::{Fill, encode_chunks};
+use crate::store::tables::packed::{Fill, Packed, encode_chunks};
 use crate::store::tables::schema::{self, TableSpec};
-use crate::store::tables::{ReadAccess, TableEntry, Tables, WriteTables, frames};
+use crate::store::tables::{TableEntry, WriteTables, frames};
 use length::{SCRATCH, SCRATCH_BYTES, may_shrink};
 use temporary_file::TemporaryFile;
 use write_behind::WriteBehind;
@@ -249,19 +249,26 @@ impl NewFile {
         let mut chunks = batches.into_iter().flatten().peekable();
         while chunks.peek().is_some() {
             let mut transaction = self.write()?;
-            let mut tables = transaction.tables_mut()?;
-            tables
-                .table_mut(table)
-                .append(chunks.by_ref().take(chunks_per_commit))?;
-            drop(tables);
+            let mut open = transaction.table_mut(table)?;
+            open.append(chunks.by_ref().take(chunks_per_commit))?;
+            drop(open);
             transaction.commit()?;
         }
         Ok(())
     }
 
-    pub(crate) fn read(&self) -> Result<Tables<ReadAccess>> {
+    /// A table that the file keeps, as it is written.
+    pub(crate) fn read<E: TableEntry>(
+        &self,
+        table: TableSpec<E>,
+    ) -> Result<Packed<redb::ReadOnlyTable<E, &'static [u8]>>> {
         let transaction = self.database.begin_read().reading(&self.db_path)?;
-        Tables::of_read(&transaction, &self.db_path, self.header.keeps(), ReadAccess)
+        let open = transaction.open_table(table.id.definition::<E>());
+        Ok(Packed::new(
+            open.reading(&self.db_path)?,
+            table.id,
+            self.db_path.clone(),
+        ))
     }
 
     pub(crate) fn clear<E: TableEntry>(&self, table: TableSpec<E>) -> Result<()> {

@@ -7,7 +7,6 @@ use crate::ids::{DocId, Timestamp};
 use crate::retention::{Expiry, Retention};
 use crate::store::tables::copies::CopiesChanges;
 use crate::store::tables::edit::{DocumentEdit, Refused};
-use crate::store::tables::packed::ApplyCounts;
 use crate::store::tables::schema::{COPIED, REFUSED};
 
 impl WriteTransaction {
@@ -18,9 +17,7 @@ impl WriteTransaction {
         }
         let latest = self.counters.counts().latest_arrival;
         let cutoff = Expiry::new(self.retention, latest, Timestamp::now).cutoff();
-        let tables = self.tables()?;
-        let changes = tables.copies_changes(edits, cutoff)?;
-        drop(tables);
+        let changes = self.tables()?.copies_changes(edits, cutoff)?;
         self.apply_copies_changes(changes)
     }
 
@@ -32,28 +29,20 @@ impl WriteTransaction {
         if !self.keeps.copies() {
             return Ok(());
         }
-        let tables = self.tables()?;
         let has_window = self.retention.is_some_and(Retention::has_window);
-        let changes = tables.new_copies_changes(documents, has_window)?;
-        drop(tables);
+        let changes = self.tables()?.new_copies_changes(documents, has_window)?;
         self.apply_copies_changes(changes)
     }
 
     /// Adds refused documents whose copies are set elsewhere.
     pub(crate) fn add_refused(&mut self, refused: &[Refused]) -> Result<()> {
-        let tables = self.tables()?;
-        let changes = tables.refused_changes(refused)?;
-        drop(tables);
+        let changes = self.tables()?.refused_changes(refused)?;
         self.apply_copies_changes(changes)
     }
 
     fn apply_copies_changes(&mut self, changes: CopiesChanges) -> Result<()> {
-        let CopiesChanges { copied, refused } = changes;
-        let mut tables = self.tables()?;
-        let copied = tables.apply(COPIED, copied)?;
-        let refused = tables.apply(REFUSED, refused)?;
-        drop(tables);
-        self.is_changed |= copied != ApplyCounts::default() || refused != ApplyCounts::default();
+        self.apply_to(COPIED, changes.copied)?;
+        self.apply_to(REFUSED, changes.refused)?;
         Ok(())
     }
 }

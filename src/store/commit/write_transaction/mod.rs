@@ -18,22 +18,24 @@ use crate::store::commit::write_lock::WriteGuard;
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
 use crate::store::pager::abort_on_drop::AbortOnDrop;
-use crate::store::tables::WriteTables;
 use crate::store::tables::edit::{DocumentEdit, TextEdit, Totals};
 use crate::store::tables::meta;
 use crate::store::tables::meta::{Counters, Header, JournalMark};
 use crate::store::tables::packed::entry::{Entry, pair, swapped};
-use crate::store::tables::packed::{ApplyCounts, Op};
+use crate::store::tables::packed::{ApplyCounts, Op, Packed};
 use crate::store::tables::schema::{
-    ARRIVALS, BLOCK0, FINGERPRINTS, KEYS, Keeps, ROTATED, TEXT_KEYS, TIMES, UNRELIABLE,
+    ARRIVALS, BLOCK0, FINGERPRINTS, KEYS, Keeps, ROTATED, TEXT_KEYS, TIMES, TableSpec, UNRELIABLE,
 };
 use crate::store::tables::scopes::ScopeNames;
 use crate::store::tables::text_keys::{self, TextKeyChanges};
+use crate::store::tables::{TableEntry, WriteTables};
 use crate::store::tables::{frames, keys, texts};
 use crate::store::view::table_store::TableStore;
 
 /// At most 8,192 documents are removed at a time, to bound memory.
 pub(crate) const MAX_REMOVED_AT_ONCE: usize = 8 << 10;
+
+type PackedTable<'t, E> = Packed<redb::Table<'t, E, &'static [u8]>>;
 
 pub(crate) struct WriteTransaction {
     transaction: AbortOnDrop,
@@ -100,13 +102,36 @@ impl WriteTransaction {
         WriteTables::of_write(&self.transaction, &self.db_path, self.keeps)
     }
 
-    /// The tables, for writing without [`apply`](Self::apply). The caller updates
+    /// A table that the file keeps, for writing without [`apply`](Self::apply). The caller updates
     /// [`counters_mut`](Self::counters_mut).
-    pub(crate) fn tables_mut(&mut self) -> Result<WriteTables<'_>> {
+    pub(crate) fn table_mut<E: TableEntry>(
+        &mut self,
+        spec: TableSpec<E>,
+    ) -> Result<PackedTable<'_, E>> {
         self.is_changed = true;
         // The caller's writes bypass the lists of changes.
         self.changes.add_any();
-        self.tables()
+        self.packed(spec)
+    }
+
+    fn packed<E: TableEntry>(&self, spec: TableSpec<E>) -> Result<PackedTable<'_, E>> {
+        let table = self.transaction.open_table(spec.id.definition::<E>());
+        let table = table.writing(&self.db_path)?;
+        Ok(Packed::new(table, spec.id, self.db_path.clone()))
+    }
+
+    /// Applies ascending changes to a table, if the file keeps it.
+    pub(crate) fn apply_to<E: TableEntry>(
+        &mut self,
+        spec: TableSpec<E>,
+        changes: impl IntoIterator<Item = (E, Op)>,
+    ) -> Result<ApplyCounts> {
+        if !(spec.is_kept)(self.keeps) {
+            return Ok(ApplyCounts::default());
+        }
+        let applied = self.packed(spec)?.apply(changes.into_iter().map(Ok))?;
+        self.is_changed |= applied != ApplyCounts::default();
+        Ok(applied)
     }
 
     /// [`tables_mut`](Self::tables_mut) for the table of texts.
@@ -129,7 +154,7 @@ impl WriteTransaction {
         edits.sort_unstable_by_key(|edit| edit.id);
         // Text keys first: the entries to remove are computed from the texts that are stored now.
         self.apply_text_keys(self.key_changes(&edits)?.into_sorted())?;
-        self.apply_keys(self.document_key_changes(&edits)?.into_sorted())?;
+        self.apply_to(KEYS, self.document_key_changes(&edits)?.into_sorted())?;
         self.apply_documents(&edits)?;
         // `block0` knows which fingerprints still have a document; the other blocks need that.
         let distinct = self.apply_block0(&block0_changes(&edits))?;
@@ -197,19 +222,13 @@ impl WriteTransaction {
         &mut self,
         changes: impl IntoIterator<Item = (u128, Op)>,
     ) -> Result<()> {
-        if !self.keeps.text_keys {
-            return Ok(());
-        }
         // An error leaves the changes of the caches unknown.
         let mut recorded = std::mem::take(&mut self.changes);
-        let mut tables = self.tables()?;
         let changes = changes
             .into_iter()
             .inspect(|(entry, _)| recorded.add_text_key(entry.first()));
-        let applied = tables.apply(TEXT_KEYS, changes)?;
-        drop(tables);
+        self.apply_to(TEXT_KEYS, changes)?;
         self.changes = recorded;
-        self.is_changed |= applied != ApplyCounts::default();
         Ok(())
     }
 
@@ -230,21 +249,6 @@ impl WriteTransaction {
             changes.replace(edit.id, old.as_slice(), edit.text.key_hash().as_slice());
         }
         Ok(changes)
-    }
-
-    /// Applies ascending changes to table `keys`.
-    pub(crate) fn apply_keys(
-        &mut self,
-        changes: impl IntoIterator<Item = (u128, Op)>,
-    ) -> Result<()> {
-        if !self.keeps.keys {
-            return Ok(());
-        }
-        let mut tables = self.tables()?;
-        let applied = tables.apply(KEYS, changes)?;
-        drop(tables);
-        self.is_changed |= applied != ApplyCounts::default();
-        Ok(())
     }
 
     /// Applies edits, ascending by id, to the tables by document id: fingerprints, unreliable
@@ -268,14 +272,10 @@ impl WriteTransaction {
             .map(|(entry, op)| (swapped(*entry), *op))
             .collect();
         times.sort_unstable_by_key(|(entry, _)| *entry);
-        let mut tables = self.tables()?;
-        if self.keeps.arrivals {
-            tables.apply(ARRIVALS, arrivals)?;
-            tables.apply(TIMES, times)?;
-        }
-        let fingerprints = tables.apply(FINGERPRINTS, fingerprints)?;
-        let unreliable = tables.apply(UNRELIABLE, unreliable)?;
-        drop(tables);
+        self.apply_to(ARRIVALS, arrivals)?;
+        self.apply_to(TIMES, times)?;
+        let fingerprints = self.apply_to(FINGERPRINTS, fingerprints)?;
+        let unreliable = self.apply_to(UNRELIABLE, unreliable)?;
         self.apply_copies(edits)?;
         let texts = self.apply_texts(edits)?;
         add_to_counter(&mut self.counters.documents, fingerprints);
@@ -297,8 +297,8 @@ impl WriteTransaction {
             return Ok(Vec::new());
         }
         self.is_changed = true;
-        let mut tables = self.tables()?;
-        tables.apply(BLOCK0, changes.iter().copied())?;
+        self.apply_to(BLOCK0, changes.iter().copied())?;
+        let tables = self.tables()?;
         let mut distinct: Vec<(u64, Op)> = Vec::with_capacity(changes.len());
         for changes in changes.chunk_by(|(a, _), (b, _)| a.first() == b.first()) {
             // The other block tables hold a fingerprint as long as some document has that
@@ -322,9 +322,7 @@ impl WriteTransaction {
             return Ok(());
         }
         self.is_changed = true;
-        let mut tables = self.tables()?;
-        let applied = tables.apply(ROTATED[block - 1], changes.iter().copied())?;
-        drop(tables);
+        let applied = self.apply_to(ROTATED[block - 1], changes.iter().copied())?;
         // The three rotated tables hold the same fingerprints, so one of them is counted.
         if block == 1 {
             add_to_counter(&mut self.counters.distinct_fingerprints, applied);

@@ -139,9 +139,9 @@ impl WriteTransaction {
                     is_changed |= keys::apply(&mut table, [(DocId(id), None)], &self.db_path)?;
                 }
                 if self.keeps.copies() {
-                    let mut tables = self.tables()?;
-                    let changes = tables.removed_copies_changes(DocId(id))?;
-                    tables.apply(COPIED, changes.copied)?;
+                    let changes = self.tables()?.removed_copies_changes(DocId(id))?;
+                    self.packed(COPIED)?
+                        .apply(changes.copied.into_iter().map(Ok))?;
                 }
                 let old = table.remove(id).writing(&self.db_path)?;
                 let Some(old) = old else {

@@ -52,11 +52,10 @@ impl DamagedFile {
                 Ok(())
             };
             let db_path = &self.db_path;
-            let read = Journal::read_damaged(&file, wanted, db_path, &mut visitor, &mut on_damage);
-            match read {
-                Ok(Lookup::Found(is_sealed)) => {
+            match Journal::read(&file, wanted, db_path, false, &mut visitor, &mut on_damage) {
+                Ok(Lookup::Found(journal)) => {
                     missing.retain(|missing| *missing != generation);
-                    missing.extend(is_sealed.then_some(generation + 1));
+                    missing.extend(journal.is_sealed().then_some(generation + 1));
                 }
                 // The successor of an unsealed journal need not exist.
                 Ok(Lookup::Missing | Lookup::Other(_)) => {
