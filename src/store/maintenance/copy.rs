@@ -10,7 +10,7 @@ use crate::ids::DocId;
 use crate::progress::{ProgressHandler, ProgressReporter, Stage};
 use crate::record::Record;
 use crate::store::Store;
-use crate::store::bulk::new_file::{FinishedFile, NewFile};
+use crate::store::bulk::new_file::{NewFile, TemporaryFile};
 use crate::store::disk::path::{DbPath, RedbResult};
 use crate::store::limits::Limits;
 use crate::store::tables::copies::id_after_moves;
@@ -107,12 +107,12 @@ pub(crate) fn vacuum(
 }
 
 fn check_copy(
-    copy: &FinishedFile,
+    copy: &TemporaryFile,
     target: &DbPath,
     cache_bytes: usize,
     progress: &ProgressHandler,
 ) -> Result<()> {
-    let copy = Store::open_read_only(&copy.temporary_path(), cache_bytes, Limits::default())?;
+    let copy = Store::open_read_only(&copy.db_path(), cache_bytes, Limits::default())?;
     let damage = check::check_tables(&copy, progress, target.path())?;
     match damage.first() {
         None => Ok(()),

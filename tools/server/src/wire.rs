@@ -2,44 +2,15 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use simdb::{Fingerprint, Match, Outcome, Similar, Timestamp};
+use simdb::{Fingerprint, Outcome, Timestamp};
 use simdb_tools::wire::{WireId, ids_to_strings};
 
 use crate::error::ApiError;
 
-/// A document within a radius.
-#[derive(Serialize)]
-pub struct WireMatch {
-    id: WireId,
-    fingerprint: Fingerprint,
-    distance: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-}
-
-impl From<Match> for WireMatch {
-    fn from(found: Match) -> Self {
-        let Match {
-            id,
-            fingerprint,
-            distance,
-        } = found;
-        Self {
-            id: WireId(id),
-            fingerprint,
-            distance,
-            key: None,
-            text: None,
-        }
-    }
-}
-
-/// A document with a similar text, as the library serialises it, with a string as id, and with its
-/// key if the document has one.
-pub fn similar_value(similar: &Similar, key: Option<String>) -> Value {
-    let mut value = serde_json::to_value(similar).unwrap_or_default();
+/// A [`Match`](simdb::Match) or a [`Similar`](simdb::Similar) as the library serialises it, with a
+/// string as id, and with its key if the document has one.
+pub fn match_value(found: &impl Serialize, key: Option<String>) -> Value {
+    let mut value = serde_json::to_value(found).unwrap_or_default();
     ids_to_strings(&mut value);
     if let Some(key) = key {
         value["key"] = key.into();
@@ -77,7 +48,7 @@ pub enum WireOutcome {
     },
     Duplicate {
         #[serde(rename = "match")]
-        of: WireMatch,
+        of: Value,
     },
     Similar {
         #[serde(rename = "match")]
@@ -119,20 +90,17 @@ impl WireOutcome {
                 repeated: made == Some(stored),
             },
             Outcome::Duplicate(found) => Self::Duplicate {
-                of: WireMatch {
-                    key,
-                    ..found.into()
-                },
+                of: match_value(&found, key),
             },
             Outcome::Similar(similar) => Self::Similar {
-                of: similar_value(&similar, key),
+                of: match_value(&similar, key),
             },
             Outcome::Extends(similar) => Self::Extends {
-                of: similar_value(&similar, key),
+                of: match_value(&similar, key),
             },
             // The key of a removed document is in the outcome.
             Outcome::Supersedes(removed) => Self::Supersedes {
-                matches: removed.iter().map(|one| similar_value(one, None)).collect(),
+                matches: removed.iter().map(|one| match_value(one, None)).collect(),
             },
             Outcome::Seen => Self::Seen,
             Outcome::Expired { cutoff } => Self::Expired { cutoff },

@@ -15,7 +15,6 @@ use crate::advice::Advice;
 use crate::error::{Error, Result};
 use crate::store::commit::write_transaction::WriteTransaction;
 use crate::store::disk::PAGE_BYTES;
-use crate::store::disk::folder::sync_folder;
 use crate::store::disk::path::{DbPath, RedbResult};
 use crate::store::journal::Journal;
 use crate::store::pager::{CowFile, PageFile};
@@ -26,7 +25,7 @@ use crate::store::tables::packed::{Fill, Packed, encode_chunks};
 use crate::store::tables::schema::{self, TableSpec};
 use crate::store::tables::{TableEntry, WriteTables, frames};
 use length::{SCRATCH, SCRATCH_BYTES, may_shrink};
-use temporary_file::TemporaryFile;
+pub(crate) use temporary_file::TemporaryFile;
 use write_behind::WriteBehind;
 
 /// A commit writes chunks of a third of redb's cache.
@@ -279,7 +278,7 @@ impl NewFile {
         self.commit(transaction)
     }
 
-    /// [`finish`](Self::finish), then [`FinishedFile::publish`].
+    /// [`finish`](Self::finish), then [`TemporaryFile::publish`].
     pub(crate) fn publish(self) -> Result<()> {
         self.finish()?.publish()
     }
@@ -291,7 +290,7 @@ impl NewFile {
     }
 
     /// Closes the database, which cuts off the free pages, and makes the file durable.
-    pub(crate) fn finish(self) -> Result<FinishedFile> {
+    pub(crate) fn finish(self) -> Result<TemporaryFile> {
         // redb drops errors while it closes a file: so commit before, and read back after.
         self.commit(self.begin()?)?;
         let expected = counters_of(&self.database, &self.db_path)?;
@@ -319,43 +318,7 @@ impl NewFile {
             let what = "what was written is not what is read back";
             return Err(db_path.corrupt_advising(what, Advice::CheckDisk));
         }
-        Ok(FinishedFile { temporary, db_path })
-    }
-}
-
-/// A complete and durable file without its final name. The file is removed on drop.
-pub(crate) struct FinishedFile {
-    temporary: TemporaryFile,
-    db_path: DbPath,
-}
-
-impl FinishedFile {
-    pub(crate) fn temporary_path(&self) -> DbPath {
-        self.db_path.with_path(self.temporary.path())
-    }
-
-    /// Gives the file its name, unless a file with this name exists by now.
-    pub(crate) fn publish(self) -> Result<()> {
-        let Self { temporary, db_path } = self;
-        temporary
-            .persist_new()
-            .map_err(|source| match source.kind() {
-                std::io::ErrorKind::AlreadyExists => Error::AlreadyExists {
-                    path: db_path.path().to_path_buf(),
-                },
-                _ => db_path.io("create")(source),
-            })?;
-        sync_folder(db_path.disk(), db_path.path())
-    }
-
-    /// Replaces the target, and returns the new length.
-    pub(crate) fn replace(self) -> Result<u64> {
-        let Self { temporary, db_path } = self;
-        let info = db_path.disk().info(temporary.path());
-        let len_bytes = info.map_err(db_path.io("read the size of"))?.len_bytes;
-        temporary.persist().map_err(db_path.io("replace"))?;
-        sync_folder(db_path.disk(), db_path.path())?;
-        Ok(len_bytes)
+        Ok(temporary)
     }
 }
 

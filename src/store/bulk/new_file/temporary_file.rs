@@ -5,13 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::disk::DiskFile;
-use crate::store::disk::folder::folder_of;
+use crate::store::disk::folder::{folder_of, sync_folder};
 use crate::store::disk::path::DbPath;
 
-/// A file in the folder of its target. It is removed on drop.
-pub(super) struct TemporaryFile {
+/// A file in the folder of its target. It is removed on drop, unless it gets its name.
+pub(crate) struct TemporaryFile {
     path: PathBuf,
     is_persisted: bool,
     target: DbPath,
@@ -51,18 +51,34 @@ impl TemporaryFile {
         self.target.disk().open(&self.path, false)
     }
 
-    /// Renames the file, if the target does not exist.
-    pub(super) fn persist_new(mut self) -> io::Result<()> {
-        (self.target.disk()).rename_new(&self.path, self.target.path())?;
-        self.is_persisted = true;
-        Ok(())
+    pub(crate) fn db_path(&self) -> DbPath {
+        self.target.with_path(&self.path)
     }
 
-    /// Renames the file, and replaces the target.
-    pub(super) fn persist(mut self) -> io::Result<()> {
-        (self.target.disk()).replace(&self.path, self.target.path())?;
+    /// Gives the file its name, unless a file with this name exists by now.
+    pub(crate) fn publish(mut self) -> Result<()> {
+        let (disk, target) = (self.target.disk(), self.target.path());
+        disk.rename_new(&self.path, target)
+            .map_err(|source| match source.kind() {
+                io::ErrorKind::AlreadyExists => Error::AlreadyExists {
+                    path: target.to_path_buf(),
+                },
+                _ => self.target.io("create")(source),
+            })?;
         self.is_persisted = true;
-        Ok(())
+        sync_folder(self.target.disk(), self.target.path())
+    }
+
+    /// Replaces the target, and returns the new length.
+    pub(crate) fn replace(mut self) -> Result<u64> {
+        let disk = self.target.disk();
+        let info = disk.info(&self.path);
+        let len_bytes = info.map_err(self.target.io("read the size of"))?.len_bytes;
+        let replaced = disk.replace(&self.path, self.target.path());
+        replaced.map_err(self.target.io("replace"))?;
+        self.is_persisted = true;
+        sync_folder(self.target.disk(), self.target.path())?;
+        Ok(len_bytes)
     }
 }
 

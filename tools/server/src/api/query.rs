@@ -19,7 +19,7 @@ use crate::api::since::time_before;
 use crate::body::WholeBody;
 use crate::error::{ApiError, json_response};
 use crate::server::Server;
-use crate::wire::{WireMatch, similar_value};
+use crate::wire::match_value;
 
 /// The radius of a query, unless the request says otherwise.
 const RADIUS: u32 = 3;
@@ -287,17 +287,17 @@ fn answer_strict(server: &Server, request: StrictRequest) -> Result<Response, Ap
         matches.retain(|found| Some(found.id) != query.id);
         let is_cut = request.nearest.is_none() && matches.len() > limit;
         matches.truncate(limit);
-        let wire = |found: Match| {
-            let mut wire = WireMatch::from(found);
-            wire.key = key_of(server, &snapshot, found.id)?;
-            if request.texts {
-                wire.text = text_of(&snapshot, found.id)?;
+        let value = |found: Match| {
+            let mut value = match_value(&found, key_of(server, &snapshot, found.id)?);
+            let text = request.texts.then(|| text_of(&snapshot, found.id));
+            if let Some(text) = text.transpose()?.flatten() {
+                value["text"] = text.into();
             }
-            Ok(wire)
+            Ok(value)
         };
         let matches = matches
             .into_iter()
-            .map(wire)
+            .map(value)
             .collect::<Result<_, ApiError>>()?;
         Ok(answer(&query, matches, is_cut))
     });
@@ -445,7 +445,7 @@ fn answer_similar(server: &Server, request: SimilarRequest) -> Result<Response, 
         let is_cut = matches.len() > limit;
         matches.truncate(limit);
         let value = |found: &Similar| {
-            let mut value = similar_value(found, key_of(server, &snapshot, found.id)?);
+            let mut value = match_value(found, key_of(server, &snapshot, found.id)?);
             if request.texts {
                 value["text"] = text_of(&snapshot, found.id)?.into();
             }
