@@ -10,6 +10,8 @@ pub struct FilledFields {
     has_kept: bool,
     has_scope: bool,
     has_copies: bool,
+    /// A bit for each of several fields of texts.
+    texts: u8,
 }
 
 impl FilledFields {
@@ -21,6 +23,11 @@ impl FilledFields {
         self.has_copies |= has_copies;
     }
 
+    /// Adds the fields of the text of a record: a bit for each that has a value.
+    pub fn add_texts(&mut self, text_fields: u8) {
+        self.texts |= text_fields;
+    }
+
     /// Adds a bad record: the copies that its reason names are there.
     pub fn add_bad(&mut self, reason: &str, fields: &DocumentFields) {
         let copies = fields.copies.as_ref();
@@ -30,6 +37,13 @@ impl FilledFields {
     /// Warns of each option whose fields have no value in any record. A name that is misspelt would
     /// lose the values of all documents without a word.
     pub fn warn_of_empty(&self, fields: &DocumentFields) {
+        for (index, name) in fields.text_names().enumerate() {
+            if self.texts > 0 && self.texts & 1 << index == 0 {
+                note(format_args!(
+                    "warning: no record has a text in the field of --text: {name}"
+                ));
+            }
+        }
         for (option, names, is_found, value) in [
             ("--keep", &fields.keep[..], self.has_kept, "a value"),
             (

@@ -186,11 +186,14 @@ fn read_all(
             }
             for item in &records {
                 match item {
-                    Item::Record(InputRecord { content, .. }) => filled.add(
-                        content.fields.is_some(),
-                        content.scope.is_some(),
-                        content.copies.is_some(),
-                    ),
+                    Item::Record(InputRecord { content, .. }) => {
+                        filled.add(
+                            content.fields.is_some(),
+                            content.scope.is_some(),
+                            content.copies.is_some(),
+                        );
+                        filled.add_texts(content.text_fields);
+                    }
                     Item::Reject(reject) => filled.add_bad(&reject.reason, &wanted.fields),
                 }
             }

@@ -309,8 +309,8 @@ impl DocumentFields {
     /// other part that has a name is required.
     pub fn content<V: PartValues>(&self, mut values: V) -> Result<DocumentContent, String> {
         let values = &mut values;
-        let text = match self.more_texts.is_empty() {
-            true => self.text(values)?,
+        let (text, text_fields) = match self.more_texts.is_empty() {
+            true => (self.text(values)?, 0),
             false => self.joined_text(values)?,
         };
         let text = text.filter(|text| self.textless == Textless::Bad || !text.trim().is_empty());
@@ -329,6 +329,7 @@ impl DocumentFields {
             fields: fields_of(values.take_kept()?)?,
             copies: self.copies(values, arrival)?,
             text,
+            text_fields,
             fingerprint,
             features: self.part(values, DocumentPart::Features, features_of)?,
             arrival,
@@ -355,18 +356,18 @@ impl DocumentFields {
     }
 
     /// One text of several fields, in their order, with a line feed between two. A field that is
-    /// missing, null or empty is left out.
-    fn joined_text<V: PartValues>(&self, values: &mut V) -> Result<Option<String>, String> {
-        let (mut joined, mut has_text) = (String::new(), false);
+    /// missing, null or empty is left out. The second value has a bit for each field with a value.
+    fn joined_text<V: PartValues>(&self, values: &mut V) -> Result<(Option<String>, u8), String> {
+        let (mut joined, mut text_fields) = (String::new(), 0);
         let parts = [DocumentPart::Text].into_iter();
-        for part in parts.chain(DocumentPart::MORE_TEXTS) {
+        for (index, part) in parts.chain(DocumentPart::MORE_TEXTS).enumerate() {
             let Some(name) = self.name(part) else {
                 continue;
             };
             match values.take(part)? {
                 None | Some(FieldValue::Json(Value::Null)) => continue,
                 Some(value) => {
-                    has_text = true;
+                    text_fields |= 1 << index;
                     let text = self.text_in::<V>(name, value)?;
                     let is_empty = text.trim().is_empty();
                     joined.push_str(if joined.is_empty() || is_empty {
@@ -379,9 +380,9 @@ impl DocumentFields {
             }
         }
         let may_lack_text = self.fingerprint.is_some() || self.features.is_some();
-        match has_text {
-            true => text_of(joined, self.max_text_bytes).map(Some),
-            false if may_lack_text || self.textless == Textless::Missing => Ok(None),
+        match text_fields > 0 {
+            true => Ok((Some(text_of(joined, self.max_text_bytes)?), text_fields)),
+            false if may_lack_text || self.textless == Textless::Missing => Ok((None, 0)),
             false => Err(format!("none of the {}s of --text is there", V::KIND)),
         }
     }
@@ -578,7 +579,7 @@ fn string_of(value: FieldValue, expected: &str) -> Result<String, String> {
 }
 
 /// The features and weights of an object `{"word": weight, ...}`.
-fn features_of(value: FieldValue) -> Result<Vec<(String, f64)>, String> {
+fn features_of(value: FieldValue) -> Result<Box<[(String, f64)]>, String> {
     let Value::Object(features) = value.into_json() else {
         return Err("an object of features and their weights is expected".to_owned());
     };

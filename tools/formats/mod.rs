@@ -162,10 +162,12 @@ pub struct DocumentContent {
     /// The copies that were refused before.
     pub copies: Option<Copies>,
     pub text: Option<String>,
+    /// A bit for each of several fields of the text that has a value.
+    pub text_fields: u8,
     /// The fingerprint, and `true` if it is reliable.
     pub fingerprint: Option<(Fingerprint, bool)>,
     /// Features and their weights.
-    pub features: Option<Vec<(String, f64)>>,
+    pub features: Option<Box<[(String, f64)]>>,
     pub arrival: Option<Timestamp>,
     /// The number by which `dedup` chooses a keeper.
     pub score: Option<Score>,

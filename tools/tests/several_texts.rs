@@ -75,6 +75,23 @@ fn fields_make_one_text_in_order() {
 }
 
 #[test]
+fn field_without_a_text_in_any_record_is_noted() {
+    let folder = Folder::new();
+    folder.write(
+        "a.jsonl",
+        lines(&[json!({"id": 1, "title": TITLE, "body": BODY})]),
+    );
+    let load = |database: &str, title: &str| {
+        let ran = folder.load(&[database, "a.jsonl", "--text", title, "--text", "body"]);
+        ran.ends(0).stderr
+    };
+    let said = load("a.simdb", "titel");
+    let expected = "warning: no record has a text in the field of --text: titel\n";
+    assert!(said.contains(expected), "{said}");
+    assert!(!load("b.simdb", "title").contains("warning"));
+}
+
+#[test]
 fn bad_fields_are_refused_by_name() {
     let folder = Folder::new();
     let load = |record: Value, more: &[&str]| {
