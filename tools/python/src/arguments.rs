@@ -1,5 +1,7 @@
 //! Arguments of several functions: ids, keys, radii and numbers.
 
+use std::time::Duration;
+
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -120,6 +122,23 @@ pub fn radius_of(object: &Bound<'_, PyAny>) -> PyResult<u32> {
 /// A positive number of bytes.
 pub fn memory_bytes_of(object: &Bound<'_, PyAny>) -> PyResult<u64> {
     at_least(1, object, "memory_bytes")
+}
+
+/// The lifetime of documents, or `None`.
+pub fn retention_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Duration>> {
+    let py = object.py();
+    object.extract().map_err(
+        |error: PyErr| match error.is_instance_of::<PyValueError>(py) {
+            true => invalid_argument(py, "retention is a timedelta of more than 0"),
+            false => unexpected(object, "retention (a timedelta)"),
+        },
+    )
+}
+
+/// The names of the fields to store.
+pub fn field_names_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    let names = object.extract();
+    names.map_err(|_: PyErr| unexpected(object, "keep (a list of names of fields)"))
 }
 
 /// A positive number of bytes, or `None`.

@@ -48,7 +48,9 @@ impl<'py> FromPyObject<'_, 'py> for Arrival {
         if !(0.0..=1e16).contains(&seconds) {
             return Err(is_before());
         }
-        Ok(Self(Timestamp((seconds * 1000.0).round() as u64)))
+        // Microseconds are exact in the number, and a text loses them too.
+        let microseconds = (seconds * 1e6).round() as u64;
+        Ok(Self(Timestamp(microseconds / 1000)))
     }
 }
 

@@ -9,7 +9,10 @@ use pyo3::types::{PyDict, PyTuple};
 use simdb::frames::Frame;
 use simdb::{DocRef, Error};
 
-use crate::arguments::{cache_bytes_of, copies_of, doc_ref_of, learned_frames_of, memory_bytes_of};
+use crate::arguments::{
+    cache_bytes_of, copies_of, doc_ref_of, field_names_of, learned_frames_of, memory_bytes_of,
+    retention_of,
+};
 use crate::arrivals::Arrival;
 use crate::error::{Failure, invalid_argument};
 use crate::frames::frames_of;
@@ -58,7 +61,7 @@ pub fn open(
     recipe: Option<RecipeArgument<'_>>,
     keep_texts: bool,
     similar: bool,
-    retention: Option<Duration>,
+    #[pyo3(from_py_with = retention_of)] retention: Option<Duration>,
     keys: bool,
     fields: bool,
     #[pyo3(from_py_with = copies_of)] copies: Option<u16>,
@@ -147,7 +150,7 @@ impl Database {
         key: Option<String>,
         scope: Option<String>,
         arrival: Option<String>,
-        keep: Vec<String>,
+        #[pyo3(from_py_with = field_names_of)] keep: Vec<String>,
         #[pyo3(from_py_with = memory_bytes_of)] memory_bytes: u64,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<BulkReport> {

@@ -78,6 +78,10 @@ pub fn internal_error(py: Python<'_>, panic: &(dyn std::any::Any + Send)) -> PyE
     )
 }
 
+/// The numbers of Python's `errno` for a missing file and for an existing one, on all systems.
+const ENOENT: i32 = 2;
+const EEXIST: i32 = 17;
+
 fn library_error(py: Python<'_>, error: &Error) -> PyErr {
     let causes: Vec<_> =
         successors(error.source(), |cause| std::error::Error::source(*cause)).collect();
@@ -91,6 +95,11 @@ fn library_error(py: Python<'_>, error: &Error) -> PyErr {
     let number = causes
         .iter()
         .find_map(|cause| cause.downcast_ref::<io::Error>()?.raw_os_error());
+    let number = number.or(match error {
+        Error::NotFound { .. } => Some(ENOENT),
+        Error::AlreadyExists { .. } => Some(EEXIST),
+        _ => None,
+    });
     if let Some(number) = number {
         // Fails for a class that is no `OSError`.
         let _ = raised.value(py).setattr(intern!(py, "errno"), number);

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use simdb::bulk::BulkLoad;
 use simdb::{DocRef, Document, Fingerprint};
 
-use crate::arguments::memory_bytes_of;
+use crate::arguments::{field_names_of, memory_bytes_of, retention_of};
 use crate::error::{Failure, invalid_argument};
 use crate::interruptible::{pool, run};
 use crate::recipe::{RecipeArgument, recipe_of};
@@ -149,11 +149,11 @@ pub fn bulk_load(
     key: Option<String>,
     scope: Option<String>,
     arrival: Option<String>,
-    keep: Vec<String>,
+    #[pyo3(from_py_with = field_names_of)] keep: Vec<String>,
     recipe: Option<RecipeArgument<'_>>,
     keep_texts: bool,
     similar: bool,
-    retention: Option<Duration>,
+    #[pyo3(from_py_with = retention_of)] retention: Option<Duration>,
     frozen: bool,
     #[pyo3(from_py_with = memory_bytes_of)] memory_bytes: u64,
     progress: Option<Py<PyAny>>,
@@ -169,6 +169,11 @@ pub fn bulk_load(
         arrival,
         keep,
     };
+    if names.fingerprints.is_some() && (keep_texts || similar) {
+        let message = "fingerprints stand in place of texts, which keep_texts and similar store; leave \
+                       them out, or give the texts";
+        return Err(invalid_argument(py, message));
+    }
     if names.arrival.is_some() && retention.is_none() {
         let message = "arrival names a field of arrival times, which a database keeps with \
                        retention=timedelta(...)";

@@ -6,7 +6,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arguments::memory_bytes_of;
+use crate::arguments::{memory_bytes_of, retention_of};
 use crate::interruptible::run;
 use crate::recipe::{RecipeArgument, recipe_of};
 use crate::settings::builder_of;
@@ -50,7 +50,7 @@ pub fn salvage<'py>(
     recipe: Option<RecipeArgument<'_>>,
     keep_texts: bool,
     similar: bool,
-    retention: Option<Duration>,
+    #[pyo3(from_py_with = retention_of)] retention: Option<Duration>,
     #[pyo3(from_py_with = memory_bytes_of)] memory_bytes: u64,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {

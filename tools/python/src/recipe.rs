@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 use crate::error::Failure;
 use crate::interruptible::call;
+use crate::numbers::unexpected;
 
 /// The named way from text to fingerprint, which a database stores.
 #[pyclass(frozen, eq, module = "simdb")]
@@ -77,10 +78,21 @@ pub fn recipes() -> Vec<Recipe> {
 }
 
 /// A recipe or its name.
-#[derive(FromPyObject)]
 pub enum RecipeArgument<'py> {
     Name(String),
     Recipe(Bound<'py, Recipe>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for RecipeArgument<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(recipe) = object.cast::<Recipe>() {
+            return Ok(Self::Recipe(recipe.to_owned()));
+        }
+        let name = object.extract().map(Self::Name);
+        name.map_err(|_: PyErr| unexpected(&object, "a recipe (Recipe, or its name as a str)"))
+    }
 }
 
 impl RecipeArgument<'_> {

@@ -15,8 +15,8 @@ use pyo3_arrow::ffi::{ArrayIterator, to_schema_pycapsule, to_stream_pycapsule};
 /// The makers of the batches of a table, one for each reading.
 type Batches = dyn Fn() -> Box<dyn RecordBatchReader + Send> + Send + Sync;
 
-/// Record batches. pyarrow, polars, pandas, DuckDB and datasets read a table without a copy, and
-/// any number of times.
+/// Record batches. pyarrow, polars, pandas and DuckDB read a table without a copy, datasets through
+/// pyarrow.table, all any number of times.
 #[pyclass(frozen, module = "simdb")]
 pub struct Table {
     schema: SchemaRef,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any, Iterator, Optional
+from typing import Any, Iterator, List, Optional, Union, cast
 
 import datasets
 import duckdb
@@ -412,3 +413,68 @@ def test_arrival_times_are_refused_where_none_are_kept(tmp_path: Path) -> None:
         simdb.bulk_load(tmp_path / "feed.simdb", rows, arrival="seen")
     with simdb.open(tmp_path / "other.simdb", "c") as db, pytest.raises(simdb.InvalidArgumentError, match="arrival"):
         db.bulk_load(rows, arrival="seen")
+
+
+class _Row:
+    """A record whose field `title` raises in one record."""
+
+    def __init__(self, number: int, error: BaseException) -> None:
+        self.number, self.error = number, error
+
+    def __getitem__(self, name: str) -> object:
+        if name == "title" and self.number == 30:
+            raise self.error
+        return {"id": self.number, "text": f"some text {self.number}", "title": "a title"}[name]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("lazy"), MemoryError()])
+@pytest.mark.parametrize("fields", [{"keep": ["title"]}, {"text": ["title", "text"]}, {"text": "title"}])
+def test_exception_of_a_record_ends_the_load(tmp_path: Path, error: BaseException, fields: Any) -> None:
+    path = tmp_path / "docs.simdb"
+    with pytest.raises(type(error)):
+        simdb.bulk_load(path, cast(Any, (_Row(number, error) for number in range(60))), **fields)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("error", [KeyError("title"), IndexError(), TypeError()])
+def test_record_without_an_optional_field_is_loaded(tmp_path: Path, error: Exception) -> None:
+    path = tmp_path / "docs.simdb"
+    rows = (_Row(number, error) for number in range(60))
+    assert simdb.bulk_load(path, cast(Any, rows), keep=["title"]).inserted == 60
+
+
+def test_wrong_arguments_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "docs.simdb"
+    rows = [{"id": 1, "bits": 5, "text": "hello world"}]
+    for arguments, error, said in [
+        ({"recipe": 5}, TypeError, "a recipe"),
+        ({"keep": "text"}, TypeError, "keep"),
+        ({"retention": timedelta(-1)}, simdb.InvalidArgumentError, "retention is a timedelta"),
+        ({"retention": 5}, TypeError, "retention"),
+        ({"fingerprints": "bits", "keep_texts": True}, simdb.InvalidArgumentError, "keep_texts"),
+    ]:
+        with pytest.raises(error, match=said):
+            simdb.bulk_load(path, rows, **cast(Any, arguments))
+    assert not path.exists()
+
+
+def test_datetime_and_text_are_one_time(tmp_path: Path) -> None:
+    when = datetime(2026, 11, 30, 12, 0, 0, 68_686, timezone.utc)
+    with simdb.open(tmp_path / "docs.simdb", "c", retention=timedelta(days=2)) as db:
+        times: List[Union[datetime, str]] = [when, when.isoformat(), when.replace(microsecond=123_000)]
+        for number, arrival in enumerate(times):
+            db.insert(number, f"the ferry number {number} to the islands was cancelled", arrival=arrival)
+        arrivals = [db[number].arrival for number in range(3)]
+    assert arrivals[0] == arrivals[1]
+    assert [arrival % 1000 for arrival in arrivals if arrival is not None] == [68, 68, 123]
+
+
+def test_missing_and_existing_files_have_an_errno(tmp_path: Path) -> None:
+    path = tmp_path / "docs.simdb"
+    with pytest.raises(FileNotFoundError) as missing:
+        simdb.open(path)
+    assert missing.value.errno == errno.ENOENT
+    simdb.open(path, "c").close()
+    with pytest.raises(FileExistsError) as existing:
+        simdb.open(path, "x")
+    assert existing.value.errno == errno.EEXIST

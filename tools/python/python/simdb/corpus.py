@@ -11,6 +11,7 @@ import numbers
 import os
 import pickle
 import tempfile
+import weakref
 from array import array
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Literal, Mapping, NamedTuple
 from typing import Optional, Sequence, Set, Sized, Tuple, Union, overload
@@ -234,6 +235,8 @@ class _Spool:
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile(prefix="simdb-")
+        # Otherwise a ResourceWarning says that nobody closed it.
+        weakref.finalize(self, self._file.close)
         self._starts, self._end = array("Q"), 0
 
     def append(self, record: Any) -> None:

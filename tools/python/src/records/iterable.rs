@@ -1,5 +1,7 @@
 //! The records of an iterable of Python: dicts, or tuples of an id and a text.
 
+use pyo3::PyTypeInfo as _;
+use pyo3::exceptions::{PyLookupError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyDict, PyIterator, PyString, PyTuple};
@@ -43,6 +45,25 @@ impl OwnedRecord {
     }
 }
 
+/// The value of a field; `None` if the record has no field of this name. The class of a record may
+/// raise any other exception, such as one of its own code or a `KeyboardInterrupt`, which ends the
+/// load.
+fn field<'py>(record: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = record.py();
+    match call_python(|| record.get_item(name)) {
+        Ok(value) => Ok(Some(value)),
+        // A row of NumPy raises a `ValueError`, whose subclasses are errors of a decoder.
+        Err(error)
+            if error.is_instance_of::<PyLookupError>(py)
+                || error.is_instance_of::<PyTypeError>(py)
+                || error.get_type(py).is(PyValueError::type_object(py)) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 impl FieldNames {
     /// Takes the next records of an iterator; `next` is the number of records before.
     pub(super) fn take(
@@ -73,7 +94,7 @@ impl FieldNames {
             return self.pair(pair, number);
         }
         let of_column = |name: &str| {
-            record.get_item(name).map_err(|_| {
+            field(record, name)?.ok_or_else(|| {
                 let fields = match record.cast::<PyDict>() {
                     Ok(fields) => format!("its fields are {}", fields.keys()),
                     Err(_) => format!("it is of type {}", type_name(record)),
@@ -121,7 +142,7 @@ impl FieldNames {
             names => {
                 let mut texts = Vec::new();
                 for name in names {
-                    match record.get_item(name).ok() {
+                    match field(record, name)? {
                         Some(value) if value.is_none() => texts.push(None),
                         Some(value) => {
                             let text = value.extract::<Text>();
@@ -140,7 +161,7 @@ impl FieldNames {
             }
         };
         let flag = match content {
-            Content::Fingerprint(_) => record.get_item(RELIABLE_FIELD).ok(),
+            Content::Fingerprint(_) => field(record, RELIABLE_FIELD)?,
             Content::Text(_) => None,
         };
         let reliable = match flag.filter(|flag| !flag.is_none()) {
@@ -167,7 +188,7 @@ impl FieldNames {
         }
         let kept = PyDict::new(record.py());
         for name in &self.keep {
-            let value = record.get_item(name).ok();
+            let value = field(record, name)?;
             // JSON has no infinite numbers, and in a column they are left out too.
             let is_infinite =
                 |value: &Bound<'_, PyAny>| value.extract().is_ok_and(f64::is_infinite);
