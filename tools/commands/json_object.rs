@@ -1,15 +1,14 @@
 //! Files of JSON objects whose fields depend on options.
 
-use std::fmt;
 use std::path::Path;
 
 use anyhow::{anyhow, ensure};
-use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserializer, IgnoredAny};
 use serde_json::{Map, Value};
 
 use crate::formats::input::{LineReader, Source};
-use crate::formats::jsonl::reason_of;
-use crate::formats::{MAX_LINE_BYTES, excerpt, utf8};
+use crate::formats::jsonl::{UniqueFields, reason_of};
+use crate::formats::{MAX_LINE_BYTES, utf8};
 
 /// Calls `take` with the line number and the object of each line of JSON Lines; `-` is standard
 /// input. A line that is no object, or that `take` refuses, is an error, and so is a file without
@@ -44,33 +43,9 @@ pub(super) fn object(line: &str) -> Result<Map<String, Value>, String> {
         });
     }
     let mut json = serde_json::Deserializer::from_str(line);
-    let fields = json.deserialize_map(AnyObject);
+    let fields = json.deserialize_map(UniqueFields);
     let fields = fields.and_then(|fields| json.end().map(|()| fields));
     fields.map_err(|error| reason_of(&error))
-}
-
-/// Visits a JSON object. Two fields with one name are an error, because JSON parsers disagree which
-/// of them counts.
-struct AnyObject;
-
-impl<'de> Visitor<'de> for AnyObject {
-    type Value = Map<String, Value>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut fields = Map::new();
-        while let Some(name) = map.next_key::<String>()? {
-            if fields.contains_key(&name) {
-                let name = excerpt(&name);
-                return Err(A::Error::custom(format!("field {name:?} is there twice")));
-            }
-            fields.insert(name, map.next_value()?);
-        }
-        Ok(fields)
-    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::de::{
     DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::fields::{DocumentFields, DocumentPart, FieldValue, PartValues};
@@ -66,9 +67,22 @@ impl JsonParts {
             parts.and_then(|parts| json.end().map(|()| parts))
         };
         parse(line).or_else(|error| match without_lone_surrogates(line) {
-            Some(replaced) => parse(&replaced).map_err(|error| reason_in(&replaced, &error)),
+            Some(replaced) => {
+                let parts = parse(&replaced).map_err(|error| reason_in(&replaced, &error))?;
+                parts.refuse_replaced_key(fields)
+            }
             None => Err(reason_in(line, &error)),
         })
+    }
+
+    /// Refuses a key in which a lone surrogate may have been replaced: two keys would become one.
+    fn refuse_replaced_key(self, fields: &DocumentFields) -> Result<Self, String> {
+        match (&self.0[DocumentPart::Key as usize], &fields.key) {
+            (Some(Value::String(key)), Some(name)) if key.contains('\u{fffd}') => {
+                Err(format!("field {name:?}: a key has no lone surrogate"))
+            }
+            _ => Ok(self),
+        }
     }
 
     /// Adds the parts of another object. An error names a part that both have.
@@ -219,8 +233,11 @@ pub fn reason_of(error: &serde_json::Error) -> String {
     let position = format!(" at line {} column {}", error.line(), error.column());
     let message = error.to_string();
     let message = message.strip_suffix(&position).unwrap_or(&message);
-    // "invalid type: string \"a\", expected a JSON object"
-    let message = &message.replacen("invalid type: ", "it is ", 1);
+    let words = PLAIN_WORDS.into_iter();
+    let plain = words.fold(message.to_owned(), |text, [own, plain]| {
+        text.replacen(own, plain, 1)
+    });
+    let message = &plain[..];
     match error.classify() {
         serde_json::error::Category::Data => match message.rfind(", expected ") {
             Some(end) => format!("{}{}", excerpt(&message[..end]), &message[end..]),
@@ -229,6 +246,24 @@ pub fn reason_of(error: &serde_json::Error) -> String {
         _ => format!("malformed JSON at column {}: {message}", error.column()),
     }
 }
+
+/// Words of serde and of types of Rust, and the words of messages in their place.
+const PLAIN_WORDS: [[&str; 2]; 11] = [
+    ["invalid type: ", "it is "],
+    ["invalid value: ", "it is "],
+    ["unknown variant ", "unknown value "],
+    ["expected u32", "expected an integer from 0 on"],
+    ["expected u64", "expected an integer from 0 on"],
+    ["expected usize", "expected an integer from 0 on"],
+    ["expected f64", "expected a number"],
+    ["expected a sequence", "expected an array"],
+    ["expected a map", "expected an object"],
+    [
+        "expected struct Sought",
+        "expected an object such as {\"text\": \"...\"}",
+    ],
+    ["expected struct ", "expected an object: "],
+];
 
 const NOT_AN_ARRAY: &str = "the line is an array; a JSON object is expected, one object a line; \
      convert the array with `jq -c '.[]'`";
@@ -282,9 +317,11 @@ impl<'de> Visitor<'de> for ObjectVisitor<'_> {
             };
             let is_kept = self.fields.keep.iter().any(|name| *name == path);
             let twice = |key: &str| A::Error::custom(format!("field {key:?} is there twice"));
+            let invalid =
+                |error| A::Error::custom(format!("field {path:?}: {}", reason_of(&error)));
             let Some(part) = self.part(&path) else {
                 if is_kept {
-                    let value = map.next_value()?;
+                    let value = value_of(map.next_value()?).map_err(invalid)?;
                     if parts.1.insert(path.to_string(), value).is_some() {
                         return Err(twice(&path));
                     }
@@ -302,15 +339,18 @@ impl<'de> Visitor<'de> for ObjectVisitor<'_> {
                 }
                 continue;
             };
-            let key = path;
             let value = &mut parts.0[part as usize];
             // JSON parsers disagree about which of two equal keys counts.
             if value.is_some() {
-                return Err(twice(&key));
+                return Err(twice(&path));
             }
-            let read: Value = map.next_value()?;
+            let read: Value = match is_kept || part == DocumentPart::Features {
+                true => value_of(map.next_value()?).map_err(invalid)?,
+                // A text is scanned once.
+                false => map.next_value()?,
+            };
             if is_kept {
-                parts.1.insert(key.to_string(), read.clone());
+                parts.1.insert(path.to_string(), read.clone());
             }
             *value = Some(read);
         }
@@ -321,6 +361,42 @@ impl<'de> Visitor<'de> for ObjectVisitor<'_> {
             parts.1.entry(name).or_insert(value);
         }
         Ok(parts)
+    }
+}
+
+/// Visits a JSON object. Two fields with one name are an error, because JSON parsers disagree which
+/// of them counts.
+pub struct UniqueFields;
+
+impl<'de> Visitor<'de> for UniqueFields {
+    type Value = Map<String, Value>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut fields = Map::new();
+        while let Some(name) = map.next_key::<String>()? {
+            if fields.contains_key(&name) {
+                let name = excerpt(&name);
+                return Err(A::Error::custom(format!("field {name:?} is there twice")));
+            }
+            fields.insert(name, map.next_value()?);
+        }
+        Ok(fields)
+    }
+}
+
+/// The value of a field. Two fields of one name are an error in an object, too.
+fn value_of(raw: &RawValue) -> Result<Value, serde_json::Error> {
+    let text = raw.get();
+    match text.starts_with('{') {
+        true => {
+            let mut json = serde_json::Deserializer::from_str(text);
+            json.deserialize_map(UniqueFields).map(Value::Object)
+        }
+        false => serde_json::from_str(text),
     }
 }
 

@@ -30,16 +30,20 @@ pub struct TimeRules {
     pub reader: TimeReader,
     /// A document without a time arrives now; without this rule the document is a bad record.
     pub or_now: bool,
+    /// No option names a zone or a unit, as in the requests to a server.
+    pub without_options: bool,
 }
 
 impl TimeRules {
     /// Reads a string or a number.
     pub fn time_of(&self, value: &Value) -> Result<Timestamp, String> {
+        let advice = match self.without_options {
+            true => ADVICE_OF_OPTIONS,
+            false => ADVICE_OF_INPUTS,
+        };
         match value {
-            Value::Number(number) => {
-                self.read(&number.to_string(), number.to_string(), ADVICE_OF_INPUTS)
-            }
-            Value::String(text) => self.read(text, format!("{text:?}"), ADVICE_OF_INPUTS),
+            Value::Number(number) => self.read(&number.to_string(), number.to_string(), advice),
+            Value::String(text) => self.read(text, format!("{text:?}"), advice),
             other => Err(not_a_time(&other.to_string())),
         }
     }

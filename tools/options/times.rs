@@ -74,6 +74,7 @@ impl TimeOptions {
                 None => reader,
             },
             or_now: self.time_or_now,
+            without_options: false,
         }
     }
 }

@@ -18,6 +18,7 @@ use simdb::{
 use ureq::Agent;
 use ureq::config::Config;
 
+use crate::console::note;
 use crate::options::DuplicateRule;
 use crate::wire::{WireDocument, ids_to_numbers, with_numbers_as_ids};
 
@@ -364,9 +365,14 @@ impl Remote {
                     first => error.context(format!("the first {first} documents are removed")),
                 })?;
             for answer in answers {
-                removed.push(match outcome_of(answer)? {
-                    Outcome::Removed { stored } => Some(stored),
-                    _ => None,
+                // A name that no document can have is refused by itself.
+                removed.push(match outcome_of(answer) {
+                    Ok(Outcome::Removed { stored }) => Some(stored),
+                    Ok(_) => None,
+                    Err(reason) => {
+                        note(reason);
+                        None
+                    }
                 });
             }
         }

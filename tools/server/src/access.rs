@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use axum::http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
 use axum::http::{HeaderMap, Method, StatusCode};
 use subtle::ConstantTimeEq;
@@ -51,6 +51,11 @@ impl Access {
             None => Some(new_token()?),
         };
         let read = options.read_only_token_file.as_ref();
+        let read_only_token = read.map(Options::read_token).transpose()?;
+        ensure!(
+            read_only_token.is_none() || read_only_token != token,
+            "--token-file and --read-only-token-file have one token, which would write"
+        );
         let hosts = options
             .host
             .iter()
@@ -58,7 +63,7 @@ impl Access {
             .collect();
         Ok(Self {
             token,
-            read_only_token: read.map(Options::read_token).transpose()?,
+            read_only_token,
             hosts: match listen {
                 ListenAddress::Unix(_) => HostRule::Any,
                 ListenAddress::Tcp(address) if address.ip().is_loopback() => {

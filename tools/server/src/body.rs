@@ -10,6 +10,7 @@ use axum::http::StatusCode;
 use http_body_util::BodyExt;
 use hyper::body::Frame;
 use serde::de::DeserializeOwned;
+use simdb_tools::formats::jsonl::reason_of;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::timeout;
 
@@ -86,13 +87,27 @@ impl WholeBody {
     /// The body as a form of HTML.
     pub fn form<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
         serde_urlencoded::from_bytes(&self.bytes)
-            .map_err(|error| ApiError::bad_request(format!("the form is not as expected: {error}")))
+            .map_err(|error| ApiError::bad_query("the form", &error.to_string()))
     }
 
-    /// The body as JSON.
+    /// The body as a JSON object.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
-        serde_json::from_slice(&self.bytes)
-            .map_err(|error| ApiError::bad_request(format!("the body is not as expected: {error}")))
+        let bad = |reason: &str| ApiError::bad_request(format!("the body: {reason}"));
+        let first = self.bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+        // A list would be taken for the fields in their order.
+        if matches!(first, None | Some(b'[')) {
+            return Err(bad("a JSON object is expected"));
+        }
+        let mut json = serde_json::Deserializer::from_slice(&self.bytes);
+        let body = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+            let reason = reason_of(error.inner());
+            match error.path().iter().next() {
+                Some(_) => bad(&format!("field \"{}\": {reason}", error.path())),
+                None => bad(&reason),
+            }
+        })?;
+        json.end().map_err(|error| bad(&reason_of(&error)))?;
+        Ok(body)
     }
 }
 

@@ -48,6 +48,7 @@ impl DocumentForms {
             time: named(settings.retention.is_some(), "arrival"),
             time_rules: TimeRules {
                 or_now: true,
+                without_options: true,
                 ..TimeRules::default()
             },
             // A longer text is refused when it is read, as the text of a query is.

@@ -28,6 +28,21 @@ pub struct RefusalKind(pub &'static str);
 /// The seconds after which a refused client may try again.
 const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("1");
 
+/// Words of serde about a query, and the words of messages in their place.
+const QUERY_WORDS: [[&str; 2]; 5] = [
+    ["Failed to deserialize query string: ", ""],
+    [
+        "invalid digit found in string",
+        "an integer from 0 on is expected",
+    ],
+    [
+        "number too large to fit in target type",
+        "the number is too large",
+    ],
+    ["invalid float literal", "a number is expected"],
+    ["unknown variant ", "unknown value "],
+];
+
 impl ApiError {
     pub fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
@@ -40,6 +55,16 @@ impl ApiError {
 
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "bad_request", message)
+    }
+
+    /// A refused query of an address, or a refused form.
+    pub fn bad_query(what: &str, reason: &str) -> Self {
+        let reason = QUERY_WORDS
+            .into_iter()
+            .fold(reason.to_owned(), |text, [own, plain]| {
+                text.replacen(own, plain, 1)
+            });
+        Self::bad_request(format!("{what}: {reason}"))
     }
 
     pub fn bad_document(message: impl Into<String>) -> Self {

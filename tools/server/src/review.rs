@@ -20,6 +20,12 @@ use crate::error::ApiError;
 const SAMPLED: usize = 200;
 const PAIRS_OF_EACH: usize = 5;
 
+/// Up to 20,000 documents, all are searched in turn.
+const SMALL_DATABASE: usize = 20_000;
+
+/// The searches for the next pair before the page is answered without one.
+const SEARCHES_AT_ONCE: usize = 4;
+
 /// Longer texts are not shown to a person.
 const MAX_TEXT_BYTES: usize = 20_000;
 
@@ -195,11 +201,14 @@ impl Reviews {
         counts
     }
 
-    /// The pair to judge next; `None` if the sampled documents have no similar texts.
+    /// The pair to judge next; `None` if the documents of some searches have no similar texts.
     pub fn next_pair(&self, database: &Database) -> Result<Option<DoubtfulPair>, ApiError> {
         let mut state = self.state.lock();
-        if state.pairs.is_empty() {
-            let snapshot = database.snapshot()?;
+        let snapshot = database.snapshot()?;
+        for _ in 0..SEARCHES_AT_ONCE {
+            if !state.pairs.is_empty() {
+                break;
+            }
             let mut found = doubtful_pairs(database, &snapshot, state.searches)?;
             state.searches += 1;
             found.retain(|pair| state.seen.insert(pair.names()));
@@ -308,7 +317,12 @@ fn doubtful_pairs(
             continue;
         };
         let query = database.text_query(&text)?.decision(Decision::Alike);
-        let alike = snapshot.similar(&query)?;
+        let alike = match database.settings().scopes {
+            true => snapshot
+                .in_scopes([document.scope.as_deref().unwrap_or_default()])?
+                .similar(&query)?,
+            false => snapshot.similar(&query)?,
+        };
         for found in alike
             .iter()
             .filter(|found| found.id != id)
@@ -361,19 +375,31 @@ fn doubt(found: &Containment, resemblance: &Resemblance) -> f64 {
     resemblance.score() / (1.0 + lost / simdb::containment::MIN_REPLACED)
 }
 
-/// Some documents from all parts of the range of ids.
+/// Some documents. Of a small database, each search takes the next ones in order. Of a large one,
+/// half are drawn from the whole range of ids, and half near documents that were drawn, at any
+/// distance: ids lie in clusters, such as scopes.
 fn sampled(snapshot: &Snapshot, search: u64) -> Result<Vec<simdb::Document>, ApiError> {
+    let count = usize::try_from(snapshot.len()?).unwrap_or(usize::MAX);
+    if count <= SMALL_DATABASE {
+        let from = (search as usize).wrapping_mul(SAMPLED) % count.next_multiple_of(SAMPLED).max(1);
+        let documents = snapshot.documents().skip(from).take(SAMPLED);
+        return Ok(documents.collect::<Result<_, _>>()?);
+    }
     let first = snapshot.documents().next().transpose()?;
     let (Some(first), Some(last)) = (first, snapshot.last_id()?) else {
         return Ok(Vec::new());
     };
-    let range = last.0 - first.id.0;
+    let range = last.0.saturating_sub(first.id.0);
     let mut documents: Vec<simdb::Document> = Vec::new();
     for step in 0..SAMPLED as u64 {
         // Multiples of the golden ratio are spread evenly, however many there are.
         let share = (search * SAMPLED as u64 + step).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let (from, range) = match documents.get(step as usize / 2) {
+            Some(near) if step % 2 == 1 => (near.id.0, range >> (share % 64)),
+            _ => (first.id.0, range),
+        };
         let offset = (u128::from(share) * (u128::from(range) + 1)) >> 64;
-        let id = DocId(first.id.0 + offset as u64);
+        let id = DocId(from.saturating_add(offset as u64));
         documents.extend(snapshot.documents_from(id).next().transpose()?);
     }
     documents.sort_by_key(|document| document.id);

@@ -11,7 +11,7 @@ use axum::http::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
@@ -122,8 +122,12 @@ impl Service {
 /// The router with the checks before its handlers.
 fn router(server: Arc<Server>) -> Router {
     let guarded = routed()
-        .fallback(|headers: HeaderMap| async move {
-            let error = ApiError::new(StatusCode::NOT_FOUND, "no_address", "there is nothing here");
+        .fallback(|uri: Uri, headers: HeaderMap| async move {
+            let message = format!(
+                "there is nothing at {}; a key in an address is percent-encoded, / as %2F",
+                uri.path()
+            );
+            let error = ApiError::new(StatusCode::NOT_FOUND, "no_address", message);
             refused(page::is_asked(&headers), &headers, error)
         })
         .method_not_allowed_fallback(|| async {

@@ -84,6 +84,23 @@ fn answers_forbid_caches_frames_and_foreign_pages() {
 }
 
 #[test]
+fn one_token_for_both_rights_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("token"), "a+token/with=all-rights\n").unwrap();
+    let ran = program()
+        .current_dir(folder.path())
+        .args(["a.simdb", "--create", "--listen", "127.0.0.1:0"])
+        .args(["--token-file", "token", "--read-only-token-file", "token"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(
+        !ran.status.success() && said.contains("have one token"),
+        "{said}"
+    );
+}
+
+#[test]
 fn token_of_a_file_is_not_printed_and_read_only_token_cannot_write() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("token"), "a+token/with=all-rights\n").unwrap();

@@ -72,6 +72,93 @@ fn malformed_requests_are_refused_and_the_server_lives() {
 }
 
 #[test]
+fn refusals_name_the_field_in_plain_words() {
+    let options = [
+        "--no-token",
+        "--similar",
+        "--keys",
+        "--fields",
+        "--arrivals",
+    ];
+    let served = Served::new(&options);
+    let document = |field: &str| format!("{{\"key\":\"k\",\"text\":\"one two\",{field}}}");
+    for (path, body, said) in [
+        (
+            "query",
+            r#"{"text":"a","radius":"3"}"#.to_owned(),
+            "field \"radius\": it is string",
+        ),
+        (
+            "query",
+            r#"{"queries":[{"text":7}]}"#.to_owned(),
+            "field \"queries[0].text\"",
+        ),
+        (
+            "query",
+            r#"["a",null,null]"#.to_owned(),
+            "a JSON object is expected",
+        ),
+        (
+            "compare",
+            r#"{"a":"x","b":"y"}"#.to_owned(),
+            "an object such as {\"text\"",
+        ),
+        (
+            "documents?mode=insert_unique&radius=x",
+            document("\"n\":1"),
+            "radius: an integer",
+        ),
+        (
+            "documents?mode=none",
+            document("\"n\":1"),
+            "unknown value `none`",
+        ),
+        (
+            "documents",
+            document(r#""fields":{"a":1,"a":2}"#),
+            "field \"a\" is there twice",
+        ),
+        (
+            "documents",
+            document(r#""arrival":"2026-11-30 12:00""#),
+            "has no zone",
+        ),
+        (
+            "documents",
+            r#"{"key":"\ud800","text":"a"}"#.to_owned(),
+            "no lone surrogate",
+        ),
+        (
+            "documents",
+            "{\"key\":\"a\"}\n{\"key\":\"b\"}".to_owned(),
+            "application/x-ndjson",
+        ),
+    ] {
+        let refused = served.send("POST", &format!("/v1/{path}"), &[], body.as_bytes());
+        assert_eq!(refused.status, 400, "{body}: {refused:?}");
+        let message = refused.json()["error"]["message"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        assert!(message.contains(said), "{body}: {message}");
+        for own in [
+            "serialize",
+            "struct ",
+            "u32",
+            "u64",
+            "variant",
+            "--default-zone",
+            "--time-unit",
+        ] {
+            assert!(!message.contains(own), "{body}: {message}");
+        }
+    }
+    let lost = served.get("/v1/documents/https://example.org/a");
+    assert!(lost.body.contains("percent-encoded"), "{lost:?}");
+    assert_eq!(served.get("/v1/stats").with(200)["documents"], 0);
+}
+
+#[test]
 fn text_of_a_megabyte_is_stored_and_a_longer_body_refused() {
     let served = Served::new(&[
         "--no-token",

@@ -216,6 +216,52 @@ fn groups_have_their_keeper_and_marked_members() {
 }
 
 #[test]
+fn review_finds_the_pairs_of_each_scope_and_of_far_ids() {
+    for (options, count) in [(&["--similar", "--scopes"][..], 6), (&["--similar"], 4)] {
+        let options = [&["--no-token", "--review", "review.jsonl"], options].concat();
+        let served = Served::new(&options);
+        let text =
+            |n: u64| format!("The harbour of town number {n} was closed on day {n} of the storm");
+        for n in 0..count {
+            for (id, end) in [
+                (2 * n + 1, ""),
+                (2 * n + 2, ", and opened again a day later"),
+            ] {
+                let mut document = json!({"id": id, "text": text(n) + end});
+                match options.contains(&"--scopes") {
+                    true => {
+                        document = json!({"key": format!("k{id}"), "text": text(n) + end});
+                        document["scope"] = json!(["en", "fr"][n as usize % 2]);
+                    }
+                    false if n + 1 == count => document["id"] = json!(id + (1 << 63)),
+                    false => {}
+                }
+                served.post("/v1/documents", &document).with(200);
+            }
+        }
+        let mut answered = 0;
+        loop {
+            let page = shown(&served, "/review");
+            let id = |name: &str| {
+                let (_, rest) = page.split_once(&format!("name=\"{name}\" value=\""))?;
+                Some(rest.split('"').next().unwrap().to_owned())
+            };
+            let (Some(a), Some(b)) = (id("a"), id("b")) else {
+                break;
+            };
+            let form = format!("answer=no&a={a}&b={b}");
+            assert_eq!(post_form(&served, "/review", &form).status, 303);
+            answered += 1;
+        }
+        assert!(answered >= count, "{answered} of {count}");
+        let lines = std::fs::read_to_string(served.file("review.jsonl")).unwrap();
+        for n in 0..count {
+            assert!(lines.contains(&text(n)), "{n}");
+        }
+    }
+}
+
+#[test]
 fn answers_of_a_review_are_lines_of_a_file_and_can_be_taken_back() {
     let served = with_ferries(&["--review", "review.jsonl"]);
     let lines = || -> Vec<Value> {

@@ -22,7 +22,7 @@ use simdb::{
     Change, Decision, DocId, DocRef, Document, Fingerprint, OnExists, OnExtended, Outcome,
     SimilarRule, Within,
 };
-use simdb_tools::formats::jsonl::JsonParts;
+use simdb_tools::formats::jsonl::{JsonParts, reason_of};
 use simdb_tools::formats::named_document;
 use simdb_tools::wire::WireId;
 use tokio::sync::mpsc;
@@ -172,7 +172,8 @@ pub async fn change(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiError> {
-    let Query(options) = options.map_err(|error| ApiError::bad_request(error.body_text()))?;
+    let Query(options) =
+        options.map_err(|error| ApiError::bad_query("the address", &error.body_text()))?;
     options.check()?;
     refuse_unchangeable(&server)?;
     let media_type = headers
@@ -231,7 +232,8 @@ pub async fn remove(
     name: Result<Path<String>, PathRejection>,
     query: Result<Query<NameQuery>, QueryRejection>,
 ) -> Result<Response, ApiError> {
-    let Query(query) = query.map_err(|error| ApiError::bad_request(error.body_text()))?;
+    let Query(query) =
+        query.map_err(|error| ApiError::bad_query("the address", &error.body_text()))?;
     let named = query.document(&server, name)?;
     refuse_unchangeable(&server)?;
     let committed = submit_together(&server, vec![Change::remove(named.clone())]);
@@ -367,7 +369,16 @@ fn prepare_body(
         true => serde_json::from_str(text).map(|one| vec![one]),
         false => serde_json::from_str(text),
     }
-    .map_err(|error| ApiError::bad_request(format!("the body is not as expected: {error}")))?;
+    .map_err(|error: serde_json::Error| {
+        let reason = match error.to_string().starts_with("trailing characters") {
+            true => {
+                "it is more than one value; send documents as a JSON array, or as lines with Content-Type: \
+                 application/x-ndjson"
+            }
+            false => &*reason_of(&error),
+        };
+        ApiError::bad_request(format!("the body: {reason}"))
+    })?;
     if texts.len() > MAX_DOCUMENTS {
         let message = format!("the array has more than {MAX_DOCUMENTS} documents; send NDJSON");
         return Err(ApiError::too_large(message));

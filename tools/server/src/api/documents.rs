@@ -26,7 +26,8 @@ pub async fn get(
     name: Result<Path<String>, PathRejection>,
     query: Result<Query<NameQuery>, QueryRejection>,
 ) -> Result<Response, ApiError> {
-    let Query(query) = query.map_err(|error| ApiError::bad_request(error.body_text()))?;
+    let Query(query) =
+        query.map_err(|error| ApiError::bad_query("the address", &error.body_text()))?;
     let named = query.document(&server, name)?;
     let (shared, asked) = (Arc::clone(&server), named.clone());
     let found = server
@@ -69,7 +70,8 @@ pub async fn list(
     State(server): State<Arc<Server>>,
     query: Result<Query<PageQuery>, QueryRejection>,
 ) -> Result<Response, ApiError> {
-    let Query(query) = query.map_err(|error| ApiError::bad_request(error.body_text()))?;
+    let Query(query) =
+        query.map_err(|error| ApiError::bad_query("the address", &error.body_text()))?;
     let from = query
         .from
         .as_deref()

@@ -90,7 +90,8 @@ fn report(
     json: impl FnOnce() -> Value,
     text: impl FnOnce() -> String,
 ) -> Result<Response, ApiError> {
-    let Query(options) = options.map_err(|error| ApiError::bad_request(error.body_text()))?;
+    let Query(options) =
+        options.map_err(|error| ApiError::bad_query("the address", &error.body_text()))?;
     Ok(match options.format {
         ReportFormat::Text => response_of(text() + "\n", "text/plain; charset=utf-8"),
         ReportFormat::Json => {

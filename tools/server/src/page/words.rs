@@ -108,7 +108,7 @@ words! {
     show: "Show" / "显示",
     review_intro: "May one of the two texts be deleted, because the other has all that it says?" / "其中一篇是否可以删除，因为另一篇包含了它的全部内容？",
     review_off: "Start the server with --review FILE to collect answers." / "启动服务器时加 --review FILE 即可收集判断。",
-    review_none: "No further pair: no other stored texts are alike." / "没有更多文本对：库中没有其他相似的文本。",
+    review_none: "No further pair among the documents of this search. Reload the page to search others." / "本次查找的文档中没有更多文本对。刷新页面可查找其他文档。",
     answered_elsewhere: "This answer is not kept: the pair was answered or taken back in another window. Open Review for the next pair." / "此判断未保存：该文本对已在其他窗口中判断或撤销。请打开“审阅”查看下一对。",
     yes: "Yes" / "可以",
     no: "No" / "不可以",
