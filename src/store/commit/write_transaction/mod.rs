@@ -35,7 +35,7 @@ use crate::store::view::table_store::TableStore;
 /// At most 8,192 documents are removed at a time, to bound memory.
 pub(crate) const MAX_REMOVED_AT_ONCE: usize = 8 << 10;
 
-type PackedTable<'t, E> = Packed<redb::Table<'t, E, &'static [u8]>>;
+type OpenTable<'t, E> = Packed<redb::Table<'t, E, &'static [u8]>>;
 
 pub(crate) struct WriteTransaction {
     transaction: AbortOnDrop,
@@ -107,14 +107,14 @@ impl WriteTransaction {
     pub(crate) fn table_mut<E: TableEntry>(
         &mut self,
         spec: TableSpec<E>,
-    ) -> Result<PackedTable<'_, E>> {
+    ) -> Result<OpenTable<'_, E>> {
         self.is_changed = true;
         // The caller's writes bypass the lists of changes.
         self.changes.add_any();
         self.packed(spec)
     }
 
-    fn packed<E: TableEntry>(&self, spec: TableSpec<E>) -> Result<PackedTable<'_, E>> {
+    fn packed<E: TableEntry>(&self, spec: TableSpec<E>) -> Result<OpenTable<'_, E>> {
         let table = self.transaction.open_table(spec.id.definition::<E>());
         let table = table.writing(&self.db_path)?;
         Ok(Packed::new(table, spec.id, self.db_path.clone()))
