@@ -141,6 +141,9 @@ fn of_report(error: anyhow::Error) -> ApiError {
     }
 }
 
+/// The longest name of a backup: file systems allow 255 bytes.
+const MAX_NAME_BYTES: usize = 255;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BackupRequest {
@@ -160,10 +163,13 @@ pub async fn backup(State(server): State<Arc<Server>>, body: Body) -> Result<Res
         (parts.next(), parts.next()),
         (Some(Component::Normal(_)), None)
     );
-    if !is_plain || name.contains(['/', '\\', '\0']) {
-        return Err(ApiError::bad_request(
-            "name is the name of a file, without a folder",
-        ));
+    let is_odd = |c: char| c.is_control() || "/\\".contains(c);
+    if !is_plain || name.contains(is_odd) || name.len() > MAX_NAME_BYTES {
+        let message = format!(
+            "name is the name of a file, without a folder and control characters, of at most \
+             {MAX_NAME_BYTES} bytes"
+        );
+        return Err(ApiError::bad_request(message));
     }
     let path = folder.join(&name);
     let shared = Arc::clone(&server);

@@ -51,7 +51,9 @@ fn show(server: &Server, words: &Words, query: &BrowseQuery) -> Result<Markup, A
     Ok(html! {
         h1 { (words.browse) }
         p.note { (parts::counted(snapshot.stored_len(), words.members)) ", " (words.by_id) }
-        @if documents.is_empty() { p { (words.no_documents) } }
+        @if documents.is_empty() {
+            p { (if from.is_some() { words.no_further_document } else { words.no_documents }) }
+        }
         @for document in &documents {
             (parts::document(words, document))
         }

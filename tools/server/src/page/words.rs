@@ -28,6 +28,7 @@ words! {
     health: "Health" / "健康",
     skip: "Skip to the content" / "跳到正文",
     documents: "documents" / "篇文档",
+    no_further_document: "No document has this id or a smaller one." / "没有此编号或更小编号的文档。",
     no_documents: "The database is empty. Insert documents with POST /v1/documents." / "数据库是空的。用 POST /v1/documents 插入文档。",
     by_id: "in descending order of their ids" / "按编号从大到小",
     id: "id" / "编号",
