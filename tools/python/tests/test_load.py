@@ -478,3 +478,12 @@ def test_missing_and_existing_files_have_an_errno(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError) as existing:
         simdb.open(path, "x")
     assert existing.value.errno == errno.EEXIST
+
+
+def test_numbers_of_numpy_are_ids_and_radii(tmp_path: Path) -> None:
+    rows = [(np.uint64(7), "the ferry to the islands was cancelled because of fog")]
+    simdb.bulk_load(tmp_path / "docs.simdb", rows, keep_texts=True)
+    with simdb.open(tmp_path / "docs.simdb", "w") as db:
+        db.insert(np.int64(3), rows[0][1])
+        assert [match.id for match in db.within(rows[0][1], np.int64(3))] == [3, 7]
+        assert db.get(np.uint64(7)) is not None

@@ -48,13 +48,13 @@ __version__: str
 _Arrow = Union[_ArrowStream, _ArrowArray]
 _Path = Union[str, os.PathLike[str]]
 _Content = Union[str, Fingerprint]
-_Id = Union[int, str]
+_Id = Union[SupportsIndex, str]
 _Fields = Dict[str, Any]
-_Scopes = Union[str, Sequence[str]]
-_Arrival = Union[int, str, datetime]
+_Scopes = Union[str, Iterable[str]]
+_Arrival = Union[SupportsIndex, str, datetime]
 _Texts = Union[Iterable[str], NDArray[Any], _Arrow]
-_Fingerprints = Union[NDArray[np.uint64], Iterable[Union[Fingerprint, int]], _Arrow]
-_Records = Union[Iterable[Tuple[Union[int, str], Union[_Content, int]]], Iterable[Mapping[str, Any]], _Arrow]
+_Fingerprints = Union[NDArray[np.uint64], Iterable[Union[Fingerprint, SupportsIndex]], _Arrow]
+_Records = Union[Iterable[Tuple[_Id, Union[_Content, SupportsIndex]]], Iterable[Mapping[str, Any]], _Arrow]
 _Progress = Union[Callable[[str, int, Optional[int]], object], _ProgressBar]
 _Decision = Literal["contained", "news", "alike"]
 _Verdict = Literal["same", "a_in_b", "same_body", "b_in_a", "template", "different"]
@@ -390,7 +390,7 @@ class _Reader:
     def within(
         self,
         query: _Content,
-        radius: int = 3,
+        radius: SupportsIndex = 3,
         *,
         limit: Optional[int] = None,
         within_scope: Optional[_Scopes] = None,
@@ -399,7 +399,7 @@ class _Reader:
     def within_batch(
         self,
         fingerprints: _Fingerprints,
-        radius: int = 3,
+        radius: SupportsIndex = 3,
         *,
         limit: Optional[int] = None,
         progress: Optional[_Progress] = None,
@@ -426,7 +426,7 @@ class _Reader:
     ) -> list[Similar]: ...
     def get(self, id: _Id) -> Optional[Document]: ...
     def __getitem__(self, id: _Id, /) -> Document: ...
-    def key(self, id: int) -> Optional[str]: ...
+    def key(self, id: SupportsIndex) -> Optional[str]: ...
     def keys(self, ids: _Fingerprints) -> list[Optional[str]]: ...
     def id(self, key: str) -> Optional[int]: ...
     def copies(self, id: _Id) -> Optional[Copies]: ...
@@ -440,7 +440,7 @@ class _Reader:
     def to_arrow(self) -> Table: ...
     def pairs(
         self,
-        radius: int = 3,
+        radius: SupportsIndex = 3,
         *,
         max_pairs: int = 100_000_000,
         progress: Optional[_Progress] = None,
@@ -449,7 +449,7 @@ class _Reader:
     ) -> Table: ...
     def clusters(
         self,
-        radius: int = 3,
+        radius: SupportsIndex = 3,
         *,
         shape: Literal["star", "connected"] = "star",
         keep: Literal["first", "oldest", "longest", "cleanest"] = "first",
@@ -495,7 +495,7 @@ class _Writer(Generic[_Written]):
         self,
         id: _Id,
         content: _Content,
-        radius: int = 3,
+        radius: SupportsIndex = 3,
         *,
         arrival: Optional[_Arrival] = None,
         fields: Optional[_Fields] = None,
