@@ -1030,6 +1030,58 @@ fn text_that_a_lost_commit_replaced_is_not_saved_as_the_text_of_a_later_commit()
 }
 
 #[test]
+fn key_whose_removal_is_lost_belongs_to_its_later_document() {
+    let builder = || builder().keep_texts(true).keys(true);
+    let document = |key: &str, n: u64| {
+        let text = format!("the text number {n} of the document under {key}");
+        Document::new(key, Fingerprint::from_bits(n)).with_text(text)
+    };
+    for is_in_tables in [true, false] {
+        let (_folder, path, saved) = database_and_target();
+        let open = builder().create(&path).unwrap();
+        let both = [document("k", 1), document("other", 2)];
+        open.apply(both.map(Change::Insert)).unwrap();
+        let open = match is_in_tables {
+            true => {
+                open.close().unwrap();
+                builder().open(&path).unwrap()
+            }
+            false => open,
+        };
+        open.apply([Change::RemoveKey("k".into())]).unwrap();
+        let removal = usize::from(!is_in_tables);
+        open.apply([Change::Insert(document("k", 3))]).unwrap();
+        let copy = path.with_extension("copy");
+        copy_open(&path, &copy);
+        drop(open);
+        let journal = [1, 2].map(|number| journal(&copy, number));
+        let journal = journal
+            .into_iter()
+            .rfind(|journal| journal.exists())
+            .unwrap();
+        let mut bytes = std::fs::read(&journal).unwrap();
+        // The headers of the records begin at multiples of 64; sequence numbers are at 16..24.
+        let header = (64..bytes.len()).step_by(64).find(|at| {
+            let number = u64::from_le_bytes(bytes[at + 16..at + 24].try_into().unwrap());
+            let len = u32::from_le_bytes(bytes[at + 24..at + 28].try_into().unwrap());
+            bytes[*at..at + 8] != [0; 8] && number == removal as u64 && (1..1_000).contains(&len)
+        });
+        bytes[header.unwrap()] ^= 1;
+        std::fs::write(&journal, bytes).unwrap();
+
+        let found = builder().salvage(&copy, &saved, 16 << 20).unwrap();
+        let lost = format!("has lost record {removal}");
+        assert!(found.damage[0].contains(&lost), "{found:?}");
+        let database = builder().open(&saved).unwrap();
+        let snapshot = database.snapshot().unwrap();
+        let text = |key: &str| snapshot.get(key).unwrap().unwrap().text;
+        assert_eq!(text("k"), document("k", 3).text);
+        assert_eq!(text("other"), document("other", 2).text);
+        assert_eq!((found.documents, snapshot.len().unwrap()), (2, 2));
+    }
+}
+
+#[test]
 fn journal_is_saved_without_its_file() {
     let (folder, path, saved) = database_and_target();
     let open = builder().create(&path).unwrap();

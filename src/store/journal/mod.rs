@@ -165,9 +165,9 @@ impl Journal {
     /// journal; with `to_write`, for appending. The visited commits include those that a killed
     /// process wrote completely and did not acknowledge.
     ///
-    /// An [`Error::Corrupt`] goes to `on_damage` for each record that cannot be read. A later
-    /// commit holds the whole state of the documents that it changes, except for texts that it does
-    /// not change.
+    /// An [`Error::Corrupt`] goes to `on_damage` for a lost header and for each record that cannot
+    /// be read. A later commit holds the whole state of the documents that it changes, except for
+    /// texts and fields that it does not change.
     pub(crate) fn read(
         database: &Path,
         identity: Identity,
@@ -188,7 +188,8 @@ impl Journal {
             // prove that the file once had a header.
             None => match reader.refuse_records(identity) {
                 Ok(()) => return Ok(Lookup::Missing),
-                Err(error) => on_damage(error)?,
+                Err(error @ Error::Corrupt { .. }) => on_damage(error)?,
+                Err(error) => return Err(error),
             },
         }
         let log_end = reader.replay(identity, visitor, on_damage)?;

@@ -124,7 +124,8 @@ impl<'f> Reader<'f> {
             // A record that a crash cut short was never acknowledged, and ends the journal. But
             // each record is durable before the next is written. So if a later record exists, this
             // one was damaged.
-            let Some((end, later)) = self.find_record(log_end.end, number + 1, identity)? else {
+            let found = self.find_record(log_end.end, number, number + 1, identity)?;
+            let Some((end, later)) = found else {
                 break;
             };
             on_damage(self.corrupt(&format!(
@@ -148,24 +149,27 @@ impl<'f> Reader<'f> {
 
     /// Returns an error if a file without a sound header holds records of this identity.
     pub(super) fn refuse_records(&mut self, identity: Identity) -> Result<()> {
-        match self.find_record(FIRST_RECORD, 0, identity)? {
+        match self.find_record(FIRST_RECORD, 0, 0, identity)? {
             Some(_) => Err(self.corrupt("has lost its header")),
             None => Ok(()),
         }
     }
 
     /// The offset and the sequence number of the first record, from offset `from` on, with a number
-    /// of at least `least`. Tries every aligned offset.
+    /// of at least `least`. Tries every aligned offset. The record at `from` would have the number
+    /// `number`; a number that no records between could lead to belongs to no record.
     fn find_record(
         &mut self,
         from: u64,
+        number: u64,
         least: u64,
         identity: Identity,
     ) -> Result<Option<(u64, u64)>> {
         let mut start = from;
         while let Some(bytes) = self.header_at(start)? {
+            let most = number + (start - from) / ALIGNMENT_BYTES;
             if let Some(header) = RecordHeader::decode(&bytes, identity)
-                && header.sequence >= least
+                && (least..=most).contains(&header.sequence)
             {
                 return Ok(Some((start, header.sequence)));
             }

@@ -134,7 +134,6 @@ impl WriteTransaction {
         Ok(applied)
     }
 
-    /// [`tables_mut`](Self::tables_mut) for the table of texts.
     pub(crate) fn counts(&self) -> Totals {
         self.counters.counts()
     }

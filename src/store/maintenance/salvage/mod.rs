@@ -132,7 +132,7 @@ impl DamagedFile {
             salvage: Salvage::default(),
             texts_of_lost_commits: 0,
         };
-        let rows = restorer.push_all(&mut documents, overlay.documents, &mut reporter)?;
+        let rows = restorer.push_all(&mut documents, overlay, &mut reporter)?;
         // A scan cannot tell a lost row from none. If each row has a text, the counter can.
         let counted = counters.filter(|_| is_scan && !keeps.fields && !keeps.copies());
         if counted.is_some_and(|counters| counters.texts == rows) {

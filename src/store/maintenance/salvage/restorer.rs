@@ -1,12 +1,11 @@
 //! [`Restorer`]: makes documents of what was found, and writes them to a new database.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use super::Salvage;
 use super::join::{JoinedDocument, SourceJoin};
 use super::scopes::LostScopes;
-use super::wal_overlay::JournaledDocument;
+use super::wal_overlay::WalOverlay;
 use crate::document::Document;
 use crate::error::Result;
 use crate::ids::{DocId, Fingerprint};
@@ -41,25 +40,42 @@ impl Restorer<'_> {
     pub(super) fn push_all(
         &mut self,
         documents: &mut SourceJoin<'_>,
-        mut journaled: BTreeMap<u64, JournaledDocument>,
+        overlay: WalOverlay,
         reporter: &mut ProgressReporter,
     ) -> Result<u64> {
+        let WalOverlay {
+            documents: mut journaled,
+            holders,
+            ..
+        } = overlay;
+        // A lost commit has removed a document whose key a later one has.
+        let is_removed = |id: u64, key: Option<&str>| {
+            key.and_then(|key| holders.get(key))
+                .is_some_and(|holder| *holder != id)
+        };
         let mut rows = 0;
         while let Some(joined) = documents.next()? {
             rows += u64::from(joined.sealed_text.is_some());
             match journaled.get_mut(&joined.id.0) {
+                None if is_removed(joined.id.0, joined.key.as_deref()) => {}
                 None => self.push_joined(joined)?,
                 Some(journaled) if journaled.text == TextEdit::Keep => {
                     let record = self.record(&joined);
-                    journaled.keep(joined.fingerprint, record, joined.key);
+                    let text = record.as_ref().filter(|record| record.has_text());
+                    let made = || Some((self.fingerprint)(text?.text())?.0);
+                    let own = joined.fingerprint.or_else(made);
+                    journaled.keep(own, record, joined.key);
                 }
                 Some(_) => {}
             }
             reporter.step()?;
         }
         for (id, journaled) in journaled {
-            self.texts_of_lost_commits += u64::from(self.keeps.texts && journaled.has_lost_text());
-            if let Some(document) = journaled.into_document(DocId(id)) {
+            let has_lost_text = self.keeps.has_texts_table() && journaled.has_lost_text();
+            if let Some(document) = journaled.into_document(DocId(id))
+                && !is_removed(id, document.key.as_deref())
+            {
+                self.texts_of_lost_commits += u64::from(has_lost_text);
                 self.push(document)?;
             }
         }
@@ -74,7 +90,7 @@ impl Restorer<'_> {
     ) -> Result<Salvage> {
         self.salvage.damage = damage;
         self.salvage.without_text += self.texts_of_lost_commits;
-        // The join yields each id once, so there are no conflicts.
+        // The join yields each id once, and each key has one holder, so there are no conflicts.
         let go_on = &mut |_| ControlFlow::Continue(());
         self.salvage.documents = self.load.finish(progress, go_on)?.inserted;
         Ok(self.salvage)

@@ -1,6 +1,6 @@
 //! [`WalOverlay`]: the documents that the journals of a damaged database change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::copies::Copies;
@@ -13,6 +13,8 @@ use crate::store::tables::edit::{DocumentEdit, Refused, StoredDocument, TextEdit
 pub(super) struct WalOverlay {
     /// By id.
     pub(super) documents: BTreeMap<u64, JournaledDocument>,
+    /// The id of the last document with each key. A lost commit may have removed an earlier one.
+    pub(super) holders: HashMap<String, u64>,
     /// The refused documents, the last refusal last.
     pub(super) refused: Vec<Refused>,
     pub(super) latest_arrival: Option<Timestamp>,
@@ -63,6 +65,9 @@ impl WalOverlay {
             document.lose_text();
         }
         document.state = edit.after;
+        if let Some(key) = document.text.record().and_then(Record::key) {
+            self.holders.insert(key.to_owned(), edit.id.0);
+        }
         document.copies = copies.or(document.copies.take());
     }
 }
@@ -85,11 +90,7 @@ impl JournaledDocument {
         record: Option<Record>,
         key: Option<String>,
     ) {
-        if self
-            .before
-            .take()
-            .is_some_and(|before| own.is_some_and(|own| own != before))
-        {
+        if self.before.is_some() && self.before.take() != own {
             self.lose_text();
         }
         (self.kept_text, self.kept_key) = (record, key);
