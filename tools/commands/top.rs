@@ -73,6 +73,9 @@ struct TopLine<'d> {
     shown: Map<String, Value>,
 }
 
+/// Documents, read one by one.
+type Documents = Box<dyn Iterator<Item = Result<Document>>>;
+
 /// The fields that every line of `--json` may have.
 const OWN_FIELDS: [&str; 5] = ["copies", "id", "key", "first_seen", "last_seen"];
 
@@ -86,22 +89,25 @@ impl Top {
             Some(remote) => self.served(&remote)?,
             None => self.stored()?,
         };
-        for document in &documents {
+        let mut unknown: Vec<&String> = self.show.iter().collect();
+        let mut has_document = false;
+        for document in documents {
+            let document = document?;
             let copies = document.copies.as_ref();
             let copies = copies.context("a document has no copies")?;
             output.print(
                 self.json,
-                || self.line(document, copies),
-                || self.row(document, copies),
+                || self.line(&document, copies),
+                || self.row(&document, copies),
             )?;
+            let shown = self.shown(&document);
+            unknown.retain(|name| shown[*name].is_null());
+            has_document = true;
         }
-        for name in &self.show {
-            let has_value = |document| !self.shown(document)[name].is_null();
-            if !documents.is_empty() && !documents.iter().any(has_value) {
-                note(format_args!("no shown document has a field {name:?}"));
-            }
+        for name in unknown.into_iter().filter(|_| has_document) {
+            note(format_args!("no shown document has a field {name:?}"));
         }
-        output.decide(!documents.is_empty());
+        output.decide(has_document);
         Ok(())
     }
 
@@ -109,7 +115,7 @@ impl Top {
         usize::try_from(self.limit).unwrap_or(usize::MAX)
     }
 
-    fn served(&self, remote: &Remote) -> Result<Vec<Document>> {
+    fn served(&self, remote: &Remote) -> Result<Documents> {
         ensure!(
             !self.scopes.is_given(),
             "a server gives the documents of all scopes; leave --within-scope out, or run top on a \
@@ -119,10 +125,10 @@ impl Top {
         if self.limit() > MAX_TOP && documents.len() == MAX_TOP {
             note(format_args!("a server gives at most {MAX_TOP} documents"));
         }
-        Ok(documents)
+        Ok(Box::new(documents.into_iter().map(Ok)))
     }
 
-    fn stored(&self) -> Result<Vec<Document>> {
+    fn stored(&self) -> Result<Documents> {
         let database = self.database.open_to_read()?;
         ensure!(
             self.show.is_empty() || database.settings().fields,
@@ -132,8 +138,8 @@ impl Top {
         let snapshot = self.scopes.of(database.snapshot()?)?;
         let since = self.since.map(|age| time_before(&snapshot, age));
         let most = snapshot.most_copied(self.limit(), since)?;
-        let document = |(id, _)| snapshot.get(id)?.context("a document has no entry");
-        most.into_iter().map(document).collect()
+        let document = move |(id, _)| snapshot.get(id)?.context("a document has no entry");
+        Ok(Box::new(most.into_iter().map(document)))
     }
 
     fn line<'d>(&self, document: &'d Document, copies: &Copies) -> TopLine<'d> {

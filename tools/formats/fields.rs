@@ -356,9 +356,9 @@ impl DocumentFields {
     }
 
     /// One text of several fields, in their order, with a line feed between two. A field that is
-    /// missing, null or empty is left out. The second value has a bit for each field with a value.
+    /// missing, null or empty is left out. The second value has a bit for each field with a text.
     fn joined_text<V: PartValues>(&self, values: &mut V) -> Result<(Option<String>, u8), String> {
-        let (mut joined, mut text_fields) = (String::new(), 0);
+        let (mut joined, mut has_value, mut text_fields) = (String::new(), false, 0);
         let parts = [DocumentPart::Text].into_iter();
         for (index, part) in parts.chain(DocumentPart::MORE_TEXTS).enumerate() {
             let Some(name) = self.name(part) else {
@@ -367,9 +367,10 @@ impl DocumentFields {
             match values.take(part)? {
                 None | Some(FieldValue::Json(Value::Null)) => continue,
                 Some(value) => {
-                    text_fields |= 1 << index;
+                    has_value = true;
                     let text = self.text_in::<V>(name, value)?;
                     let is_empty = text.trim().is_empty();
+                    text_fields |= u8::from(!is_empty) << index;
                     joined.push_str(if joined.is_empty() || is_empty {
                         ""
                     } else {
@@ -380,7 +381,7 @@ impl DocumentFields {
             }
         }
         let may_lack_text = self.fingerprint.is_some() || self.features.is_some();
-        match text_fields > 0 {
+        match has_value {
             true => Ok((Some(text_of(joined, self.max_text_bytes)?), text_fields)),
             false if may_lack_text || self.textless == Textless::Missing => Ok((None, 0)),
             false => Err(format!("none of the {}s of --text is there", V::KIND)),

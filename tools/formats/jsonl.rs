@@ -69,20 +69,24 @@ impl JsonParts {
         parse(line).or_else(|error| match without_lone_surrogates(line) {
             Some(replaced) => {
                 let parts = parse(&replaced).map_err(|error| reason_in(&replaced, &error))?;
-                parts.refuse_replaced_key(fields)
+                parts.refuse_replaced_name(fields)
             }
             None => Err(reason_in(line, &error)),
         })
     }
 
-    /// Refuses a key in which a lone surrogate may have been replaced: two keys would become one.
-    fn refuse_replaced_key(self, fields: &DocumentFields) -> Result<Self, String> {
-        match (&self.0[DocumentPart::Key as usize], &fields.key) {
-            (Some(Value::String(key)), Some(name)) if key.contains('\u{fffd}') => {
-                Err(format!("field {name:?}: a key has no lone surrogate"))
+    /// Refuses a key, a scope or a group in which a lone surrogate may have been replaced: two of
+    /// them would become one.
+    fn refuse_replaced_name(self, fields: &DocumentFields) -> Result<Self, String> {
+        for part in [DocumentPart::Key, DocumentPart::Scope, DocumentPart::Group] {
+            if let (Some(Value::String(value)), Some(name)) =
+                (&self.0[part as usize], fields.name(part))
+                && value.contains('\u{fffd}')
+            {
+                return Err(format!("field {name:?}: a name has no lone surrogate"));
             }
-            _ => Ok(self),
         }
+        Ok(self)
     }
 
     /// Adds the parts of another object. An error names a part that both have.
@@ -233,37 +237,46 @@ pub fn reason_of(error: &serde_json::Error) -> String {
     let position = format!(" at line {} column {}", error.line(), error.column());
     let message = error.to_string();
     let message = message.strip_suffix(&position).unwrap_or(&message);
-    let words = PLAIN_WORDS.into_iter();
-    let plain = words.fold(message.to_owned(), |text, [own, plain]| {
-        text.replacen(own, plain, 1)
-    });
-    let message = &plain[..];
     match error.classify() {
         serde_json::error::Category::Data => match message.rfind(", expected ") {
-            Some(end) => format!("{}{}", excerpt(&message[..end]), &message[end..]),
+            Some(end) => {
+                let (found, expected) = message.split_at(end);
+                plain(&excerpt(found), &FOUND) + &plain(expected, &EXPECTED)
+            }
             None => message.to_owned(),
         },
         _ => format!("malformed JSON at column {}: {message}", error.column()),
     }
 }
 
-/// Words of serde and of types of Rust, and the words of messages in their place.
-const PLAIN_WORDS: [[&str; 2]; 11] = [
+/// Beginnings of messages of serde, and the words in their place.
+const FOUND: [[&str; 2]; 3] = [
     ["invalid type: ", "it is "],
     ["invalid value: ", "it is "],
     ["unknown variant ", "unknown value "],
-    ["expected u32", "expected an integer from 0 on"],
-    ["expected u64", "expected an integer from 0 on"],
-    ["expected usize", "expected an integer from 0 on"],
-    ["expected f64", "expected a number"],
-    ["expected a sequence", "expected an array"],
-    ["expected a map", "expected an object"],
-    [
-        "expected struct Sought",
-        "expected an object such as {\"text\": \"...\"}",
-    ],
-    ["expected struct ", "expected an object: "],
 ];
+
+/// The ends of messages that name types of Rust, and the words in their place.
+const EXPECTED: [[&str; 2]; 8] = [
+    [", expected u32", ", expected an integer from 0 on"],
+    [", expected u64", ", expected an integer from 0 on"],
+    [", expected usize", ", expected an integer from 0 on"],
+    [", expected f64", ", expected a number"],
+    [", expected a sequence", ", expected an array"],
+    [", expected a map", ", expected an object"],
+    [
+        ", expected struct Sought",
+        ", expected an object such as {\"text\": \"...\"}",
+    ],
+    [", expected struct ", ", expected an object: "],
+];
+
+fn plain(text: &str, words: &[[&str; 2]]) -> String {
+    let found = words
+        .iter()
+        .find_map(|[own, plain]| Some((plain, text.strip_prefix(own)?)));
+    found.map_or_else(|| text.to_owned(), |(plain, rest)| format!("{plain}{rest}"))
+}
 
 const NOT_AN_ARRAY: &str = "the line is an array; a JSON object is expected, one object a line; \
      convert the array with `jq -c '.[]'`";
@@ -388,7 +401,8 @@ impl<'de> Visitor<'de> for UniqueFields {
     }
 }
 
-/// The value of a field. Two fields of one name are an error in an object, too.
+/// The value of a field. Two fields of one name in an object are an error; objects within it are
+/// not looked at.
 fn value_of(raw: &RawValue) -> Result<Value, serde_json::Error> {
     let text = raw.get();
     match text.starts_with('{') {

@@ -366,13 +366,14 @@ impl Remote {
                 })?;
             for answer in answers {
                 // A name that no document can have is refused by itself.
-                removed.push(match outcome_of(answer) {
-                    Ok(Outcome::Removed { stored }) => Some(stored),
-                    Ok(_) => None,
-                    Err(reason) => {
-                        note(reason);
-                        None
-                    }
+                if answer["outcome"] == "rejected" {
+                    note(answer["error"]["message"].as_str().unwrap_or_default());
+                    removed.push(None);
+                    continue;
+                }
+                removed.push(match outcome_of(answer)? {
+                    Outcome::Removed { stored } => Some(stored),
+                    _ => None,
                 });
             }
         }

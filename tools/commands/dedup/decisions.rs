@@ -297,7 +297,7 @@ impl Decisions {
             }
         };
         bar.finish_and_clear();
-        if interrupt.is_set() && checkpoint.is_own() {
+        if interrupt.is_set() && checkpoint.is_own() && options.compares_texts() {
             note(format_args!(
                 "repeat the command to continue from {}",
                 checkpoint.path().display()

@@ -126,7 +126,7 @@ fn refusals_name_the_field_in_plain_words() {
         (
             "documents",
             r#"{"key":"\ud800","text":"a"}"#.to_owned(),
-            "no lone surrogate",
+            "has no lone surrogate",
         ),
         (
             "documents",

@@ -4,7 +4,7 @@ use pyo3::PyTypeInfo as _;
 use pyo3::exceptions::{PyLookupError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use pyo3::types::{PyDict, PyIterator, PyString, PyTuple};
+use pyo3::types::{PyDict, PyFloat, PyIterator, PyString, PyTuple};
 use simdb::Timestamp;
 
 use super::{FieldNames, RELIABLE_FIELD, Record, joined};
@@ -190,8 +190,12 @@ impl FieldNames {
         for name in &self.keep {
             let value = field(record, name)?;
             // JSON has no infinite numbers, and in a column they are left out too.
-            let is_infinite =
-                |value: &Bound<'_, PyAny>| value.extract().is_ok_and(f64::is_infinite);
+            let is_infinite = |value: &Bound<'_, PyAny>| {
+                // NumPy has further floats.
+                let is_float =
+                    value.is_instance_of::<PyFloat>() || type_name(value).starts_with("float");
+                is_float && value.extract().is_ok_and(f64::is_infinite)
+            };
             if let Some(value) = value.filter(|value| !is_missing(value) && !is_infinite(value)) {
                 kept.set_item(name, value)?;
             }
