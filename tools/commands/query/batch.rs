@@ -48,11 +48,16 @@ pub(super) fn answer_all(
     };
     match (searcher.source, searcher.way) {
         (Source::Server(remote, _), _) => printer.search_remotely(queries, remote)?,
-        (Source::File(database, [_, snapshot]), Way::Within(radius)) => {
+        (
+            Source::File {
+                database, searched, ..
+            },
+            Way::Within(radius),
+        ) => {
             let search = FileSearch {
                 searcher,
                 database,
-                snapshot,
+                snapshot: searched,
             };
             printer.search_batches(queries, &search, radius)?;
         }

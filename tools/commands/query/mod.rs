@@ -174,7 +174,12 @@ impl Query {
         }
         let database = self.database.open_to_read()?;
         let (whole, searched) = (database.snapshot()?, self.subset.of(database.snapshot()?)?);
-        self.answer(Source::File(&database, [&whole, &searched]), way, output)
+        let source = Source::File {
+            database: &database,
+            whole: &whole,
+            searched: &searched,
+        };
+        self.answer(source, way, output)
     }
 
     fn answer(&self, source: Source<'_>, way: Way, output: &mut Output) -> Result<()> {

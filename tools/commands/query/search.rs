@@ -31,25 +31,29 @@ impl Way {
     }
 }
 
-/// The database of a search: a file, with a snapshot of all documents and a snapshot of the
-/// documents that are searched, or a server.
+/// The database of a search: a file or a server.
 #[derive(Clone, Copy)]
 pub(super) enum Source<'q> {
-    File(&'q Database, [&'q Snapshot; 2]),
+    File {
+        database: &'q Database,
+        /// All documents: a query may name one that is not searched.
+        whole: &'q Snapshot,
+        searched: &'q Snapshot,
+    },
     Server(&'q Remote, &'q Settings),
 }
 
 impl Source<'_> {
     pub fn settings(&self) -> &Settings {
         match self {
-            Self::File(database, _) => database.settings(),
+            Self::File { database, .. } => database.settings(),
             Self::Server(_, settings) => settings,
         }
     }
 
     pub fn get(&self, document: impl Into<DocRef>) -> Result<Option<Document>> {
         match self {
-            Self::File(_, [whole, _]) => Ok(whole.get(document)?),
+            Self::File { whole, .. } => Ok(whole.get(document)?),
             Self::Server(remote, _) => remote.get(&document.into()),
         }
     }
@@ -114,10 +118,12 @@ impl Answered {
 impl Searcher<'_> {
     pub fn search(&self, query: &QueryContent) -> Result<Answered> {
         match self.source {
-            Source::File(database, [_, snapshot]) => FileSearch {
+            Source::File {
+                database, searched, ..
+            } => FileSearch {
                 searcher: self,
                 database,
-                snapshot,
+                snapshot: searched,
             }
             .search(query),
             Source::Server(remote, _) => {
