@@ -81,6 +81,13 @@ fn database_and_target() -> (TempDir, PathBuf, PathBuf) {
     (folder, path, saved)
 }
 
+/// The journal of the last generation of a database that was copied while it was open.
+fn last_journal(copy: &Path) -> PathBuf {
+    let journals = [1, 2].map(|number| journal(copy, number));
+    let mut there = journals.into_iter().filter(|journal| journal.exists());
+    there.next_back().unwrap()
+}
+
 fn saved_documents(saved: &Path) -> Vec<Document> {
     let mut database = builder().open(saved).unwrap();
     assert_sound(&mut database);
@@ -1008,11 +1015,7 @@ fn text_that_a_lost_commit_replaced_is_not_saved_as_the_text_of_a_later_commit()
         let copy = path.with_extension("copy");
         copy_open(&path, &copy);
         drop(open);
-        let journal = [1, 2].map(|number| journal(&copy, number));
-        let journal = journal
-            .into_iter()
-            .rfind(|journal| journal.exists())
-            .unwrap();
+        let journal = last_journal(&copy);
         let mut bytes = std::fs::read(&journal).unwrap();
         let text = texts[1].as_bytes();
         let at = bytes.windows(text.len()).position(|window| window == text);
@@ -1054,11 +1057,7 @@ fn key_whose_removal_is_lost_belongs_to_its_later_document() {
         let copy = path.with_extension("copy");
         copy_open(&path, &copy);
         drop(open);
-        let journal = [1, 2].map(|number| journal(&copy, number));
-        let journal = journal
-            .into_iter()
-            .rfind(|journal| journal.exists())
-            .unwrap();
+        let journal = last_journal(&copy);
         let mut bytes = std::fs::read(&journal).unwrap();
         // The headers of the records begin at multiples of 64; sequence numbers are at 16..24.
         let header = (64..bytes.len()).step_by(64).find(|at| {
