@@ -74,7 +74,7 @@ struct TopLine<'d> {
 }
 
 /// Documents, read one by one.
-type Documents = Box<dyn Iterator<Item = Result<Document>>>;
+type TopDocuments = Box<dyn Iterator<Item = Result<Document>>>;
 
 /// The fields that every line of `--json` may have.
 const OWN_FIELDS: [&str; 5] = ["copies", "id", "key", "first_seen", "last_seen"];
@@ -115,7 +115,7 @@ impl Top {
         usize::try_from(self.limit).unwrap_or(usize::MAX)
     }
 
-    fn served(&self, remote: &Remote) -> Result<Documents> {
+    fn served(&self, remote: &Remote) -> Result<TopDocuments> {
         ensure!(
             !self.scopes.is_given(),
             "a server gives the documents of all scopes; leave --within-scope out, or run top on a \
@@ -128,7 +128,7 @@ impl Top {
         Ok(Box::new(documents.into_iter().map(Ok)))
     }
 
-    fn stored(&self) -> Result<Documents> {
+    fn stored(&self) -> Result<TopDocuments> {
         let database = self.database.open_to_read()?;
         ensure!(
             self.show.is_empty() || database.settings().fields,
