@@ -7,7 +7,8 @@ use serde::de::{Deserializer, IgnoredAny};
 use serde_json::{Map, Value};
 
 use crate::formats::input::{LineReader, Source};
-use crate::formats::jsonl::{UniqueFields, reason_of};
+use crate::formats::json_reason::reason_of;
+use crate::formats::jsonl::UniqueFields;
 use crate::formats::{MAX_LINE_BYTES, utf8};
 
 /// Calls `take` with the line number and the object of each line of JSON Lines; `-` is standard

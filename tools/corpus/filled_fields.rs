@@ -23,7 +23,7 @@ impl FilledFields {
         self.has_copies |= has_copies;
     }
 
-    /// Adds the fields of the text of a record: a bit for each that has a value.
+    /// Adds the fields of the text of a record: a bit for each that is not empty.
     pub fn add_texts(&mut self, text_fields: u8) {
         self.texts |= text_fields;
     }

@@ -8,6 +8,7 @@ use simdb::{DocId, Fingerprint, Timestamp};
 
 use super::html::text_of_html;
 use super::id_sequence::IdSequence;
+use super::json_reason::reason_of;
 use super::score::Score;
 use super::time::{TimeRules, time_of_ms};
 use super::{
@@ -437,7 +438,7 @@ impl DocumentFields {
             }
             value @ Value::Object(_) => {
                 let copies = serde_json::from_value(value).map(Some);
-                copies.map_err(|error| invalid(error.to_string()))
+                copies.map_err(|error| invalid(reason_of(&error)))
             }
             _ => Err(no_copies()),
         }

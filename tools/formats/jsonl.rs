@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use super::fields::{DocumentFields, DocumentPart, FieldValue, PartValues};
 use super::id_sequence::IdSequence;
 use super::input::{BOM, InputStream, LineReader};
+use super::json_reason::reason_of;
 use super::{Item, Records, excerpt, utf8};
 
 /// A reader of JSON Lines.
@@ -229,53 +230,6 @@ fn escaped_unit(line: &str, at: usize) -> Option<u16> {
     let digits = line.get(at..at + 6)?.strip_prefix("\\u")?;
     let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     u16::from_str_radix(digits, 16).ok().filter(|_| is_hex)
-}
-
-/// The message of an error in one line, without "at line 1", which every such error has. A quoted
-/// value, which may be the whole line, is shortened.
-pub fn reason_of(error: &serde_json::Error) -> String {
-    let position = format!(" at line {} column {}", error.line(), error.column());
-    let message = error.to_string();
-    let message = message.strip_suffix(&position).unwrap_or(&message);
-    match error.classify() {
-        serde_json::error::Category::Data => match message.rfind(", expected ") {
-            Some(end) => {
-                let (found, expected) = message.split_at(end);
-                plain(&excerpt(found), &FOUND) + &plain(expected, &EXPECTED)
-            }
-            None => message.to_owned(),
-        },
-        _ => format!("malformed JSON at column {}: {message}", error.column()),
-    }
-}
-
-/// Beginnings of messages of serde, and the words in their place.
-const FOUND: [[&str; 2]; 3] = [
-    ["invalid type: ", "it is "],
-    ["invalid value: ", "it is "],
-    ["unknown variant ", "unknown value "],
-];
-
-/// The ends of messages that name types of Rust, and the words in their place.
-const EXPECTED: [[&str; 2]; 8] = [
-    [", expected u32", ", expected an integer from 0 on"],
-    [", expected u64", ", expected an integer from 0 on"],
-    [", expected usize", ", expected an integer from 0 on"],
-    [", expected f64", ", expected a number"],
-    [", expected a sequence", ", expected an array"],
-    [", expected a map", ", expected an object"],
-    [
-        ", expected struct Sought",
-        ", expected an object such as {\"text\": \"...\"}",
-    ],
-    [", expected struct ", ", expected an object: "],
-];
-
-fn plain(text: &str, words: &[[&str; 2]]) -> String {
-    let found = words
-        .iter()
-        .find_map(|[own, plain]| Some((plain, text.strip_prefix(own)?)));
-    found.map_or_else(|| text.to_owned(), |(plain, rest)| format!("{plain}{rest}"))
 }
 
 const NOT_AN_ARRAY: &str = "the line is an array; a JSON object is expected, one object a line; \

@@ -11,6 +11,7 @@ mod fields;
 mod html;
 pub mod id_sequence;
 pub mod input;
+pub mod json_reason;
 pub mod jsonl;
 pub mod lines;
 pub mod npy;
@@ -162,7 +163,7 @@ pub struct DocumentContent {
     /// The copies that were refused before.
     pub copies: Option<Copies>,
     pub text: Option<String>,
-    /// A bit for each of several fields of the text that has a value.
+    /// A bit for each of several fields of the text that is not empty.
     pub text_fields: u8,
     /// The fingerprint, and `true` if it is reliable.
     pub fingerprint: Option<(Fingerprint, bool)>,

@@ -273,7 +273,7 @@ impl Journal {
             let path = Self::path(db_path.path(), generation);
             // Any other error is reported when the file is created.
             if db_path.disk().link_info(&path).is_ok()
-                && owner_of_commits(&path, |_| true, db_path)?.is_some()
+                && Self::has_commits(db_path.path(), generation, |_| true, db_path)?
             {
                 let what = format!(
                     "{} holds commits of another database; move that journal to the file that it \

@@ -30,7 +30,7 @@ use crate::error::Result;
 use crate::ids::DocId;
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
-use crate::store::tables::packed::entry::{Entry, pair};
+use crate::store::tables::packed::entry::Entry;
 use crate::store::tables::packed::{Packed, TableId};
 use crate::store::tables::schema::{BLOCK0, ByEntry, Keeps, TABLES, TableSpec};
 
@@ -153,7 +153,6 @@ impl<A: Access> Tables<A> {
 
     /// Returns `true` if a reliable document has exactly this fingerprint.
     pub(crate) fn has_fingerprint(&self, fingerprint: u64) -> Result<bool> {
-        let (from, to) = (pair(fingerprint, 0), pair(fingerprint, u64::MAX));
-        Ok(self.table(BLOCK0).first_in(from, to)?.is_some())
+        self.table(BLOCK0).has_pair_of(fingerprint)
     }
 }

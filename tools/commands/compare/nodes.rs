@@ -13,7 +13,7 @@ use simdb::external::{NodeEntries, NodeText};
 use crate::console::Output;
 use crate::formats::MAX_LINE_BYTES;
 use crate::formats::input::{LineReader, Source};
-use crate::formats::jsonl::reason_of;
+use crate::formats::json_reason::reason_of;
 
 /// A line of the input: a text in a node, with columns of an export.
 #[derive(Deserialize)]

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use simdb::join::JoinCheckpoint;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -44,21 +44,18 @@ impl CheckpointFile {
     pub fn open(output: &Path, compares_texts: bool) -> Result<Self> {
         let path = path_of(output);
         let shown = path.display();
-        let bytes = match std::fs::read(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(_) if !compares_texts => None,
-            read => Some(read.with_context(|| format!("cannot read {shown}"))?),
+        let found = match std::fs::read(&path) {
+            Ok(bytes) => {
+                let found = JoinCheckpoint::from_bytes(&bytes);
+                ensure!(
+                    found.is_some() || !compares_texts,
+                    "{shown} is not a whole checkpoint; remove it to begin anew"
+                );
+                found
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound || !compares_texts => None,
+            Err(error) => return Err(error).with_context(|| format!("cannot read {shown}")),
         };
-        let is_checkpoint = |bytes: &Vec<u8>| JoinCheckpoint::from_bytes(bytes).is_some();
-        let bytes = bytes.filter(|bytes| compares_texts || is_checkpoint(bytes));
-        let found = bytes
-            .map(|bytes| {
-                let checkpoint = JoinCheckpoint::from_bytes(&bytes);
-                checkpoint.with_context(|| {
-                    format!("{shown} is not a whole checkpoint; remove it to begin anew")
-                })
-            })
-            .transpose()?;
         let is_own = AtomicBool::new(found.is_some());
         Ok(Self {
             path,
@@ -84,7 +81,8 @@ impl CheckpointFile {
         }
     }
 
-    /// Returns `true` if the repeated command continues from the file.
+    /// Returns `true` if the file is a checkpoint of this output, from which a run that compares
+    /// texts continues.
     pub fn is_own(&self) -> bool {
         self.is_own.load(Ordering::Relaxed)
     }

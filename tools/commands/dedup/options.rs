@@ -283,13 +283,13 @@ pub struct Dedup {
     )]
     pub(super) threads: Option<u16>,
 
-    /// Save the decisions about texts this often in OUTPUT.checkpoint
+    /// Save the decisions about texts this often in OUTPUT.checkpoint [default: 60]
     ///
     /// Saved between two batches of texts, which take seconds or, with many texts of one template,
     /// longer. If a run is interrupted or killed, its command continues from there when it is
     /// repeated: the inputs are loaded again, and texts that are decided are not compared again.
     /// Other inputs, or options that compare other texts, are an error. The file takes 4 bytes for
-    /// each text, and is removed when OUTPUT is complete. [default: 60]
+    /// each text, and is removed when OUTPUT is complete.
     #[arg(long, value_name = "SECONDS", help_heading = "Resources")]
     checkpoint_every: Option<u64>,
 }

@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use http_body_util::BodyExt;
 use hyper::body::Frame;
 use serde::de::DeserializeOwned;
-use simdb_tools::formats::jsonl::reason_of;
+use simdb_tools::formats::json_reason::reason_of;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::timeout;
 
@@ -95,7 +95,7 @@ impl WholeBody {
         let bad = |reason: &str| ApiError::bad_request(format!("the body: {reason}"));
         let first = self.bytes.iter().find(|byte| !byte.is_ascii_whitespace());
         // A list would be taken for the fields in their order.
-        if matches!(first, None | Some(b'[')) {
+        if first != Some(&b'{') {
             return Err(bad("a JSON object is expected"));
         }
         let mut json = serde_json::Deserializer::from_slice(&self.bytes);

@@ -4,6 +4,7 @@ use std::error::Error as _;
 use std::iter::successors;
 
 use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -42,6 +43,12 @@ const QUERY_WORDS: [[&str; 2]; 5] = [
     ["invalid float literal", "a number is expected"],
     ["unknown variant ", "unknown value "],
 ];
+
+impl From<QueryRejection> for ApiError {
+    fn from(error: QueryRejection) -> Self {
+        Self::bad_query("the address", &error.body_text())
+    }
+}
 
 impl ApiError {
     pub fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {

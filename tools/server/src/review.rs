@@ -204,11 +204,11 @@ impl Reviews {
     /// The pair to judge next; `None` if the documents of some searches have no similar texts.
     pub fn next_pair(&self, database: &Database) -> Result<Option<DoubtfulPair>, ApiError> {
         let mut state = self.state.lock();
-        let snapshot = database.snapshot()?;
         for _ in 0..SEARCHES_AT_ONCE {
             if !state.pairs.is_empty() {
                 break;
             }
+            let snapshot = database.snapshot()?;
             let mut found = doubtful_pairs(database, &snapshot, state.searches)?;
             state.searches += 1;
             found.retain(|pair| state.seen.insert(pair.names()));

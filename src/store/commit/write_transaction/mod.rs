@@ -296,8 +296,8 @@ impl WriteTransaction {
             return Ok(Vec::new());
         }
         self.is_changed = true;
-        self.apply_to(BLOCK0, changes.iter().copied())?;
-        let tables = self.tables()?;
+        let mut block0 = self.packed(BLOCK0)?;
+        block0.apply(changes.iter().copied().map(Ok))?;
         let mut distinct: Vec<(u64, Op)> = Vec::with_capacity(changes.len());
         for changes in changes.chunk_by(|(a, _), (b, _)| a.first() == b.first()) {
             // The other block tables hold a fingerprint as long as some document has that
@@ -305,12 +305,12 @@ impl WriteTransaction {
             // document. An `Op::Put` of a fingerprint that the other tables hold already has no
             // effect.
             let fingerprint = changes[0].0.first();
-            let is_stored = changes.iter().any(|(_, op)| *op == Op::Put)
-                || tables.has_fingerprint(fingerprint)?;
+            let is_stored =
+                changes.iter().any(|(_, op)| *op == Op::Put) || block0.has_pair_of(fingerprint)?;
             let op = if is_stored { Op::Put } else { Op::Remove };
             distinct.push((fingerprint, op));
         }
-        drop(tables);
+        drop(block0);
         self.changes.add_fingerprints(0, &distinct);
         Ok(distinct)
     }

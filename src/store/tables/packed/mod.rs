@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::store::disk::path::DbPath;
 use crate::store::disk::path::RedbResult;
 use crate::store::tables::packed::chunk::Chunk;
-use crate::store::tables::packed::entry::Entry;
+use crate::store::tables::packed::entry::{Entry, pair};
 
 pub(crate) use apply::{ApplyCounts, Op};
 pub(crate) use fill::{Fill, encode_chunks};
@@ -265,5 +265,14 @@ impl<T> Packed<T> {
             false
         })?;
         Ok(first)
+    }
+
+    /// Returns `true` if a pair begins with this number.
+    pub(crate) fn has_pair_of(&self, first: u64) -> Result<bool>
+    where
+        T: ReadableTable<u128, &'static [u8]>,
+    {
+        let found = self.first_in(pair(first, 0), pair(first, u64::MAX))?;
+        Ok(found.is_some())
     }
 }

@@ -22,7 +22,8 @@ use simdb::{
     Change, Decision, DocId, DocRef, Document, Fingerprint, OnExists, OnExtended, Outcome,
     SimilarRule, Within,
 };
-use simdb_tools::formats::jsonl::{JsonParts, reason_of};
+use simdb_tools::formats::json_reason::reason_of;
+use simdb_tools::formats::jsonl::JsonParts;
 use simdb_tools::formats::named_document;
 use simdb_tools::wire::WireId;
 use tokio::sync::mpsc;
@@ -172,8 +173,7 @@ pub async fn change(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiError> {
-    let Query(options) =
-        options.map_err(|error| ApiError::bad_query("the address", &error.body_text()))?;
+    let Query(options) = options?;
     options.check()?;
     refuse_unchangeable(&server)?;
     let media_type = headers
@@ -232,8 +232,7 @@ pub async fn remove(
     name: Result<Path<String>, PathRejection>,
     query: Result<Query<NameQuery>, QueryRejection>,
 ) -> Result<Response, ApiError> {
-    let Query(query) =
-        query.map_err(|error| ApiError::bad_query("the address", &error.body_text()))?;
+    let Query(query) = query?;
     let named = query.document(&server, name)?;
     refuse_unchangeable(&server)?;
     let committed = submit_together(&server, vec![Change::remove(named.clone())]);

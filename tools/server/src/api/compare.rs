@@ -29,7 +29,7 @@ struct CompareRequest {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object of a and b")]
 struct PairRequest {
     a: Sought,
     b: Sought,

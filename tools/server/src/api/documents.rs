@@ -26,8 +26,7 @@ pub async fn get(
     name: Result<Path<String>, PathRejection>,
     query: Result<Query<NameQuery>, QueryRejection>,
 ) -> Result<Response, ApiError> {
-    let Query(query) =
-        query.map_err(|error| ApiError::bad_query("the address", &error.body_text()))?;
+    let Query(query) = query?;
     let named = query.document(&server, name)?;
     let (shared, asked) = (Arc::clone(&server), named.clone());
     let found = server
@@ -70,8 +69,7 @@ pub async fn list(
     State(server): State<Arc<Server>>,
     query: Result<Query<PageQuery>, QueryRejection>,
 ) -> Result<Response, ApiError> {
-    let Query(query) =
-        query.map_err(|error| ApiError::bad_query("the address", &error.body_text()))?;
+    let Query(query) = query?;
     let from = query
         .from
         .as_deref()

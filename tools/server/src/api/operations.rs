@@ -90,8 +90,7 @@ fn report(
     json: impl FnOnce() -> Value,
     text: impl FnOnce() -> String,
 ) -> Result<Response, ApiError> {
-    let Query(options) =
-        options.map_err(|error| ApiError::bad_query("the address", &error.body_text()))?;
+    let Query(options) = options?;
     Ok(match options.format {
         ReportFormat::Text => response_of(text() + "\n", "text/plain; charset=utf-8"),
         ReportFormat::Json => {

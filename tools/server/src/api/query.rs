@@ -34,7 +34,10 @@ const MAX_ALL_MATCHES: usize = 1_000_000;
 
 /// The query: one of the fields is given.
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "an object such as {\"text\": \"...\"}"
+)]
 pub struct Sought {
     text: Option<String>,
     fingerprint: Option<Fingerprint>,

@@ -34,7 +34,7 @@ pub async fn top(
     State(server): State<Arc<Server>>,
     query: Result<Query<TopQuery>, QueryRejection>,
 ) -> Result<Response, ApiError> {
-    let Query(query) = query.map_err(|error| ApiError::bad_request(error.body_text()))?;
+    let Query(query) = query?;
     let limit = query.limit.unwrap_or(DOCUMENTS);
     if !(1..=MAX_DOCUMENTS).contains(&limit) {
         let message = format!("limit is {limit}; it is from 1 to {MAX_DOCUMENTS}");
